@@ -1,0 +1,1 @@
+"""pbd_gym: Gymnasium environments of cloth, ropes and soft bodies, simulated by XPBD in Warp kernels."""

@@ -1,0 +1,47 @@
+"""Kernels that reach into single lanes: grips, and rows per environment."""
+
+from typing import Any
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.func
+def grip(
+    env: int,
+    slot: int,
+    particle: int,
+    base_inv_mass: wp.array1d[Any],
+    lanes: int,
+    held: wp.array2d[wp.int32],
+    inv_mass: wp.array3d[Any],
+):
+    """Let grip ``slot`` of environment ``env`` hold ``particle``, or nothing if that is -1.
+
+    A held particle is infinitely heavy. One that is let go gets its inverse mass back and keeps its velocity.
+    """
+    group = env // lanes
+    lane = env % lanes
+    old = held[env, slot]
+    if old >= 0:
+        inv_mass[group, old, lane] = base_inv_mass[old]
+    if particle >= 0:
+        inv_mass[group, particle, lane] = inv_mass.dtype(0.0)
+    held[env, slot] = particle
+
+
+@wp.kernel
+def hold(
+    wanted: wp.array2d[wp.int32],
+    base_inv_mass: wp.array1d[Any],
+    lanes: int,
+    held: wp.array2d[wp.int32],
+    inv_mass: wp.array3d[Any],
+):
+    """Apply a table of wanted particles (envs, grips): first let go of all, so that grips can swap."""
+    env = wp.tid()
+    for slot in range(held.shape[1]):
+        grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass)
+    for slot2 in range(held.shape[1]):
+        grip(env, slot2, wanted[env, slot2], base_inv_mass, lanes, held, inv_mass)

@@ -1,0 +1,197 @@
+"""The fused kernel: one launch advances every environment through a whole control step.
+
+One thread block serves one group. On the CPU a block is a single thread and the barriers are nothing; on CUDA its
+threads stride over particles and over the constraints of a colour.
+"""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.colliders import SHAPES
+from pbd_gym.constraints import KINDS
+from pbd_gym.kernels.wide import Wide, barrier, wide
+
+
+@functools.cache
+def model_data(scalar: Any) -> Any:
+    """Warp struct with everything constant that the kernel reads: one table per constraint kind and collider shape."""
+    tables = {part.NAME: part.table_type(scalar) for part in (*KINDS, *SHAPES)}
+    return wp.struct(type("ModelData", (), {"__annotations__": {"contact_radius": scalar, **tables}, "__module__": __name__}))
+
+
+def _chain_sweeps(wide: Wide, data: Any, keep_lambda: bool) -> Any:
+    """Fold the sweeps of all constraint kinds into one function."""
+    vec, scalar = wide.vec, wide.scalar
+    chained = KINDS[0].make_sweep(wide, data, keep_lambda)
+    for kind in KINDS[1:]:
+        before, last = chained, kind.make_sweep(wide, data, keep_lambda)
+
+        @wp.func
+        def sweep(
+            model: data,
+            x: wp.array2d[vec],
+            inv_mass: wp.array1d[vec],
+            lam: wp.array1d[vec],
+            inv_h2: scalar,
+            iteration: int,
+            thread: int,
+            thread_count: int,
+        ):
+            before(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
+            last(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
+
+        chained = sweep
+    return chained
+
+
+def _chain_contacts(wide: Wide, data: Any) -> Any:
+    """Fold the contacts with all collider shapes into one function."""
+    vec = wide.vec
+    chained = SHAPES[0].make_contact(wide, data)
+    for shape in SHAPES[1:]:
+        before, last = chained, shape.make_contact(wide, data)
+
+        @wp.func
+        def collide(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
+            before(model, x, previous, inv_mass, i)
+            last(model, x, previous, inv_mass, i)
+
+        chained = collide
+    return chained
+
+
+@functools.cache
+def make_step(lanes: int, scalar: Any, keep_lambda: bool, has_colliders: bool) -> Any:
+    """Build the kernel for a lane count and precision.
+
+    Args:
+        lanes: environments per group, see :data:`pbd_gym.kernels.wide.LANE_COUNTS`.
+        scalar: ``wp.float32`` or ``wp.float64``.
+        keep_lambda: whether multipliers are stored; needed for more than one iteration.
+        has_colliders: whether contacts are resolved at all.
+    """
+    wide_ = wide(lanes, scalar)
+    vec, pick, positive, exceeds = wide_.vec, wide_.pick, wide_.positive, wide_.exceeds
+    data = model_data(scalar)
+    sweep = _chain_sweeps(wide_, data, keep_lambda)
+    collide = _chain_contacts(wide_, data)
+
+    @wp.kernel(module="unique", enable_backward=False)
+    def step(
+        # Model:
+        model: data,
+        gravity: wp.array1d[scalar],
+        # Control:
+        grip_motion: wp.array3d[scalar],
+        # Options:
+        substeps: int,
+        iterations: int,
+        h: scalar,
+        velocity_scale: scalar,
+        max_speed: scalar,
+        first_group: int,
+        thread_count: int,
+        # State:
+        x_all: wp.array3d[vec],
+        previous_all: wp.array3d[vec],
+        velocity_all: wp.array3d[vec],
+        inv_mass_all: wp.array2d[vec],
+        lam_all: wp.array2d[vec],
+        held: wp.array2d[wp.int32],
+        grip_position: wp.array3d[scalar],
+        # Views of the same state by scalar, for single lanes:
+        x_scalar: wp.array4d[scalar],
+        velocity_scalar: wp.array4d[scalar],
+        # Scratch and out:
+        grip_target: wp.array3d[scalar],
+        diverged: wp.array1d[wp.int32],
+    ):
+        block, thread = wp.tid()
+        group = first_group + block
+        # Views of this group's rows: their address is worked out once, not at every access.
+        x = x_all[group]
+        previous = previous_all[group]
+        velocity = velocity_all[group]
+        inv_mass = inv_mass_all[group]
+        lam = lam_all[group]
+        particle_count = x.shape[0]
+        inv_h = scalar(1.0) / h
+        inv_h2 = inv_h * inv_h
+        slow = vec(velocity_scale)  # damping is for free particles; held ones keep to their path
+        steady = vec(scalar(1.0))
+
+        # A held particle is an infinitely heavy one with a given velocity: the prediction then carries it along.
+        if thread == 0:
+            inv_time = inv_h / scalar(substeps)
+            for lane in range(wp.static(lanes)):
+                env = group * wp.static(lanes) + lane
+                diverged[env] = 0
+                for grip in range(held.shape[1]):
+                    i_held = held[env, grip]
+                    if i_held >= 0:
+                        for axis in range(3):
+                            move = grip_motion[env, grip, axis]
+                            velocity_scalar[group, i_held, axis, lane] = move * inv_time
+                            grip_target[env, grip, axis] = x_scalar[group, i_held, axis, lane] + move
+        barrier()
+
+        for i in range(thread, particle_count, thread_count):
+            free = positive(inv_mass[i], h)
+            for axis1 in range(3):
+                v = velocity[i, axis1] + gravity[axis1] * free
+                p = x[i, axis1]
+                previous[i, axis1] = p
+                x[i, axis1] = p + h * v
+        barrier()
+
+        for substep in range(substeps):
+            for iteration in range(iterations):
+                sweep(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
+                if wp.static(has_colliders):
+                    for i1 in range(thread, particle_count, thread_count):
+                        collide(model, x, previous, inv_mass, i1)
+                    barrier()
+            if substep + 1 < substeps:
+                # New velocity and the next prediction in one pass over memory.
+                for i2 in range(thread, particle_count, thread_count):
+                    w2 = inv_mass[i2]
+                    free2 = positive(w2, h)
+                    scale2 = pick(w2, slow, steady)
+                    for axis2 in range(3):
+                        p2 = x[i2, axis2]
+                        v2 = wp.cw_mul((p2 - previous[i2, axis2]) * inv_h, scale2) + gravity[axis2] * free2
+                        previous[i2, axis2] = p2
+                        x[i2, axis2] = p2 + h * v2
+                barrier()
+
+        bad = vec(scalar(0.0))
+        for i3 in range(thread, particle_count, thread_count):
+            speed2 = vec(scalar(0.0))
+            scale3 = pick(inv_mass[i3], slow, steady)
+            for axis3 in range(3):
+                v3 = wp.cw_mul((x[i3, axis3] - previous[i3, axis3]) * inv_h, scale3)
+                velocity[i3, axis3] = v3
+                speed2 += wp.cw_mul(v3, v3)
+            bad = exceeds(speed2, max_speed * max_speed, bad)
+        for lane1 in range(wp.static(lanes)):
+            if bad[lane1] > scalar(0.0):
+                diverged[group * wp.static(lanes) + lane1] = 1
+        barrier()
+
+        # Rounding has moved held particles a little off their path: put them exactly where they were to go.
+        if thread == 0:
+            inv_time1 = inv_h / scalar(substeps)
+            for lane2 in range(wp.static(lanes)):
+                env2 = group * wp.static(lanes) + lane2
+                for grip2 in range(held.shape[1]):
+                    i_held2 = held[env2, grip2]
+                    for axis4 in range(3):
+                        move2 = grip_motion[env2, grip2, axis4]
+                        grip_position[env2, grip2, axis4] = grip_position[env2, grip2, axis4] + move2
+                        if i_held2 >= 0:
+                            x_scalar[group, i_held2, axis4, lane2] = grip_target[env2, grip2, axis4]
+                            velocity_scalar[group, i_held2, axis4, lane2] = move2 * inv_time1
+
+    return step

@@ -1,0 +1,61 @@
+"""Procedural meshes: particles, triangles and the edges that constraints stand on, in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A rectangular sheet of ``rows`` x ``columns`` particles; particle (r, c) has index ``r * columns + c``."""
+
+    positions: np.ndarray
+    """Rest positions [m], shape (rows * columns, 3), in the plane z = 0, centred on x, hanging down from y = 0."""
+    triangles: np.ndarray
+    """Shape (2 * (rows - 1) * (columns - 1), 3), int32, counter-clockwise seen from +z."""
+    structural: np.ndarray
+    """Edges along rows and columns, shape (m, 2), int32."""
+    shear: np.ndarray
+    """Both diagonals of every cell, shape (m, 2), int32."""
+    bending: np.ndarray
+    """Pairs two apart along rows and columns, shape (m, 2), int32."""
+    areas: np.ndarray
+    """Area that each particle stands for [m^2], shape (rows * columns,): a third of each triangle around it, averaged
+    over the two ways of splitting a cell, so that the four corners weigh the same."""
+
+
+def grid(rows: int, columns: int, width: float, height: float) -> Grid:
+    """Make a sheet of ``rows`` x ``columns`` particles, ``width`` by ``height`` metres.
+
+    Raises:
+        ValueError: if there are fewer than 2 rows or columns, or the size is not positive and finite.
+    """
+    if rows < 2 or columns < 2:
+        raise ValueError(f"a cloth needs at least 2 x 2 particles, got {rows} x {columns}")
+    if not (np.isfinite(width) and np.isfinite(height) and width > 0 and height > 0):
+        raise ValueError(f"a cloth needs a positive, finite size, got {width} x {height} m")
+    y, x = np.meshgrid(np.linspace(0.0, -height, rows), np.linspace(-width / 2, width / 2, columns), indexing="ij")
+    positions = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
+    index = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+
+    def pairs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.stack([a.ravel(), b.ravel()], axis=1)
+
+    top_left, top_right = index[:-1, :-1].ravel(), index[:-1, 1:].ravel()
+    low_left, low_right = index[1:, :-1].ravel(), index[1:, 1:].ravel()
+    weights = np.zeros((rows, columns))
+    for corner in (np.s_[:-1, :-1], np.s_[:-1, 1:], np.s_[1:, :-1], np.s_[1:, 1:]):
+        weights[corner] += 0.25
+    cell = (width / (columns - 1)) * (height / (rows - 1))
+    return Grid(
+        positions=positions,
+        triangles=np.concatenate(
+            [np.stack([top_left, low_left, top_right], 1), np.stack([top_right, low_left, low_right], 1)]
+        ),
+        structural=np.concatenate([pairs(index[:, :-1], index[:, 1:]), pairs(index[:-1], index[1:])]),
+        shear=np.concatenate([pairs(index[:-1, :-1], index[1:, 1:]), pairs(index[:-1, 1:], index[1:, :-1])]),
+        bending=np.concatenate([pairs(index[:, :-2], index[:, 2:]), pairs(index[:-2], index[2:])]),
+        areas=(weights * cell).ravel(),
+    )

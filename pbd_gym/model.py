@@ -1,0 +1,147 @@
+"""Model: the constants of a batch on its device, made once from a scene."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import SHAPES
+from pbd_gym.coloring import batches, dependency_levels, greedy_colors
+from pbd_gym.constraints import KINDS
+from pbd_gym.kernels.step import model_data
+from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.scene import Scene
+
+Order = Literal["colored", "given"]
+
+# Time of one group relative to one lane, measured with `pbd-gym bench lanes` on a core with AVX-512 (float32).
+_LANE_COST = {1: 1.0, 4: 1.7, 8: 1.1, 16: 1.3}
+# Threads of a CUDA block that serves one group.
+_BLOCK_DIM = 128
+
+
+def choose_lanes(num_envs: int, threads: int = 1, cuda: bool = False) -> int:
+    """Return the lane count that advances ``num_envs`` environments fastest.
+
+    Sixteen lanes cost little more than one, so only small batches take fewer. On CUDA the threads of a block already
+    fill the vector units, and one environment per block is the plain case.
+    """
+    if cuda:
+        return 1
+    return min(LANE_COUNTS, key=lambda lanes: (-(-(-(-num_envs // lanes)) // threads) * _LANE_COST[lanes], lanes))
+
+
+class Model:
+    """Constant device arrays of ``num_envs`` copies of a scene.
+
+    Args:
+        scene: what one environment holds.
+        num_envs: how many environments advance together, at least 1.
+        device: Warp device, for example ``"cpu"`` or ``"cuda:0"``.
+        dtype: ``"float32"``, or ``"float64"`` to compare with a reference.
+        order: ``"colored"`` sorts constraints into greedy colours; ``"given"`` sweeps them as they were added.
+        lanes: environments per group, one of 1, 4, 8, 16; chosen from ``num_envs`` by default.
+        threads: CPU threads that :func:`choose_lanes` reckons with.
+
+    Raises:
+        ValueError: for an empty scene, ``num_envs`` below 1, or an unknown order, dtype or lane count.
+        MemoryError: if the batch would not fit into the memory that is free now.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        num_envs: int = 1,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] = "float32",
+        order: Order = "colored",
+        lanes: int | None = None,
+        threads: int = 1,
+    ) -> None:
+        if scene.particle_count == 0:
+            raise ValueError("the scene has no particles")
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
+        if order not in ("colored", "given"):
+            raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
+        if dtype not in ("float32", "float64"):
+            raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+        self.device = wp.get_device(device)
+        self.lanes = choose_lanes(num_envs, threads, self.device.is_cuda) if lanes is None else lanes
+        if self.lanes not in LANE_COUNTS:
+            raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
+        self.scene = scene
+        self.num_envs = num_envs
+        self.group_count = -(-num_envs // self.lanes)
+        self.dtype = np.dtype(dtype)
+        self.scalar: Any = wp.float32 if dtype == "float32" else wp.float64
+        self.vec: Any = wp.types.vector(length=self.lanes, dtype=self.scalar)
+        self.particle_count = scene.particle_count
+        self.grip_count = scene.grip_count
+        self.order = order
+        self.thread_count = _BLOCK_DIM if self.device.is_cuda else 1
+        self.has_colliders = bool(scene.colliders)
+        check_memory(self.memory_bytes(), self.device)
+
+        with wp.ScopedDevice(self.device):
+            self.gravity = wp.array(scene.gravity, dtype=self.scalar)
+            self.inv_mass = wp.array(scene.inv_mass, dtype=self.scalar)
+            """[1/kg], shape (n,); what a particle returns to when it is let go."""
+        self.data = model_data(self.scalar)()
+        self.data.contact_radius = scene.contact_radius
+        self.constraint_order: dict[str, np.ndarray] = {}
+        """For each kind, the index each constraint of the solve order had when it was added."""
+        self.bounds: dict[str, np.ndarray] = {}
+        """For each kind, the first constraint of each colour, and the end."""
+        self.constraint_count = 0
+        for kind in KINDS:
+            self._upload_constraints(kind)
+        for shape in SHAPES:
+            shapes = [c for c in scene.colliders if type(c).__module__ == shape.__name__]
+            shape.fill_table(getattr(self.data, shape.NAME), shapes, self.scalar, self.device)  # type: ignore[arg-type]
+
+    def _upload_constraints(self, kind: Any) -> None:
+        batch = self.scene.constraints.get(kind.NAME)
+        indices = np.concatenate(batch.indices) if batch else np.zeros((0, kind.WIDTH), dtype=np.int32)
+        values = {name: np.concatenate(parts) for name, parts in batch.values.items()} if batch else {}
+        if self.order == "colored":
+            labels = greedy_colors(indices, self.particle_count)
+        elif self.thread_count > 1:
+            labels = dependency_levels(indices, self.particle_count)
+        else:
+            labels = np.zeros(len(indices), dtype=np.int32)  # one thread, one batch: swept as it stands
+        permutation, bounds = batches(labels)
+        values = {name: value[permutation] for name, value in values.items()}
+        for name in kind.VALUES:
+            values.setdefault(name, np.zeros(0))
+        kind.fill_table(
+            getattr(self.data, kind.NAME),
+            indices[permutation], bounds, self.constraint_count, values, self.scalar, self.device,
+        )  # fmt: skip
+        self.constraint_order[kind.NAME] = permutation
+        self.bounds[kind.NAME] = bounds
+        self.constraint_count += len(indices)
+
+    def memory_bytes(self) -> int:
+        """Bytes that the state of the whole batch takes, without multipliers."""
+        scalars = self.particle_count * 10 + self.grip_count * 9
+        return self.group_count * self.lanes * scalars * self.dtype.itemsize
+
+
+def check_memory(needed: int, device: Any) -> None:
+    """Raise a MemoryError that says how much is needed and how much is free, before an allocation fails half-way."""
+    if device.is_cuda:
+        free = device.free_memory
+    else:
+        try:
+            free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (ValueError, OSError, AttributeError):  # not every system tells; then the allocation itself decides
+            return
+    if needed > free:
+        raise MemoryError(
+            f"this batch needs {needed / 2**30:.1f} GiB but {free / 2**30:.1f} GiB are free on {device}: "
+            "take fewer environments or particles"
+        )

@@ -1,0 +1,209 @@
+"""Scene: what one environment holds, in NumPy, before anything goes to a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.colliders import Collider, Plane, Sphere
+from pbd_gym.materials import ClothMaterial
+from pbd_gym.meshes import grid
+
+
+@dataclass(frozen=True)
+class Cloth:
+    """Where a cloth sits among the particles of a scene."""
+
+    indices: np.ndarray
+    """Particle of row r and column c, shape (rows, columns), int32. Row 0 is the upper edge."""
+    triangles: np.ndarray
+    """Particles of each triangle, shape (t, 3), int32."""
+
+    @property
+    def corners(self) -> np.ndarray:
+        """Particles at the corners, shape (4,): upper left, upper right, lower left, lower right."""
+        return self.indices[[0, 0, -1, -1], [0, -1, 0, -1]]
+
+
+@dataclass
+class ConstraintBatch:
+    """Constraints of one kind as they were added: the order that ``order="given"`` keeps."""
+
+    indices: list[np.ndarray] = field(default_factory=list)
+    values: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+    def add(self, indices: np.ndarray, **values: np.ndarray) -> None:
+        self.indices.append(indices)
+        for name, value in values.items():
+            self.values.setdefault(name, []).append(value)
+
+
+class Scene:
+    """What ONE environment holds: particles, constraints, colliders, pins and grips. y is up, units are SI.
+
+    Args:
+        gravity: acceleration [m/s^2], shape (3,).
+        contact_radius: distance that particles keep from colliders [m].
+        grip_count: how many hands (pickers) an environment has; each holds at most one particle.
+
+    Raises:
+        ValueError: if an argument has the wrong shape, is not finite, or is negative where it must not be.
+    """
+
+    def __init__(
+        self, gravity: ArrayLike = (0.0, -9.81, 0.0), contact_radius: float = 0.005, grip_count: int = 0
+    ) -> None:
+        self.gravity = _array("gravity", gravity, (3,))
+        if not (np.isfinite(contact_radius) and contact_radius >= 0):
+            raise ValueError(f"contact_radius must be finite and not negative, got {contact_radius}")
+        if grip_count < 0:
+            raise ValueError(f"grip_count must not be negative, got {grip_count}")
+        self.contact_radius = float(contact_radius)
+        self.grip_count = int(grip_count)
+        self.positions = np.zeros((0, 3))
+        """[m], shape (n, 3), float64."""
+        self.velocities = np.zeros((0, 3))
+        """[m/s], shape (n, 3), float64."""
+        self.inv_mass = np.zeros(0)
+        """[1/kg], shape (n,), float64; 0 is pinned."""
+        self.triangles = np.zeros((0, 3), dtype=np.int32)
+        """Surface to draw, shape (t, 3)."""
+        self.lines = np.zeros((0, 2), dtype=np.int32)
+        """Segments to draw, shape (l, 2)."""
+        self.colliders: list[Collider] = []
+        self.constraints: dict[str, ConstraintBatch] = {}
+
+    @property
+    def particle_count(self) -> int:
+        """Number of particles, n."""
+        return len(self.positions)
+
+    def add_particles(self, positions: ArrayLike, mass: ArrayLike, velocities: ArrayLike = 0.0) -> np.ndarray:
+        """Add loose particles.
+
+        Args:
+            positions: [m], shape (k, 3).
+            mass: [kg], one number or shape (k,); all above 0 (fix a particle with :meth:`pin`).
+            velocities: [m/s], one number or shape (k, 3).
+
+        Returns:
+            Their indices, shape (k,), int32.
+
+        Raises:
+            ValueError: for a wrong shape, a number that is not finite, or a mass of zero or less.
+        """
+        positions = _array("positions", positions, (-1, 3))
+        count = len(positions)
+        mass = _array("mass", np.broadcast_to(np.asarray(mass, dtype=np.float64), (count,)), (count,))
+        velocities = np.broadcast_to(np.asarray(velocities, dtype=np.float64), (count, 3))
+        if (mass <= 0).any():
+            raise ValueError("every mass must be above zero; use Scene.pin to fix a particle")
+        first = self.particle_count
+        self.positions = np.concatenate([self.positions, positions])
+        self.velocities = np.concatenate([self.velocities, _array("velocities", velocities, (count, 3))])
+        self.inv_mass = np.concatenate([self.inv_mass, 1.0 / mass])
+        return np.arange(first, first + count, dtype=np.int32)
+
+    def add_distance_constraints(
+        self, indices: ArrayLike, compliance: ArrayLike = 0.0, rest_length: ArrayLike | None = None
+    ) -> None:
+        """Add constraints that keep pairs of particles at a distance.
+
+        Args:
+            indices: particles of each pair, shape (m, 2), int.
+            compliance: inverse stiffness [m/N], one number or shape (m,); 0 is rigid (plain PBD).
+            rest_length: [m], one number or shape (m,); by default the distance the particles have now.
+
+        Raises:
+            ValueError: for particles that do not exist, a pair of a particle with itself, a wrong shape, or a number
+                that is negative or not finite.
+        """
+        pairs = self._check_indices(indices, 2)
+        if (pairs[:, 0] == pairs[:, 1]).any():
+            raise ValueError("a distance constraint needs two different particles")
+        if rest_length is None:
+            rest_length = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
+        values = {}
+        for name, value in (("rest_length", rest_length), ("compliance", compliance)):
+            values[name] = _array(name, np.broadcast_to(np.asarray(value, dtype=np.float64), len(pairs)), (len(pairs),))
+            if (values[name] < 0).any():
+                raise ValueError(f"{name} must not be negative")
+        self.constraints.setdefault("distance", ConstraintBatch()).add(pairs, **values)
+
+    def add_cloth(
+        self,
+        rows: int,
+        columns: int,
+        size: tuple[float, float] = (1.0, 1.0),
+        material: ClothMaterial | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> Cloth:
+        """Add a rectangular cloth of ``rows`` x ``columns`` particles with stretch, shear and bending constraints.
+
+        Args:
+            rows: particles along the height, at least 2.
+            columns: particles along the width, at least 2.
+            size: width and height [m].
+            material: what it is made of.
+            position: where the middle of its upper edge goes [m], shape (3,).
+            rotation: matrix applied before, shape (3, 3); without it the cloth hangs down in the plane z = 0.
+
+        Returns:
+            Its particles and triangles.
+
+        Raises:
+            ValueError: for fewer than 2 x 2 particles, a size that is not positive, or arrays of a wrong shape.
+        """
+        material = material or ClothMaterial()
+        sheet = grid(rows, columns, *size)
+        turn = np.eye(3) if rotation is None else _array("rotation", rotation, (3, 3))
+        indices = self.add_particles(
+            sheet.positions @ turn.T + _array("position", position, (3,)), material.density * sheet.areas
+        )
+        offset = indices[0] if len(indices) else 0
+        self.add_distance_constraints(sheet.structural + offset, material.stretch_compliance)
+        self.add_distance_constraints(sheet.shear + offset, material.shear_compliance)
+        if material.bend_compliance is not None and len(sheet.bending):
+            self.add_distance_constraints(sheet.bending + offset, material.bend_compliance)
+        self.triangles = np.concatenate([self.triangles, sheet.triangles + offset])
+        return Cloth(indices.reshape(rows, columns), sheet.triangles + offset)
+
+    def add_collider(self, collider: Collider) -> None:
+        """Add a solid obstacle.
+
+        Raises:
+            TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`.
+        """
+        if not isinstance(collider, Plane | Sphere):
+            raise TypeError(f"not a collider: {collider!r}")
+        self.colliders.append(collider)
+
+    def pin(self, indices: ArrayLike) -> None:
+        """Fix particles in space for good.
+
+        Raises:
+            ValueError: for particles that do not exist.
+        """
+        self.inv_mass[self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]] = 0.0
+
+    def _check_indices(self, indices: ArrayLike, width: int) -> np.ndarray:
+        found = np.asarray(indices)
+        if found.ndim != 2 or found.shape[1] != width or not np.issubdtype(found.dtype, np.integer):
+            raise ValueError(f"indices must be integers of shape (m, {width}), got {found.dtype} of shape {found.shape}")
+        if found.size and (found.min() < 0 or found.max() >= self.particle_count):
+            raise ValueError(f"indices must name particles 0 to {self.particle_count - 1}")
+        return found.astype(np.int32)
+
+
+def _array(name: str, value: ArrayLike, shape: Sequence[int]) -> np.ndarray:
+    """Return ``value`` as float64 of the given shape (-1 is any length), or raise a ValueError that names it."""
+    array = np.array(value, dtype=np.float64)
+    if array.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite")
+    return array

@@ -1,0 +1,165 @@
+"""Solver: advances a batch by extended position-based dynamics (XPBD)."""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike
+
+from pbd_gym.kernels.step import make_step
+from pbd_gym.model import Model
+from pbd_gym.state import State
+
+
+def default_threads() -> int:
+    """Return the CPU threads to use: ``PBD_GYM_THREADS`` if set, else the cores this process may run on."""
+    wanted = os.environ.get("PBD_GYM_THREADS")
+    if wanted:
+        return max(1, int(wanted))
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+class Solver:
+    """XPBD with small steps: many substeps of one iteration each, or fewer with several iterations.
+
+    Each substep predicts positions under gravity, sweeps every constraint Gauss-Seidel fashion, resolves contacts, and
+    takes velocities from the change of position. Multipliers start at zero once per substep, so the stiffness does not
+    depend on the number of iterations.
+
+    References:
+        Macklin, Mueller, Chentanez 2016, XPBD, doi:10.1145/2994258.2994272
+        Macklin et al. 2019, Small steps in physics simulation, doi:10.1145/3309486.3340247
+
+    Args:
+        model: the constants of the batch.
+        substeps: steps that a control step is divided into.
+        iterations: sweeps per substep.
+        damping: rate at which free particles lose velocity [1/s].
+        max_speed: speed above which an environment counts as diverged [m/s].
+        threads: CPU threads to spread the groups over; see :func:`default_threads`.
+
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        substeps: int = 10,
+        iterations: int = 1,
+        damping: float = 0.0,
+        max_speed: float = 1e3,
+        threads: int | None = None,
+    ) -> None:
+        if substeps < 1 or iterations < 1:
+            raise ValueError(f"substeps and iterations must be at least 1, got {substeps} and {iterations}")
+        if not (math.isfinite(damping) and damping >= 0.0):
+            raise ValueError(f"damping must be finite and not negative, got {damping}")
+        self.model = model
+        self.substeps = substeps
+        self.iterations = iterations
+        self.damping = damping
+        self.max_speed = max_speed
+        threads = default_threads() if threads is None else max(1, threads)
+        self.threads = 1 if model.device.is_cuda else min(threads, model.group_count)
+        self.keep_lambda = iterations > 1
+        self._launches: list[Any] = []
+        self._launched_for: tuple[Any, ...] = ()
+
+    def state(self) -> State:
+        """Make a state for this solver, at the scene's positions."""
+        return State(self.model, self.keep_lambda)
+
+    def control(self) -> Control:
+        """Make a control that moves nothing."""
+        return Control(self.model)
+
+    def step(self, state: State, control: Control, ctrl_dt: float) -> None:
+        """Advance every environment by ``ctrl_dt`` seconds, in place.
+
+        Held particles travel along a straight line by ``control.motion`` and end exactly there.
+
+        Raises:
+            ValueError: if ``ctrl_dt`` is not positive and finite.
+        """
+        key = (state, control, ctrl_dt)
+        if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
+            if not (math.isfinite(ctrl_dt) and ctrl_dt > 0.0):
+                raise ValueError(f"ctrl_dt must be positive and finite, got {ctrl_dt}")
+            self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
+            self._launched_for = key
+        if len(self._launches) == 1:
+            self._launches[0].launch()
+            return
+        others = [self._pool.submit(launch.launch) for launch in self._launches[1:]]
+        self._launches[0].launch()
+        for other in others:
+            other.result()
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.threads - 1, thread_name_prefix="pbd_gym")
+
+    def _shares(self) -> list[tuple[int, int]]:
+        """First group and number of groups of each thread."""
+        edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)
+        return [(int(a), int(b - a)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+    def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
+        model = self.model
+        h = ctrl_dt / self.substeps
+        kernel = make_step(model.lanes, model.scalar, self.keep_lambda, model.has_colliders)
+        return wp.launch(
+            kernel,
+            dim=(count, model.thread_count),
+            block_dim=model.thread_count,
+            device=model.device,
+            record_cmd=True,
+            inputs=[
+                model.data, model.gravity,
+                control.motion,
+                self.substeps, self.iterations, h, math.exp(-self.damping * h), self.max_speed,
+                first, model.thread_count,
+                state.positions, state.previous, state.velocities, state.inv_mass, state.lam,
+                state.held, state.grip_positions, state.positions_scalar, state.velocities_scalar,
+                state.grip_targets, state.diverged,
+            ],
+        )  # fmt: skip
+
+
+class Control:
+    """What moves a batch from outside during a step.
+
+    Args:
+        model: the constants it belongs to.
+    """
+
+    def __init__(self, model: Model) -> None:
+        slots = model.group_count * model.lanes
+        self.model = model
+        self.motion = wp.zeros((slots, model.grip_count, 3), dtype=model.scalar, device=model.device)
+        """Displacement of each grip, and of what it holds, over the step [m], shape (slots, grips, 3)."""
+
+    def move(self, motion: ArrayLike) -> None:
+        """Set the displacement of every grip [m], broadcast to (num_envs, grips, 3).
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        given = np.broadcast_to(
+            np.asarray(motion, dtype=self.model.dtype), (self.model.num_envs, self.model.grip_count, 3)
+        )
+        if not np.isfinite(given).all():
+            raise ValueError("motion must be finite")
+        padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
+        padded[: self.model.num_envs] = given
+        self.motion.assign(padded)

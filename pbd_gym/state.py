@@ -1,0 +1,182 @@
+"""State: what changes, batched, and its conversions to and from arrays with one row per environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike
+
+from pbd_gym.kernels import layout
+from pbd_gym.model import Model, check_memory
+
+
+class State:
+    """Everything that a step changes, for all environments of a model. Arrays are updated in place.
+
+    Lane ``l`` of group ``g`` is environment ``g * lanes + l``; the last group may have idle lanes.
+
+    Args:
+        model: the constants it belongs to.
+        keep_lambda: whether multipliers are stored, which more than one iteration needs.
+    """
+
+    def __init__(self, model: Model, keep_lambda: bool = True) -> None:
+        self.model = model
+        groups, particles, grips = model.group_count, model.particle_count, model.grip_count
+        slots = groups * model.lanes
+        multipliers = max(model.constraint_count, 1) if keep_lambda else 1
+        check_memory(model.memory_bytes() + slots * multipliers * model.dtype.itemsize, model.device)
+        with wp.ScopedDevice(model.device):
+            shape = (groups, particles, 3)
+            self.positions = wp.empty(shape, dtype=model.vec)
+            """[m], shape (groups, n, 3), one vector of lanes per coordinate."""
+            self.previous = wp.empty(shape, dtype=model.vec)
+            """Positions at the start of the last substep [m], shape (groups, n, 3)."""
+            self.velocities = wp.empty(shape, dtype=model.vec)
+            """[m/s], shape (groups, n, 3)."""
+            self.inv_mass = wp.empty((groups, particles), dtype=model.vec)
+            """[1/kg], shape (groups, n); 0 where a particle is held or pinned."""
+            self.lam = wp.zeros((groups, multipliers), dtype=model.vec)
+            """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
+            self.held = wp.full((slots, grips), -1, dtype=wp.int32)
+            """Particle in each grip, -1 for none, shape (slots, grips), int32."""
+            self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)
+            """[m], shape (slots, grips, 3)."""
+            self.grip_targets = wp.zeros((slots, grips, 3), dtype=model.scalar)
+            """Scratch: where held particles are to be at the end of the step [m]."""
+            self.diverged = wp.zeros(slots, dtype=wp.int32)
+            """1 where the last step produced a NaN or ran away, shape (slots,), int32."""
+        self.positions_scalar = self._by_scalar(self.positions)
+        """The same memory as ``positions``, shape (groups, n, 3, lanes)."""
+        self.velocities_scalar = self._by_scalar(self.velocities)
+        self.inv_mass_scalar = self._by_scalar(self.inv_mass)
+        self.reset()
+
+    def _by_scalar(self, array: Any) -> Any:
+        return wp.array(
+            ptr=array.ptr, shape=(*array.shape, self.model.lanes), dtype=self.model.scalar, device=self.model.device
+        )
+
+    def reset(self) -> None:
+        """Put every environment back to the scene: nothing held, particles where they were added."""
+        scene, model = self.model.scene, self.model
+        self.held.fill_(-1)
+        self.grip_positions.zero_()
+        for target, values in (
+            (self.positions_scalar, scene.positions),
+            (self.velocities_scalar, scene.velocities),
+            (self.inv_mass_scalar, scene.inv_mass),
+        ):
+            shape = (model.group_count, *values.shape, model.lanes)
+            target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
+        self.previous.assign(self.positions)
+        self.diverged.zero_()
+
+    def get_positions(self) -> np.ndarray:
+        """Return a copy of the positions [m], shape (num_envs, n, 3)."""
+        return self._gather(self.positions_scalar)
+
+    def get_velocities(self) -> np.ndarray:
+        """Return a copy of the velocities [m/s], shape (num_envs, n, 3)."""
+        return self._gather(self.velocities_scalar)
+
+    def set_positions(self, values: ArrayLike) -> None:
+        """Put particles somewhere [m], broadcast to (num_envs, n, 3).
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        self._scatter(self.positions_scalar, "positions", values)
+
+    def set_velocities(self, values: ArrayLike) -> None:
+        """Set velocities [m/s], broadcast to (num_envs, n, 3).
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        self._scatter(self.velocities_scalar, "velocities", values)
+
+    def get_lambda(self) -> np.ndarray:
+        """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m)."""
+        lanes = self.lam.numpy().transpose(0, 2, 1).reshape(-1, self.lam.shape[1])[: self.model.num_envs]
+        found = np.empty_like(lanes)
+        first = 0
+        for permutation in self.model.constraint_order.values():
+            found[:, first + permutation] = lanes[:, first : first + len(permutation)]
+            first += len(permutation)
+        return found
+
+    def hold(self, held: ArrayLike) -> None:
+        """Let each grip hold a particle: what it held before is released, and keeps its velocity.
+
+        Args:
+            held: particle per environment and grip, -1 for none, shape (num_envs, grips), int.
+
+        Raises:
+            ValueError: for a wrong shape, a particle that does not exist, or one in two grips at once.
+        """
+        model = self.model
+        wanted = np.broadcast_to(np.asarray(held), (model.num_envs, model.grip_count))
+        if not np.issubdtype(wanted.dtype, np.integer) or wanted.size == 0:
+            raise ValueError("held must be integers, and the scene needs grips")
+        if wanted.min() < -1 or wanted.max() >= model.particle_count:
+            raise ValueError(f"held must be -1 or a particle from 0 to {model.particle_count - 1}")
+        ordered = np.sort(wanted, axis=1)
+        if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
+            raise ValueError("one particle cannot be in two grips")
+        target = wp.array(wanted.astype(np.int32), device=model.device)
+        wp.launch(
+            layout.hold,
+            dim=model.num_envs,
+            inputs=[target, model.inv_mass, model.lanes, self.held, self.inv_mass_scalar],
+            device=model.device,
+        )
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Return everything a step depends on, one row per environment, as plain arrays (``np.savez`` keeps them)."""
+        held = self.held.numpy()[: self.model.num_envs].copy()
+        return {
+            "positions": self.get_positions(),
+            "velocities": self.get_velocities(),
+            "held": held,
+            "grip_positions": self.grip_positions.numpy()[: self.model.num_envs].copy(),
+        }
+
+    def load(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
+        """Return to what :meth:`save` gave, bit for bit.
+
+        Args:
+            saved: arrays of :meth:`save`, possibly of another batch with the same scene.
+            rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
+        """
+        rows = np.arange(self.model.num_envs) if rows is None else rows
+        self.set_positions(saved["positions"][rows])
+        self.set_velocities(saved["velocities"][rows])
+        if self.model.grip_count:
+            self.hold(saved["held"][rows])
+            grips = self.grip_positions.numpy()
+            grips[: self.model.num_envs] = saved["grip_positions"][rows]
+            self.grip_positions.assign(grips)
+
+    def _gather(self, source: Any) -> np.ndarray:
+        lanes = source.numpy()  # (groups, n, 3, lanes)
+        by_env = lanes.transpose(0, 3, 1, 2).reshape(-1, *lanes.shape[1:3])
+        return np.array(by_env[: self.model.num_envs], order="C")  # a copy also where the layout is the same already
+
+    def _scatter(self, target: Any, name: str, values: ArrayLike) -> None:
+        model = self.model
+        given = np.asarray(values, dtype=model.dtype)
+        try:
+            given = np.broadcast_to(given, (model.num_envs, model.particle_count, 3))
+        except ValueError:
+            want = (model.num_envs, model.particle_count, 3)
+            raise ValueError(f"{name} must broadcast to {want}, got {given.shape}") from None
+        if not np.isfinite(given).all():
+            raise ValueError(f"{name} must be finite")
+        padding = model.group_count * model.lanes - model.num_envs
+        # Idle lanes repeat the last environment, so that they hold numbers as sound as the rest.
+        padded = np.concatenate([given, np.repeat(given[-1:], padding, axis=0)])
+        grouped = padded.reshape(model.group_count, model.lanes, model.particle_count, 3)
+        target.assign(np.ascontiguousarray(grouped.transpose(0, 2, 3, 1)))
