@@ -1,0 +1,224 @@
+"""Action modes: how a vector in [-1, 1] moves, grasps and lets go of particles.
+
+A mode is a class with ``size`` (numbers per environment), ``grip_count`` and ``launch``. Modes differ in their kernel; what they all
+produce is which particle each grip holds and how far each grip moves during the control step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.kernels.layout import grip
+from pbd_gym.solver import Control
+from pbd_gym.state import State
+
+wp.set_module_options({"enable_backward": False})
+
+ActionMode = Literal["drag", "picker", "pin"]
+ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin")
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What the agent's hands can do in a task."""
+
+    particles: tuple[int, ...]
+    """Particle that each hand holds at the start of an episode."""
+    corners: tuple[int, ...]
+    """Particles that ``pin`` mode can fix and free."""
+    reach: float
+    """Largest distance between a picker and a particle it grasps [m]."""
+    max_step: float
+    """Largest move of a hand along one axis per control step [m]."""
+    lower: tuple[float, float, float]
+    """Corner of the box the hands stay in [m]."""
+    upper: tuple[float, float, float]
+    """Opposite corner of that box [m]."""
+    max_stretch: float = 1.05
+    """Two hands stay closer than this times the rest distance of what they hold, so that cloth is not torn apart."""
+
+
+@wp.func
+def limit_stretch(a: wp.vec3, b: wp.vec3, limit: float):
+    """Pull two points together until they are at most ``limit`` apart."""
+    gap = b - a
+    distance = wp.length(gap)
+    if distance > limit:
+        shift = gap * (0.5 * (distance - limit) / distance)
+        a += shift
+        b -= shift
+    return a, b
+
+
+@wp.kernel
+def move_grips(
+    # In:
+    actions: wp.array2d[float],
+    stride: int,
+    max_step: float,
+    lower: wp.vec3,
+    upper: wp.vec3,
+    max_stretch: float,
+    rest: wp.array1d[wp.vec3],
+    held: wp.array2d[wp.int32],
+    grip_position: wp.array3d[float],
+    hand_count: int,
+    # Out:
+    motion: wp.array3d[float],
+):
+    """Turn the first three numbers of each hand into its displacement, within the box and the stretch limit."""
+    env = wp.tid()
+    for slot in range(hand_count):
+        for axis in range(3):
+            start = grip_position[env, slot, axis]
+            wish = start + max_step * wp.clamp(actions[env, slot * stride + axis], -1.0, 1.0)
+            motion[env, slot, axis] = wp.clamp(wish, lower[axis], upper[axis]) - start
+    for first in range(hand_count):
+        for second in range(first + 1, hand_count):
+            i = held[env, first]
+            j = held[env, second]
+            if i >= 0 and j >= 0:
+                p = wp.vec3(grip_position[env, first, 0], grip_position[env, first, 1], grip_position[env, first, 2])
+                q = wp.vec3(grip_position[env, second, 0], grip_position[env, second, 1], grip_position[env, second, 2])
+                p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
+                q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
+                limit = max_stretch * wp.length(rest[i] - rest[j])
+                p_end, q_end = limit_stretch(p + p_move, q + q_move, limit)
+                for axis2 in range(3):
+                    motion[env, first, axis2] = p_end[axis2] - p[axis2]
+                    motion[env, second, axis2] = q_end[axis2] - q[axis2]
+
+
+@wp.kernel
+def grasp(
+    # In:
+    actions: wp.array2d[float],
+    reach: float,
+    hand_count: int,
+    base_inv_mass: wp.array1d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # State:
+    grip_position: wp.array3d[float],
+    held: wp.array2d[wp.int32],
+    inv_mass: wp.array3d[float],
+):
+    """Release, then grasp: a closing hand takes the nearest free particle within reach of where it is now."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    for slot in range(hand_count):
+        if actions[env, slot * 4 + 3] <= 0.0:
+            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass)
+    for slot2 in range(hand_count):
+        if actions[env, slot2 * 4 + 3] > 0.0 and held[env, slot2] < 0:
+            nearest = int(-1)
+            best = reach * reach
+            for i in range(positions.shape[1]):
+                dx = positions[group, i, 0, lane] - grip_position[env, slot2, 0]
+                dy = positions[group, i, 1, lane] - grip_position[env, slot2, 1]
+                dz = positions[group, i, 2, lane] - grip_position[env, slot2, 2]
+                d2 = dx * dx + dy * dy + dz * dz
+                if d2 <= best and inv_mass[group, i, lane] > 0.0:
+                    best = d2
+                    nearest = i
+            grip(env, slot2, nearest, base_inv_mass, lanes, held, inv_mass)
+
+
+@wp.kernel
+def pin(
+    # In:
+    actions: wp.array2d[float],
+    particles: wp.array1d[wp.int32],
+    base_inv_mass: wp.array1d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # State:
+    grip_position: wp.array3d[float],
+    held: wp.array2d[wp.int32],
+    inv_mass: wp.array3d[float],
+    motion: wp.array3d[float],
+):
+    """Fix particle ``slot`` in space while its action is above zero, and free it otherwise."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    for slot in range(particles.shape[0]):
+        i = particles[slot]
+        if actions[env, slot] <= 0.0:
+            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass)
+        elif held[env, slot] < 0 and inv_mass[group, i, lane] > 0.0:
+            grip(env, slot, i, base_inv_mass, lanes, held, inv_mass)
+        for axis in range(3):
+            motion[env, slot, axis] = 0.0
+            grip_position[env, slot, axis] = positions[group, i, axis, lane]
+
+
+class Actions:
+    """One action mode of one batch.
+
+    Args:
+        mode: ``"drag"`` (three displacements per hand, what is held stays held), ``"picker"`` (four: the last above
+            zero closes the hand, else it opens), or ``"pin"`` (one per corner: above zero fixes it).
+        hands: what the hands can do.
+
+    Raises:
+        ValueError: for an unknown mode.
+    """
+
+    def __init__(self, mode: ActionMode, hands: Hands) -> None:
+        if mode not in ACTION_MODES:
+            raise ValueError(f"action_mode must be one of {ACTION_MODES}, got {mode!r}")
+        self.mode = mode
+        self.hands = hands
+        self.particles = hands.corners if mode == "pin" else hands.particles
+        """Particle that belongs to each grip."""
+        self.grip_count = len(self.particles)
+        self.size = {"drag": 3 * self.grip_count, "picker": 4 * self.grip_count, "pin": self.grip_count}[mode]
+        self._launches: list[Any] = []
+
+    @property
+    def initially_held(self) -> np.ndarray:
+        """Particle in each grip at the start of an episode, -1 for none, shape (grip_count,), int32."""
+        held = [p if p in self.hands.particles else -1 for p in self.particles]
+        return np.array(held, dtype=np.int32)
+
+    def record(self, actions: Any, state: State, control: Control, rest: np.ndarray) -> None:
+        """Prepare the launches for these arrays.
+
+        Args:
+            actions: device array, shape (num_envs, size), float32.
+            state: state to act on.
+            control: where the displacements go.
+            rest: rest positions [m], shape (n, 3).
+        """
+        model, hands = state.model, self.hands
+
+        def add(kernel: Any, *inputs: Any) -> None:
+            self._launches.append(
+                wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
+            )
+
+        grips = (state.grip_positions, state.held, state.inv_mass_scalar)
+        where = (model.inv_mass, model.lanes, state.positions_scalar)
+        if self.mode == "pin":
+            particles = wp.array(self.particles, dtype=wp.int32, device=model.device)
+            add(pin, actions, particles, *where, *grips, control.motion)
+            return
+        if self.mode == "picker":
+            add(grasp, actions, hands.reach, self.grip_count, *where, *grips)
+        rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
+        add(
+            move_grips, actions, self.size // self.grip_count, hands.max_step,
+            wp.vec3(*hands.lower), wp.vec3(*hands.upper), hands.max_stretch, rest_array,
+            state.held, state.grip_positions, self.grip_count, control.motion,
+        )  # fmt: skip
+
+    def launch(self) -> None:
+        """Apply the current actions."""
+        for command in self._launches:
+            command.launch()

@@ -1,0 +1,71 @@
+"""Device arrays with one row per environment, and their way to NumPy and torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+
+class Buffers:
+    """Named device arrays, shape (num_envs, ...), that tasks and the core share.
+
+    On the CPU reading costs a copy of the row data and writing goes straight into the array; on CUDA each read is one
+    transfer.
+    """
+
+    def __init__(self, num_envs: int, device: Any) -> None:
+        self.num_envs = num_envs
+        self.device = device
+        self.arrays: dict[str, Any] = {}
+        self._views: dict[str, np.ndarray] = {}
+
+    def add(self, name: str, shape: tuple[int, ...] = (), dtype: Any = wp.float32) -> Any:
+        """Make an array of zeros, shape (num_envs, *shape), and return it.
+
+        Raises:
+            ValueError: if the name is taken.
+        """
+        if name in self.arrays:
+            raise ValueError(f"there is a buffer {name!r} already")
+        array = wp.zeros((self.num_envs, *shape), dtype=dtype, device=self.device)
+        self.arrays[name] = array
+        if self.device.is_cpu:
+            self._views[name] = array.numpy()
+        return array
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arrays[name]
+
+    def peek(self, name: str) -> np.ndarray:
+        """Return the values for reading now: memory of the array itself on the CPU, a copy on CUDA."""
+        view = self._views.get(name)
+        return self.arrays[name].numpy() if view is None else view
+
+    def read(self, name: str) -> np.ndarray:
+        """Return the values as a fresh NumPy array."""
+        view = self._views.get(name)
+        return self.arrays[name].numpy() if view is None else view.copy()
+
+    def write(self, name: str, values: Any) -> None:
+        """Overwrite the values with a NumPy array or a number that broadcasts."""
+        view = self._views.get(name)
+        if view is not None:
+            view[...] = values
+        else:
+            array = self.arrays[name]
+            array.assign(np.broadcast_to(np.asarray(values, dtype=wp.dtype_to_numpy(array.dtype)), array.shape))
+
+    def torch(self, name: str) -> Any:
+        """Return the values as a fresh torch tensor on the same device."""
+        return wp.to_torch(self.arrays[name]).clone()
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Return copies of all arrays by name."""
+        return {name: self.read(name) for name in self.arrays}
+
+    def load(self, saved: dict[str, np.ndarray], rows: np.ndarray) -> None:
+        """Overwrite all arrays with ``rows`` of what :meth:`save` gave."""
+        for name in self.arrays:
+            self.write(name, saved[name][rows])

@@ -1,0 +1,395 @@
+"""PBDCloth-v0: carry and turn a hanging cloth until its free corners rest at two goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.actions import Hands
+from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.episodes import random_stream
+from pbd_gym.envs.single import single_env
+from pbd_gym.materials import ClothMaterial
+from pbd_gym.scene import Scene
+
+wp.set_module_options({"enable_backward": False})
+
+
+@dataclass(frozen=True)
+class ClothConfig:
+    """Numbers of PBDCloth-v0; each can be given to ``gym.make``."""
+
+    rows: int = 16
+    """Particles along the height."""
+    columns: int = 16
+    """Particles along the width."""
+    side: float = 1.0
+    """Length of each side [m]."""
+    density: float = 0.2
+    """Mass per area [kg/m^2]."""
+    stretch_compliance: float = 1e-5
+    """Of constraints along the threads [m/N]."""
+    shear_compliance: float = 1e-3
+    """Of diagonal constraints [m/N]."""
+    bend_compliance: float = 0.3
+    """Of constraints that skip a particle [m/N]."""
+    damping: float = 0.5
+    """Rate at which particles lose velocity [1/s]."""
+    friction: float = 0.5
+    """Coulomb coefficient of the ground."""
+    ctrl_dt: float = 1 / 30
+    """Time between actions [s]."""
+    substeps: int = 20
+    """Simulation steps per action."""
+    settle_time: float = 3.0
+    """How long the cloth comes to rest before the first episode [s]."""
+    height: float = 1.6
+    """Of the upper edge at the start [m]."""
+    max_step: float = 0.04
+    """Largest move of a hand along an axis per action [m]."""
+    reach: float = 0.08
+    """Distance from which a picker grasps [m]."""
+    goal_shift: tuple[float, float, float] = (0.5, 0.25, 0.5)
+    """Largest shift of the goals from where the corners hang at the start, along x, y and z [m]."""
+    goal_turn: float = 1.0
+    """Largest turn of the pair of goals about the vertical [rad]."""
+    goal_radius: float = 0.1
+    """Distance within which a corner is at its goal, as a share of the side."""
+    goal_steps: int = 10
+    """Steps in a row that both corners have to be at their goals."""
+    distance_weight: float = 1.0
+    """Reward lost per side length of mean distance."""
+    near_weight: float = 1.0
+    """Reward of a corner exactly at its goal."""
+    rest_weight: float = 0.1
+    """Reward lost per m/s of a corner that is at its goal."""
+    effort_weight: float = 0.02
+    """Reward lost for an action of mean square one."""
+
+
+@wp.func
+def goal_terms(mean: float, nearness: float, worst: float, sparse: int, radius: float, weights: wp.vec4):
+    """Terms of the reward that depend on the goals alone: ``distance`` and ``near``."""
+    if sparse != 0:
+        return wp.where(worst < radius, 0.0, -1.0), 0.0
+    return -weights[0] * mean, weights[1] * nearness
+
+
+@wp.func
+def closeness(distance: float, radius: float):
+    """1 at the goal, 1/2 at the radius, and towards 0 far away: a bounded pull that is felt from anywhere."""
+    ratio = distance / radius
+    return 1.0 / (1.0 + ratio * ratio)
+
+
+@wp.kernel
+def rate_goals(
+    achieved: wp.array3d[float],
+    desired: wp.array3d[float],
+    sparse: int,
+    side: float,
+    radius: float,
+    weights: wp.vec4,
+    reward: wp.array1d[float],
+):
+    """Reward of goal mode for rows of achieved and desired goals."""
+    row = wp.tid()
+    mean = float(0.0)
+    near = float(0.0)
+    worst = float(0.0)
+    count = float(achieved.shape[1])
+    for k in range(achieved.shape[1]):
+        p = wp.vec3(achieved[row, k, 0], achieved[row, k, 1], achieved[row, k, 2])
+        g = wp.vec3(desired[row, k, 0], desired[row, k, 1], desired[row, k, 2])
+        distance = wp.length(p - g)
+        mean += distance / (count * side)
+        near += closeness(distance, radius) / count
+        worst = wp.max(worst, distance)
+    first, second = goal_terms(mean, near, worst, sparse, radius, weights)
+    reward[row] = first + second
+
+
+@wp.kernel
+def score(
+    # In:
+    corners: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    actions: wp.array2d[float],
+    sparse: int,
+    goals_only: int,
+    side: float,
+    radius: float,
+    needed: int,
+    weights: wp.vec4,
+    lanes: int,
+    positions: wp.array4d[float],
+    velocities: wp.array4d[float],
+    # State:
+    streak: wp.array1d[wp.int32],
+    # Out:
+    terms: wp.array2d[float],
+    performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Rate each environment: distances of the corners to their goals, their speed, and the effort."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    mean = float(0.0)
+    near = float(0.0)
+    worst = float(0.0)
+    unrest = float(0.0)
+    count = float(corners.shape[0])
+    for k in range(corners.shape[0]):
+        i = corners[k]
+        p = wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
+        v = wp.vec3(velocities[group, i, 0, lane], velocities[group, i, 1, lane], velocities[group, i, 2, lane])
+        g = wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2])
+        distance = wp.length(p - g)
+        close = closeness(distance, radius)
+        mean += distance / (count * side)
+        near += close / count
+        worst = wp.max(worst, distance)
+        unrest += close * wp.length(v) / count
+    effort = float(0.0)
+    for a in range(actions.shape[1]):
+        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
+        effort += clipped * clipped / float(actions.shape[1])
+    first, second = goal_terms(mean, near, worst, sparse, radius, weights)
+    terms[env, 0] = first
+    terms[env, 1] = second
+    terms[env, 2] = 0.0
+    terms[env, 3] = 0.0
+    if sparse == 0 and goals_only == 0:
+        terms[env, 2] = -weights[2] * unrest
+        terms[env, 3] = -weights[3] * effort
+    performance[env] = -mean * side
+    streak[env] = wp.where(worst < radius, streak[env] + 1, 0)
+    is_success[env] = wp.where(streak[env] >= needed, 1, 0)
+
+
+@wp.kernel
+def draw_goals(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    seed: wp.array1d[wp.int32],
+    episode: wp.array1d[wp.int32],
+    start: wp.array1d[wp.vec3],
+    shift: wp.vec3,
+    turn: float,
+    # Out:
+    goals: wp.array3d[float],
+    start_performance: wp.array1d[float],
+    performance: wp.array1d[float],
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Draw goals: where the corners would hang if the cloth were carried by a random shift and turned."""
+    env = wp.tid()
+    if chosen[env] == 0:
+        return
+    random = random_stream(seed[env], episode[env])
+    angle = turn * wp.randf(random, -1.0, 1.0)
+    dx = shift[0] * wp.randf(random, -1.0, 1.0)
+    dy = shift[1] * wp.randf(random, -1.0, 1.0)
+    dz = shift[2] * wp.randf(random, -1.0, 1.0)
+    count = float(start.shape[0])
+    center = wp.vec3()
+    for k in range(start.shape[0]):
+        center += start[k] / count
+    total = float(0.0)
+    for k2 in range(start.shape[0]):
+        arm = start[k2] - center
+        x = wp.cos(angle) * arm[0] + wp.sin(angle) * arm[2]
+        z = wp.cos(angle) * arm[2] - wp.sin(angle) * arm[0]
+        goal = center + wp.vec3(x + dx, arm[1] + dy, z + dz)
+        for axis in range(3):
+            goals[env, k2, axis] = goal[axis]
+        total += wp.length(goal - start[k2])
+    start_performance[env] = -total / count
+    performance[env] = -total / count
+    normalized_performance[env] = 0.0
+    is_success[env] = 0
+
+
+class ClothVectorEnv(TaskVectorEnv):
+    """Carry and turn a hanging cloth until its free corners rest at two goals.
+
+    ## Description
+
+    A square cloth hangs at rest from its two upper corners, which the agent holds. Two goal points are drawn at reset
+    where the two lower corners would hang had the cloth been carried by some shift and turned about the vertical. The
+    agent moves its hands; the cloth swings behind them, so its motion has to be planned for and damped. The cloth is a
+    grid of particles with distance constraints along its threads (stretch), along its diagonals (shear) and over two
+    cells (bending), solved by XPBD in 20 substeps of 1/600 s per action.
+
+    ## Action Space
+
+    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the upper corners all along.
+
+    | Num | Action                                    | Min | Max | Unit per 1 |
+    |-----|-------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the left hand, x, y, z    | -1  | 1   | 0.04 m     |
+    | 3-5 | displacement of the right hand, x, y, z   | -1  | 1   | 0.04 m     |
+
+    `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
+    within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per corner (upper
+    left, upper right, lower left, lower right) that fixes the corner in space while it is above 0 and frees it
+    otherwise. Hands stay in a box above the ground, and two hands that hold the cloth do not stretch it by more than
+    5 %.
+
+    ## Observation Space
+
+    `Box(-100, 100, (30,), float32)` with `obs_mode="keypoints"`; corners in the order upper left, upper right, lower
+    left, lower right.
+
+    | Num   | Observation                                     | Min  | Max | Unit |
+    |-------|-------------------------------------------------|------|-----|------|
+    | 0-11  | positions of the four corners                   | -100 | 100 | m    |
+    | 12-23 | velocities of the four corners                  | -100 | 100 | m/s  |
+    | 24-29 | offsets from the lower corners to their goals   | -100 | 100 | m    |
+
+    `obs_mode="particles"` has all particles in place of the corners (1542 numbers for 16 x 16). `obs_mode="goal"` is a
+    dict of `observation` (24 numbers: without the offsets), `achieved_goal` and `desired_goal` (6 numbers each: the
+    lower corners, and their goals) for hindsight experience replay. In the modes `picker` and `pin` the position of
+    each grip and whether it holds (0 or 1) follow at the end: four numbers per grip.
+
+    ## Rewards
+
+    The sum of named terms, reported in `info["reward_terms"]`; `d` is the distance of a lower corner to its goal, `v`
+    its speed, `r` = 0.1 m, and means are over the two corners.
+
+    - `distance`: -1.0 * mean d / side
+    - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
+    - `rest`: -0.1 * mean of c * v
+    - `effort`: -0.02 * mean square of the action
+
+    `reward_mode="sparse"` gives 0 while both corners are within `r` and -1 otherwise, and is the default of
+    `obs_mode="goal"`, whose reward depends on the goals only.
+
+    `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
+    and `is_success` (both corners within `r` for the last ten steps).
+
+    ## Starting State
+
+    The cloth at rest, upper edge 1.6 m above the ground. Goals: the place of the lower corners, shifted by up to 0.5,
+    0.25 and 0.5 m along x, y and z, and turned by up to 1 rad, all uniform.
+
+    ## Episode End
+
+    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.TaskVectorEnv`; every field of :class:`ClothConfig`:
+
+    ```python
+    gym.make("PBDCloth-v0", action_mode="picker", obs_mode="particles", rows=32, columns=32)
+    ```
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDCloth-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = ClothConfig
+    config: ClothConfig
+    term_names = ("distance", "near", "rest", "effort")
+
+    def build(self, config: ClothConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = Scene()
+        scene.add_collider(Plane(friction=config.friction))
+        cloth = scene.add_cloth(
+            config.rows,
+            config.columns,
+            (config.side, config.side),
+            ClothMaterial(
+                config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance
+            ),
+            position=(0.0, config.height, 0.0),
+        )
+        corners = cloth.corners
+        reach, side = 1.3 * config.side, config.side
+        hands = Hands(
+            particles=(int(corners[0]), int(corners[1])),
+            corners=tuple(int(c) for c in corners),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-reach, 0.02 if self.action_mode == "picker" else config.height - 0.5 * side, -reach),
+            upper=(reach, config.height + 0.5 * side, reach),
+        )
+        return scene, hands, corners, corners[2:]
+
+    @property
+    def _weights(self) -> Any:
+        config = self.config
+        return wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
+
+    def record_begin(self, chosen: Any) -> Any:
+        b, config = self.buffers, self.config
+        start = wp.array(self.start_positions[self.goal_particles], dtype=wp.vec3, device=self.model.device)
+        return wp.launch(
+            draw_goals,
+            dim=self.num_envs,
+            device=self.model.device,
+            record_cmd=True,
+            inputs=[
+                chosen, b["seed"], b["episode"], start, wp.vec3(*config.goal_shift), config.goal_turn,
+                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
+            ],
+        )  # fmt: skip
+
+    def record_score(self) -> Any:
+        b, config, state = self.buffers, self.config, self.state
+        return wp.launch(
+            score,
+            dim=self.num_envs,
+            device=self.model.device,
+            record_cmd=True,
+            inputs=[
+                wp.array(self.goal_particles, dtype=wp.int32, device=self.model.device), b["goals"], b["actions"],
+                int(self.reward_mode == "sparse"), int(self.obs_mode == "goal"), config.side,
+                config.goal_radius * config.side, config.goal_steps, self._weights, self.model.lanes,
+                state.positions_scalar, state.velocities_scalar,
+                b["streak"], b["terms"], b["performance"], b["is_success"],
+            ],
+        )  # fmt: skip
+
+    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        """Return the reward of ``obs_mode="goal"`` for rows of goals.
+
+        Args:
+            achieved: positions of the lower corners [m], shape (rows, 6).
+            desired: their goals [m], shape (rows, 6).
+
+        Returns:
+            Shape (rows,), float32.
+        """
+        shape = (len(achieved), len(self.goal_particles), 3)
+        points = [np.ascontiguousarray(a, dtype=np.float32).reshape(shape) for a in (achieved, desired)]
+        reward = np.zeros(len(achieved), dtype=np.float32)
+        config = self.config
+        wp.launch(
+            rate_goals,
+            dim=len(achieved),
+            inputs=[
+                *(wp.array(p, device="cpu", copy=False) for p in points), int(self.reward_mode == "sparse"),
+                config.side, config.goal_radius * config.side, self._weights,
+                wp.array(reward, device="cpu", copy=False),
+            ],
+            device="cpu",
+        )  # fmt: skip
+        return reward
+
+
+ClothEnv = single_env(ClothVectorEnv)

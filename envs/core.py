@@ -1,0 +1,344 @@
+"""The batched environment that every task is built on: reset, step, autoreset, save and restore."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import gymnasium as gym
+import numpy as np
+import warp as wp
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from pbd_gym.envs import episodes
+from pbd_gym.envs.actions import ActionMode, Actions, Hands
+from pbd_gym.envs.buffers import Buffers
+from pbd_gym.envs.inputs import check_actions, check_options, make_config, split_seed
+from pbd_gym.envs.observations import Observations, ObsMode
+from pbd_gym.envs.outputs import Outputs
+from pbd_gym.envs.pictures import Pictures
+from pbd_gym.model import Model
+from pbd_gym.scene import Scene
+from pbd_gym.solver import Solver, default_threads
+
+RewardMode = Literal["dense", "sparse"]
+REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse")
+_AUTORESET = {
+    AutoresetMode.NEXT_STEP: int(episodes.NEXT_STEP),
+    AutoresetMode.SAME_STEP: int(episodes.SAME_STEP),
+    AutoresetMode.DISABLED: int(episodes.DISABLED),
+}
+
+
+class TaskVectorEnv(VectorEnv):
+    """Batch of environments of one task. A task subclasses it and fills in the parts marked *task*.
+
+    Args:
+        num_envs: environments in the batch.
+        max_episode_steps: steps after which an episode is truncated; None for no limit.
+        device: Warp device, ``"cpu"`` or ``"cuda:0"``; by default the GPU if there is one.
+        obs_mode: see :class:`pbd_gym.envs.observations.Observations`.
+        action_mode: see :class:`pbd_gym.envs.actions.Actions`.
+        reward_mode: ``"dense"`` (sum of named terms) or ``"sparse"`` (0 at the goal, -1 elsewhere); sparse by default
+            with ``obs_mode="goal"``, dense otherwise.
+        render_mode: ``"rgb_array"``, ``"human"`` or None.
+        autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
+        output: ``"numpy"``, or ``"torch"`` for tensors on the device.
+        threads: CPU threads of the physics; see :func:`pbd_gym.solver.default_threads`.
+        hand: adds a free grip for a person to use (``pbd-gym play``).
+        **overrides: fields of the task's configuration.
+
+    Raises:
+        ValueError: for an unknown mode or a number out of range.
+        TypeError: for a configuration field that does not exist.
+        MemoryError: if the batch would not fit.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
+        "render_modes": ["human", "rgb_array"],
+        "render_fps": 30,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+    config_type: ClassVar[type]
+    """*Task*: dataclass with its numbers; the core reads ``ctrl_dt``, ``substeps``, ``damping``, ``settle_time``."""
+    term_names: ClassVar[tuple[str, ...]]
+    """*Task*: names of the reward terms."""
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        max_episode_steps: int | None = None,
+        *,
+        device: str | None = None,
+        obs_mode: ObsMode = "keypoints",
+        action_mode: ActionMode = "drag",
+        reward_mode: RewardMode | None = None,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        output: Literal["numpy", "torch"] = "numpy",
+        threads: int | None = None,
+        hand: bool = False,
+        **overrides: Any,
+    ) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
+        if output not in ("numpy", "torch"):
+            raise ValueError(f"output must be 'numpy' or 'torch', got {output!r}")
+        reward_mode = reward_mode or ("sparse" if obs_mode == "goal" else "dense")
+        if reward_mode not in REWARD_MODES:
+            raise ValueError(f"reward_mode must be one of {REWARD_MODES}, got {reward_mode!r}")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
+        self.config = config = make_config(self.config_type, overrides)
+        self.num_envs = num_envs
+        self.max_episode_steps = max_episode_steps
+        self.obs_mode, self.action_mode, self.reward_mode = obs_mode, action_mode, reward_mode
+        self.render_mode = render_mode
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+
+        threads = default_threads() if threads is None else threads
+        device = device or ("cuda:0" if wp.is_cuda_available() else "cpu")
+        self.scene, hands, keypoints, self.goal_particles = self.build(config)
+        self.actions = Actions(action_mode, hands)
+        self.hand_grip = self.actions.grip_count if hand else None
+        """Grip that a person may use, if asked for."""
+        self.scene.grip_count = self.actions.grip_count + int(hand)
+        self.model = Model(self.scene, num_envs, device=device, threads=threads)
+        self.solver = Solver(self.model, config.substeps, damping=config.damping, threads=threads)
+        self.state, self.control = self.solver.state(), self.solver.control()
+        shown_grips = 0 if action_mode == "drag" else self.actions.grip_count
+        self.observations = Observations(
+            obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips
+        )
+        self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
+        self.single_observation_space = self.observations.space
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+        self.buffers = self._make_buffers()
+        self.outputs = Outputs(self.buffers, self.term_names, obs_mode == "goal", output)
+        self.pictures = Pictures(self)
+        self._seeded = False
+        self._record()
+
+    # --- task ---------------------------------------------------------------------------------------------------------
+
+    def build(self, config: Any) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        """*Task*: return the scene, what hands can do, the observed keypoints, and the particles that have a goal."""
+        raise NotImplementedError
+
+    def record_begin(self, chosen: Any) -> Any:
+        """*Task*: return the launch that draws goals for the chosen environments and rates their first state.
+
+        Args:
+            chosen: device array, shape (num_envs,), int32; not zero where an episode begins.
+        """
+        raise NotImplementedError
+
+    def record_score(self) -> Any:
+        """*Task*: return the launch that rates every environment: ``terms``, ``performance`` and ``is_success``."""
+        raise NotImplementedError
+
+    # --- set-up -------------------------------------------------------------------------------------------------------
+
+    def _make_buffers(self) -> Buffers:
+        buffers = Buffers(self.num_envs, self.model.device)
+        for name in ("seed", "episode", "elapsed", "streak", "finished", "chosen", "restart"):
+            buffers.add(name, dtype=wp.int32)
+        for name in ("is_success", "diverged", "terminated", "truncated"):
+            buffers.add(name, dtype=wp.int32)
+        for name in ("reward", "performance", "normalized_performance", "start_performance"):
+            buffers.add(name)
+        buffers.add("terms", (len(self.term_names),))
+        buffers.add("actions", (self.actions.size,))
+        buffers.add("goals", (len(self.goal_particles), 3))
+        buffers.add("observation", (self.observations.size,))
+        buffers.add("achieved_goal", (self.observations.goal_size,))
+        buffers.add("desired_goal", (self.observations.goal_size,))
+        return buffers
+
+    def _record(self) -> None:
+        """Prepare every launch of a step once: replaying one costs a microsecond or two."""
+        b, state, model = self.buffers, self.state, self.model
+        grips = np.full((2, self.scene.grip_count), -1, dtype=np.int32)
+        grips[:, : self.actions.grip_count] = self.actions.initially_held, self.actions.particles
+        self.start_positions = self.settle(grips[:1])
+        with wp.ScopedDevice(model.device):
+            start = wp.array(self.start_positions, dtype=wp.vec3)
+            held, particles = wp.array(grips[0]), wp.array(np.maximum(grips[1], 0))
+        into = (state.positions_scalar, state.velocities_scalar, state.inv_mass_scalar, state.held, state.grip_positions)
+
+        def launch(kernel: Any, *inputs: Any, dim: Any = self.num_envs) -> Any:
+            return wp.launch(kernel, dim=dim, inputs=list(inputs), device=model.device, record_cmd=True)
+
+        def place(chosen: Any) -> Any:
+            dim = (self.num_envs, model.particle_count)
+            return launch(
+                episodes.place, chosen, start, held, particles, model.inv_mass, model.lanes, *into, dim=dim
+            )  # fmt: skip
+
+        def restart(chosen: Any) -> list[Any]:
+            begin = launch(episodes.begin, chosen, b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"])
+            return [place(chosen), begin, self.record_begin(chosen)]
+
+        self.actions.record(b["actions"], state, self.control, self.start_positions)
+        self._observe = self.observations.record(b, state)
+        self._restart, self._begin = restart(b["restart"]), restart(b["chosen"])
+        self._place_diverged = place(b["diverged"])
+        self._score = self.record_score()
+        self._conclude = launch(
+            episodes.conclude,
+            _AUTORESET[self.autoreset_mode], self.max_episode_steps or 0, state.diverged, b["start_performance"],
+            b["terms"], b["elapsed"], b["finished"], b["streak"], b["performance"], b["is_success"],
+            b["normalized_performance"], b["reward"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
+        )  # fmt: skip
+
+    def settle(self, held: np.ndarray) -> np.ndarray:
+        """Return the positions that episodes start from: the scene after it has come to rest in the hands.
+
+        Args:
+            held: particle in each grip, -1 for none, shape (1, grips), int32.
+
+        Returns:
+            [m], shape (n, 3), float32.
+        """
+        config = self.config
+        model = Model(self.scene, 1, device=self.model.device.alias, lanes=self.model.lanes)
+        solver = Solver(model, config.substeps, damping=4.0, threads=1)
+        state, control = solver.state(), solver.control()
+        if held.size:
+            state.hold(held)
+        for _ in range(round(config.settle_time / config.ctrl_dt)):
+            solver.step(state, control, config.ctrl_dt)
+        return state.get_positions()[0]
+
+    # --- Gymnasium ----------------------------------------------------------------------------------------------------
+
+    def reset(  # type: ignore[override]
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes.
+
+        Args:
+            seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list; None goes on with the streams there
+                are, and starts from entropy the first time.
+            options: ``{"reset_mask": mask}`` resets only some environments; mask is bool, shape (num_envs,).
+
+        Returns:
+            Observation of all environments, and info of those that were reset.
+
+        Raises:
+            ValueError: for an unknown option, a bad mask, or a bad seed. The environments are then as they were.
+        """
+        mask = check_options(options, self.num_envs)
+        seeds = split_seed(seed, self.num_envs)
+        super().reset(seed=int(seed) if isinstance(seed, int | np.integer) else None)
+        if seeds is None and not self._seeded:
+            seeds = self.np_random.integers(-(2**31), 2**31, self.num_envs).astype(np.int32)
+        b = self.buffers
+        if seeds is not None:
+            b.write("seed", np.where(mask, seeds, b.peek("seed")))
+            b.write("episode", np.where(mask, 0, b.peek("episode")))
+            self._seeded = True
+        b.write("chosen", mask)
+        for launch in self._begin:
+            launch.launch()
+        self._observe.launch()
+        return self.outputs.observation(), self.outputs.info(shown=mask, stepped=np.zeros_like(mask))
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Advance every environment by one control step.
+
+        Args:
+            actions: in [-1, 1] (what is beyond is clipped), shape (num_envs, size), floating; NumPy or torch.
+
+        Returns:
+            Observation, reward, terminated, truncated and info, as Gymnasium's vector environments give them.
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite. The environments are then as they were.
+            TypeError: for a dtype that is not floating.
+            gymnasium.error.ResetNeeded: before the first reset, or after an episode is over with autoreset disabled.
+        """
+        final = self.advance(actions)
+        restarted = self.buffers.peek("restart").astype(bool)
+        out = self.outputs
+        info = out.info(shown=np.ones(self.num_envs, dtype=bool), stepped=~restarted)
+        ends = out.array("terminated", np.bool_), out.array("truncated", np.bool_)
+        return out.observation(), out.array("reward", np.float64), *ends, info | final
+
+    def advance(self, actions: Any) -> dict[str, Any]:
+        """Do a step and leave its results in the buffers. Returns what has to be kept of episodes that ended."""
+        if not self._seeded:
+            raise gym.error.ResetNeeded("call reset before step")
+        b = self.buffers
+        checked = check_actions(actions, (self.num_envs, self.actions.size))
+        if self.autoreset_mode is AutoresetMode.DISABLED and b.peek("finished").any():
+            raise gym.error.ResetNeeded("an episode is over: reset it with options={'reset_mask': ...} before stepping")
+        b.write("actions", checked)
+        self.actions.launch()
+        self.solver.step(self.state, self.control, self.config.ctrl_dt)
+        self._score.launch()
+        self._conclude.launch()
+        if b.peek("diverged").any():  # NaNs are of no use to anyone: show the start instead
+            self._place_diverged.launch()
+        final: dict[str, Any] = {}
+        restarted = b.peek("restart")
+        if restarted.any():
+            if self.autoreset_mode is AutoresetMode.SAME_STEP:
+                self._observe.launch()
+                final = self.outputs.final(restarted.astype(bool))
+            for launch in self._restart:
+                launch.launch()
+        self._observe.launch()
+        return final
+
+    def render(self) -> Any:
+        """Draw the batch.
+
+        Returns:
+            With ``"rgb_array"`` a tuple of ``num_envs`` pictures, shape (height, width, 3), uint8; with ``"human"``
+            None, and a window shows them side by side.
+        """
+        return self.pictures.render()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window, if there is one."""
+        self.pictures.close()
+
+    # --- save, restore, branch ----------------------------------------------------------------------------------------
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything the future depends on, one row per environment; ``np.savez`` can keep it."""
+        saved = {f"physics.{name}": value for name, value in self.state.save().items()}
+        return saved | {f"episode.{name}": value for name, value in self.buffers.save().items()}
+
+    def set_state(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
+        """Return to what :meth:`get_state` gave, bit for bit; the streams of random numbers included.
+
+        Args:
+            saved: arrays of this batch or of another one of the same task and modes.
+            rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
+
+        Raises:
+            ValueError: if ``rows`` has a wrong shape or names rows that are not there, or arrays are missing or do not
+                fit. The environments are then as they were.
+        """
+        rows = np.arange(self.num_envs) if rows is None else np.asarray(rows)
+        expected = self.get_state()
+        if rows.shape != (self.num_envs,) or not np.issubdtype(rows.dtype, np.integer):
+            raise ValueError(f"rows must be integers of shape ({self.num_envs},), got {rows.dtype} {rows.shape}")
+        for name, value in expected.items():
+            if name not in saved or saved[name].shape[1:] != value.shape[1:]:
+                raise ValueError(f"this is not a state of this environment: {name!r} is missing or has another shape")
+            if rows.min() < 0 or rows.max() >= len(saved[name]):
+                raise ValueError(f"rows must be from 0 to {len(saved[name]) - 1}")
+        self.state.load({k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("physics.")}, rows)
+        self.buffers.load({k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("episode.")}, rows)
+        self._seeded = True
+
+    def branch(self, rows: np.ndarray) -> None:
+        """Make environment ``i`` a copy of environment ``rows[i]``: planners try many futures of one present."""
+        self.set_state(self.get_state(), rows)

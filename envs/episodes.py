@@ -1,0 +1,134 @@
+"""What is the same for every task: the end of a step, and the start of an episode."""
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+NEXT_STEP = wp.constant(0)
+SAME_STEP = wp.constant(1)
+DISABLED = wp.constant(2)
+
+
+@wp.func
+def random_stream(seed: wp.int32, episode: wp.int32):
+    """Random state of one episode of one environment; it does not depend on the batch the environment sits in."""
+    return wp.rand_init(seed, episode)
+
+
+@wp.kernel
+def conclude(
+    # In:
+    autoreset: int,
+    time_limit: int,
+    failed: wp.array1d[wp.int32],
+    start_performance: wp.array1d[float],
+    # State:
+    terms: wp.array2d[float],
+    elapsed: wp.array1d[wp.int32],
+    finished: wp.array1d[wp.int32],
+    streak: wp.array1d[wp.int32],
+    performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+    # Out:
+    normalized_performance: wp.array1d[float],
+    reward: wp.array1d[float],
+    diverged: wp.array1d[wp.int32],
+    terminated: wp.array1d[wp.int32],
+    truncated: wp.array1d[wp.int32],
+    restart: wp.array1d[wp.int32],
+):
+    """Sum the reward terms, count the step, and say which environments end and which begin anew.
+
+    ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
+    their reward is zero and nothing ends. An environment that failed (NaN or runaway) is terminated without a reward.
+    """
+    env = wp.tid()
+    resetting = autoreset == NEXT_STEP and finished[env] != 0
+    bad = int(0)
+    over = int(0)
+    if not resetting:
+        bad = failed[env]
+        elapsed[env] = elapsed[env] + 1
+        if time_limit > 0 and elapsed[env] >= time_limit:
+            over = 1
+    if resetting or bad != 0:
+        performance[env] = start_performance[env]
+        is_success[env] = 0
+        streak[env] = 0
+        for k in range(terms.shape[1]):
+            terms[env, k] = 0.0
+    total = float(0.0)
+    for k2 in range(terms.shape[1]):
+        total += terms[env, k2]
+    # 0 is where the episode started and 1 is perfect, as SoftGym defines it.
+    start = start_performance[env]
+    normalized_performance[env] = (performance[env] - start) / wp.max(-start, 1.0e-6)
+    reward[env] = total
+    diverged[env] = bad
+    terminated[env] = bad
+    truncated[env] = over
+    ended = bad != 0 or over != 0
+    restart[env] = 0
+    if resetting or (ended and autoreset == SAME_STEP):
+        restart[env] = 1
+    finished[env] = 0
+    if ended and autoreset != SAME_STEP:
+        finished[env] = 1
+
+
+@wp.kernel
+def place(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    start_positions: wp.array1d[wp.vec3],
+    start_held: wp.array1d[wp.int32],
+    grip_particles: wp.array1d[wp.int32],
+    base_inv_mass: wp.array1d[float],
+    lanes: int,
+    # State:
+    positions: wp.array4d[float],
+    velocities: wp.array4d[float],
+    inv_mass: wp.array3d[float],
+    held: wp.array2d[wp.int32],
+    grip_position: wp.array3d[float],
+):
+    """Put the chosen environments into the start configuration, at rest, hands included."""
+    env, i = wp.tid()
+    if chosen[env] == 0:
+        return
+    group = env // lanes
+    lane = env % lanes
+    for axis in range(3):
+        positions[group, i, axis, lane] = start_positions[i][axis]
+        velocities[group, i, axis, lane] = 0.0
+    mass = base_inv_mass[i]
+    for slot in range(start_held.shape[0]):
+        if start_held[slot] == i:
+            mass = 0.0
+    inv_mass[group, i, lane] = mass
+    if i == 0:
+        for slot2 in range(start_held.shape[0]):
+            held[env, slot2] = start_held[slot2]
+            for axis2 in range(3):
+                grip_position[env, slot2, axis2] = start_positions[grip_particles[slot2]][axis2]
+
+
+@wp.kernel
+def begin(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    # State:
+    elapsed: wp.array1d[wp.int32],
+    episode: wp.array1d[wp.int32],
+    finished: wp.array1d[wp.int32],
+    streak: wp.array1d[wp.int32],
+    diverged: wp.array1d[wp.int32],
+):
+    """Count a new episode for the chosen environments."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        elapsed[env] = 0
+        episode[env] = episode[env] + 1
+        finished[env] = 0
+        streak[env] = 0
+        diverged[env] = 0

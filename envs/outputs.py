@@ -1,0 +1,115 @@
+"""What a batch hands out: observations, rewards and masked infos, as NumPy arrays or torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from pbd_gym.envs.buffers import Buffers
+
+_RESULTS = {
+    "performance": np.float32,
+    "normalized_performance": np.float32,
+    "is_success": np.bool_,
+    "diverged": np.bool_,
+}
+
+
+class Outputs:
+    """Reads results out of the buffers, each time into fresh memory.
+
+    Args:
+        buffers: where the results are.
+        term_names: names of the reward terms, in the order of the columns of ``terms``.
+        goal: whether observations are dicts with goals.
+        output: ``"numpy"`` or ``"torch"``.
+    """
+
+    def __init__(
+        self, buffers: Buffers, term_names: tuple[str, ...], goal: bool, output: Literal["numpy", "torch"]
+    ) -> None:
+        self.buffers = buffers
+        self.term_names = term_names
+        self.goal = goal
+        self.torch: Any = None
+        if output == "torch":
+            import torch
+
+            self.torch = torch
+
+    def array(self, name: str, dtype: Any) -> Any:
+        """Return one buffer in the dtype asked for (a NumPy scalar type)."""
+        if self.torch is None:
+            return self.buffers.peek(name).astype(dtype)
+        # NumPy's names and torch's are the same but for this one.
+        kind = getattr(self.torch, {"bool_": "bool"}.get(dtype.__name__, dtype.__name__))
+        return self.buffers.torch(name).to(kind)
+
+    def observation(self) -> Any:
+        """Return the observations of all environments: an array (num_envs, size), or a dict of arrays in goal mode."""
+        read = self.buffers.read if self.torch is None else self.buffers.torch
+        if not self.goal:
+            return read("observation")
+        return {name: read(name) for name in ("observation", "achieved_goal", "desired_goal")}
+
+    def info(self, shown: np.ndarray, stepped: np.ndarray) -> dict[str, Any]:
+        """Return results by name, with ``_name`` masks as Gymnasium's vector environments have them.
+
+        Args:
+            shown: environments that have something to say, bool, shape (num_envs,).
+            stepped: those among them that have reward terms, bool, shape (num_envs,).
+        """
+        info: dict[str, Any] = {}
+        for key, dtype in _RESULTS.items():
+            info[key] = self.array(key, dtype)
+            info[f"_{key}"] = self._mask(shown)
+        if not shown.all():
+            for key in _RESULTS:
+                info[key][~info[f"_{key}"]] = 0
+        if stepped.any():
+            terms = self.array("terms", np.float32)
+            named: dict[str, Any] = {}
+            for column, name in enumerate(self.term_names):
+                named[name] = terms[:, column]
+                named[f"_{name}"] = self._mask(stepped)
+            info["reward_terms"] = named
+            info["_reward_terms"] = self._mask(stepped)
+        return info
+
+    def final(self, ended: np.ndarray) -> dict[str, Any]:
+        """Return ``final_obs`` and ``final_info`` of episodes that have just ended, with their masks.
+
+        In NumPy ``final_obs`` is an object array with None for the others, as Gymnasium has it; in torch it is the
+        observation of the whole batch before the reset.
+        """
+        observation = self.observation()
+        if self.torch is None:
+            rows = np.full(len(ended), None, dtype=object)
+            for env in np.flatnonzero(ended):
+                rows[env] = {k: v[env] for k, v in observation.items()} if self.goal else observation[env]
+            observation = rows
+        return {
+            "final_obs": observation,
+            "_final_obs": self._mask(ended),
+            "final_info": self.info(ended, ended),
+            "_final_info": self._mask(ended),
+        }
+
+    def single_info(self, stepped: bool) -> dict[str, Any]:
+        """Return the info of a batch of one, in Python numbers."""
+        peek = self.buffers.peek
+        info: dict[str, Any] = {
+            "performance": float(peek("performance")[0]),
+            "normalized_performance": float(peek("normalized_performance")[0]),
+            "is_success": bool(peek("is_success")[0]),
+            "diverged": bool(peek("diverged")[0]),
+        }
+        if stepped:
+            info["reward_terms"] = dict(zip(self.term_names, peek("terms")[0].tolist(), strict=True))
+        return info
+
+    def _mask(self, mask: np.ndarray) -> Any:
+        if self.torch is None:
+            return mask.copy()
+        return self.torch.as_tensor(mask, device=str(self.buffers.device).replace("cpu:0", "cpu")).clone()

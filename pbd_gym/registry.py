@@ -1,0 +1,44 @@
+"""The table of environment ids. Entry points are strings, so that nothing heavy is imported before an id is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gymnasium as gym
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One id."""
+
+    id: str
+    single: str
+    """Where the function that makes one environment is."""
+    vector: str
+    """Where the batched class is."""
+    max_episode_steps: int
+    summary: str
+    """What the agent has to do, in one line."""
+
+
+ENTRIES = (
+    Entry(
+        "PBDCloth-v0",
+        "pbd_gym.envs.cloth:ClothEnv",
+        "pbd_gym.envs.cloth:ClothVectorEnv",
+        100,
+        "carry and turn a hanging cloth until its free corners rest at two goals",
+    ),
+)
+
+
+def register_all() -> None:
+    """Register every id with Gymnasium. May be called again."""
+    for entry in ENTRIES:
+        if entry.id not in gym.registry:
+            gym.register(
+                id=entry.id,
+                entry_point=entry.single,
+                vector_entry_point=entry.vector,
+                max_episode_steps=entry.max_episode_steps,
+            )
