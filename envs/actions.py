@@ -1,7 +1,7 @@
 """Action modes: how a vector in [-1, 1] moves, grasps and lets go of particles.
 
-A mode is a class with ``size`` (numbers per environment), ``grip_count`` and ``launch``. Modes differ in their kernel; what they all
-produce is which particle each grip holds and how far each grip moves during the control step.
+Modes differ in their kernel; what they all produce is which particle each grip holds, and how far each grip moves
+during the control step.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ def grasp(
     grip_position: wp.array3d[float],
     held: wp.array2d[wp.int32],
     inv_mass: wp.array3d[float],
+    velocities: wp.array4d[float],
 ):
     """Release, then grasp: a closing hand takes the nearest free particle within reach of where it is now."""
     env = wp.tid()
@@ -113,7 +114,7 @@ def grasp(
     lane = env % lanes
     for slot in range(hand_count):
         if actions[env, slot * 4 + 3] <= 0.0:
-            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass)
+            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass, velocities)
     for slot2 in range(hand_count):
         if actions[env, slot2 * 4 + 3] > 0.0 and held[env, slot2] < 0:
             nearest = int(-1)
@@ -126,7 +127,7 @@ def grasp(
                 if d2 <= best and inv_mass[group, i, lane] > 0.0:
                     best = d2
                     nearest = i
-            grip(env, slot2, nearest, base_inv_mass, lanes, held, inv_mass)
+            grip(env, slot2, nearest, base_inv_mass, lanes, held, inv_mass, velocities)
 
 
 @wp.kernel
@@ -141,6 +142,7 @@ def pin(
     grip_position: wp.array3d[float],
     held: wp.array2d[wp.int32],
     inv_mass: wp.array3d[float],
+    velocities: wp.array4d[float],
     motion: wp.array3d[float],
 ):
     """Fix particle ``slot`` in space while its action is above zero, and free it otherwise."""
@@ -150,9 +152,9 @@ def pin(
     for slot in range(particles.shape[0]):
         i = particles[slot]
         if actions[env, slot] <= 0.0:
-            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass)
+            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass, velocities)
         elif held[env, slot] < 0 and inv_mass[group, i, lane] > 0.0:
-            grip(env, slot, i, base_inv_mass, lanes, held, inv_mass)
+            grip(env, slot, i, base_inv_mass, lanes, held, inv_mass, velocities)
         for axis in range(3):
             motion[env, slot, axis] = 0.0
             grip_position[env, slot, axis] = positions[group, i, axis, lane]
@@ -203,7 +205,7 @@ class Actions:
                 wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
             )
 
-        grips = (state.grip_positions, state.held, state.inv_mass_scalar)
+        grips = (state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar)
         where = (model.inv_mass, model.lanes, state.positions_scalar)
         if self.mode == "pin":
             particles = wp.array(self.particles, dtype=wp.int32, device=model.device)

@@ -37,8 +37,8 @@ class ClothConfig:
     """Of diagonal constraints [m/N]."""
     bend_compliance: float = 0.3
     """Of constraints that skip a particle [m/N]."""
-    damping: float = 0.5
-    """Rate at which particles lose velocity [1/s]."""
+    damping: float = 1.0
+    """Rate at which particles lose velocity to the air [1/s]."""
     friction: float = 0.5
     """Coulomb coefficient of the ground."""
     ctrl_dt: float = 1 / 30
@@ -49,13 +49,13 @@ class ClothConfig:
     """How long the cloth comes to rest before the first episode [s]."""
     height: float = 1.6
     """Of the upper edge at the start [m]."""
-    max_step: float = 0.04
+    max_step: float = 0.025
     """Largest move of a hand along an axis per action [m]."""
     reach: float = 0.08
     """Distance from which a picker grasps [m]."""
-    goal_shift: tuple[float, float, float] = (0.5, 0.25, 0.5)
+    goal_shift: tuple[float, float, float] = (0.4, 0.2, 0.4)
     """Largest shift of the goals from where the corners hang at the start, along x, y and z [m]."""
-    goal_turn: float = 1.0
+    goal_turn: float = 0.8
     """Largest turn of the pair of goals about the vertical [rad]."""
     goal_radius: float = 0.1
     """Distance within which a corner is at its goal, as a share of the side."""
@@ -233,8 +233,8 @@ class ClothVectorEnv(TaskVectorEnv):
 
     | Num | Action                                    | Min | Max | Unit per 1 |
     |-----|-------------------------------------------|-----|-----|------------|
-    | 0-2 | displacement of the left hand, x, y, z    | -1  | 1   | 0.04 m     |
-    | 3-5 | displacement of the right hand, x, y, z   | -1  | 1   | 0.04 m     |
+    | 0-2 | displacement of the left hand, x, y, z    | -1  | 1   | 0.025 m    |
+    | 3-5 | displacement of the right hand, x, y, z   | -1  | 1   | 0.025 m    |
 
     `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
     within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per corner (upper
@@ -276,8 +276,8 @@ class ClothVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    The cloth at rest, upper edge 1.6 m above the ground. Goals: the place of the lower corners, shifted by up to 0.5,
-    0.25 and 0.5 m along x, y and z, and turned by up to 1 rad, all uniform.
+    The cloth at rest, upper edge 1.6 m above the ground. Goals: the place of the lower corners, shifted by up to 0.4,
+    0.2 and 0.4 m along x, y and z, and turned by up to 0.8 rad, all uniform.
 
     ## Episode End
 
@@ -313,9 +313,7 @@ class ClothVectorEnv(TaskVectorEnv):
             config.rows,
             config.columns,
             (config.side, config.side),
-            ClothMaterial(
-                config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance
-            ),
+            ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
             position=(0.0, config.height, 0.0),
         )
         corners = cloth.corners
@@ -329,6 +327,10 @@ class ClothVectorEnv(TaskVectorEnv):
             upper=(reach, config.height + 0.5 * side, reach),
         )
         return scene, hands, corners, corners[2:]
+
+    @property
+    def goal_radius(self) -> float:
+        return self.config.goal_radius * self.config.side
 
     @property
     def _weights(self) -> Any:
@@ -359,7 +361,7 @@ class ClothVectorEnv(TaskVectorEnv):
             inputs=[
                 wp.array(self.goal_particles, dtype=wp.int32, device=self.model.device), b["goals"], b["actions"],
                 int(self.reward_mode == "sparse"), int(self.obs_mode == "goal"), config.side,
-                config.goal_radius * config.side, config.goal_steps, self._weights, self.model.lanes,
+                self.goal_radius, config.goal_steps, self._weights, self.model.lanes,
                 state.positions_scalar, state.velocities_scalar,
                 b["streak"], b["terms"], b["performance"], b["is_success"],
             ],
@@ -384,7 +386,7 @@ class ClothVectorEnv(TaskVectorEnv):
             dim=len(achieved),
             inputs=[
                 *(wp.array(p, device="cpu", copy=False) for p in points), int(self.reward_mode == "sparse"),
-                config.side, config.goal_radius * config.side, self._weights,
+                config.side, self.goal_radius, self._weights,
                 wp.array(reward, device="cpu", copy=False),
             ],
             device="cpu",

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from pbd_gym.announce import compiling
 from pbd_gym.envs import episodes
 from pbd_gym.envs.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.buffers import Buffers
@@ -90,7 +91,7 @@ class TaskVectorEnv(VectorEnv):
             raise ValueError(f"reward_mode must be one of {REWARD_MODES}, got {reward_mode!r}")
         if max_episode_steps is not None and max_episode_steps < 1:
             raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
-        self.config = config = make_config(self.config_type, overrides)
+        self.config = make_config(self.config_type, overrides)
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.obs_mode, self.action_mode, self.reward_mode = obs_mode, action_mode, reward_mode
@@ -98,19 +99,25 @@ class TaskVectorEnv(VectorEnv):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
 
+        with compiling():
+            self._build(device, output, threads, hand)
+
+    def _build(self, device: str | None, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
+        """Make everything that has to do with Warp."""
+        config, num_envs = self.config, self.num_envs
         threads = default_threads() if threads is None else threads
         device = device or ("cuda:0" if wp.is_cuda_available() else "cpu")
         self.scene, hands, keypoints, self.goal_particles = self.build(config)
-        self.actions = Actions(action_mode, hands)
+        self.actions = Actions(self.action_mode, hands)
         self.hand_grip = self.actions.grip_count if hand else None
         """Grip that a person may use, if asked for."""
         self.scene.grip_count = self.actions.grip_count + int(hand)
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
         self.solver = Solver(self.model, config.substeps, damping=config.damping, threads=threads)
         self.state, self.control = self.solver.state(), self.solver.control()
-        shown_grips = 0 if action_mode == "drag" else self.actions.grip_count
+        shown_grips = 0 if self.action_mode == "drag" else self.actions.grip_count
         self.observations = Observations(
-            obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips
+            self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips
         )
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
         self.single_observation_space = self.observations.space
@@ -118,7 +125,7 @@ class TaskVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
         self.buffers = self._make_buffers()
-        self.outputs = Outputs(self.buffers, self.term_names, obs_mode == "goal", output)
+        self.outputs = Outputs(self.buffers, self.term_names, self.obs_mode == "goal", output)
         self.pictures = Pictures(self)
         self._seeded = False
         self._record()
@@ -139,6 +146,15 @@ class TaskVectorEnv(VectorEnv):
 
     def record_score(self) -> Any:
         """*Task*: return the launch that rates every environment: ``terms``, ``performance`` and ``is_success``."""
+        raise NotImplementedError
+
+    @property
+    def goal_radius(self) -> float:
+        """*Task*: distance within which a particle counts as at its goal [m]."""
+        raise NotImplementedError
+
+    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        """*Task*: return the reward of ``obs_mode="goal"``, shape (rows,), float32, as the kernel computes it."""
         raise NotImplementedError
 
     # --- set-up -------------------------------------------------------------------------------------------------------
@@ -168,7 +184,13 @@ class TaskVectorEnv(VectorEnv):
         with wp.ScopedDevice(model.device):
             start = wp.array(self.start_positions, dtype=wp.vec3)
             held, particles = wp.array(grips[0]), wp.array(np.maximum(grips[1], 0))
-        into = (state.positions_scalar, state.velocities_scalar, state.inv_mass_scalar, state.held, state.grip_positions)
+        into = (
+            state.positions_scalar,
+            state.velocities_scalar,
+            state.inv_mass_scalar,
+            state.held,
+            state.grip_positions,
+        )
 
         def launch(kernel: Any, *inputs: Any, dim: Any = self.num_envs) -> Any:
             return wp.launch(kernel, dim=dim, inputs=list(inputs), device=model.device, record_cmd=True)
@@ -180,7 +202,9 @@ class TaskVectorEnv(VectorEnv):
             )  # fmt: skip
 
         def restart(chosen: Any) -> list[Any]:
-            begin = launch(episodes.begin, chosen, b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"])
+            begin = launch(
+                episodes.begin, chosen, b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"]
+            )
             return [place(chosen), begin, self.record_begin(chosen)]
 
         self.actions.record(b["actions"], state, self.control, self.start_positions)
@@ -216,7 +240,7 @@ class TaskVectorEnv(VectorEnv):
 
     # --- Gymnasium ----------------------------------------------------------------------------------------------------
 
-    def reset(  # type: ignore[override]
+    def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes.

@@ -60,7 +60,7 @@ class Pictures:
             RuntimeError: without a render mode.
             ImportError: without pygame.
         """
-        from pbd_gym.render import Renderer, tile
+        from pbd_gym.render import Renderer
 
         mode = self.batch.render_mode
         if mode is None:

@@ -28,9 +28,7 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
         self.action_space = self.batch.single_action_space
         self._goal = self.batch.obs_mode == "goal"
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin a new episode; see :meth:`TaskVectorEnv.reset`."""
         super().reset(seed=seed)
         if seed is None and not self.batch.buffers.peek("episode")[0]:

@@ -10,8 +10,6 @@ from typing import Any
 from pbd_gym._version import __version__
 from pbd_gym.registry import register_all
 
-
-
 _LAZY = {
     "ClothMaterial": "pbd_gym.materials",
     "Control": "pbd_gym.solver",

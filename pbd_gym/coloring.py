@@ -6,6 +6,8 @@ particle, so they may be projected at once and in any order without changing a b
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 
@@ -70,7 +72,7 @@ def batches(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def find_conflict(indices: np.ndarray, bounds: np.ndarray) -> int | None:
     """Return the first batch in which a particle appears twice, or None if the schedule is safe to run in parallel."""
-    for batch, (start, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for batch, (start, end) in enumerate(itertools.pairwise(bounds)):
         particles = indices[start:end].ravel()
         if len(np.unique(particles)) != len(particles):
             return batch

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import math
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +32,12 @@ def choose_lanes(num_envs: int, threads: int = 1, cuda: bool = False) -> int:
     """
     if cuda:
         return 1
-    return min(LANE_COUNTS, key=lambda lanes: (-(-(-(-num_envs // lanes)) // threads) * _LANE_COST[lanes], lanes))
+
+    def cost(lanes: int) -> tuple[float, int]:
+        groups = math.ceil(num_envs / lanes)
+        return math.ceil(groups / threads) * _LANE_COST[lanes], lanes
+
+    return min(LANE_COUNTS, key=cost)
 
 
 class Model:
@@ -90,6 +96,9 @@ class Model:
             self.gravity = wp.array(scene.gravity, dtype=self.scalar)
             self.inv_mass = wp.array(scene.inv_mass, dtype=self.scalar)
             """[1/kg], shape (n,); what a particle returns to when it is let go."""
+        # Copies: a scene that is changed afterwards is of no concern to this model.
+        self.start_positions = scene.positions.copy()
+        self.start_velocities = scene.velocities.copy()
         self.data = model_data(self.scalar)()
         self.data.contact_radius = scene.contact_radius
         self.constraint_order: dict[str, np.ndarray] = {}
@@ -101,7 +110,7 @@ class Model:
             self._upload_constraints(kind)
         for shape in SHAPES:
             shapes = [c for c in scene.colliders if type(c).__module__ == shape.__name__]
-            shape.fill_table(getattr(self.data, shape.NAME), shapes, self.scalar, self.device)  # type: ignore[arg-type]
+            shape.fill_table(getattr(self.data, shape.NAME), shapes, self.scalar, self.device)
 
     def _upload_constraints(self, kind: Any) -> None:
         batch = self.scene.constraints.get(kind.NAME)
@@ -137,8 +146,9 @@ def check_memory(needed: int, device: Any) -> None:
         free = device.free_memory
     else:
         try:
-            free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        except (ValueError, OSError, AttributeError):  # not every system tells; then the allocation itself decides
+            lines = Path("/proc/meminfo").read_text().splitlines()
+            free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+        except (OSError, StopIteration):  # not every system tells; then the allocation itself decides
             return
     if needed > free:
         raise MemoryError(

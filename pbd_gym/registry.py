@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 
 import gymnasium as gym
@@ -42,3 +43,17 @@ def register_all() -> None:
                 vector_entry_point=entry.vector,
                 max_episode_steps=entry.max_episode_steps,
             )
+
+
+def find(env_id: str) -> Entry:
+    """Return the entry of an id.
+
+    Raises:
+        ValueError: if there is none; the message names the closest.
+    """
+    for entry in ENTRIES:
+        if entry.id == env_id:
+            return entry
+    names = [entry.id for entry in ENTRIES]
+    close = difflib.get_close_matches(env_id, names, 1, cutoff=0.3)
+    raise ValueError(f"no environment {env_id!r}; did you mean {(close or names)[0]!r}?")

@@ -97,13 +97,13 @@ class Scene:
         """
         positions = _array("positions", positions, (-1, 3))
         count = len(positions)
-        mass = _array("mass", np.broadcast_to(np.asarray(mass, dtype=np.float64), (count,)), (count,))
-        velocities = np.broadcast_to(np.asarray(velocities, dtype=np.float64), (count, 3))
+        mass = finite("mass", np.asarray(mass, dtype=np.float64), (count,))
+        velocities = finite("velocities", np.asarray(velocities, dtype=np.float64), (count, 3))
         if (mass <= 0).any():
             raise ValueError("every mass must be above zero; use Scene.pin to fix a particle")
         first = self.particle_count
         self.positions = np.concatenate([self.positions, positions])
-        self.velocities = np.concatenate([self.velocities, _array("velocities", velocities, (count, 3))])
+        self.velocities = np.concatenate([self.velocities, velocities])
         self.inv_mass = np.concatenate([self.inv_mass, 1.0 / mass])
         return np.arange(first, first + count, dtype=np.int32)
 
@@ -128,7 +128,7 @@ class Scene:
             rest_length = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
         values = {}
         for name, value in (("rest_length", rest_length), ("compliance", compliance)):
-            values[name] = _array(name, np.broadcast_to(np.asarray(value, dtype=np.float64), len(pairs)), (len(pairs),))
+            values[name] = finite(name, np.asarray(value, dtype=np.float64), (len(pairs),))
             if (values[name] < 0).any():
                 raise ValueError(f"{name} must not be negative")
         self.constraints.setdefault("distance", ConstraintBatch()).add(pairs, **values)
@@ -183,17 +183,21 @@ class Scene:
         self.colliders.append(collider)
 
     def pin(self, indices: ArrayLike) -> None:
-        """Fix particles in space for good.
+        """Fix particles in space for good, at rest.
 
         Raises:
             ValueError: for particles that do not exist.
         """
-        self.inv_mass[self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]] = 0.0
+        found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
+        self.inv_mass[found] = 0.0
+        self.velocities[found] = 0.0
 
     def _check_indices(self, indices: ArrayLike, width: int) -> np.ndarray:
         found = np.asarray(indices)
         if found.ndim != 2 or found.shape[1] != width or not np.issubdtype(found.dtype, np.integer):
-            raise ValueError(f"indices must be integers of shape (m, {width}), got {found.dtype} of shape {found.shape}")
+            raise ValueError(
+                f"indices must be integers of shape (m, {width}), got {found.dtype} of shape {found.shape}"
+            )
         if found.size and (found.min() < 0 or found.max() >= self.particle_count):
             raise ValueError(f"indices must name particles 0 to {self.particle_count - 1}")
         return found.astype(np.int32)
@@ -207,3 +211,18 @@ def _array(name: str, value: ArrayLike, shape: Sequence[int]) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite")
     return array
+
+
+def broadcast(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ``array`` broadcast to ``shape``, or raise a ValueError that names it."""
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(f"{name} must broadcast to shape {shape}, got {array.shape}") from None
+
+
+def finite(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ``array`` broadcast to ``shape`` with every number finite, or raise a ValueError that names it."""
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite")
+    return broadcast(name, array, shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,10 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
+from pbd_gym.announce import compiling
 from pbd_gym.kernels.step import make_step
 from pbd_gym.model import Model
+from pbd_gym.scene import finite
 from pbd_gym.state import State
 
 
@@ -64,6 +67,8 @@ class Solver:
             raise ValueError(f"substeps and iterations must be at least 1, got {substeps} and {iterations}")
         if not (math.isfinite(damping) and damping >= 0.0):
             raise ValueError(f"damping must be finite and not negative, got {damping}")
+        if not max_speed > 0.0:
+            raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = model
         self.substeps = substeps
         self.iterations = iterations
@@ -89,13 +94,16 @@ class Solver:
         Held particles travel along a straight line by ``control.motion`` and end exactly there.
 
         Raises:
-            ValueError: if ``ctrl_dt`` is not positive and finite.
+            ValueError: if ``ctrl_dt`` is not positive and finite, or state or control are of another model.
         """
         key = (state, control, ctrl_dt)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
+            if state.model is not self.model or control.model is not self.model:
+                raise ValueError("state and control must be of the solver's own model")
             if not (math.isfinite(ctrl_dt) and ctrl_dt > 0.0):
                 raise ValueError(f"ctrl_dt must be positive and finite, got {ctrl_dt}")
-            self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
+            with compiling():
+                self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
             self._launched_for = key
         if len(self._launches) == 1:
             self._launches[0].launch()
@@ -112,7 +120,7 @@ class Solver:
     def _shares(self) -> list[tuple[int, int]]:
         """First group and number of groups of each thread."""
         edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)
-        return [(int(a), int(b - a)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
 
     def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
         model = self.model
@@ -155,11 +163,8 @@ class Control:
         Raises:
             ValueError: for a wrong shape or a number that is not finite.
         """
-        given = np.broadcast_to(
-            np.asarray(motion, dtype=self.model.dtype), (self.model.num_envs, self.model.grip_count, 3)
-        )
-        if not np.isfinite(given).all():
-            raise ValueError("motion must be finite")
+        shape = (self.model.num_envs, self.model.grip_count, 3)
+        given = finite("motion", np.asarray(motion, dtype=self.model.dtype), shape)
         padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
         padded[: self.model.num_envs] = given
         self.motion.assign(padded)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels import layout
 from pbd_gym.model import Model, check_memory
+from pbd_gym.scene import broadcast, finite
 
 
 class State:
@@ -24,6 +25,7 @@ class State:
 
     def __init__(self, model: Model, keep_lambda: bool = True) -> None:
         self.model = model
+        self.keep_lambda = keep_lambda
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
         multipliers = max(model.constraint_count, 1) if keep_lambda else 1
@@ -61,13 +63,13 @@ class State:
 
     def reset(self) -> None:
         """Put every environment back to the scene: nothing held, particles where they were added."""
-        scene, model = self.model.scene, self.model
+        model = self.model
         self.held.fill_(-1)
         self.grip_positions.zero_()
         for target, values in (
-            (self.positions_scalar, scene.positions),
-            (self.velocities_scalar, scene.velocities),
-            (self.inv_mass_scalar, scene.inv_mass),
+            (self.positions_scalar, model.start_positions),
+            (self.velocities_scalar, model.start_velocities),
+            (self.inv_mass_scalar, model.inv_mass.numpy()),
         ):
             shape = (model.group_count, *values.shape, model.lanes)
             target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
@@ -99,9 +101,15 @@ class State:
         self._scatter(self.velocities_scalar, "velocities", values)
 
     def get_lambda(self) -> np.ndarray:
-        """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m)."""
+        """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
+
+        Raises:
+            RuntimeError: if they are not stored, because the solver does one iteration only.
+        """
+        if not self.keep_lambda:
+            raise RuntimeError("multipliers are stored with iterations > 1 only: make the state with keep_lambda=True")
         lanes = self.lam.numpy().transpose(0, 2, 1).reshape(-1, self.lam.shape[1])[: self.model.num_envs]
-        found = np.empty_like(lanes)
+        found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
         first = 0
         for permutation in self.model.constraint_order.values():
             found[:, first + permutation] = lanes[:, first : first + len(permutation)]
@@ -118,7 +126,7 @@ class State:
             ValueError: for a wrong shape, a particle that does not exist, or one in two grips at once.
         """
         model = self.model
-        wanted = np.broadcast_to(np.asarray(held), (model.num_envs, model.grip_count))
+        wanted = broadcast("held", np.asarray(held), (model.num_envs, model.grip_count))
         if not np.issubdtype(wanted.dtype, np.integer) or wanted.size == 0:
             raise ValueError("held must be integers, and the scene needs grips")
         if wanted.min() < -1 or wanted.max() >= model.particle_count:
@@ -130,7 +138,7 @@ class State:
         wp.launch(
             layout.hold,
             dim=model.num_envs,
-            inputs=[target, model.inv_mass, model.lanes, self.held, self.inv_mass_scalar],
+            inputs=[target, model.inv_mass, model.lanes, self.held, self.inv_mass_scalar, self.velocities_scalar],
             device=model.device,
         )
 
@@ -150,8 +158,14 @@ class State:
         Args:
             saved: arrays of :meth:`save`, possibly of another batch with the same scene.
             rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
+
+        Raises:
+            ValueError: for a number that is not finite or a wrong shape. The state is then as it was.
         """
         rows = np.arange(self.model.num_envs) if rows is None else rows
+        for name in ("positions", "velocities", "grip_positions"):  # all of it or none of it
+            if not np.isfinite(saved[name]).all():
+                raise ValueError(f"{name} must be finite")
         self.set_positions(saved["positions"][rows])
         self.set_velocities(saved["velocities"][rows])
         if self.model.grip_count:
@@ -167,14 +181,7 @@ class State:
 
     def _scatter(self, target: Any, name: str, values: ArrayLike) -> None:
         model = self.model
-        given = np.asarray(values, dtype=model.dtype)
-        try:
-            given = np.broadcast_to(given, (model.num_envs, model.particle_count, 3))
-        except ValueError:
-            want = (model.num_envs, model.particle_count, 3)
-            raise ValueError(f"{name} must broadcast to {want}, got {given.shape}") from None
-        if not np.isfinite(given).all():
-            raise ValueError(f"{name} must be finite")
+        given = finite(name, np.asarray(values, dtype=model.dtype), (model.num_envs, model.particle_count, 3))
         padding = model.group_count * model.lanes - model.num_envs
         # Idle lanes repeat the last environment, so that they hold numbers as sound as the rest.
         padded = np.concatenate([given, np.repeat(given[-1:], padding, axis=0)])

@@ -36,7 +36,13 @@ def table_type(scalar: Any) -> Any:
 
 
 def fill_table(
-    table: Any, indices: np.ndarray, bounds: np.ndarray, first: int, values: dict[str, np.ndarray], scalar: Any, device: Any
+    table: Any,
+    indices: np.ndarray,
+    bounds: np.ndarray,
+    first: int,
+    values: dict[str, np.ndarray],
+    scalar: Any,
+    device: Any,
 ) -> None:
     """Upload constraints that are already in solve order.
 
@@ -64,9 +70,7 @@ def make_projection(wide: Wide) -> Any:
     tiny = 1e-30
 
     @wp.func
-    def project_distance(
-        dx: vec, dy: vec, dz: vec, inv_mass_sum: vec, rest_length: scalar, alpha: scalar, lam: vec
-    ):
+    def project_distance(dx: vec, dy: vec, dz: vec, inv_mass_sum: vec, rest_length: scalar, alpha: scalar, lam: vec):
         """One XPBD step on ``C(x) = |x_i - x_j| - l0``, gradient ``d / |d|`` at i and its opposite at j.
 
         The constraint stands for the energy ``C^2 / (2 compliance)``; ``alpha = compliance / h^2``. From

@@ -16,16 +16,21 @@ def grip(
     lanes: int,
     held: wp.array2d[wp.int32],
     inv_mass: wp.array3d[Any],
+    velocities: wp.array4d[Any],
 ):
     """Let grip ``slot`` of environment ``env`` hold ``particle``, or nothing if that is -1.
 
-    A held particle is infinitely heavy. One that is let go gets its inverse mass back and keeps its velocity.
+    A held particle is infinitely heavy. One that is let go gets its inverse mass back and keeps its velocity,
+    but for a pinned one, which stops where it is.
     """
     group = env // lanes
     lane = env % lanes
     old = held[env, slot]
     if old >= 0:
         inv_mass[group, old, lane] = base_inv_mass[old]
+        if base_inv_mass[old] == base_inv_mass.dtype(0.0):
+            for axis in range(3):
+                velocities[group, old, axis, lane] = velocities.dtype(0.0)
     if particle >= 0:
         inv_mass[group, particle, lane] = inv_mass.dtype(0.0)
     held[env, slot] = particle
@@ -38,10 +43,11 @@ def hold(
     lanes: int,
     held: wp.array2d[wp.int32],
     inv_mass: wp.array3d[Any],
+    velocities: wp.array4d[Any],
 ):
     """Apply a table of wanted particles (envs, grips): first let go of all, so that grips can swap."""
     env = wp.tid()
     for slot in range(held.shape[1]):
-        grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass)
+        grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass, velocities)
     for slot2 in range(held.shape[1]):
-        grip(env, slot2, wanted[env, slot2], base_inv_mass, lanes, held, inv_mass)
+        grip(env, slot2, wanted[env, slot2], base_inv_mass, lanes, held, inv_mass, velocities)

@@ -18,48 +18,42 @@ from pbd_gym.kernels.wide import Wide, barrier, wide
 def model_data(scalar: Any) -> Any:
     """Warp struct with everything constant that the kernel reads: one table per constraint kind and collider shape."""
     tables = {part.NAME: part.table_type(scalar) for part in (*KINDS, *SHAPES)}
-    return wp.struct(type("ModelData", (), {"__annotations__": {"contact_radius": scalar, **tables}, "__module__": __name__}))
+    return wp.struct(
+        type("ModelData", (), {"__annotations__": {"contact_radius": scalar, **tables}, "__module__": __name__})
+    )
 
 
-def _chain_sweeps(wide: Wide, data: Any, keep_lambda: bool) -> Any:
-    """Fold the sweeps of all constraint kinds into one function."""
+def _then_sweep(wide: Wide, data: Any, before: Any, last: Any) -> Any:
+    """Join two sweeps into one."""
     vec, scalar = wide.vec, wide.scalar
-    chained = KINDS[0].make_sweep(wide, data, keep_lambda)
-    for kind in KINDS[1:]:
-        before, last = chained, kind.make_sweep(wide, data, keep_lambda)
 
-        @wp.func
-        def sweep(
-            model: data,
-            x: wp.array2d[vec],
-            inv_mass: wp.array1d[vec],
-            lam: wp.array1d[vec],
-            inv_h2: scalar,
-            iteration: int,
-            thread: int,
-            thread_count: int,
-        ):
-            before(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
-            last(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
+    @wp.func
+    def sweep(
+        model: data,
+        x: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        lam: wp.array1d[vec],
+        inv_h2: scalar,
+        iteration: int,
+        thread: int,
+        thread_count: int,
+    ):
+        before(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
+        last(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
 
-        chained = sweep
-    return chained
+    return sweep
 
 
-def _chain_contacts(wide: Wide, data: Any) -> Any:
-    """Fold the contacts with all collider shapes into one function."""
+def _then_collide(wide: Wide, data: Any, before: Any, last: Any) -> Any:
+    """Join two contact functions into one."""
     vec = wide.vec
-    chained = SHAPES[0].make_contact(wide, data)
-    for shape in SHAPES[1:]:
-        before, last = chained, shape.make_contact(wide, data)
 
-        @wp.func
-        def collide(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
-            before(model, x, previous, inv_mass, i)
-            last(model, x, previous, inv_mass, i)
+    @wp.func
+    def collide(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
+        before(model, x, previous, inv_mass, i)
+        last(model, x, previous, inv_mass, i)
 
-        chained = collide
-    return chained
+    return collide
 
 
 @functools.cache
@@ -75,8 +69,12 @@ def make_step(lanes: int, scalar: Any, keep_lambda: bool, has_colliders: bool) -
     wide_ = wide(lanes, scalar)
     vec, pick, positive, exceeds = wide_.vec, wide_.pick, wide_.positive, wide_.exceeds
     data = model_data(scalar)
-    sweep = _chain_sweeps(wide_, data, keep_lambda)
-    collide = _chain_contacts(wide_, data)
+    sweep = functools.reduce(
+        functools.partial(_then_sweep, wide_, data), [kind.make_sweep(wide_, data, keep_lambda) for kind in KINDS]
+    )
+    collide = functools.reduce(
+        functools.partial(_then_collide, wide_, data), [shape.make_contact(wide_, data) for shape in SHAPES]
+    )
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(

@@ -19,13 +19,15 @@ LANE_COUNTS = (1, 4, 8, 16)
 
 _MAP = "auto r = a; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) r.c[i] = {}; return r;"
 
+_ANY = "bool r = false; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) r |= {}; return r;"
+
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 __syncthreads();
 #endif
 """)
-def barrier(): ...  # type: ignore[empty-body]  # no-op on the CPU, where one thread runs a whole group
+def barrier(): ...  # no-op on the CPU, where one thread runs a whole group
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def wide(lanes: int, scalar: Any) -> Wide:
     @wp.func_native(_MAP.format("a.c[i] <= limit ? flag.c[i] : 1"))
     def wide_exceeds(a: vec, limit: scalar, flag: vec) -> vec: ...
 
-    @wp.func_native("bool r = false; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) r |= a.c[i] > 0; return r;")
+    @wp.func_native(_ANY.format("a.c[i] > 0"))
     def wide_any_positive(a: vec) -> bool: ...
 
     return Wide(lanes, scalar, vec, wide_sqrt, wide_floor, wide_positive, wide_pick, wide_exceeds, wide_any_positive)

@@ -1,11 +1,7 @@
-"""Marks and fixtures of the engine tests."""
+"""Fixtures of the engine tests."""
 
 import pytest
 import warp as wp
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "gpu: needs a CUDA device; skipped without one")
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ class Run:
     velocities: np.ndarray
     """[m/s], shape (frames, envs, n, 3)."""
     multipliers: np.ndarray
-    """[m kg], shape (frames, envs, m); empty where the engine keeps none."""
+    """[m kg], shape (frames, envs, m); 0 where the engine keeps none."""
     was_dragged: np.ndarray
     """Whether the particle was dragged in the step before the frame, shape (frames, n)."""
 
@@ -123,7 +123,10 @@ def run(oracle: Oracle, frames: int | None = None, num_envs: int = 1, **options:
     drag_index = oracle.arrays.get("drag_index", np.full(steps[-1], -1))
     stale_velocity = np.zeros((num_envs, 3))
     held_before = -1
-    positions, velocities, multipliers, dragged = [], [], [], []
+    positions: list[np.ndarray] = []
+    velocities: list[np.ndarray] = []
+    multipliers: list[np.ndarray] = []
+    dragged: list[np.ndarray] = []
     for step in range(steps[-1] + 1):
         if step > 0:
             held = int(drag_index[step - 1])
@@ -145,8 +148,7 @@ def run(oracle: Oracle, frames: int | None = None, num_envs: int = 1, **options:
         if step == steps[len(positions)]:
             positions.append(state.get_positions())
             velocities.append(state.get_velocities())
-            multipliers.append(state.get_lambda() if oracle.iterations > 1 and step > 0 else None)
+            kept = oracle.iterations > 1 and step > 0
+            multipliers.append(state.get_lambda() if kept else np.zeros((num_envs, model.constraint_count)))
             dragged.append(np.arange(model.particle_count) == held_before)
-    blank = np.zeros((num_envs, model.constraint_count))
-    kept = np.stack([blank if found is None else found for found in multipliers])
-    return Run(np.stack(positions), np.stack(velocities), kept, np.stack(dragged))
+    return Run(np.stack(positions), np.stack(velocities), np.stack(multipliers), np.stack(dragged))

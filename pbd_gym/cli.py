@@ -1,0 +1,111 @@
+"""The command ``pbd-gym``. A subcommand imports what it needs when it runs, and says what to install if it cannot."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pbd_gym
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="pbd-gym", description="Cloth, ropes and soft bodies under Gymnasium.")
+    parser.add_argument("--version", action="version", version=f"pbd-gym {pbd_gym.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("list", help="the environment ids")
+    info = commands.add_parser("info", help="what an environment is about, and its spaces")
+    info.add_argument("id")
+    for name, text in (("train", "train PPO on an environment"), ("evaluate", "evaluate a checkpoint on unseen seeds")):
+        commands.add_parser(name, help=text, add_help=False)
+    bench = commands.add_parser("bench", help="measure speed")
+    bench.add_argument("workloads", nargs="*", help="some of them; all by default")
+    bench.add_argument("--peer", action="append", default=[], choices=["newton"], help="measure this engine as well")
+    bench.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
+    bench.add_argument("--repeats", type=int, default=5, help="runs to take the median of (default 5)")
+    bench.add_argument("--device", default="cpu", help="Warp device (default cpu)")
+    play = commands.add_parser("play", help="open a window and drag the particles with the mouse")
+    play.add_argument("id", nargs="?", default="PBDCloth-v0")
+    play.add_argument("--seed", type=int, default=0)
+    play.add_argument("--action-mode", default="drag", choices=["drag", "picker", "pin"])
+    commands.add_parser("doctor", help="versions, devices, and what is missing")
+    args, rest = parser.parse_known_args(arguments)
+    if rest and args.command not in ("train", "evaluate"):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        return int(_COMMANDS[args.command](args, rest) or 0)
+    except ModuleNotFoundError as error:
+        extra = {"train": "train", "evaluate": "train", "play": "render"}.get(args.command)
+        if extra is None or (error.name or "").startswith("pbd_gym"):
+            raise
+        print(f"pbd-gym {args.command} needs {error.name}: pip install 'pbd-gym[{extra}]'", file=sys.stderr)
+    except (ValueError, TypeError, FileNotFoundError, MemoryError, ImportError) as error:
+        print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
+    return 1
+
+
+def _list(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.registry import ENTRIES
+
+    for entry in ENTRIES:
+        print(f"{entry.id:24} {entry.max_episode_steps:4} steps  {entry.summary}")
+
+
+def _info(args: argparse.Namespace, rest: list[str]) -> None:
+    import gymnasium as gym
+
+    from pbd_gym.registry import find
+
+    entry = find(args.id)
+    env: Any = gym.make(entry.id)
+    batch = env.unwrapped.batch
+    print(f"{entry.id}\n\n{inspect.cleandoc(type(batch).__doc__ or '')}\n")
+    print(f"action space       {env.action_space}\nobservation space  {env.observation_space}")
+    print(f"particles          {batch.model.particle_count}\nconstraints        {batch.model.constraint_count}")
+    print(f"time limit         {entry.max_episode_steps} steps of {batch.config.ctrl_dt:.4g} s")
+    env.close()
+
+
+def _learning(args: argparse.Namespace, rest: list[str]) -> None:
+    import tyro
+
+    module = importlib.import_module(f"pbd_gym.training.{args.command}")
+    arguments = getattr(module, f"{args.command.capitalize()}Args")
+    module.main(tyro.cli(arguments, args=rest, prog=f"pbd-gym {args.command}"))
+
+
+def _bench(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.bench import run
+
+    run.main(args.workloads, args.peer, args.json, args.repeats, args.device)
+
+
+def _play(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.registry import find
+    from pbd_gym.render.window import play
+
+    play(find(args.id).id, seed=args.seed, action_mode=args.action_mode)
+
+
+def _doctor(args: argparse.Namespace, rest: list[str]) -> int:
+    from pbd_gym import doctor
+
+    return doctor.main()
+
+
+_COMMANDS = {
+    "list": _list,
+    "info": _info,
+    "train": _learning,
+    "evaluate": _learning,
+    "bench": _bench,
+    "play": _play,
+    "doctor": _doctor,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

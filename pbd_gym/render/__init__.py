@@ -1,0 +1,8 @@
+"""Pictures of cloth, ropes and soft bodies, drawn in software with pygame, which is imported only when it is needed."""
+
+from pbd_gym.render.camera import Camera
+from pbd_gym.render.frame import Frame, Goal, Picker
+from pbd_gym.render.images import save_gif, save_png, tile
+from pbd_gym.render.renderer import Renderer
+
+__all__ = ["Camera", "Frame", "Goal", "Picker", "Renderer", "save_gif", "save_png", "tile"]

@@ -1,0 +1,134 @@
+"""A perspective camera that circles a target. Pixels are (x, y) from the top left corner, y down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+Size = tuple[int, int]
+
+NEAR = 0.01
+"""Points nearer than this in front of the eye [m] are not drawn."""
+_PITCH_LIMIT = 1.55  # a little under a quarter turn: at the pole "up" would have no direction
+_MARGIN = 1.12  # room left around a box that a camera is fitted to
+
+
+@dataclass
+class Camera:
+    """Looks at ``target`` from ``distance`` away; :meth:`orbit`, :meth:`zoom` and :meth:`pan` change it in place.
+
+    Raises:
+        ValueError: if the distance or the field of view is out of range, or a number is not finite.
+    """
+
+    target: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    """Point in the middle of the picture [m], shape (3,)."""
+    distance: float = 3.0
+    """From the eye to the target [m]."""
+    yaw: float = 0.45
+    """Turn about the vertical [rad]; 0 looks along -z, a positive turn takes the eye towards +x."""
+    pitch: float = 0.24
+    """Height of the eye above the target [rad]."""
+    fov: float = 0.6
+    """Field of view across the shorter side of the picture [rad]."""
+
+    def __post_init__(self) -> None:
+        self.target = np.array(self.target, dtype=np.float64)
+        if self.target.shape != (3,) or not np.isfinite([*self.target, self.yaw, self.pitch]).all():
+            raise ValueError(f"a camera needs a finite target of shape (3,), yaw and pitch, got {self}")
+        if not (np.isfinite(self.distance) and self.distance > 0 and 0 < self.fov < np.pi):
+            raise ValueError(f"a camera needs a positive distance and 0 < fov < pi, got {self.distance}, {self.fov}")
+        self.pitch = float(np.clip(self.pitch, -_PITCH_LIMIT, _PITCH_LIMIT))
+
+    @classmethod
+    def fit(
+        cls,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        size: Size = (512, 512),
+        yaw: float = 0.45,
+        pitch: float = 0.24,
+        fov: float = 0.6,
+    ) -> Camera:
+        """Return the camera that just shows the box from ``lower`` to ``upper`` [m], each of shape (3,).
+
+        Raises:
+            ValueError: if the box is not finite or ``upper`` is below ``lower``.
+        """
+        lower, upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        if lower.shape != (3,) or upper.shape != (3,) or not np.isfinite(upper - lower).all() or (upper < lower).any():
+            raise ValueError(f"a box needs finite corners of shape (3,), lower <= upper, got {lower} and {upper}")
+        camera = cls((lower + upper) / 2, 1.0, yaw, pitch, fov)
+        picks = np.array([[i >> k & 1 for k in range(3)] for i in range(8)], dtype=bool)
+        corners = np.where(picks, upper, lower) - camera.target
+        x, y, z = (corners @ camera.axes().T).T
+        half = np.tan(fov / 2) / _MARGIN * np.array(size) / min(size)
+        # Each corner says how far back the eye must be for it to be inside the picture.
+        need = np.maximum(np.abs(x) / half[0], np.abs(y) / half[1]) - z
+        camera.distance = max(float(need.max()), 0.2)
+        return camera
+
+    def axes(self) -> np.ndarray:
+        """Return the directions right, up and forward as the rows of a (3, 3) array."""
+        sin_yaw, cos_yaw = np.sin(self.yaw), np.cos(self.yaw)
+        sin_pitch, cos_pitch = np.sin(self.pitch), np.cos(self.pitch)
+        return np.array(
+            [
+                [cos_yaw, 0.0, -sin_yaw],
+                [-sin_yaw * sin_pitch, cos_pitch, -cos_yaw * sin_pitch],
+                [-sin_yaw * cos_pitch, -sin_pitch, -cos_yaw * cos_pitch],
+            ]
+        )
+
+    def eye(self) -> np.ndarray:
+        """Return where the camera stands [m], shape (3,)."""
+        return self.target - self.distance * self.axes()[2]
+
+    def focal(self, size: Size) -> float:
+        """Return the focal length [pixels] of a picture of ``size`` (width, height)."""
+        return float(min(size) / 2 / np.tan(self.fov / 2))
+
+    def orbit(self, dx: float, dy: float) -> None:
+        """Turn about the target as if the scene were dragged by (dx, dy) pixels (0.008 rad per pixel)."""
+        self.yaw = float((self.yaw - 0.008 * dx + np.pi) % (2 * np.pi) - np.pi)
+        self.pitch = float(np.clip(self.pitch + 0.008 * dy, -_PITCH_LIMIT, _PITCH_LIMIT))
+
+    def zoom(self, factor: float) -> None:
+        """Make the target ``factor`` times as large, by going nearer.
+
+        Raises:
+            ValueError: unless ``factor`` is positive and finite.
+        """
+        if not (np.isfinite(factor) and factor > 0):
+            raise ValueError(f"a zoom factor must be positive and finite, got {factor}")
+        self.distance = float(np.clip(self.distance / factor, 0.05, 1e4))
+
+    def pan(self, dx: float, dy: float, size: Size = (512, 512)) -> None:
+        """Shift the target so that what is at its depth moves by (dx, dy) pixels."""
+        right, up, _ = self.axes()
+        self.target = self.target + (up * dy - right * dx) * (self.distance / self.focal(size))
+
+    def project(self, points: np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
+        """Project points [m], shape (n, 3), to a picture of ``size`` (width, height).
+
+        Returns:
+            pixels: shape (n, 2), NaN for points that are not in front of the eye.
+            depth: distance along the direction of view [m], shape (n,), negative behind the eye.
+        """
+        x, y, depth = self.axes() @ (np.asarray(points, dtype=np.float64).reshape(-1, 3) - self.eye()).T
+        scale = self.focal(size) / np.where(depth > NEAR, depth, np.nan)
+        return np.stack([size[0] / 2 + x * scale, size[1] / 2 - y * scale], axis=1), depth
+
+    def unproject(self, pixel: tuple[float, float] | np.ndarray, depth: float, size: Size) -> np.ndarray:
+        """Return the point [m], shape (3,), that is seen at ``pixel`` and is ``depth`` metres deep."""
+        right, up, forward = self.axes()
+        focal = self.focal(size)
+        slope = right * (pixel[0] - size[0] / 2) / focal - up * (pixel[1] - size[1] / 2) / focal + forward
+        return self.eye() + slope * depth
+
+    def ray(self, pixel: tuple[float, float] | np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
+        """Return the eye [m] and the unit direction, each of shape (3,), of what is seen at ``pixel``."""
+        origin = self.eye()
+        direction = self.unproject(pixel, 1.0, size) - origin
+        return origin, direction / np.linalg.norm(direction)

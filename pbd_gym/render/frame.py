@@ -1,0 +1,146 @@
+"""What one environment shows at one moment: the renderer's only input, in plain NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Picker:
+    """A gripper.
+
+    Raises:
+        ValueError: unless the position is 3 numbers and the radius positive and finite.
+    """
+
+    position: np.ndarray
+    """Centre [m], shape (3,)."""
+    radius: float = 0.02
+    """Radius [m]."""
+    holding: bool = False
+    """Whether it holds a particle."""
+
+    def __post_init__(self) -> None:
+        _check_ball(self, "position", "radius", "a picker")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A place that something should reach.
+
+    Raises:
+        ValueError: unless the position is 3 numbers and the radius positive and finite.
+    """
+
+    position: np.ndarray
+    """Centre [m], shape (3,)."""
+    radius: float = 0.05
+    """Distance that counts as reached [m]."""
+    reached: bool = False
+    """Whether it is reached."""
+
+    def __post_init__(self) -> None:
+        _check_ball(self, "position", "radius", "a goal")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A snapshot of one environment: y is up, lengths are in metres, and only the positions are needed.
+
+    Arrays of the right type are kept, not copied. Particles in no triangle and no line are drawn as small balls. What
+    is not finite is left out of the picture.
+
+    Raises:
+        ValueError: if a shape, an index, a normal or a radius is wrong.
+    """
+
+    positions: np.ndarray
+    """Particles [m], shape (n, 3), float64."""
+    triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    """Particle indices, shape (t, 3), int64; the front is where the corners run counter-clockwise."""
+    lines: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """Particle indices of rope segments, shape (m, 2), int64."""
+    planes: Sequence[tuple[Any, float]] = ()
+    """Half-spaces as (normal, offset): n . x = offset on the surface, more outside. Normals need not have length 1."""
+    spheres: Sequence[tuple[Any, float]] = ()
+    """Solid balls as (centre [m], radius [m])."""
+    pickers: Sequence[Picker] = ()
+    """Grippers."""
+    goals: Sequence[Goal] = ()
+    """Goals."""
+    pinned: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Indices of the particles that cannot move, shape (k,), int64."""
+    caption: str = ""
+    """Text in the corner; may have several lines."""
+    line_radius: float = 0.012
+    """Radius of rope segments and of lone particles [m]."""
+
+    def __post_init__(self) -> None:
+        positions = _array("positions", self.positions, (-1, 3), np.float64)
+        _set(self, "positions", positions)
+        for name, shape in (("triangles", (-1, 3)), ("lines", (-1, 2)), ("pinned", (-1,))):
+            index = _array(name, getattr(self, name), shape, np.int64)
+            if index.size and not (index.min() >= 0 and index.max() < len(positions)):
+                raise ValueError(f"{name} must index the {len(positions)} positions, got {index.min()}..{index.max()}")
+            _set(self, name, index)
+        _set(self, "planes", [_plane(*p) for p in self.planes])
+        _set(self, "spheres", [(_array("a sphere's centre", c, (3,), np.float64), float(r)) for c, r in self.spheres])
+        for radius in (self.line_radius, *(r for _, r in self.spheres)):
+            if not (np.isfinite(radius) and radius > 0):
+                raise ValueError(f"radii must be positive and finite, got {radius}")
+
+
+_FAR = 1e6  # a simulation that has blown up gives any number; beyond 1000 km nothing is worth an overflow
+
+
+def drawable(frame: Frame) -> Frame:
+    """Return the frame without what is not finite or absurdly far away: such positions are NaN, such balls are gone."""
+    near = np.abs(frame.positions) < _FAR
+    return replace(
+        frame,
+        positions=frame.positions if near.all() else np.where(near.all(axis=1)[:, None], frame.positions, np.nan),
+        spheres=[(c, r) for c, r in frame.spheres if _is_near(c, r)],
+        pickers=[p for p in frame.pickers if _is_near(p.position, p.radius)],
+        goals=[g for g in frame.goals if _is_near(g.position, g.radius)],
+        planes=[(n, offset) for n, offset in frame.planes if abs(offset) < _FAR],
+    )
+
+
+def _is_near(center: np.ndarray, radius: float) -> bool:
+    return bool((np.abs(center) < _FAR).all() and radius < _FAR)
+
+
+def _set(instance: object, name: str, value: object) -> None:
+    object.__setattr__(instance, name, value)  # the dataclasses are frozen for their users, not for their constructors
+
+
+def _array(name: str, value: Any, shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Return ``value`` as an array of ``shape``, where -1 stands for any length; an empty one fits every shape."""
+    array = np.asarray(value)
+    if array.size == 0 and -1 in shape:
+        return np.zeros([max(n, 0) for n in shape], dtype)
+    if array.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, array.shape, strict=True)):
+        wanted = str(tuple("any" if n < 0 else n for n in shape)).replace("'", "")
+        raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
+    if array.dtype.kind not in ("iu" if dtype is np.int64 else "iuf"):
+        raise ValueError(f"{name} must hold {'whole ' if dtype is np.int64 else ''}numbers, got {array.dtype}")
+    return array.astype(dtype, copy=False)
+
+
+def _plane(normal: Any, offset: float) -> tuple[np.ndarray, float]:
+    vector = _array("a plane's normal", normal, (3,), np.float64)
+    length = float(np.linalg.norm(vector))
+    if not (np.isfinite(length) and length > 0 and np.isfinite(offset)):
+        raise ValueError(f"a plane needs a finite offset and a finite normal other than zero, got {vector}, {offset}")
+    return vector / length, float(offset) / length
+
+
+def _check_ball(instance: Any, center: str, radius: str, what: str) -> None:
+    _set(instance, center, _array(f"{what}'s {center}", getattr(instance, center), (3,), np.float64))
+    value = float(getattr(instance, radius))
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{what}'s radius must be positive and finite, got {value}")

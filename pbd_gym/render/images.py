@@ -1,0 +1,111 @@
+"""Pictures as arrays: tiling them, and writing PNG and GIF files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+
+def _check(image: np.ndarray) -> np.ndarray:
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+        raise ValueError(f"a picture must be uint8 of shape (height, width, 3), got {image.dtype} {image.shape}")
+    return np.ascontiguousarray(image)
+
+
+def _check_all(images: Sequence[np.ndarray]) -> list[np.ndarray]:
+    checked = [_check(image) for image in images]
+    if not checked:
+        raise ValueError("at least one picture is needed")
+    if len({image.shape for image in checked}) > 1:
+        raise ValueError(f"pictures must have one size, got {sorted({image.shape[:2] for image in checked})}")
+    return checked
+
+
+def tile(images: Sequence[np.ndarray], columns: int | None = None, pad: int = 2) -> np.ndarray:
+    """Put pictures of one size side by side, row by row.
+
+    Args:
+        images: each of shape (height, width, 3), uint8.
+        columns: pictures in a row; as many as rows, or one more, when not given.
+        pad: white pixels between neighbours.
+
+    Returns:
+        A new array of shape (rows * height + (rows - 1) * pad, columns * width + (columns - 1) * pad, 3), uint8;
+        places without a picture are white.
+
+    Raises:
+        ValueError: without pictures, with pictures of different sizes, or with a bad ``columns`` or ``pad``.
+    """
+    checked = _check_all(images)
+    columns = int(np.ceil(np.sqrt(len(checked)))) if columns is None else columns
+    if columns < 1 or pad < 0:
+        raise ValueError(f"columns must be at least 1 and pad at least 0, got {columns} and {pad}")
+    rows = -(-len(checked) // columns)
+    height, width, _ = checked[0].shape
+    sheet = np.full((rows * (height + pad) - pad, columns * (width + pad) - pad, 3), 255, np.uint8)
+    for i, image in enumerate(checked):
+        y, x = i // columns * (height + pad), i % columns * (width + pad)
+        sheet[y : y + height, x : x + width] = image
+    return sheet
+
+
+def save_png(path: str | Path, image: np.ndarray) -> None:
+    """Write a picture of shape (height, width, 3), uint8, to a PNG file.
+
+    Raises:
+        ValueError: if it is not such a picture.
+        ImportError: without pygame.
+        OSError: if the file cannot be written.
+    """
+    from pbd_gym.render.renderer import require_pygame
+
+    image = _check(image)
+    require_pygame()
+    import pygame
+
+    surface = pygame.image.frombuffer(image.tobytes(), (image.shape[1], image.shape[0]), "RGB")
+    with open(path, "wb") as file:
+        pygame.image.save(surface, file, "picture.png")
+
+
+def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, colors: int = 256) -> None:
+    """Write pictures of one size to an animated GIF that repeats for ever.
+
+    All pictures share one palette and are not dithered, which keeps the file small and still areas still. A GIF counts
+    time in hundredths of a second, so that 30 pictures a second become 33.3, and a run of equal pictures becomes one
+    that is shown for longer.
+
+    Args:
+        path: the file.
+        images: each of shape (height, width, 3), uint8.
+        fps: pictures per second, at most 50: viewers slow down anything faster.
+        colors: size of the palette, 2 to 256; fewer make the file smaller.
+
+    Raises:
+        ValueError: without pictures, with pictures of different sizes, or with a bad ``fps`` or ``colors``.
+        ImportError: without Pillow.
+        OSError: if the file cannot be written.
+    """
+    checked = _check_all(images)
+    if not 0 < fps <= 50 or not 2 <= colors <= 256:
+        raise ValueError(f"fps must be in (0, 50] and colors in 2..256, got {fps} and {colors}")
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("Pillow is needed to write a GIF: pip install 'pbd_gym[train]'") from error
+    # The palette comes from a few pictures spread over the whole run, so that colours that come late have a place.
+    spread = [checked[i] for i in sorted({*np.linspace(0, len(checked) - 1, 6).astype(int).tolist()})]
+    sample = np.concatenate([image.reshape(-1, 3) for image in spread])
+    # By count alone, what is small would get the colours of what is large: a goal or a picker would lose its own. So
+    # half of the sample has each distinct colour about equally often.
+    codes = np.unique((sample >> 3) @ np.array([1024, 32, 1]))
+    distinct = np.stack([codes >> 10, codes >> 5 & 31, codes & 31], axis=1) * 8 + 4
+    even = np.resize(distinct.astype(np.uint8), sample.shape)
+    both = np.concatenate([sample, even])[None]
+    palette = Image.fromarray(both).quantize(colors, method=Image.Quantize.MEDIANCUT)
+    pages = [Image.fromarray(image).quantize(palette=palette, dither=Image.Dither.NONE) for image in checked]
+    duration = max(round(100 / fps), 2) * 10
+    pages[0].save(path, "GIF", save_all=True, append_images=pages[1:], duration=duration, loop=0, optimize=True)

@@ -1,0 +1,70 @@
+"""The one window that pygame can open in a process, shared by all renderers that show something in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pygame
+
+
+class Window:
+    """Shows one picture per client, side by side, so that two environments do not fight over the window."""
+
+    def __init__(self) -> None:
+        self._pictures: dict[object, Any] = {}
+        self._events: dict[object, list[Any]] = {}
+        self._owns_display = False
+        self._open = False
+
+    def show(self, client: object, picture: pygame.Surface, title: str) -> list[Any]:
+        """Show the picture of ``client`` and return the events since its last call; opens the window when needed.
+
+        Raises:
+            RuntimeError: if there is no display to open a window on.
+        """
+        import pygame
+
+        if not self._open:
+            self._owns_display = not pygame.display.get_init()
+        self._pictures[client] = picture
+        self._events.setdefault(client, [])
+        width = sum(p.get_width() for p in self._pictures.values())
+        height = max(p.get_height() for p in self._pictures.values())
+        screen = pygame.display.get_surface() if pygame.display.get_init() else None
+        if not self._open or screen is None or screen.get_size() != (width, height):
+            try:
+                pygame.display.init()
+                screen = pygame.display.set_mode((width, height))
+            except pygame.error as error:
+                self.leave(client)
+                raise RuntimeError(
+                    f"no window can be opened ({error}): use render_mode='rgb_array' where there is no display"
+                ) from error
+            pygame.display.set_caption(title)
+            self._open = True
+        x = 0
+        for other in self._pictures.values():
+            screen.blit(other, (x, 0))
+            x += other.get_width()
+        pygame.display.flip()
+        for event in pygame.event.get():
+            for waiting in self._events.values():
+                waiting.append(event)
+        events, self._events[client] = self._events[client], []
+        return events
+
+    def leave(self, client: object) -> None:
+        """Take the picture of ``client`` away; the window closes with its last picture. May be called again."""
+        import pygame
+
+        self._events.pop(client, None)
+        if self._pictures.pop(client, None) is None or self._pictures:
+            return
+        # An application that had started the display itself goes on using it, and fonts outlive every window.
+        if self._owns_display and pygame.display.get_init():
+            pygame.display.quit()
+        self._open = False
+
+
+WINDOW = Window()

@@ -1,0 +1,70 @@
+"""Every kernel compiles for CUDA without a GPU, through the NVRTC that Warp brings along."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import warp as wp
+
+from pbd_gym.kernels import layout, step
+from pbd_gym.kernels.step import make_step
+
+ARCHITECTURES = (80, 90)
+"""A100 and H100 or H200."""
+SCALARS = (wp.float32, wp.float64)
+VARIANTS = list(itertools.product((1, 4), SCALARS, (False, True), (False, True)))
+
+
+def layout_kernels() -> ModuleType:
+    """Give the generic kernels of `layout` the types that states have; without them there is nothing to compile."""
+    for scalar in SCALARS:
+        weights: dict[str, Any] = {
+            "base_inv_mass": wp.array(dtype=scalar, ndim=1),
+            "inv_mass": wp.array(dtype=scalar, ndim=3),
+            "velocities": wp.array(dtype=scalar, ndim=4),
+        }
+        wp.overload(layout.hold, weights)
+    return layout
+
+
+MODULES: list[Callable[[], ModuleType]] = [
+    layout_kernels,
+]
+"""Modules with kernels besides the step: a function each that returns the module (`lambda: module` if not generic)."""
+
+
+def check_compiles(module: Any, folder: Path, kernels: list[str]) -> None:
+    """Compile a Warp module for each architecture and look for its kernels in what comes out."""
+    wp.compile_aot_module(module, device=None, arch=list(ARCHITECTURES), use_ptx=False, module_dir=str(folder))
+    for arch in ARCHITECTURES:
+        (binary,) = folder.glob(f"*.sm{arch}.cubin")
+        content = binary.read_bytes()
+        assert content[:4] == b"\x7fELF"
+        for name in kernels:
+            assert name.encode() in content, f"{name} is not in {binary.name}"
+
+
+@pytest.mark.parametrize(("lanes", "scalar", "keep_lambda", "has_colliders"), VARIANTS)
+def test_step_compiles(lanes: int, scalar: Any, keep_lambda: bool, has_colliders: bool, tmp_path: Path) -> None:
+    """Guards what only CUDA compiles: barriers, native snippets, and C++ that NVRTC is stricter about than Clang."""
+    kernel = make_step(lanes, scalar, keep_lambda, has_colliders)
+    check_compiles(kernel.module, tmp_path, ["step"])
+
+
+@pytest.mark.parametrize("prepare", MODULES, ids=lambda prepare: prepare.__name__)
+def test_module_compiles(prepare: Callable[[], ModuleType], tmp_path: Path) -> None:
+    """Guards the other kernels likewise."""
+    module = wp.get_module(prepare().__name__)
+    assert module.kernels
+    check_compiles(module, tmp_path, list(module.kernels))
+
+
+@pytest.mark.parametrize("table", ["KINDS", "SHAPES"])
+def test_three_kinds_can_be_chained(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the promise that a kind or shape is added by naming it: three in a row must compile."""
+    monkeypatch.setattr(step, table, getattr(step, table)[:1] * 3)
+    kernel = make_step.__wrapped__(1, wp.float32, True, True)
+    check_compiles(kernel.module, tmp_path, ["step"])

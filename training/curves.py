@@ -1,0 +1,60 @@
+"""Learning curves as CSV and PNG."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Point:
+    """One evaluation during training."""
+
+    steps: int
+    """Environment steps so far."""
+    seconds: float
+    """Training time so far, evaluations not counted [s]."""
+    success_rate: float
+    normalized_performance: float
+    mean_return: float
+
+
+def write_csv(path: Path, points: list[Point]) -> None:
+    """Write one row per evaluation."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(Point.__dataclass_fields__)
+        writer.writerows([[getattr(p, name) for name in Point.__dataclass_fields__] for p in points])
+
+
+def plot(path: Path, points: list[Point], title: str, random_success: float) -> None:
+    """Draw success over training time, with the random policy as a line to compare with."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 3.2), dpi=120, layout="constrained")
+    seconds = [p.seconds for p in points]
+    axes.plot(seconds, [100 * p.success_rate for p in points], color="#2a6fbb", marker=".", label="PPO, success")
+    axes.plot(
+        seconds,
+        [100 * p.normalized_performance for p in points],
+        color="#2a6fbb",
+        alpha=0.4,
+        label="PPO, normalized performance",
+    )
+    axes.axhline(100 * random_success, color="#888888", linestyle="--", label="random policy, success")
+    axes.set(xlabel="training time [s]", ylabel="unseen seeds [%]", title=title, ylim=(-3, 103))
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    axes.secondary_xaxis("top", functions=_scales(points)).set_xlabel("environment steps [million]", fontsize=8)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def _scales(points: list[Point]):  # type: ignore[no-untyped-def]
+    """Conversions between training time and millions of steps at the mean rate of the run."""
+    rate = max(points[-1].steps / max(points[-1].seconds, 1e-9) / 1e6, 1e-12)
+    return (lambda s: s * rate, lambda m: m / rate)

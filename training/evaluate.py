@@ -1,0 +1,124 @@
+"""Load a checkpoint and print how often it succeeds on seeds it has not been trained on.
+
+pbd-gym evaluate runs/demo/model.zip --episodes 100
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from pbd_gym.envs.sb3 import TaskVecEnv, make_sb3_vec_env
+
+Policy = Callable[[Any], np.ndarray]
+"""Maps a batch of observations to a batch of actions."""
+
+UNSEEN_SEED = 1_000_000
+"""Evaluation episodes take seeds from here on; training takes small ones."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Means over the episodes of an evaluation."""
+
+    episodes: int
+    success_rate: float
+    """Share of episodes whose last step was a success."""
+    mean_return: float
+    """Undiscounted sum of rewards."""
+    normalized_performance: float
+    """At the last step: 0 as at the start, 1 perfect."""
+
+
+def evaluate(policy: Policy, env: TaskVecEnv, first_seed: int = UNSEEN_SEED) -> Summary:
+    """Run one episode in every environment of a batch, each with a seed of its own.
+
+    Args:
+        policy: what to evaluate.
+        env: the batch; it has a time limit, so every episode ends.
+        first_seed: environment ``i`` gets ``first_seed + i``.
+    """
+    env.seed(first_seed)
+    observation = env.reset()
+    ended: list[dict[str, Any] | None] = [None] * env.num_envs
+    while any(e is None for e in ended):
+        observation, _, dones, infos = env.step(policy(observation))
+        for index in np.flatnonzero(dones):
+            ended[index] = ended[index] or infos[index]
+    found = [e for e in ended if e is not None]
+    return Summary(
+        episodes=len(found),
+        success_rate=float(np.mean([e["is_success"] for e in found])),
+        mean_return=float(np.mean([e["episode"]["r"] for e in found])),
+        normalized_performance=float(np.mean([e["normalized_performance"] for e in found])),
+    )
+
+
+def random_policy(env: TaskVecEnv, seed: int = 0) -> Policy:
+    """Return a policy of uniform actions, to have something to compare with."""
+    generator = np.random.default_rng(seed)
+    shape = (env.num_envs, *env.action_space.shape)  # type: ignore[misc]
+    return lambda observation: generator.uniform(-1.0, 1.0, shape).astype(np.float32)
+
+
+def table(rows: dict[str, Summary]) -> str:
+    """Lay summaries out as a Markdown table."""
+    lines = ["| policy | episodes | success | normalized performance | return |", "|---|---|---|---|---|"]
+    for name, s in rows.items():
+        lines.append(
+            f"| {name} | {s.episodes} | {s.success_rate:.0%} | {s.normalized_performance:.3f} | {s.mean_return:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+@dataclass
+class EvaluateArgs:
+    """Evaluate a checkpoint on unseen seeds, beside a random policy."""
+
+    checkpoint: Annotated[Path, tyro.conf.Positional]
+    """model.zip of a training run; run.json beside it says which environment it was trained on."""
+    episodes: int = 100
+    """Episodes, run side by side."""
+    first_seed: int = UNSEEN_SEED
+    """Seed of the first episode."""
+    gif: Path | None = None
+    """Write a picture of some episodes here."""
+
+
+def load(checkpoint: Path) -> tuple[Any, str, dict[str, Any]]:
+    """Return the model of a checkpoint, its environment id and the environment's arguments.
+
+    Raises:
+        FileNotFoundError: if the checkpoint or run.json is not there.
+    """
+    from stable_baselines3 import PPO
+
+    folder = next((p for p in checkpoint.parents if (p / "run.json").is_file()), None)
+    if not checkpoint.is_file() or folder is None:
+        raise FileNotFoundError(f"{checkpoint} with a run.json beside or above it is needed")
+    run = json.loads((folder / "run.json").read_text())
+    return PPO.load(checkpoint, device="cpu"), run["env_id"], run["env_kwargs"]
+
+
+def main(args: EvaluateArgs) -> dict[str, Summary]:
+    """Print the table, and return its rows."""
+    model, env_id, kwargs = load(args.checkpoint)
+    env = make_sb3_vec_env(env_id, args.episodes, **kwargs)
+    policies = {"trained": lambda o: model.predict(o, deterministic=True)[0], "random": random_policy(env)}
+    rows = {name: evaluate(policy, env, args.first_seed) for name, policy in policies.items()}
+    print(f"{env_id}, {args.episodes} unseen seeds from {args.first_seed}\n\n{table(rows)}")
+    if args.gif is not None:
+        from pbd_gym.training.record import record_gif
+
+        record_gif(policies["trained"], env_id, args.gif, first_seed=args.first_seed, **kwargs)
+    return rows
+
+
+if __name__ == "__main__":
+    main(tyro.cli(EvaluateArgs))

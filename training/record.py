@@ -1,0 +1,43 @@
+"""Pictures of a policy at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.render import save_gif, tile
+from pbd_gym.training.evaluate import UNSEEN_SEED, Policy
+
+
+def record_gif(
+    policy: Policy, env_id: str, path: Path, episodes: int = 4, first_seed: int = UNSEEN_SEED, **kwargs: Any
+) -> Path:
+    """Write a GIF of a few episodes side by side.
+
+    Args:
+        policy: what acts.
+        env_id: environment to show.
+        path: file to write; its folder is made.
+        episodes: how many, in a square arrangement.
+        first_seed: seed of the first one.
+        **kwargs: arguments of the environment.
+    """
+    env = gym.make_vec(env_id, episodes, render_mode="rgb_array", **kwargs)
+    batch = env.unwrapped
+    assert isinstance(batch, TaskVectorEnv)
+    batch.pictures.size = (320, 320)
+    observation, _ = env.reset(seed=first_seed)
+    frames = []
+    over = np.zeros(episodes, dtype=bool)
+    while not over.all():
+        frames.append(tile(batch.render()))
+        observation, _, terminated, truncated, _ = env.step(policy(observation))
+        over |= terminated | truncated
+    env.close()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_gif(path, frames[::2], fps=batch.metadata["render_fps"] // 2)
+    return path

@@ -1,0 +1,176 @@
+"""Train PPO on an environment, evaluate it on unseen seeds, and leave a curve, checkpoints and a GIF.
+
+pbd-gym train PBDCloth-v0 --out runs/cloth
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
+
+from pbd_gym.envs.sb3 import TaskVecEnv, make_sb3_vec_env
+from pbd_gym.training import tuned
+from pbd_gym.training.curves import Point, plot, write_csv
+from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table
+
+
+@dataclass
+class TrainArgs:
+    """Train PPO. What is not given comes from pbd_gym/training/tuned.py."""
+
+    env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
+    """environment to train on"""
+    out: Path | None = None
+    """folder for everything the run writes; runs/ID-SEED by default"""
+    seed: int = 0
+    """of the network, the noise and the environments"""
+    total_timesteps: int | None = None
+    """environment steps of the whole run"""
+    num_envs: int | None = None
+    """environments in the batch"""
+    learning_rate: float | None = None
+    """of Adam at the start"""
+    evaluations: int = 20
+    """evaluations during training"""
+    eval_episodes: int = 100
+    """unseen seeds per evaluation"""
+    checkpoints: int = 4
+    """checkpoints during training"""
+    progress: bool = True
+    """show a progress bar"""
+    gif: bool = True
+    """write a GIF of the trained agent"""
+    torch_threads: int = 1
+    """threads of the learner; the physics has its own"""
+    env_kwargs: dict[str, str] = field(default_factory=dict)
+    """arguments of the environment, for example --env-kwargs action_mode picker"""
+
+    def settings(self) -> tuned.PPOSettings:
+        """Return the tuned numbers of the id with those given on the command line in their place."""
+        found = tuned.PPO.get(self.env_id, tuned.FALLBACK)
+        given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
+        return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
+
+
+class LearningCurve(BaseCallback):
+    """Evaluates on unseen seeds at even distances, and keeps time of training alone.
+
+    Args:
+        env: batch to evaluate on.
+        every: environment steps between evaluations.
+    """
+
+    def __init__(self, env: TaskVecEnv, every: int) -> None:
+        super().__init__()
+        self.env = env
+        self.every = every
+        self.points: list[Point] = []
+        self._next = 0
+        self._start = 0.0
+        self._pause = 0.0
+
+    def evaluate(self) -> Point:
+        """Evaluate now, and note it."""
+        before = time.perf_counter()
+        seconds = before - self._start - self._pause
+        found = evaluate(lambda o: self.model.predict(o, deterministic=True)[0], self.env)
+        point = Point(self.num_timesteps, seconds, found.success_rate, found.normalized_performance, found.mean_return)
+        self.points.append(point)
+        for name in ("success_rate", "normalized_performance", "mean_return"):
+            self.logger.record(f"unseen/{name}", getattr(point, name))
+        self._pause += time.perf_counter() - before
+        return point
+
+    def _on_training_start(self) -> None:
+        self._start = time.perf_counter()
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps >= self._next:
+            self._next = self.num_timesteps + self.every
+            self.evaluate()
+
+    def _on_training_end(self) -> None:
+        self.evaluate()
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def make_model(env: TaskVecEnv, settings: tuned.PPOSettings, seed: int, log: Path | None) -> PPO:
+    """Return PPO with these settings."""
+    return PPO(
+        "MultiInputPolicy" if env.batch.obs_mode == "goal" else "MlpPolicy",
+        env,
+        learning_rate=lambda remaining: remaining * settings.learning_rate,
+        n_steps=settings.n_steps,
+        batch_size=settings.batch_size,
+        n_epochs=settings.n_epochs,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip_range,
+        ent_coef=settings.ent_coef,
+        policy_kwargs={"net_arch": list(settings.net_arch), "log_std_init": settings.log_std_init},
+        tensorboard_log=str(log) if log else None,
+        seed=seed,
+        device="cpu",
+    )
+
+
+def main(args: TrainArgs) -> dict[str, Summary]:
+    """Train, evaluate, and write ``model.zip``, ``run.json``, ``curve.csv``, ``curve.png`` and ``agent.gif``.
+
+    Returns:
+        The final evaluation of the trained and of a random policy.
+    """
+    torch.set_num_threads(args.torch_threads)
+    settings = args.settings()
+    out = args.out or Path("runs") / f"{args.env_id}-{args.seed}"
+    out.mkdir(parents=True, exist_ok=True)
+    env_kwargs: dict[str, Any] = dict(args.env_kwargs)
+    print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
+    env = make_sb3_vec_env(args.env_id, settings.num_envs, seed=args.seed * settings.num_envs, **env_kwargs)
+    unseen = make_sb3_vec_env(args.env_id, args.eval_episodes, **env_kwargs)
+    baseline = evaluate(random_policy(unseen), unseen)
+
+    model = make_model(env, settings, args.seed, out / "tensorboard")
+    curve = LearningCurve(unseen, max(settings.total_timesteps // max(args.evaluations, 1), 1))
+    save_every = max(settings.total_timesteps // max(args.checkpoints, 1) // settings.num_envs, 1)
+    checkpoints = CheckpointCallback(save_every, str(out / "checkpoints"), "model")
+    run = {"env_id": args.env_id, "env_kwargs": env_kwargs, "seed": args.seed, "settings": dataclasses.asdict(settings)}
+    (out / "run.json").write_text(json.dumps(run, indent=2))
+    model.learn(settings.total_timesteps, CallbackList([curve, checkpoints]), progress_bar=args.progress)
+    model.save(out / "model.zip")
+
+    last = curve.points[-1]
+    rows = {
+        "trained": Summary(args.eval_episodes, last.success_rate, last.mean_return, last.normalized_performance),
+        "random": baseline,
+    }
+    write_csv(out / "curve.csv", curve.points)
+    plot(out / "curve.png", curve.points, f"{args.env_id}, {args.eval_episodes} unseen seeds", baseline.success_rate)
+    results = {name: dataclasses.asdict(row) for name, row in rows.items()}
+    (out / "run.json").write_text(json.dumps(run | {"results": results, "training_seconds": last.seconds}, indent=2))
+    print(f"\n{last.steps:,} steps in {last.seconds:.0f} s of training\n\n{table(rows)}\n\n{out / 'curve.png'}")
+    if args.gif:
+        from pbd_gym.training.record import record_gif
+
+        path = record_gif(
+            lambda o: model.predict(o, deterministic=True)[0], args.env_id, out / "agent.gif", **env_kwargs
+        )
+        print(path)
+    env.close()
+    unseen.close()
+    return rows
+
+
+if __name__ == "__main__":
+    main(tyro.cli(TrainArgs))

@@ -1,0 +1,44 @@
+"""Tuned numbers, one entry per id. Every figure in the README comes from these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PPOSettings:
+    """What PPO is run with; the names are Stable-Baselines3's."""
+
+    total_timesteps: int
+    """Environment steps of the whole run."""
+    num_envs: int = 64
+    """Environments in the batch."""
+    n_steps: int = 128
+    """Steps per environment between updates."""
+    batch_size: int = 2048
+    """Samples per gradient step."""
+    n_epochs: int = 5
+    """Passes over the samples of an update."""
+    learning_rate: float = 3e-3
+    """Of Adam at the start; it falls linearly to zero."""
+    gamma: float = 0.95
+    """Discount per step."""
+    gae_lambda: float = 0.9
+    """Of generalised advantage estimation."""
+    clip_range: float = 0.2
+    """Largest change of the probability ratio."""
+    ent_coef: float = 0.0
+    """Weight of the entropy bonus."""
+    net_arch: tuple[int, ...] = (64, 64)
+    """Hidden layers of the policy and of the value network."""
+    log_std_init: float = -0.5
+    """Logarithm of the exploration noise at the start."""
+
+
+PPO: dict[str, PPOSettings] = {
+    "PBDCloth-v0": PPOSettings(total_timesteps=2_500_000),
+}
+"""Settings by id."""
+
+FALLBACK = PPOSettings(total_timesteps=2_000_000)
+"""For an id without an entry of its own."""
