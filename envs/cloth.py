@@ -329,6 +329,11 @@ class ClothVectorEnv(TaskVectorEnv):
         return scene, hands, corners, corners[2:]
 
     @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        side, top = self.config.side, self.config.height
+        return np.array([-0.9 * side, 0.0, -0.5 * side]), np.array([0.9 * side, top + 0.1 * side, 0.5 * side])
+
+    @property
     def goal_radius(self) -> float:
         return self.config.goal_radius * self.config.side
 

@@ -149,6 +149,13 @@ class TaskVectorEnv(VectorEnv):
         raise NotImplementedError
 
     @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """*Task*, may be left as it is: two corners of the box that pictures show [m], shape (3,) each."""
+        lower, upper = self.start_positions.min(axis=0), self.start_positions.max(axis=0)
+        margin = 0.3 * (upper - lower).max()
+        return lower - margin, upper + margin
+
+    @property
     def goal_radius(self) -> float:
         """*Task*: distance within which a particle counts as at its goal [m]."""
         raise NotImplementedError

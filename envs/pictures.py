@@ -26,9 +26,9 @@ class Pictures:
     def __init__(self, batch: TaskVectorEnv, size: tuple[int, int] = (512, 512)) -> None:
         self.batch = batch
         self.size = size
-        self._renderer: Any = None
+        self._renderers: dict[str, Any] = {}
 
-    def frame(self, env: int) -> Any:
+    def frame(self, env: int, caption: str = "") -> Any:
         """Return what environment ``env`` shows now, a :class:`pbd_gym.render.Frame`."""
         from pbd_gym.render import Frame, Goal, Picker
 
@@ -46,38 +46,55 @@ class Pictures:
             lines=scene.lines,
             planes=[(c.normal, c.offset) for c in scene.colliders if isinstance(c, Plane)],
             spheres=[(c.center, c.radius) for c in scene.colliders if isinstance(c, Sphere)],
-            pickers=[Picker(p, 0.02, bool(h >= 0)) for p, h in zip(grips, held, strict=True)],
+            pickers=[
+                Picker(p, 0.02, bool(h >= 0))
+                for slot, (p, h) in enumerate(zip(grips, held, strict=True))
+                if h >= 0 or slot != batch.hand_grip
+            ],
             goals=[
                 Goal(g, radius, bool(np.linalg.norm(c - g) < radius)) for g, c in zip(goals, corners, strict=True)
             ],
             pinned=np.flatnonzero(scene.inv_mass == 0.0),
+            caption=caption,
         )  # fmt: skip
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Draw according to the batch's render mode; see :meth:`TaskVectorEnv.render`.
 
         Raises:
-            RuntimeError: without a render mode.
+            RuntimeError: without a render mode, or without a display for a window.
             ImportError: without pygame.
         """
-        from pbd_gym.render import Renderer
+        from pbd_gym.render import tile
 
-        mode = self.batch.render_mode
+        mode, count = self.batch.render_mode, self.batch.num_envs
         if mode is None:
             raise RuntimeError("make the environment with render_mode='rgb_array' or 'human' to draw it")
-        count = self.batch.num_envs
-        if self._renderer is None:
-            title = self.batch.spec.id if self.batch.spec else type(self.batch).__name__
-            self._renderer = Renderer(
-                "rgb_array" if count > 1 else mode, self.size, title, self.batch.metadata["render_fps"]
-            )
-        if mode == "human" and count > 1:
-            raise NotImplementedError
-        pictures = tuple(self._renderer.draw(self.frame(env)) for env in range(count))
-        return None if mode == "human" else pictures
+        if mode == "human":
+            window = self._renderer("human", self.size)
+            if count == 1:
+                window.draw(self.frame(0))
+            elif not window.closed:
+                window.show(tile(self._draw_all(min(count, MAX_TILES), (256, 256))))
+            return None
+        return tuple(self._draw_all(count, self.size))
 
     def close(self) -> None:
         """Close the window, if there is one. May be called again."""
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
+        for renderer in self._renderers.values():
+            renderer.close()
+        self._renderers.clear()
+
+    def _draw_all(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
+        renderer = self._renderer("rgb_array", size)
+        return [renderer.draw(self.frame(env)) for env in range(count)]
+
+    def _renderer(self, mode: str, size: tuple[int, int]) -> Any:
+        from pbd_gym.render import Camera, Renderer
+
+        if mode not in self._renderers:
+            title = self.batch.spec.id if self.batch.spec else type(self.batch).__name__
+            renderer = Renderer(mode, size, title, self.batch.metadata["render_fps"])
+            renderer.camera = Camera.fit(*self.batch.view_box, size)
+            self._renderers[mode] = renderer
+        return self._renderers[mode]

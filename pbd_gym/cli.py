@@ -86,8 +86,8 @@ def _bench(args: argparse.Namespace, rest: list[str]) -> None:
 
 def _play(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.registry import find
-    from pbd_gym.render.window import play
 
+    play = importlib.import_module("pbd_gym.envs.play").play
     play(find(args.id).id, seed=args.seed, action_mode=args.action_mode)
 
 

@@ -166,13 +166,13 @@ class State:
         for name in ("positions", "velocities", "grip_positions"):  # all of it or none of it
             if not np.isfinite(saved[name]).all():
                 raise ValueError(f"{name} must be finite")
-        self.set_positions(saved["positions"][rows])
-        self.set_velocities(saved["velocities"][rows])
-        if self.model.grip_count:
+        if self.model.grip_count:  # before the velocities: letting go of a pinned particle stops it
             self.hold(saved["held"][rows])
             grips = self.grip_positions.numpy()
             grips[: self.model.num_envs] = saved["grip_positions"][rows]
             self.grip_positions.assign(grips)
+        self.set_positions(saved["positions"][rows])
+        self.set_velocities(saved["velocities"][rows])
 
     def _gather(self, source: Any) -> np.ndarray:
         lanes = source.numpy()  # (groups, n, 3, lanes)

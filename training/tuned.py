@@ -15,15 +15,15 @@ class PPOSettings:
     """Environments in the batch."""
     n_steps: int = 128
     """Steps per environment between updates."""
-    batch_size: int = 2048
+    batch_size: int = 512
     """Samples per gradient step."""
-    n_epochs: int = 5
+    n_epochs: int = 8
     """Passes over the samples of an update."""
-    learning_rate: float = 3e-3
+    learning_rate: float = 1e-3
     """Of Adam at the start; it falls linearly to zero."""
-    gamma: float = 0.95
+    gamma: float = 0.98
     """Discount per step."""
-    gae_lambda: float = 0.9
+    gae_lambda: float = 0.95
     """Of generalised advantage estimation."""
     clip_range: float = 0.2
     """Largest change of the probability ratio."""
@@ -36,7 +36,7 @@ class PPOSettings:
 
 
 PPO: dict[str, PPOSettings] = {
-    "PBDCloth-v0": PPOSettings(total_timesteps=2_500_000),
+    "PBDCloth-v0": PPOSettings(total_timesteps=1_500_000),
 }
 """Settings by id."""
 

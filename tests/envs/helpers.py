@@ -1,0 +1,102 @@
+"""What the environment tests share: a small cloth that steps in microseconds, and exact comparison of nested results."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.testing import assert_array_equal
+
+import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.envs.actions import ACTION_MODES
+from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.observations import OBS_MODES
+
+ID = "PBDCloth-v0"
+SMALL: dict[str, Any] = {"rows": 4, "columns": 4, "settle_time": 0.5}
+"""A cloth of 16 particles: what these tests are about does not depend on its size."""
+LOOSE: dict[str, Any] = {
+    **SMALL, "settle_time": 0.0, "damping": 0.0,
+    "stretch_compliance": 1e6, "shear_compliance": 1e6, "bend_compliance": 1e6,
+}  # fmt: skip
+"""A cloth whose threads are too soft to be felt: its particles fall freely and can be put anywhere."""
+MODES = [(action, obs) for action in ACTION_MODES for obs in OBS_MODES]
+AUTORESET = ["NextStep", "SameStep", "Disabled"]
+
+
+def make_vec(num_envs: int = 1, **kwargs: Any) -> TaskVectorEnv:
+    env = gym.make_vec(ID, num_envs, **{**SMALL, **kwargs})
+    assert isinstance(env, TaskVectorEnv)
+    return env
+
+
+def random_actions(env: TaskVectorEnv, steps: int, seed: int = 0, num_envs: int | None = None) -> np.ndarray:
+    """Return actions in [-1, 1], shape (steps, num_envs, size), float32."""
+    shape = (steps, num_envs or env.num_envs, env.actions.size)
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+def assert_same(a: Any, b: Any, where: str = "") -> None:
+    """Fail unless two nested results have the same keys and bits; float32 and float64 of the same value are the same."""
+    if isinstance(a, dict):
+        assert isinstance(b, dict), where
+        assert a.keys() == b.keys(), f"{where}: {sorted(a.keys() ^ b.keys())}"
+        for key in a:
+            assert_same(a[key], b[key], f"{where}/{key}")
+    elif isinstance(a, tuple):
+        assert isinstance(b, tuple) and len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_same(x, y, f"{where}/{i}")
+    elif isinstance(a, np.ndarray) and a.dtype == object:
+        assert b.dtype == object and a.shape == b.shape, where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_same(x, y, f"{where}/{i}")
+    elif a is None or b is None:
+        assert a is None and b is None, where
+    else:
+        assert np.asarray(a).dtype.kind == np.asarray(b).dtype.kind, where
+        assert_array_equal(a, b, err_msg=where, strict=False)
+
+
+def assert_same_step(a: Any, b: Any, where: str = "") -> None:
+    """Fail unless two results of a step or reset are the same; infos are compared where their masks say there is one."""
+    assert_same(a[:-1], b[:-1], where)
+    assert_same(_masked(a[-1]), _masked(b[-1]), where)
+
+
+def _masked(info: dict[str, Any]) -> dict[str, Any]:
+    """Return an info with nothing in the rows that its masks leave out."""
+    found: dict[str, Any] = {}
+    for key, value in info.items():
+        if f"_{key}" in info and isinstance(value, np.ndarray):
+            blank = None if value.dtype == object else np.zeros_like(value)
+            value = np.where(info[f"_{key}"], value, blank)
+        found[key] = _masked(value) if isinstance(value, dict) else value
+    return found
+
+
+def rows_of(result: Any, rows: Any) -> Any:
+    """Return some rows of every array of a nested result."""
+    if isinstance(result, dict):
+        return {key: rows_of(value, rows) for key, value in result.items()}
+    if isinstance(result, tuple):
+        return tuple(rows_of(value, rows) for value in result)
+    return result[rows]
+
+
+def roll(env: TaskVectorEnv, actions: np.ndarray) -> list[Any]:
+    """Step through actions and return what every step gave."""
+    return [env.step(a) for a in actions]
+
+
+def poison(batch: TaskVectorEnv, env: int, value: float = np.nan, what: str = "velocities", particle: int = 5) -> None:
+    """Spoil one number of one environment."""
+    group, lane = divmod(env, batch.model.lanes)
+    getattr(batch.state, f"{what}_scalar").numpy()[group, particle, 1, lane] = value
+
+
+def start_observation(env: TaskVectorEnv, rows: np.ndarray) -> Any:
+    """Return what a reset of the given environments would show; the environment itself is left as it was."""
+    saved = env.get_state()
+    observation, _ = env.reset(options={"reset_mask": rows})
+    env.set_state(saved)
+    return observation
