@@ -331,7 +331,7 @@ class ClothVectorEnv(TaskVectorEnv):
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         side, top = self.config.side, self.config.height
-        return np.array([-0.9 * side, 0.0, -0.5 * side]), np.array([0.9 * side, top + 0.1 * side, 0.5 * side])
+        return np.array([-0.75 * side, 0.1 * side, -0.4 * side]), np.array([0.75 * side, top, 0.4 * side])
 
     @property
     def goal_radius(self) -> float:

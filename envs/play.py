@@ -13,9 +13,14 @@ from pbd_gym.render import Camera, Renderer
 if TYPE_CHECKING:
     from pbd_gym.envs.core import TaskVectorEnv
 
-HELP = "drag: left mouse   turn: right   zoom: wheel   space: pause   s: one step   a: random agent   r: reset   q: quit"
+HELP = (
+    "left mouse: drag a particle    right: turn    middle: move    wheel: zoom\n"
+    "space: pause    s: one step    a: random agent    r: reset    q: quit    h: this help"
+)
 GRAB_PIXELS = 24.0
 """Distance from the mouse within which a particle is taken."""
+LAYER = 0.1
+"""Particles under the mouse that are farther behind the first than this are hidden by it [m]."""
 MAX_PULL = 0.08
 """Largest move of the person's hand per step [m], so that a jerk of the mouse does not tear the cloth."""
 
@@ -39,6 +44,7 @@ class Player:
         self.size = size
         self.paused = False
         self.random = False
+        self.help = True
         self.steps = 0
         self.grabbed: int | None = None
         """Particle in the person's hand."""
@@ -77,8 +83,8 @@ class Player:
         near = np.flatnonzero(distance < GRAB_PIXELS)
         if len(near) == 0:
             return
-        # Of those under the mouse, the one in front.
-        chosen = int(near[np.argmin(depth[near] + 0.002 * distance[near])])
+        near = near[depth[near] < depth[near].min() + LAYER]  # what is behind another layer cannot be seen
+        chosen = int(near[np.argmin(distance[near])])
         self.grabbed, self._depth = chosen, float(depth[chosen])
         self._hold(chosen)
 
@@ -151,6 +157,8 @@ class Player:
             self.paused = self._single = True
         elif key == pygame.K_a:
             self.random = not self.random
+        elif key == pygame.K_h:
+            self.help = not self.help
         elif key == pygame.K_r:
             self._reset()
         elif key in (pygame.K_q, pygame.K_ESCAPE):
@@ -159,7 +167,7 @@ class Player:
     def _caption(self) -> str:
         state = "paused" if self.paused else "random agent" if self.random else "hands still"
         performance = self._info.get("normalized_performance", 0.0)
-        return f"step {self.steps}   {state}   normalized performance {performance:.2f}\n{HELP}"
+        return f"step {self.steps}   {state}   normalized performance {performance:.2f}" + f"\n{HELP}" * self.help
 
 
 def play(env_id: str, seed: int = 0, **kwargs: Any) -> None:

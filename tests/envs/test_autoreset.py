@@ -37,9 +37,7 @@ def make_pair(mode: str, **kwargs: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("mode", AUTORESET)
-@pytest.mark.parametrize(
-    ("obs_mode", "action_mode"), [("keypoints", "drag"), ("goal", "picker"), ("particles", "pin")]
-)
+@pytest.mark.parametrize(("obs_mode", "action_mode"), [("keypoints", "drag"), ("goal", "picker"), ("particles", "pin")])
 def test_equals_gymnasium(mode: str, obs_mode: str, action_mode: str) -> None:
     """Guards observations, rewards, ends, infos and masks, bit for bit, over episodes that end at different times.
 

@@ -104,7 +104,8 @@ def test_vector_spec_round_trip(mode: str) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 def test_registration(entry: Any) -> None:
     """Guards the time limit, that importing the module by its name is enough, and what check_env cannot see."""
-    spec = gym.spec(f"pbd_gym:{entry.id}")
+    spec = gym.make(f"pbd_gym:{entry.id}", **SMALL).spec
+    assert spec is not None
     assert spec.max_episode_steps == entry.max_episode_steps
     assert not spec.disable_env_checker and not spec.nondeterministic
     plain = gym.make(entry.id, **SMALL)
