@@ -40,7 +40,8 @@ class Player:
         self.batch: TaskVectorEnv = self.env.unwrapped.batch  # type: ignore[attr-defined]
         self.env.reset(seed=seed)
         self.renderer = Renderer("human", size, env_id, self.batch.metadata["render_fps"])
-        self.camera = Camera.fit(*self.batch.view_box, size)
+        lower, upper = self.batch.view_box
+        self.camera = Camera.fit(lower, upper, size)
         self.size = size
         self.paused = False
         self.random = False
@@ -137,7 +138,7 @@ class Player:
             if event.buttons[2]:
                 self.camera.orbit(*event.rel)
             elif event.buttons[1]:
-                self.camera.pan(*event.rel, self.size)
+                self.camera.pan(event.rel[0], event.rel[1], self.size)
         elif event.type == pygame.MOUSEWHEEL:
             self.camera.zoom(1.1**event.y)
         elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:

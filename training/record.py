@@ -16,25 +16,25 @@ from pbd_gym.training.evaluate import UNSEEN_SEED, Policy
 def record_gif(
     policy: Policy, env_id: str, path: Path, episodes: int = 4, first_seed: int = UNSEEN_SEED, **kwargs: Any
 ) -> Path:
-    """Write a GIF of a few episodes side by side.
+    """Write a GIF of a few episodes in a row.
 
     Args:
         policy: what acts.
         env_id: environment to show.
         path: file to write; its folder is made.
-        episodes: how many, in a square arrangement.
+        episodes: how many.
         first_seed: seed of the first one.
         **kwargs: arguments of the environment.
     """
     env = gym.make_vec(env_id, episodes, render_mode="rgb_array", **kwargs)
     batch = env.unwrapped
     assert isinstance(batch, TaskVectorEnv)
-    batch.pictures.size = (320, 320)
+    batch.pictures.size = (280, 280)
     observation, _ = env.reset(seed=first_seed)
     frames = []
     over = np.zeros(episodes, dtype=bool)
     while not over.all():
-        frames.append(tile(batch.render()))
+        frames.append(tile(batch.render(), columns=episodes))
         observation, _, terminated, truncated, _ = env.step(policy(observation))
         over |= terminated | truncated
     env.close()

@@ -77,6 +77,7 @@ def table(rows: Sequence[Row], about: dict[str, object]) -> str:
     for row in rows:
         shown = f"{row.value:,.0f}" if row.value >= 1000 else f"{row.value:.3g}"
         spread = f"{row.spread:.0%}" if row.spread else ""
-        lines.append(f"| {row.workload} | {row.what} | {shown} | {row.unit} | {spread} |")
+        extra = "".join(f" ({name} {value:,.3g})" for name, value in row.extra.items())
+        lines.append(f"| {row.workload} | {row.what}{extra} | {shown} | {row.unit} | {spread} |")
     lines.append("\n" + ", ".join(f"{name} {value}" for name, value in about.items()))
     return "\n".join(lines)

@@ -53,8 +53,12 @@ def towel(particles: int = 32) -> Scene:
 
 def engine(
     scene: Scene, num_envs: int, options: Options, threads: int, substeps: int = 10, lanes: int | None = None
-) -> tuple[Duration, int]:
-    """Time one control step of the bare engine; returns it with the projections a step does."""
+) -> tuple[Duration, int, np.ndarray]:
+    """Time one control step of the bare engine.
+
+    Returns:
+        The duration, the projections that a step does, and the positions [m] at the end, shape (num_envs, n, 3).
+    """
     model = Model(scene, num_envs, device=options.device, threads=threads, lanes=lanes)
     solver = Solver(model, substeps, threads=threads)
     state, control = solver.state(), solver.control()
@@ -63,14 +67,15 @@ def engine(
         solver.step(state, control, CTRL_DT)
         wp.synchronize_device(model.device)
 
-    return measure(step, options.repeats), num_envs * model.constraint_count * substeps
+    duration = measure(step, options.repeats)
+    return duration, num_envs * model.constraint_count * substeps, state.get_positions()
 
 
 def w1(options: Options) -> Iterator[Row]:
     """32 x 32 cloth, 10 substeps of one iteration: 64 environments on one thread and on two, and one alone."""
     cases = [(64, 1), (64, 2), (1, 1)] if default_threads() > 1 else [(64, 1), (1, 1)]
     for num_envs, threads in cases if options.device == "cpu" else [(1024, 1), (16384, 1)]:
-        time_, projections = engine(towel(), num_envs, options, threads)
+        time_, projections, _ = engine(towel(), num_envs, options, threads)
         name = f"{num_envs} env{'s'[: num_envs > 1]}, {threads} thread{'s'[: threads > 1]}"
         yield Row("w1", name, projections / time_.median / 1e9, "G projections/s", time_.spread,
                   {"frames_per_s": num_envs / time_.median})  # fmt: skip
@@ -79,7 +84,7 @@ def w1(options: Options) -> Iterator[Row]:
 def lanes(options: Options) -> Iterator[Row]:
     """W1 for one group of each lane count: what the choice of lanes rests on."""
     for count in (1, 4, 8, 16):
-        time_, _ = engine(towel(), count, options, 1, lanes=count)
+        time_, _, _ = engine(towel(), count, options, 1, lanes=count)
         yield Row("lanes", f"L = {count}", 1e3 * time_.median, "ms per group step", time_.spread,
                   {"frames_per_s": count / time_.median})  # fmt: skip
 
@@ -91,6 +96,9 @@ def cloth_vec(options: Options) -> Iterator[Row]:
     actions = env.action_space.sample()
     step = measure(lambda: env.step(actions), options.repeats)
     yield Row("cloth-vec", "make_vec, 256 envs", 256 / step.median, "env-steps/s", step.spread)
+
+    env.reset(seed=0)
+    env.control.motion.zero_()  # hands at rest: otherwise they would travel on for ever
 
     def bare_step() -> None:
         env.solver.step(env.state, env.control, env.config.ctrl_dt)

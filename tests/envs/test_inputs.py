@@ -181,12 +181,16 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "too many environments": ({"num_envs": 10**12}, MemoryError, "GiB"),
 }
 UNCHECKED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "backward time": ({"ctrl_dt": -0.1}, ValueError, "ctrl_dt"),
     "no time": ({"ctrl_dt": 0.0}, ValueError, "ctrl_dt"),
     "endless settling": ({"settle_time": float("inf")}, ValueError, "settle_time"),
     "no goal": ({"goal_radius": 0.0}, ValueError, "goal_radius"),
+    "NaN in the goals": ({"goal_turn": float("nan")}, ValueError, "goal_turn"),
+    "no reach": ({"reach": -1.0}, ValueError, "reach"),
     "hands that move by NaN": ({"max_step": float("nan")}, ValueError, "max_step"),
+    "hands that move backwards": ({"max_step": -1.0}, ValueError, "max_step"),
     "NaN in a weight": ({"near_weight": float("nan")}, ValueError, "near_weight"),
+    "no threads": ({"threads": 0}, ValueError, "threads"),
+    "half a step": ({"max_episode_steps": 2.5}, (TypeError, ValueError), "max_episode_steps"),  # type: ignore[dict-item]
     "half an environment": ({"num_envs": 2.5}, (TypeError, ValueError), "num_envs"),  # type: ignore[dict-item]
 }
 
@@ -206,6 +210,14 @@ def test_unchecked_arguments(name: str) -> None:
     arguments, error, message = UNCHECKED[name]
     with pytest.raises(error, match=message):
         ClothVectorEnv(**{**SMALL, **arguments})
+
+
+def test_backward_time() -> None:
+    """Guards the step of time, which is looked at when the first step is taken."""
+    with pytest.raises(ValueError, match="ctrl_dt.*-0.1"):
+        env = ClothVectorEnv(2, ctrl_dt=-0.1, **SMALL)
+        env.reset(seed=0)
+        env.step(GOOD[:2])
 
 
 @pytest.mark.parametrize("num_envs", [0, -1])
