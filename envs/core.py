@@ -21,7 +21,8 @@ from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.pictures import Pictures
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver, default_threads
+from pbd_gym.solver import Solver
+from pbd_gym.threads import default_threads
 
 RewardMode = Literal["dense", "sparse"]
 REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse")
@@ -46,7 +47,7 @@ class TaskVectorEnv(VectorEnv):
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
-        threads: CPU threads of the physics; see :func:`pbd_gym.solver.default_threads`.
+        threads: CPU threads of the physics; see :func:`pbd_gym.threads.default_threads`.
         hand: adds a free grip for a person to use (``pbd-gym play``).
         **overrides: fields of the task's configuration.
 

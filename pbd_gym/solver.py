@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,17 +15,7 @@ from pbd_gym.kernels.step import make_step
 from pbd_gym.model import Model
 from pbd_gym.scene import finite
 from pbd_gym.state import State
-
-
-def default_threads() -> int:
-    """Return the CPU threads to use: ``PBD_GYM_THREADS`` if set, else the cores this process may run on."""
-    wanted = os.environ.get("PBD_GYM_THREADS")
-    if wanted:
-        return max(1, int(wanted))
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+from pbd_gym.threads import default_threads, run_together
 
 
 class Solver:
@@ -48,7 +35,7 @@ class Solver:
         iterations: sweeps per substep.
         damping: rate at which free particles lose velocity [1/s].
         max_speed: speed above which an environment counts as diverged [m/s].
-        threads: CPU threads to spread the groups over; see :func:`default_threads`.
+        threads: CPU threads to spread the groups over; see :func:`pbd_gym.threads.default_threads`.
 
     Raises:
         ValueError: if a number is out of its range.
@@ -105,17 +92,7 @@ class Solver:
             with compiling():
                 self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
             self._launched_for = key
-        if len(self._launches) == 1:
-            self._launches[0].launch()
-            return
-        others = [self._pool.submit(launch.launch) for launch in self._launches[1:]]
-        self._launches[0].launch()
-        for other in others:
-            other.result()
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self.threads - 1, thread_name_prefix="pbd_gym")
+        run_together([launch.launch for launch in self._launches])
 
     def _shares(self) -> list[tuple[int, int]]:
         """First group and number of groups of each thread."""

@@ -17,7 +17,8 @@ from pbd_gym.bench.timing import Duration, measure
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver, default_threads
+from pbd_gym.solver import Solver
+from pbd_gym.threads import default_threads
 
 CTRL_DT = 1 / 30
 
