@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,13 @@ class ClothConfig:
     """Reward lost per m/s of a corner that is at its goal."""
     effort_weight: float = 0.02
     """Reward lost for an action of mean square one."""
+
+    def __post_init__(self) -> None:
+        for name in ("side", "ctrl_dt", "max_step", "goal_radius", "height"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
+                raise ValueError(f"{name} must be finite and above zero, got {getattr(self, name)}")
+        if self.goal_steps < 1 or self.settle_time < 0.0 or self.reach < 0.0:
+            raise ValueError("goal_steps must be at least 1, and settle_time and reach must not be negative")
 
 
 @wp.func
@@ -317,14 +325,14 @@ class ClothVectorEnv(TaskVectorEnv):
             position=(0.0, config.height, 0.0),
         )
         corners = cloth.corners
-        reach, side = 1.3 * config.side, config.side
+        extent, side = 1.3 * config.side, config.side
         hands = Hands(
             particles=(int(corners[0]), int(corners[1])),
             corners=tuple(int(c) for c in corners),
             reach=config.reach,
             max_step=config.max_step,
-            lower=(-reach, 0.02 if self.action_mode == "picker" else config.height - 0.5 * side, -reach),
-            upper=(reach, config.height + 0.5 * side, reach),
+            lower=(-extent, 0.02 if self.action_mode == "picker" else config.height - 0.5 * side, -extent),
+            upper=(extent, config.height + 0.5 * side, extent),
         )
         return scene, hands, corners, corners[2:]
 

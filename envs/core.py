@@ -39,7 +39,7 @@ class TaskVectorEnv(VectorEnv):
     Args:
         num_envs: environments in the batch.
         max_episode_steps: steps after which an episode is truncated; None for no limit.
-        device: Warp device, ``"cpu"`` or ``"cuda:0"``; by default the GPU if there is one.
+        device: Warp device, ``"cpu"`` or ``"cuda:0"``.
         obs_mode: see :class:`pbd_gym.envs.observations.Observations`.
         action_mode: see :class:`pbd_gym.envs.actions.Actions`.
         reward_mode: ``"dense"`` (sum of named terms) or ``"sparse"`` (0 at the goal, -1 elsewhere); sparse by default
@@ -72,7 +72,7 @@ class TaskVectorEnv(VectorEnv):
         num_envs: int = 1,
         max_episode_steps: int | None = None,
         *,
-        device: str | None = None,
+        device: str = "cpu",
         obs_mode: ObsMode = "keypoints",
         action_mode: ActionMode = "drag",
         reward_mode: RewardMode | None = None,
@@ -103,11 +103,10 @@ class TaskVectorEnv(VectorEnv):
         with compiling():
             self._build(device, output, threads, hand)
 
-    def _build(self, device: str | None, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
+    def _build(self, device: str, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
         """Make everything that has to do with Warp."""
         config, num_envs = self.config, self.num_envs
         threads = default_threads() if threads is None else threads
-        device = device or ("cuda:0" if wp.is_cuda_available() else "cpu")
         self.scene, hands, keypoints, self.goal_particles = self.build(config)
         self.actions = Actions(self.action_mode, hands)
         self.hand_grip = self.actions.grip_count if hand else None

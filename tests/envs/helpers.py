@@ -1,4 +1,4 @@
-"""What the environment tests share: a small cloth that steps in microseconds, and exact comparison of nested results."""
+"""What the environment tests share: a small cloth that steps in microseconds, and exact comparison of results."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def random_actions(env: TaskVectorEnv, steps: int, seed: int = 0, num_envs: int 
 
 
 def assert_same(a: Any, b: Any, where: str = "") -> None:
-    """Fail unless two nested results have the same keys and bits; float32 and float64 of the same value are the same."""
+    """Fail unless two nested results have the same keys and values, bit for bit once they are in one precision."""
     if isinstance(a, dict):
         assert isinstance(b, dict), where
         assert a.keys() == b.keys(), f"{where}: {sorted(a.keys() ^ b.keys())}"
@@ -58,7 +58,7 @@ def assert_same(a: Any, b: Any, where: str = "") -> None:
 
 
 def assert_same_step(a: Any, b: Any, where: str = "") -> None:
-    """Fail unless two results of a step or reset are the same; infos are compared where their masks say there is one."""
+    """Fail unless two results of a step or reset are the same, infos where their masks say that there is one."""
     assert_same(a[:-1], b[:-1], where)
     assert_same(_masked(a[-1]), _masked(b[-1]), where)
 
@@ -68,7 +68,7 @@ def _masked(info: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in info.items():
         if f"_{key}" in info and isinstance(value, np.ndarray):
-            blank = None if value.dtype == object else np.zeros_like(value)
+            blank: Any = None if value.dtype == object else np.zeros_like(value)
             value = np.where(info[f"_{key}"], value, blank)
         found[key] = _masked(value) if isinstance(value, dict) else value
     return found

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.testing import assert_array_equal
 
-from .helpers import (
+from .helpers import (  # noqa: TID251
     AUTORESET,
     ID,
     SMALL,

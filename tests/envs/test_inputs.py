@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym.envs.cloth import ClothEnv, ClothVectorEnv
 
-from .helpers import ID, SMALL, assert_same, make_vec, random_actions, roll
+from .helpers import ID, SMALL, assert_same, make_vec, random_actions, roll  # noqa: TID251
 
 GOOD = np.zeros((3, 6), dtype=np.float32)
 
@@ -97,7 +97,7 @@ def test_huge_actions_are_clipped(size: float) -> None:
     assert_same(result, expected)
 
 
-BAD_RESETS = {
+BAD_RESETS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown option": ({"options": {"low": 0.1}}, "unknown reset options.*low.*reset_mask"),
     "mask is a list": ({"options": {"reset_mask": [True, False, True]}}, "bool array of shape"),
     "mask of integers": ({"options": {"reset_mask": np.array([1, 0, 1])}}, "bool array of shape"),
@@ -146,7 +146,7 @@ def test_step_before_reset() -> None:
     """Guards the order of calls, with and without Gymnasium's own wrapper."""
     for env in (make_vec(3), ClothEnv(**SMALL), gym.make(ID, **SMALL)):
         with pytest.raises(gym.error.ResetNeeded):
-            env.step(np.zeros(env.action_space.shape, dtype=np.float32))
+            env.step(np.zeros(env.action_space.shape or (), dtype=np.float32))
 
 
 def test_empty_options() -> None:
@@ -214,7 +214,7 @@ def test_unchecked_arguments(name: str) -> None:
 
 def test_backward_time() -> None:
     """Guards the step of time, which is looked at when the first step is taken."""
-    with pytest.raises(ValueError, match="ctrl_dt.*-0.1"):
+    with pytest.raises(ValueError, match=r"ctrl_dt.*-0\.1"):
         env = ClothVectorEnv(2, ctrl_dt=-0.1, **SMALL)
         env.reset(seed=0)
         env.step(GOOD[:2])

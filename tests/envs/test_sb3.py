@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 from pbd_gym.envs.sb3 import TaskVecEnv, make_sb3_vec_env
 
-from .helpers import ID, SMALL, assert_same, make_vec, poison, rows_of
+from .helpers import ID, SMALL, assert_same, make_vec, poison, rows_of  # noqa: TID251
 
 LIMIT = 8
 
@@ -28,7 +28,11 @@ def make(num_envs: int = 4, seed: int | None = 0, **kwargs: Any) -> TaskVecEnv:
 
 
 def draw(env: TaskVecEnv, steps: int) -> np.ndarray:
-    return np.random.default_rng(0).uniform(-1, 1, (steps, env.num_envs, *env.action_space.shape)).astype(np.float32)
+    return (
+        np.random.default_rng(0)
+        .uniform(-1, 1, (steps, env.num_envs, *(env.action_space.shape or ())))
+        .astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize("obs_mode", ["keypoints", "goal"])
@@ -70,9 +74,10 @@ def test_against_same_step_batch(obs_mode: str) -> None:
 def test_rewards_and_observations_are_fresh() -> None:
     """Guards replay buffers, which keep what they are given."""
     env = make()
-    first = env.reset()
+    first: Any = env.reset()
     kept = first.copy()
     actions = draw(env, 3)
+    observation: Any
     observation, rewards, *_ = env.step(actions[0])
     kept_step = observation.copy(), rewards.copy()
     env.step(actions[1])
@@ -132,14 +137,14 @@ def test_options() -> None:
 def test_wrong_batch(kwargs: dict[str, Any]) -> None:
     """Guards against batches whose results the adapter would misread."""
     batch = make_vec(2, **{"autoreset_mode": "SameStep", **kwargs})
-    with pytest.raises(ValueError, match="SameStep.*numpy"):
+    with pytest.raises(ValueError, match=r"SameStep.*numpy"):
         TaskVecEnv(batch)
 
 
 @pytest.mark.xfail(
     strict=True,
     raises=TypeError,
-    reason="sb3.py: make_sb3_vec_env hands autoreset_mode to the id before it looks at it",
+    reason="sb3.py: make_sb3_vec_env hands on autoreset_mode before it looks at the id",
 )
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
 def test_foreign_id(env_id: str) -> None:
@@ -182,6 +187,7 @@ def test_compute_reward_of_rows() -> None:
     env = make(obs_mode="goal", goal_radius=0.3)
     env.reset()
     for action in draw(env, LIMIT - 1):
+        observation: Any
         observation, rewards, _, infos = env.step(action)
         goals = observation["achieved_goal"], observation["desired_goal"]
         assert_array_equal(env.env_method("compute_reward", *goals, infos, indices=[0])[0], rewards)
@@ -236,9 +242,9 @@ def test_sac_with_hindsight(num_envs: int) -> None:
     assert model.num_timesteps >= 300
     assert all(torch.isfinite(p).all() for p in model.policy.parameters())
     buffer: Any = model.replay_buffer
-    sample = buffer.sample(200)
+    sample: Any = buffer.sample(200)
     goals = [sample.next_observations[name].numpy() for name in ("achieved_goal", "desired_goal")]
-    assert_array_equal(sample.rewards.numpy()[:, 0], env.batch.goal_reward(*goals))  # type: ignore[attr-defined]
+    assert_array_equal(sample.rewards.numpy()[:, 0], env.batch.goal_reward(*goals))
     assert set(np.unique(sample.rewards)) == {-1.0, 0.0}
     assert (sample.dones == 0).all()  # every end was the time limit's, and is bootstrapped
 
@@ -247,6 +253,7 @@ def test_vec_normalize() -> None:
     """Guards the wrapper that most training uses, terminal observations included."""
     env = VecNormalize(make(4))
     env.reset()
+    observation: Any
     for action in draw(make(4), LIMIT):
         observation, _, dones, infos = env.step(action)
     assert dones.all() and np.isfinite(observation).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from .helpers import (
+from .helpers import (  # noqa: TID251
     AUTORESET,
     ID,
     LOOSE,
@@ -48,11 +48,11 @@ def test_continuation(action_mode: str, obs_mode: str, autoreset_mode: str) -> N
     actions = random_actions(env, 3 * LIMIT)
     roll(env, actions[:LIMIT])
     saved = through_file(env.get_state())
-    expected = roll(env, actions[LIMIT:]) + [env.reset()]
+    expected = [*roll(env, actions[LIMIT:]), env.reset()]
     for other in (env, fresh):
         other.set_state(saved)
         assert_same(saved, other.get_state())
-        assert_same(tuple(roll(other, actions[LIMIT:]) + [other.reset()]), tuple(expected))
+        assert_same((*roll(other, actions[LIMIT:]), other.reset()), tuple(expected))
 
 
 def test_picker_mid_grasp() -> None:
@@ -89,7 +89,7 @@ def test_single() -> None:
 
 
 def test_branch() -> None:
-    """Guards planners: copies of an environment do what it would have done, from then on, its later episodes included."""
+    """Guards planners: copies of an environment do what it would have done, in later episodes as well."""
     rows = np.array([3, 3, 0, 18, 3, *range(5, 20)])
     env, twin = (make_vec(20, max_episode_steps=LIMIT) for _ in range(2))
     actions = random_actions(env, 2 * LIMIT)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.core import TaskVectorEnv
 
-from .helpers import ID, SMALL, make_vec, random_actions, roll
+from .helpers import ID, SMALL, make_vec, random_actions, roll  # noqa: TID251
 
 FULL: dict[str, Any] = {"rows": 16, "columns": 16, "settle_time": 3.0}
 """The cloth as it is by default."""
@@ -99,7 +99,7 @@ def test_compute_reward(reward_mode: str, radius: float) -> None:
     for action in random_actions(env, 30):
         observation, reward, _, _, _ = env.step(action)
         paid.append(reward)
-        again = env.goal_reward(observation["achieved_goal"], observation["desired_goal"])  # type: ignore[attr-defined]
+        again = env.goal_reward(observation["achieved_goal"], observation["desired_goal"])
         assert again.dtype == np.float32 and again.shape == (50,)
         assert_array_equal(again, reward)
         observation, one, _, _, info = single.step(action[0])
@@ -231,9 +231,8 @@ def test_carrying_and_turning_reaches_the_goals() -> None:
         u = min((step + 1) / 60, 1.0)
         part = u**3 * (10 - 15 * u + 6 * u**2)  # as smooth as can be, then holding still
         cos, sin = np.cos(part * angle)[:, None], np.sin(part * angle)[:, None]
-        turned = np.stack(
-            [cos * arm[:, 0] + sin * arm[:, 2], 0 * cos + arm[:, 1], cos * arm[:, 2] - sin * arm[:, 0]], 2
-        )
+        x, z = cos * arm[:, 0] + sin * arm[:, 2], cos * arm[:, 2] - sin * arm[:, 0]
+        turned = np.stack([x, np.broadcast_to(arm[:, 1], x.shape), z], axis=2)
         target = center + turned + part * shift[:, None]
         wish = (target - env.state.grip_positions.numpy()[:100]) / 0.025
         assert np.abs(wish).max() < 1.0  # no faster than hands can move
@@ -250,7 +249,7 @@ def test_carrying_and_turning_reaches_the_goals() -> None:
 def test_time_limit() -> None:
     """Guards the registered limit in both worlds, one's own limit, and none."""
     for env in (make_vec(2), make_vec(2, max_episode_steps=13)):
-        limit = env.max_episode_steps
+        limit = env.max_episode_steps or 0
         env.reset(seed=0)
         ends = np.array([result[3] for result in roll(env, random_actions(env, limit))])
         assert not ends[:-1].any() and ends[-1].all()

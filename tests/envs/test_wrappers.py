@@ -14,7 +14,7 @@ from gymnasium import wrappers
 from gymnasium.wrappers import vector as vector_wrappers
 from numpy.testing import assert_allclose, assert_array_equal
 
-from .helpers import AUTORESET, ID, SMALL, make_vec, poison, random_actions
+from .helpers import AUTORESET, ID, SMALL, make_vec, poison, random_actions  # noqa: TID251
 
 LIMIT = 6
 
@@ -24,7 +24,7 @@ def test_statistics_of_single() -> None:
     env = wrappers.RecordEpisodeStatistics(gym.make(ID, max_episode_steps=LIMIT, **SMALL))
     env.reset(seed=0)
     env.action_space.seed(0)
-    rewards = []
+    rewards: list[Any] = []
     for _ in range(LIMIT):
         _, reward, _, truncated, info = env.step(env.action_space.sample())
         rewards.append(reward)
@@ -162,10 +162,10 @@ def test_normalize_observation_of_batch() -> None:
 
 @pytest.mark.parametrize("mode", AUTORESET)
 def test_transforms_of_batch(mode: str) -> None:
-    """Guards wrappers that map observations, rewards and actions. With same-step resets Gymnasium has none of the first."""
+    """Guards wrappers of rewards, actions, and observations (for which Gymnasium refuses same-step resets)."""
     batch = make_vec(3, max_episode_steps=LIMIT, autoreset_mode=mode)
     env: Any = vector_wrappers.TransformReward(batch, lambda reward: 2 * reward)
-    env = vector_wrappers.RescaleAction(env, np.float32(-10), np.float32(10))
+    env = vector_wrappers.RescaleAction(env, -10.0, 10.0)
     scale = 1
     if mode != "SameStep":
         env = vector_wrappers.RescaleObservation(env, np.float32(-1), np.float32(1))
