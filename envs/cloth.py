@@ -38,7 +38,7 @@ class ClothConfig:
     """Of diagonal constraints [m/N]."""
     bend_compliance: float = 0.3
     """Of constraints that skip a particle [m/N]."""
-    damping: float = 1.0
+    damping: float = 1.25
     """Rate at which particles lose velocity to the air [1/s]."""
     friction: float = 0.5
     """Coulomb coefficient of the ground."""
@@ -66,7 +66,7 @@ class ClothConfig:
     """Reward lost per side length of mean distance."""
     near_weight: float = 1.0
     """Reward of a corner exactly at its goal."""
-    rest_weight: float = 0.1
+    rest_weight: float = 0.3
     """Reward lost per m/s of a corner that is at its goal."""
     effort_weight: float = 0.02
     """Reward lost for an action of mean square one."""

@@ -89,7 +89,10 @@ class Model:
         self.grip_count = scene.grip_count
         self.order = order
         self.thread_count = _BLOCK_DIM if self.device.is_cuda else 1
-        self.has_colliders = bool(scene.colliders)
+        self.kinds = tuple(kind for kind in KINDS if kind.NAME in scene.constraints)
+        """Modules of the constraint kinds that the scene uses; the kernel is compiled for these alone."""
+        self.shapes = tuple(s for s in SHAPES if any(type(c).__module__ == s.__name__ for c in scene.colliders))
+        """Modules of the collider shapes that the scene uses."""
         check_memory(self.memory_bytes(), self.device)
 
         with wp.ScopedDevice(self.device):
@@ -99,23 +102,23 @@ class Model:
         # Copies: a scene that is changed afterwards is of no concern to this model.
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
-        self.data = model_data(self.scalar)()
+        self.data = model_data(self.scalar, (*self.kinds, *self.shapes))()
         self.data.contact_radius = scene.contact_radius
         self.constraint_order: dict[str, np.ndarray] = {}
         """For each kind, the index each constraint of the solve order had when it was added."""
         self.bounds: dict[str, np.ndarray] = {}
         """For each kind, the first constraint of each colour, and the end."""
         self.constraint_count = 0
-        for kind in KINDS:
+        for kind in self.kinds:
             self._upload_constraints(kind)
-        for shape in SHAPES:
+        for shape in self.shapes:
             shapes = [c for c in scene.colliders if type(c).__module__ == shape.__name__]
             shape.fill_table(getattr(self.data, shape.NAME), shapes, self.scalar, self.device)
 
     def _upload_constraints(self, kind: Any) -> None:
-        batch = self.scene.constraints.get(kind.NAME)
-        indices = np.concatenate(batch.indices) if batch else np.zeros((0, kind.WIDTH), dtype=np.int32)
-        values = {name: np.concatenate(parts) for name, parts in batch.values.items()} if batch else {}
+        batch = self.scene.constraints[kind.NAME]
+        indices = np.concatenate(batch.indices)
+        values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         if self.order == "colored":
             labels = greedy_colors(indices, self.particle_count)
         elif self.thread_count > 1:
@@ -124,8 +127,6 @@ class Model:
             labels = np.zeros(len(indices), dtype=np.int32)  # one thread, one batch: swept as it stands
         permutation, bounds = batches(labels)
         values = {name: value[permutation] for name, value in values.items()}
-        for name in kind.VALUES:
-            values.setdefault(name, np.zeros(0))
         kind.fill_table(
             getattr(self.data, kind.NAME),
             indices[permutation], bounds, self.constraint_count, values, self.scalar, self.device,

@@ -102,7 +102,7 @@ class Solver:
     def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
         model = self.model
         h = ctrl_dt / self.substeps
-        kernel = make_step(model.lanes, model.scalar, self.keep_lambda, model.has_colliders)
+        kernel = make_step(model.lanes, model.scalar, self.keep_lambda, model.kinds, model.shapes)
         return wp.launch(
             kernel,
             dim=(count, model.thread_count),

@@ -9,10 +9,6 @@ import warp as wp
 from pbd_gym.kernels.wide import Wide, barrier
 
 NAME = "distance"
-WIDTH = 2
-"""Particles of one constraint."""
-VALUES = ("rest_length", "compliance")
-"""Numbers of one constraint, shape (m,) each."""
 
 
 @functools.cache

@@ -9,18 +9,52 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.colliders import SHAPES
-from pbd_gym.constraints import KINDS
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
 @functools.cache
-def model_data(scalar: Any) -> Any:
-    """Warp struct with everything constant that the kernel reads: one table per constraint kind and collider shape."""
-    tables = {part.NAME: part.table_type(scalar) for part in (*KINDS, *SHAPES)}
+def model_data(scalar: Any, parts: tuple[Any, ...]) -> Any:
+    """Warp struct with everything constant that the kernel reads: one table per constraint kind and collider shape.
+
+    Args:
+        scalar: ``wp.float32`` or ``wp.float64``.
+        parts: modules of the kinds and shapes that a scene uses.
+    """
+    tables = {part.NAME: part.table_type(scalar) for part in parts}
     return wp.struct(
         type("ModelData", (), {"__annotations__": {"contact_radius": scalar, **tables}, "__module__": __name__})
     )
+
+
+def _no_sweep(wide: Wide, data: Any) -> Any:
+    """Return the sweep of a scene without constraints."""
+    vec, scalar = wide.vec, wide.scalar
+
+    @wp.func
+    def sweep(
+        model: data,
+        x: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        lam: wp.array1d[vec],
+        inv_h2: scalar,
+        iteration: int,
+        thread: int,
+        thread_count: int,
+    ):
+        pass
+
+    return sweep
+
+
+def _no_collide(wide: Wide, data: Any) -> Any:
+    """Return the contact function of a scene without colliders."""
+    vec = wide.vec
+
+    @wp.func
+    def collide(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
+        pass
+
+    return collide
 
 
 def _then_sweep(wide: Wide, data: Any, before: Any, last: Any) -> Any:
@@ -57,24 +91,28 @@ def _then_collide(wide: Wide, data: Any, before: Any, last: Any) -> Any:
 
 
 @functools.cache
-def make_step(lanes: int, scalar: Any, keep_lambda: bool, has_colliders: bool) -> Any:
-    """Build the kernel for a lane count and precision.
+def make_step(lanes: int, scalar: Any, keep_lambda: bool, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
+    """Build the kernel for a lane count and precision, with the constraints and colliders that a scene uses.
 
     Args:
         lanes: environments per group, see :data:`pbd_gym.kernels.wide.LANE_COUNTS`.
         scalar: ``wp.float32`` or ``wp.float64``.
         keep_lambda: whether multipliers are stored; needed for more than one iteration.
-        has_colliders: whether contacts are resolved at all.
+        kinds: modules of the constraint kinds, in the order in which an iteration sweeps them.
+        shapes: modules of the collider shapes, in the order in which contacts are resolved.
     """
     wide_ = wide(lanes, scalar)
     vec, pick, positive, exceeds = wide_.vec, wide_.pick, wide_.positive, wide_.exceeds
-    data = model_data(scalar)
+    data = model_data(scalar, (*kinds, *shapes))
     sweep = functools.reduce(
-        functools.partial(_then_sweep, wide_, data), [kind.make_sweep(wide_, data, keep_lambda) for kind in KINDS]
+        functools.partial(_then_sweep, wide_, data),
+        [kind.make_sweep(wide_, data, keep_lambda) for kind in kinds] or [_no_sweep(wide_, data)],
     )
     collide = functools.reduce(
-        functools.partial(_then_collide, wide_, data), [shape.make_contact(wide_, data) for shape in SHAPES]
+        functools.partial(_then_collide, wide_, data),
+        [shape.make_contact(wide_, data) for shape in shapes] or [_no_collide(wide_, data)],
     )
+    has_colliders = bool(shapes)
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(

@@ -41,7 +41,7 @@ def test_drag_moves_what_is_held() -> None:
         before = corners(env)
         env.step(action)
         moved = corners(env)[:, :2] - before[:, :2]
-        assert_allclose(moved, 0.025 * action.reshape(-1, 2, 3), rtol=0, atol=ROUNDING)
+        assert_allclose(moved, env.config.max_step * action.reshape(-1, 2, 3), rtol=0, atol=ROUNDING)
         assert_allclose(grips(env), corners(env)[:, :2], rtol=0, atol=4 * ROUNDING)
 
 
@@ -51,10 +51,10 @@ def test_drag_hands_are_separate() -> None:
     env.reset(seed=0)
     start = corners(env)
     env.step(np.array([[0.3, 0.2, 0.1, 0, 0, 0]], dtype=np.float32))
-    assert_allclose(corners(env)[0, 0] - start[0, 0], [0.0075, 0.005, 0.0025], atol=ROUNDING)
+    assert_allclose(corners(env)[0, 0] - start[0, 0], env.config.max_step * np.array([0.3, 0.2, 0.1]), atol=ROUNDING)
     assert_array_equal(corners(env)[0, 1], start[0, 1])
     env.step(np.array([[0, 0, 0, -0.4, 0.2, 0.1]], dtype=np.float32))
-    assert_allclose(corners(env)[0, 1] - start[0, 1], [-0.01, 0.005, 0.0025], atol=ROUNDING)
+    assert_allclose(corners(env)[0, 1] - start[0, 1], env.config.max_step * np.array([-0.4, 0.2, 0.1]), atol=ROUNDING)
 
 
 def test_actions_are_clipped() -> None:
@@ -84,7 +84,7 @@ def test_box(action_mode: str, axis: int, sign: float) -> None:
     leading = sign * np.max(sign * grips(env)[0, :, axis])
     assert_allclose(leading, wall, atol=ROUNDING)
     env.step(-action.reshape(1, -1))
-    assert_allclose(sign * np.max(sign * grips(env)[0, :, axis]), wall - sign * 0.025, atol=2 * ROUNDING)
+    assert_allclose(sign * np.max(sign * grips(env)[0, :, axis]), wall - sign * env.config.max_step, atol=2 * ROUNDING)
 
 
 @pytest.mark.parametrize("max_step", [0.025, 0.5])
@@ -182,7 +182,7 @@ def test_picker_grasps_the_nearest() -> None:
         hands = env.actions.hands
         wish = grips(env)[rows, slots]
         inside = ((wish > np.array(hands.lower) + 1e-4) & (wish < np.array(hands.upper) - 1e-4)).all(axis=1)
-        assert_allclose(moved[inside], 0.025 * action[rows, slots, :3][inside], atol=ROUNDING)
+        assert_allclose(moved[inside], env.config.max_step * action[rows, slots, :3][inside], atol=ROUNDING)
     assert caught > 200 and missed > 200
 
 

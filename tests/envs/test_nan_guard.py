@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from pbd_gym.envs.core import TaskVectorEnv
+
 from .helpers import AUTORESET, ID, SMALL, assert_same, assert_same_step, make_vec, poison, random_actions, rows_of  # noqa: TID251
 
 COUNT = 20
@@ -17,6 +19,16 @@ SPOILS = [
     ("velocities", np.nan), ("velocities", np.inf), ("velocities", -np.inf), ("velocities", 1e30),
     ("positions", np.nan), ("positions", np.inf), ("positions", 1e20),
 ]  # fmt: skip
+
+
+def assert_shows_start(env: TaskVectorEnv, observation: Any) -> None:
+    """Fail unless an observation shows the cloth as it hangs at the start, at rest, rather than clipped NaNs."""
+    corners = env.start_positions[list(env.actions.hands.corners)]
+    if isinstance(observation, dict):
+        assert_array_equal(observation["achieved_goal"], corners[2:].ravel())
+        observation = observation["observation"]
+    assert_array_equal(observation[:12], corners.ravel())
+    assert_array_equal(observation[12:24], 0.0)
 
 
 @pytest.mark.parametrize("mode", AUTORESET)
@@ -39,6 +51,8 @@ def test_batch(mode: str, what: str, value: float, obs_mode: str) -> None:
     assert env.observation_space.contains(observation)
     assert reward[BAD] == 0.0
     report = info["final_info"] if mode == "SameStep" else info
+    shown = info["final_obs"][BAD] if mode == "SameStep" else rows_of(observation, BAD)
+    assert_shows_start(env, shown)
     assert_array_equal(report["diverged"], ~OTHERS)
     assert np.isfinite(report["performance"]).all() and np.isfinite(report["normalized_performance"]).all()
     if mode == "SameStep":
@@ -124,6 +138,7 @@ def test_single(what: str, value: float) -> None:
     observation, reward, terminated, truncated, info = env.step(action)
     assert terminated and not truncated and info["diverged"] and not info["is_success"]
     assert env.observation_space.contains(observation) and reward == 0.0
+    assert_shows_start(env.unwrapped.batch, observation)
     with pytest.raises(gym.error.ResetNeeded):
         env.step(action)
     observation, info = env.reset()

@@ -196,7 +196,7 @@ def test_goals_fill_their_ranges(how: str) -> None:
         env.reset()
         draws.append(drawn(env))
     shift, angle = (np.concatenate(part) for part in zip(*draws, strict=True))
-    columns = np.column_stack([shift, angle]) / [0.4, 0.2, 0.4, 0.8]
+    columns = np.column_stack([shift, angle]) / [*env.config.goal_shift, env.config.goal_turn]
     assert columns.shape == (1000, 4)
     assert np.abs(columns).max() <= 1 + 1e-5
     for column in columns.T:
@@ -234,7 +234,7 @@ def test_carrying_and_turning_reaches_the_goals() -> None:
         x, z = cos * arm[:, 0] + sin * arm[:, 2], cos * arm[:, 2] - sin * arm[:, 0]
         turned = np.stack([x, np.broadcast_to(arm[:, 1], x.shape), z], axis=2)
         target = center + turned + part * shift[:, None]
-        wish = (target - env.state.grip_positions.numpy()[:100]) / 0.025
+        wish = (target - env.state.grip_positions.numpy()[:100]) / env.config.max_step
         assert np.abs(wish).max() < 1.0  # no faster than hands can move
         _, _, terminated, truncated, info = env.step(wish.reshape(100, 6).astype(np.float32))
         assert not terminated.any() and truncated.all() == (step == 99)
