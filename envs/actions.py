@@ -43,8 +43,14 @@ class Hands:
 
 
 @wp.func
+def particle(positions: wp.array4d[float], group: int, i: int, lane: int):
+    """Position of a particle [m]."""
+    return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
+
+
+@wp.func
 def limit_stretch(a: wp.vec3, b: wp.vec3, limit: float):
-    """Pull two points together until they are at most ``limit`` apart."""
+    """Return two points pulled together until they are at most ``limit`` apart."""
     gap = b - a
     distance = wp.length(gap)
     if distance > limit:
@@ -66,12 +72,16 @@ def move_grips(
     rest: wp.array1d[wp.vec3],
     held: wp.array2d[wp.int32],
     grip_position: wp.array3d[float],
+    lanes: int,
+    positions: wp.array4d[float],
     hand_count: int,
     # Out:
     motion: wp.array3d[float],
 ):
     """Turn the first three numbers of each hand into its displacement, within the box and the stretch limit."""
     env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
     for slot in range(hand_count):
         for axis in range(3):
             start = grip_position[env, slot, axis]
@@ -82,11 +92,12 @@ def move_grips(
             i = held[env, first]
             j = held[env, second]
             if i >= 0 and j >= 0:
-                p = wp.vec3(grip_position[env, first, 0], grip_position[env, first, 1], grip_position[env, first, 2])
-                q = wp.vec3(grip_position[env, second, 0], grip_position[env, second, 1], grip_position[env, second, 2])
+                # What counts is what is held: a picker may have grasped it from some distance.
+                p = particle(positions, group, i, lane)
+                q = particle(positions, group, j, lane)
                 p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
                 q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
-                limit = max_stretch * wp.length(rest[i] - rest[j])
+                limit = wp.max(max_stretch * wp.length(rest[i] - rest[j]), wp.length(p - q))
                 p_end, q_end = limit_stretch(p + p_move, q + q_move, limit)
                 for axis2 in range(3):
                     motion[env, first, axis2] = p_end[axis2] - p[axis2]
@@ -217,7 +228,7 @@ class Actions:
         add(
             move_grips, actions, self.size // self.grip_count, hands.max_step,
             wp.vec3(*hands.lower), wp.vec3(*hands.upper), hands.max_stretch, rest_array,
-            state.held, state.grip_positions, self.grip_count, control.motion,
+            state.held, state.grip_positions, model.lanes, state.positions_scalar, self.grip_count, control.motion,
         )  # fmt: skip
 
     def launch(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.envs.actions import Hands
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.episodes import random_stream
+from pbd_gym.envs.inputs import check_numbers
 from pbd_gym.envs.single import single_env
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.scene import Scene
@@ -72,11 +72,11 @@ class ClothConfig:
     """Reward lost for an action of mean square one."""
 
     def __post_init__(self) -> None:
-        for name in ("side", "ctrl_dt", "max_step", "goal_radius", "height"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ValueError(f"{name} must be finite and above zero, got {getattr(self, name)}")
-        if self.goal_steps < 1 or self.settle_time < 0.0 or self.reach < 0.0:
-            raise ValueError("goal_steps must be at least 1, and settle_time and reach must not be negative")
+        check_numbers(
+            self,
+            positive=("side", "density", "ctrl_dt", "max_step", "goal_radius", "height", "goal_steps"),
+            signed=("goal_turn", "goal_shift"),
+        )
 
 
 @wp.func
@@ -273,7 +273,7 @@ class ClothVectorEnv(TaskVectorEnv):
 
     - `distance`: -1.0 * mean d / side
     - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
-    - `rest`: -0.1 * mean of c * v
+    - `rest`: -0.3 * mean of c * v
     - `effort`: -0.02 * mean square of the action
 
     `reward_mode="sparse"` gives 0 while both corners are within `r` and -1 otherwise, and is the default of

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from pbd_gym.announce import compiling
+from pbd_gym.checks import whole
 from pbd_gym.envs import episodes
 from pbd_gym.envs.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.buffers import Buffers
@@ -38,7 +39,7 @@ class TaskVectorEnv(VectorEnv):
 
     Args:
         num_envs: environments in the batch.
-        max_episode_steps: steps after which an episode is truncated; None for no limit.
+        max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
         obs_mode: see :class:`pbd_gym.envs.observations.Observations`.
         action_mode: see :class:`pbd_gym.envs.actions.Actions`.
@@ -90,8 +91,11 @@ class TaskVectorEnv(VectorEnv):
         reward_mode = reward_mode or ("sparse" if obs_mode == "goal" else "dense")
         if reward_mode not in REWARD_MODES:
             raise ValueError(f"reward_mode must be one of {REWARD_MODES}, got {reward_mode!r}")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
+        if max_episode_steps == -1:  # as gym.make has it
+            max_episode_steps = None
+        if max_episode_steps is not None:
+            max_episode_steps = whole("max_episode_steps", max_episode_steps, 1)
+        num_envs = whole("num_envs", num_envs, 1)
         self.config = make_config(self.config_type, overrides)
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
@@ -106,7 +110,7 @@ class TaskVectorEnv(VectorEnv):
     def _build(self, device: str, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
         """Make everything that has to do with Warp."""
         config, num_envs = self.config, self.num_envs
-        threads = default_threads() if threads is None else threads
+        threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.scene, hands, keypoints, self.goal_particles = self.build(config)
         self.actions = Actions(self.action_mode, hands)
         self.hand_grip = self.actions.grip_count if hand else None
@@ -217,13 +221,13 @@ class TaskVectorEnv(VectorEnv):
         self.actions.record(b["actions"], state, self.control, self.start_positions)
         self._observe = self.observations.record(b, state)
         self._restart, self._begin = restart(b["restart"]), restart(b["chosen"])
-        self._place_diverged = place(b["diverged"])
+        self._place_diverged = place(state.diverged)
         self._score = self.record_score()
         self._conclude = launch(
             episodes.conclude,
             _AUTORESET[self.autoreset_mode], self.max_episode_steps or 0, state.diverged, b["start_performance"],
-            b["terms"], b["elapsed"], b["finished"], b["streak"], b["performance"], b["is_success"],
-            b["normalized_performance"], b["reward"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
+            b["terms"], b["elapsed"], b["finished"], b["performance"], b["normalized_performance"], b["reward"],
+            b["diverged"], b["terminated"], b["truncated"], b["restart"],
         )  # fmt: skip
 
     def settle(self, held: np.ndarray) -> np.ndarray:
@@ -261,10 +265,13 @@ class TaskVectorEnv(VectorEnv):
             Observation of all environments, and info of those that were reset.
 
         Raises:
-            ValueError: for an unknown option, a bad mask, or a bad seed. The environments are then as they were.
+            ValueError: for an unknown option, a bad mask or seed, or a mask in the first reset. The environments are then
+                as they were.
         """
         mask = check_options(options, self.num_envs)
         seeds = split_seed(seed, self.num_envs)
+        if not self._seeded and not mask.all():
+            raise ValueError("the first reset begins all environments: give no reset_mask")
         super().reset(seed=int(seed) if isinstance(seed, int | np.integer) else None)
         if seeds is None and not self._seeded:
             seeds = self.np_random.integers(-(2**31), 2**31, self.num_envs).astype(np.int32)
@@ -311,10 +318,9 @@ class TaskVectorEnv(VectorEnv):
         b.write("actions", checked)
         self.actions.launch()
         self.solver.step(self.state, self.control, self.config.ctrl_dt)
+        self._place_diverged.launch()  # NaNs are of no use to anyone: show and rate the start instead
         self._score.launch()
         self._conclude.launch()
-        if b.peek("diverged").any():  # NaNs are of no use to anyone: show the start instead
-            self._place_diverged.launch()
         final: dict[str, Any] = {}
         restarted = b.peek("restart")
         if restarted.any():

@@ -26,9 +26,7 @@ def conclude(
     terms: wp.array2d[float],
     elapsed: wp.array1d[wp.int32],
     finished: wp.array1d[wp.int32],
-    streak: wp.array1d[wp.int32],
     performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
     # Out:
     normalized_performance: wp.array1d[float],
     reward: wp.array1d[float],
@@ -40,7 +38,8 @@ def conclude(
     """Sum the reward terms, count the step, and say which environments end and which begin anew.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
-    their reward is zero and nothing ends. An environment that failed (NaN or runaway) is terminated without a reward.
+    their reward is zero and nothing ends. An environment that failed (NaN or runaway) has been put back to the start
+    already, is rated there, and is terminated.
     """
     env = wp.tid()
     resetting = autoreset == NEXT_STEP and finished[env] != 0
@@ -51,10 +50,7 @@ def conclude(
         elapsed[env] = elapsed[env] + 1
         if time_limit > 0 and elapsed[env] >= time_limit:
             over = 1
-    if resetting or bad != 0:
-        performance[env] = start_performance[env]
-        is_success[env] = 0
-        streak[env] = 0
+    if resetting:
         for k in range(terms.shape[1]):
             terms[env, k] = 0.0
     total = float(0.0)

@@ -26,8 +26,29 @@ def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
     return config_type(**overrides)
 
 
+def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = ()) -> None:
+    """Check every number of a task configuration: all are finite, and none is negative.
+
+    Args:
+        config: dataclass of numbers and tuples of numbers.
+        positive: fields that must not be zero either.
+        signed: fields that may be negative.
+
+    Raises:
+        ValueError: for the first one out of range.
+    """
+    for field in dataclasses.fields(config):
+        value = np.asarray(getattr(config, field.name), dtype=np.float64)
+        if not np.isfinite(value).all():
+            raise ValueError(f"{field.name} must be finite, got {getattr(config, field.name)}")
+        if field.name not in signed and (value < 0.0).any():
+            raise ValueError(f"{field.name} must not be negative, got {getattr(config, field.name)}")
+        if field.name in positive and (value == 0.0).any():
+            raise ValueError(f"{field.name} must be above zero, got {getattr(config, field.name)}")
+
+
 def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Return actions as an array of ``shape``.
+    """Return actions as a float32 array of ``shape``.
 
     Raises:
         TypeError: for a dtype that is not floating.
@@ -44,6 +65,8 @@ def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
     if not np.isfinite(given).all():
         row = int(np.argwhere(~np.isfinite(given))[0][0])
         raise ValueError(f"actions must be finite; row {row} is {given[row]}")
+    if given.dtype != np.float32:  # a large float64 would become infinite before the kernel clips it
+        given = np.clip(given, -1.0, 1.0).astype(np.float32)
     return given
 
 
@@ -82,6 +105,6 @@ def split_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> np.nda
         seeds = [int(s) for s in seed if s is not None]
     if min(seeds) < 0:
         raise ValueError(f"seeds must not be negative, got {min(seeds)}")
-    # Fold what is above 32 bits into them, so that large seeds count as well.
-    folded = [(s ^ (s >> 32) ^ (s >> 64)) & 0xFFFFFFFF for s in seeds]
-    return np.array(folded, dtype=np.uint32).view(np.int32)
+    # Small seeds are taken as they are; larger ones are hashed into 32 bits.
+    small = [s if s < 2**32 else int(np.random.SeedSequence(s).generate_state(1)[0]) for s in seeds]
+    return np.array(small, dtype=np.uint32).view(np.int32)

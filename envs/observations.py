@@ -30,7 +30,7 @@ def observe(
     goal_particles: wp.array1d[wp.int32],
     goals: wp.array3d[float],
     show_goals: int,
-    show_grips: int,
+    grip_count: int,
     lanes: int,
     positions: wp.array4d[float],
     velocities: wp.array4d[float],
@@ -63,12 +63,10 @@ def observe(
                 observation[env, column + 3 * k2 + axis2] = bounded(goal - now)
     if show_goals != 0:
         column += 3 * goal_particles.shape[0]
-    if show_grips != 0:
-        grips = held.shape[1]
-        for slot in range(grips):
-            for axis3 in range(3):
-                observation[env, column + 3 * slot + axis3] = bounded(grip_position[env, slot, axis3])
-            observation[env, column + 3 * grips + slot] = wp.where(held[env, slot] >= 0, 1.0, 0.0)
+    for slot in range(grip_count):
+        for axis3 in range(3):
+            observation[env, column + 3 * slot + axis3] = bounded(grip_position[env, slot, axis3])
+        observation[env, column + 3 * grip_count + slot] = wp.where(held[env, slot] >= 0, 1.0, 0.0)
 
 
 class Observations:
@@ -115,7 +113,7 @@ class Observations:
             inputs=[
                 wp.array(self.particles, dtype=wp.int32, device=model.device),
                 wp.array(self.goal_particles, dtype=wp.int32, device=model.device),
-                buffers["goals"], int(self.mode != "goal"), int(self.grip_count > 0), model.lanes,
+                buffers["goals"], int(self.mode != "goal"), self.grip_count, model.lanes,
                 state.positions_scalar, state.velocities_scalar, state.grip_positions, state.held,
                 buffers["observation"], buffers["achieved_goal"], buffers["desired_goal"],
             ],

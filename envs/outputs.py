@@ -72,6 +72,7 @@ class Outputs:
             named: dict[str, Any] = {}
             for column, name in enumerate(self.term_names):
                 named[name] = terms[:, column]
+                named[name][~self._mask(stepped)] = 0
                 named[f"_{name}"] = self._mask(stepped)
             info["reward_terms"] = named
             info["_reward_terms"] = self._mask(stepped)

@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv  # noqa: TID253  (this modul
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.registry import find
 
 
 class TaskVecEnv(VecEnv):
@@ -102,17 +103,21 @@ class TaskVecEnv(VecEnv):
         setattr(self.batch, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Call a method of the batch; ``compute_reward`` is answered for hindsight experience replay."""
+        """Call a method of the batch once, and return its answer for each index.
+
+        ``compute_reward`` is answered for hindsight experience replay.
+        """
         if method_name == "compute_reward":
             achieved, desired = args[:2]
-            return [self.batch.goal_reward(np.atleast_2d(achieved), np.atleast_2d(desired))]
-        return [getattr(self.batch, method_name)(*args, **kwargs)]
+            rewards = self.batch.goal_reward(np.atleast_2d(achieved), np.atleast_2d(desired))
+            return [rewards for _ in self._get_indices(indices)]
+        answer = getattr(self.batch, method_name)(*args, **kwargs)
+        return [answer for _ in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: Any = None) -> list[bool]:
-        """Return False for every index: a batch has no wrappers of its own."""
+        """Say for each index whether the batch is wrapped: never, but it keeps statistics as ``Monitor`` does."""
         from stable_baselines3.common.monitor import Monitor
 
-        # Episode statistics are there already, which is all that Monitor is asked about.
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]
 
     def _get_indices(self, indices: int | Iterable[int] | None) -> Iterable[int]:
@@ -129,11 +134,14 @@ def make_sb3_vec_env(env_id: str, num_envs: int, seed: int | None = None, **kwar
         num_envs: environments in the batch.
         seed: environment ``i`` gets ``seed + i``.
         **kwargs: arguments of the environment.
+
+    Raises:
+        ValueError: for an id that is not of this package.
     """
+    find(env_id)
     batch = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **kwargs)
-    if not isinstance(batch.unwrapped, TaskVectorEnv):
-        raise ValueError(f"{env_id} is not an environment of pbd_gym")
-    env = TaskVecEnv(batch.unwrapped)
+    assert isinstance(batch, TaskVectorEnv)
+    env = TaskVecEnv(batch)
     if seed is not None:
         env.seed(seed)
     return env

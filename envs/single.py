@@ -21,6 +21,8 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+        if kwargs.get("output", "numpy") != "numpy":
+            raise ValueError("a single environment has NumPy output only; gym.make_vec takes output='torch'")
         self.batch = self.vector_type(1, None, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)
         """The batch of one that does the work."""
         self.render_mode = render_mode

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
+from pbd_gym.checks import whole
 from pbd_gym.colliders import SHAPES
 from pbd_gym.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.constraints import KINDS
@@ -69,8 +70,7 @@ class Model:
     ) -> None:
         if scene.particle_count == 0:
             raise ValueError("the scene has no particles")
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
+        num_envs = whole("num_envs", num_envs, 1)
         if order not in ("colored", "given"):
             raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
         if dtype not in ("float32", "float64"):

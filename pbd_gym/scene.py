@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pbd_gym.checks import finite, whole
 from pbd_gym.colliders import Collider, Plane, Sphere
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.meshes import grid
@@ -59,10 +60,8 @@ class Scene:
         self.gravity = _array("gravity", gravity, (3,))
         if not (np.isfinite(contact_radius) and contact_radius >= 0):
             raise ValueError(f"contact_radius must be finite and not negative, got {contact_radius}")
-        if grip_count < 0:
-            raise ValueError(f"grip_count must not be negative, got {grip_count}")
         self.contact_radius = float(contact_radius)
-        self.grip_count = int(grip_count)
+        self.grip_count = whole("grip_count", grip_count, 0)
         self.positions = np.zeros((0, 3))
         """[m], shape (n, 3), float64."""
         self.velocities = np.zeros((0, 3))
@@ -211,18 +210,3 @@ def _array(name: str, value: ArrayLike, shape: Sequence[int]) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite")
     return array
-
-
-def broadcast(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return ``array`` broadcast to ``shape``, or raise a ValueError that names it."""
-    try:
-        return np.broadcast_to(array, shape)
-    except ValueError:
-        raise ValueError(f"{name} must broadcast to shape {shape}, got {array.shape}") from None
-
-
-def finite(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return ``array`` broadcast to ``shape`` with every number finite, or raise a ValueError that names it."""
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite")
-    return broadcast(name, array, shape)

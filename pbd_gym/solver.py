@@ -11,9 +11,9 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.announce import compiling
+from pbd_gym.checks import finite, whole
 from pbd_gym.kernels.step import make_step
 from pbd_gym.model import Model
-from pbd_gym.scene import finite
 from pbd_gym.state import State
 from pbd_gym.threads import default_threads, run_together
 
@@ -39,6 +39,7 @@ class Solver:
 
     Raises:
         ValueError: if a number is out of its range.
+        TypeError: if a count is not a whole number.
     """
 
     def __init__(
@@ -50,20 +51,18 @@ class Solver:
         max_speed: float = 1e3,
         threads: int | None = None,
     ) -> None:
-        if substeps < 1 or iterations < 1:
-            raise ValueError(f"substeps and iterations must be at least 1, got {substeps} and {iterations}")
         if not (math.isfinite(damping) and damping >= 0.0):
             raise ValueError(f"damping must be finite and not negative, got {damping}")
         if not max_speed > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = model
-        self.substeps = substeps
-        self.iterations = iterations
+        self.substeps = whole("substeps", substeps, 1)
+        self.iterations = whole("iterations", iterations, 1)
         self.damping = damping
         self.max_speed = max_speed
-        threads = default_threads() if threads is None else max(1, threads)
+        threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.threads = 1 if model.device.is_cuda else min(threads, model.group_count)
-        self.keep_lambda = iterations > 1
+        self.keep_lambda = self.iterations > 1
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
 

@@ -8,9 +8,9 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
+from pbd_gym.checks import broadcast, finite
 from pbd_gym.kernels import layout
 from pbd_gym.model import Model, check_memory
-from pbd_gym.scene import broadcast, finite
 
 
 class State:

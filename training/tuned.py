@@ -36,7 +36,7 @@ class PPOSettings:
 
 
 PPO: dict[str, PPOSettings] = {
-    "PBDCloth-v0": PPOSettings(total_timesteps=1_500_000),
+    "PBDCloth-v0": PPOSettings(total_timesteps=1_600_000),
 }
 """Settings by id."""
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.observations import Observations
 
-from .helpers import LOOSE, assert_same, make_vec, random_actions, roll  # noqa: TID251
+from .helpers import LOOSE, assert_same, make_vec, random_actions, roll
 
 ROUNDING = 3e-7
 """Two units in the last place of a coordinate between 1 and 2 m in float32."""
@@ -186,7 +186,6 @@ def test_picker_grasps_the_nearest() -> None:
     assert caught > 200 and missed > 200
 
 
-@pytest.mark.xfail(strict=True, reason="actions.py: move_grips limits the distance of the hands, not of what they hold")
 def test_picker_stretch_limit() -> None:
     """Guards the documented 5 %: hands that grasped their corners from 7 cm inside may not pull them 19 % apart."""
     env = make_vec(1, action_mode="picker", **LOOSE)
@@ -202,9 +201,6 @@ def test_picker_stretch_limit() -> None:
     assert np.linalg.norm(np.subtract(*corners(env)[0, :2])) <= 1.05 * rest + ROUNDING
 
 
-@pytest.mark.xfail(
-    strict=True, reason="actions.py: move_grips pulls hands together that are further apart than their catch"
-)
 def test_picker_hands_do_not_jump() -> None:
     """Guards max_step: hands that grasp neighbours from outside stay where they are when they are told to."""
     env = make_vec(1, action_mode="picker", rows=16, columns=16)
@@ -300,7 +296,6 @@ def observe_into(env: TaskVectorEnv, mode: Any, grip_count: int, spare: int) -> 
     return memory.numpy()[:count].reshape(env.num_envs, -1), memory.numpy()[count:]
 
 
-@pytest.mark.xfail(strict=True, reason="observations.py: observe() loops over held.shape[1] grips, not those to show")
 def test_hand_is_not_seen() -> None:
     """Guards memory: with an additional grip the rows of `picker` and `pin` must not run over their end.
 

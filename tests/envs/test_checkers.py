@@ -19,7 +19,7 @@ from stable_baselines3.common.env_checker import check_env as check_env_sb3
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.registry import ENTRIES
 
-from .helpers import AUTORESET, MODES, SMALL  # noqa: TID251
+from .helpers import AUTORESET, MODES, SMALL
 
 CASES = [(entry.id, action, obs) for entry in ENTRIES for action, obs in MODES]
 every_case = pytest.mark.parametrize(("env_id", "action_mode", "obs_mode"), CASES)

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 from pbd_gym.envs.sb3 import TaskVecEnv, make_sb3_vec_env
 
-from .helpers import ID, SMALL, assert_same, make_vec, poison, rows_of  # noqa: TID251
+from .helpers import ID, SMALL, assert_same, make_vec, poison, rows_of
 
 LIMIT = 8
 
@@ -141,11 +141,6 @@ def test_wrong_batch(kwargs: dict[str, Any]) -> None:
         TaskVecEnv(batch)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=TypeError,
-    reason="sb3.py: make_sb3_vec_env hands on autoreset_mode before it looks at the id",
-)
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
 def test_foreign_id(env_id: str) -> None:
     """Guards the message for ids of other packages, with and without a batched class of their own."""
@@ -174,7 +169,6 @@ def test_attributes_and_methods() -> None:
     assert_same(env.step(action)[:3], expected)
 
 
-@pytest.mark.xfail(strict=True, reason="sb3.py: env_method answers once, whatever the indices")
 def test_methods_answer_once_per_index() -> None:
     """Guards the VecEnv contract: callers zip the answers with the environments they asked."""
     env = make()

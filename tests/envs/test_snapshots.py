@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from .helpers import (  # noqa: TID251
+from .helpers import (
     AUTORESET,
     ID,
     LOOSE,

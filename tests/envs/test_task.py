@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.core import TaskVectorEnv
 
-from .helpers import ID, SMALL, make_vec, random_actions, roll  # noqa: TID251
+from .helpers import ID, SMALL, make_vec, random_actions, roll
 
 FULL: dict[str, Any] = {"rows": 16, "columns": 16, "settle_time": 3.0}
 """The cloth as it is by default."""

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym.envs.cloth import ClothEnv
 
-from .helpers import AUTORESET, SMALL, assert_same, make_vec, random_actions  # noqa: TID251
+from .helpers import AUTORESET, SMALL, assert_same, make_vec, random_actions
 
 LIMIT = 5
 
@@ -71,9 +71,6 @@ def test_types() -> None:
     assert info["reward_terms"]["rest"].dtype == torch.float32
 
 
-@pytest.mark.xfail(
-    strict=True, reason="single.py: hands output='torch' on, but its spaces and checkers know arrays only"
-)
 def test_single_has_no_tensors() -> None:
     """Guards gym.make, which would warn at every reset: refuse tensors, or say in the metadata that they come."""
     try:

@@ -14,7 +14,7 @@ from gymnasium import wrappers
 from gymnasium.wrappers import vector as vector_wrappers
 from numpy.testing import assert_allclose, assert_array_equal
 
-from .helpers import AUTORESET, ID, SMALL, make_vec, poison, random_actions  # noqa: TID251
+from .helpers import AUTORESET, ID, SMALL, make_vec, poison, random_actions
 
 LIMIT = 6
 
