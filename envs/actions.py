@@ -97,7 +97,10 @@ def move_grips(
                 q = particle(positions, group, j, lane)
                 p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
                 q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
-                limit = wp.max(max_stretch * wp.length(rest[i] - rest[j]), wp.length(p - q))
+                limit = max_stretch * wp.length(rest[i] - rest[j])
+                # What is farther apart already need not come closer, but rounding must not let it creep outwards.
+                if wp.length(p - q) > 1.001 * limit:
+                    limit = wp.length(p - q)
                 p_end, q_end = limit_stretch(p + p_move, q + q_move, limit)
                 for axis2 in range(3):
                     motion[env, first, axis2] = p_end[axis2] - p[axis2]

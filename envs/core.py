@@ -265,8 +265,8 @@ class TaskVectorEnv(VectorEnv):
             Observation of all environments, and info of those that were reset.
 
         Raises:
-            ValueError: for an unknown option, a bad mask or seed, or a mask in the first reset. The environments are then
-                as they were.
+            ValueError: for an unknown option, a bad mask or seed, or a mask in the first reset. The environments are
+                then as they were.
         """
         mask = check_options(options, self.num_envs)
         seeds = split_seed(seed, self.num_envs)
