@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.checks import finite, whole
 from pbd_gym.colliders import Collider, Plane, Sphere
+from pbd_gym.constraints import KINDS
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.meshes import grid
 
@@ -120,17 +122,30 @@ class Scene:
             ValueError: for particles that do not exist, a pair of a particle with itself, a wrong shape, or a number
                 that is negative or not finite.
         """
-        pairs = self._check_indices(indices, 2)
-        if (pairs[:, 0] == pairs[:, 1]).any():
-            raise ValueError("a distance constraint needs two different particles")
-        if rest_length is None:
-            rest_length = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
-        values = {}
-        for name, value in (("rest_length", rest_length), ("compliance", compliance)):
-            values[name] = finite(name, np.asarray(value, dtype=np.float64), (len(pairs),))
-            if (values[name] < 0).any():
-                raise ValueError(f"{name} must not be negative")
-        self.constraints.setdefault("distance", ConstraintBatch()).add(pairs, **values)
+        self.add_constraints("distance", indices, compliance=compliance, rest_length=rest_length)
+
+    def add_constraints(self, kind: str, indices: ArrayLike, **parameters: Any) -> None:
+        """Add constraints of any kind; their rest state is that of the particles as they are now.
+
+        Args:
+            kind: ``NAME`` of a module in :mod:`pbd_gym.constraints`.
+            indices: particles of each constraint, shape (m, k), int.
+            **parameters: what ``prepare`` of that module takes.
+
+        Raises:
+            ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint, or
+                parameters that are out of range.
+        """
+        modules = {module.NAME: module for module in KINDS}
+        if kind not in modules:
+            raise ValueError(f"kind must be one of {', '.join(modules)}, got {kind!r}")
+        module = modules[kind]
+        found = self._check_indices(indices, module.WIDTH)
+        ordered = np.sort(found, axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any():
+            raise ValueError(f"a {kind} constraint needs {module.WIDTH} different particles")
+        values = module.prepare(self.positions, found, **parameters)
+        self.constraints.setdefault(kind, ConstraintBatch()).add(found, **values)
 
     def add_cloth(
         self,

@@ -5,10 +5,41 @@ from typing import Any
 
 import numpy as np
 import warp as wp
+from numpy.typing import ArrayLike
 
+from pbd_gym.checks import finite
 from pbd_gym.kernels.wide import Wide, barrier
 
 NAME = "distance"
+WIDTH = 2
+"""Particles of one constraint."""
+
+
+def prepare(
+    positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 0.0, rest_length: ArrayLike | None = None
+) -> dict[str, np.ndarray]:
+    """Check and complete the numbers of new constraints.
+
+    Args:
+        positions: of all particles of the scene [m], shape (n, 3).
+        indices: particles of each constraint, shape (m, 2).
+        compliance: inverse stiffness [m/N], one number or shape (m,).
+        rest_length: [m], one number or shape (m,); by default the distance the particles have now.
+
+    Returns:
+        Arrays by name, shape (m,) each.
+
+    Raises:
+        ValueError: for a number that is negative or not finite, or a wrong shape.
+    """
+    if rest_length is None:
+        rest_length = np.linalg.norm(positions[indices[:, 0]] - positions[indices[:, 1]], axis=1)
+    values = {}
+    for name, value in (("rest_length", rest_length), ("compliance", compliance)):
+        values[name] = finite(name, np.asarray(value, dtype=np.float64), (len(indices),))
+        if (values[name] < 0).any():
+            raise ValueError(f"{name} must not be negative")
+    return values
 
 
 @functools.cache
