@@ -85,6 +85,7 @@ class LearningCurve(BaseCallback):
         found = evaluate(lambda o: self.model.predict(o, deterministic=True)[0], self.env)
         point = Point(self.num_timesteps, seconds, found.success_rate, found.normalized_performance, found.mean_return)
         self.points.append(point)
+        print(f"{point.steps:>10,} steps {seconds:5.0f} s   {point.success_rate:4.0%} success on unseen seeds")
         for name in ("success_rate", "normalized_performance", "mean_return"):
             self.logger.record(f"unseen/{name}", getattr(point, name))
         self._pause += time.perf_counter() - before
