@@ -15,6 +15,7 @@ _LAZY = {
     "Control": "pbd_gym.solver",
     "Model": "pbd_gym.model",
     "Plane": "pbd_gym.colliders",
+    "RopeMaterial": "pbd_gym.materials",
     "Scene": "pbd_gym.scene",
     "Solver": "pbd_gym.solver",
     "Sphere": "pbd_gym.colliders",

@@ -28,9 +28,35 @@ class ClothMaterial:
     """Compliance of the constraints that skip one particle [m/N]; ``None`` leaves them out."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None and field.name == "bend_compliance":
-                continue
-            if not math.isfinite(value) or value < 0 or (field.name == "density" and value == 0):
-                raise ValueError(f"ClothMaterial.{field.name} must be finite and not negative, got {value}")
+        _check(self)
+
+
+@dataclass(frozen=True)
+class RopeMaterial:
+    """What a rope is made of. Numbers default to a soft cotton cord of about 8 mm.
+
+    Raises:
+        ValueError: if a number is negative, not finite, or the density is zero.
+    """
+
+    density: float = 0.04
+    """Mass per length [kg/m]."""
+    stretch_compliance: float = 1e-6
+    """Compliance of the segments [m/N]."""
+    bend_compliance: float | None = 1e-2
+    """Compliance of the constraints that skip one particle [m/N]; ``None`` leaves them out."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+def _check(material: ClothMaterial | RopeMaterial) -> None:
+    for field in fields(material):
+        value = getattr(material, field.name)
+        if value is None and field.name == "bend_compliance":
+            continue
+        if not math.isfinite(value) or value < 0 or (field.name == "density" and value == 0):
+            kind = type(material).__name__
+            raise ValueError(
+                f"{kind}.{field.name} must be finite and not negative, and a density not zero: got {value}"
+            )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.checks import finite, whole
 from pbd_gym.colliders import Collider, Plane, Sphere
 from pbd_gym.constraints import KINDS
-from pbd_gym.materials import ClothMaterial
+from pbd_gym.materials import ClothMaterial, RopeMaterial
 from pbd_gym.meshes import grid
 
 
@@ -185,6 +185,36 @@ class Scene:
             self.add_distance_constraints(sheet.bending + offset, material.bend_compliance)
         self.triangles = np.concatenate([self.triangles, sheet.triangles + offset])
         return Cloth(indices.reshape(rows, columns), sheet.triangles + offset)
+
+    def add_rope(self, points: ArrayLike, material: RopeMaterial | None = None) -> np.ndarray:
+        """Add a rope: a chain of particles with stretch and bending constraints.
+
+        Args:
+            points: where its particles lie now, in order, which is also its rest shape [m], shape (k, 3), k at least 2.
+            material: what it is made of.
+
+        Returns:
+            Its particles in order, shape (k,), int32.
+
+        Raises:
+            ValueError: for fewer than two points, a segment without length, or a number that is not finite.
+        """
+        material = material or RopeMaterial()
+        path = _array("points", points, (-1, 3))
+        if len(path) < 2:
+            raise ValueError(f"a rope needs at least 2 points, got {len(path)}")
+        segments = np.linalg.norm(np.diff(path, axis=0), axis=1)
+        if (segments == 0.0).any():
+            raise ValueError(f"points {int(np.argmin(segments))} and {int(np.argmin(segments)) + 1} are the same")
+        # Half of each segment belongs to either end: masses are added, then inverted.
+        mass = 0.5 * material.density * (np.append(segments, 0.0) + np.insert(segments, 0, 0.0))
+        particles = self.add_particles(path, mass)
+        links = np.stack([particles[:-1], particles[1:]], axis=1)
+        self.add_distance_constraints(links, material.stretch_compliance)
+        if material.bend_compliance is not None and len(particles) > 2:
+            self.add_distance_constraints(np.stack([particles[:-2], particles[2:]], axis=1), material.bend_compliance)
+        self.lines = np.concatenate([self.lines, links])
+        return particles
 
     def add_collider(self, collider: Collider) -> None:
         """Add a solid obstacle.
