@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core import TaskVectorEnv
 
 HELP = (
-    "left mouse: drag a particle    right: turn    middle: move    wheel: zoom\n"
-    "space: pause    s: one step    a: random agent    r: reset    q: quit    h: this help"
+    "left mouse: drag    right: turn    middle: move    wheel: zoom\n"
+    "space: pause    s: one step    a: random agent    r: reset\n"
+    "h: hide this help    q: quit"
 )
 GRAB_PIXELS = 24.0
 """Distance from the mouse within which a particle is taken."""
