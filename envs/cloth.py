@@ -10,9 +10,9 @@ import warp as wp
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.actions import Hands
-from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.episodes import random_stream
 from pbd_gym.envs.inputs import check_numbers
+from pbd_gym.envs.reaching import ReachingConfig, ReachingVectorEnv
 from pbd_gym.envs.single import single_env
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.scene import Scene
@@ -21,7 +21,7 @@ wp.set_module_options({"enable_backward": False})
 
 
 @dataclass(frozen=True)
-class ClothConfig:
+class ClothConfig(ReachingConfig):
     """Numbers of PBDCloth-v0; each can be given to ``gym.make``."""
 
     rows: int = 16
@@ -38,38 +38,16 @@ class ClothConfig:
     """Of diagonal constraints [m/N]."""
     bend_compliance: float = 0.3
     """Of constraints that skip a particle [m/N]."""
-    damping: float = 1.25
-    """Rate at which particles lose velocity to the air [1/s]."""
-    friction: float = 0.5
-    """Coulomb coefficient of the ground."""
-    ctrl_dt: float = 1 / 30
-    """Time between actions [s]."""
-    substeps: int = 20
-    """Simulation steps per action."""
-    settle_time: float = 3.0
-    """How long the cloth comes to rest before the first episode [s]."""
     height: float = 1.6
     """Of the upper edge at the start [m]."""
-    max_step: float = 0.025
-    """Largest move of a hand along an axis per action [m]."""
-    reach: float = 0.08
-    """Distance from which a picker grasps [m]."""
     goal_shift: tuple[float, float, float] = (0.4, 0.2, 0.4)
     """Largest shift of the goals from where the corners hang at the start, along x, y and z [m]."""
     goal_turn: float = 0.8
     """Largest turn of the pair of goals about the vertical [rad]."""
-    goal_radius: float = 0.1
-    """Distance within which a corner is at its goal, as a share of the side."""
-    goal_steps: int = 10
-    """Steps in a row that both corners have to be at their goals."""
-    distance_weight: float = 1.0
-    """Reward lost per side length of mean distance."""
-    near_weight: float = 1.0
-    """Reward of a corner exactly at its goal."""
-    rest_weight: float = 0.3
-    """Reward lost per m/s of a corner that is at its goal."""
-    effort_weight: float = 0.02
-    """Reward lost for an action of mean square one."""
+
+    @property
+    def length(self) -> float:
+        return self.side
 
     def __post_init__(self) -> None:
         check_numbers(
@@ -77,107 +55,6 @@ class ClothConfig:
             positive=("side", "density", "ctrl_dt", "max_step", "goal_radius", "height", "goal_steps"),
             signed=("goal_turn", "goal_shift"),
         )
-
-
-@wp.func
-def goal_terms(mean: float, nearness: float, worst: float, sparse: int, radius: float, weights: wp.vec4):
-    """Terms of the reward that depend on the goals alone: ``distance`` and ``near``."""
-    if sparse != 0:
-        return wp.where(worst < radius, 0.0, -1.0), 0.0
-    return -weights[0] * mean, weights[1] * nearness
-
-
-@wp.func
-def closeness(distance: float, radius: float):
-    """1 at the goal, 1/2 at the radius, and towards 0 far away: a bounded pull that is felt from anywhere."""
-    ratio = distance / radius
-    return 1.0 / (1.0 + ratio * ratio)
-
-
-@wp.kernel
-def rate_goals(
-    achieved: wp.array3d[float],
-    desired: wp.array3d[float],
-    sparse: int,
-    side: float,
-    radius: float,
-    weights: wp.vec4,
-    reward: wp.array1d[float],
-):
-    """Reward of goal mode for rows of achieved and desired goals."""
-    row = wp.tid()
-    mean = float(0.0)
-    near = float(0.0)
-    worst = float(0.0)
-    count = float(achieved.shape[1])
-    for k in range(achieved.shape[1]):
-        p = wp.vec3(achieved[row, k, 0], achieved[row, k, 1], achieved[row, k, 2])
-        g = wp.vec3(desired[row, k, 0], desired[row, k, 1], desired[row, k, 2])
-        distance = wp.length(p - g)
-        mean += distance / (count * side)
-        near += closeness(distance, radius) / count
-        worst = wp.max(worst, distance)
-    first, second = goal_terms(mean, near, worst, sparse, radius, weights)
-    reward[row] = first + second
-
-
-@wp.kernel
-def score(
-    # In:
-    corners: wp.array1d[wp.int32],
-    goals: wp.array3d[float],
-    actions: wp.array2d[float],
-    sparse: int,
-    goals_only: int,
-    side: float,
-    radius: float,
-    needed: int,
-    weights: wp.vec4,
-    lanes: int,
-    positions: wp.array4d[float],
-    velocities: wp.array4d[float],
-    # State:
-    streak: wp.array1d[wp.int32],
-    # Out:
-    terms: wp.array2d[float],
-    performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
-):
-    """Rate each environment: distances of the corners to their goals, their speed, and the effort."""
-    env = wp.tid()
-    group = env // lanes
-    lane = env % lanes
-    mean = float(0.0)
-    near = float(0.0)
-    worst = float(0.0)
-    unrest = float(0.0)
-    count = float(corners.shape[0])
-    for k in range(corners.shape[0]):
-        i = corners[k]
-        p = wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
-        v = wp.vec3(velocities[group, i, 0, lane], velocities[group, i, 1, lane], velocities[group, i, 2, lane])
-        g = wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2])
-        distance = wp.length(p - g)
-        close = closeness(distance, radius)
-        mean += distance / (count * side)
-        near += close / count
-        worst = wp.max(worst, distance)
-        unrest += close * wp.length(v) / count
-    effort = float(0.0)
-    for a in range(actions.shape[1]):
-        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
-        effort += clipped * clipped / float(actions.shape[1])
-    first, second = goal_terms(mean, near, worst, sparse, radius, weights)
-    terms[env, 0] = first
-    terms[env, 1] = second
-    terms[env, 2] = 0.0
-    terms[env, 3] = 0.0
-    if sparse == 0 and goals_only == 0:
-        terms[env, 2] = -weights[2] * unrest
-        terms[env, 3] = -weights[3] * effort
-    performance[env] = -mean * side
-    streak[env] = wp.where(worst < radius, streak[env] + 1, 0)
-    is_success[env] = wp.where(streak[env] >= needed, 1, 0)
 
 
 @wp.kernel
@@ -224,7 +101,7 @@ def draw_goals(
     is_success[env] = 0
 
 
-class ClothVectorEnv(TaskVectorEnv):
+class ClothVectorEnv(ReachingVectorEnv):
     """Carry and turn a hanging cloth until its free corners rest at two goals.
 
     ## Description
@@ -312,7 +189,6 @@ class ClothVectorEnv(TaskVectorEnv):
 
     config_type = ClothConfig
     config: ClothConfig
-    term_names = ("distance", "near", "rest", "effort")
 
     def build(self, config: ClothConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
         scene = Scene()
@@ -341,18 +217,9 @@ class ClothVectorEnv(TaskVectorEnv):
         side, top = self.config.side, self.config.height
         return np.array([-0.75 * side, 0.1 * side, -0.4 * side]), np.array([0.75 * side, top, 0.4 * side])
 
-    @property
-    def goal_radius(self) -> float:
-        return self.config.goal_radius * self.config.side
-
-    @property
-    def _weights(self) -> Any:
-        config = self.config
-        return wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
-
     def record_begin(self, chosen: Any) -> Any:
         b, config = self.buffers, self.config
-        start = wp.array(self.start_positions[self.goal_particles], dtype=wp.vec3, device=self.model.device)
+        start = wp.array(self.start_positions[0, self.goal_particles], dtype=wp.vec3, device=self.model.device)
         return wp.launch(
             draw_goals,
             dim=self.num_envs,
@@ -363,48 +230,6 @@ class ClothVectorEnv(TaskVectorEnv):
                 b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
             ],
         )  # fmt: skip
-
-    def record_score(self) -> Any:
-        b, config, state = self.buffers, self.config, self.state
-        return wp.launch(
-            score,
-            dim=self.num_envs,
-            device=self.model.device,
-            record_cmd=True,
-            inputs=[
-                wp.array(self.goal_particles, dtype=wp.int32, device=self.model.device), b["goals"], b["actions"],
-                int(self.reward_mode == "sparse"), int(self.obs_mode == "goal"), config.side,
-                self.goal_radius, config.goal_steps, self._weights, self.model.lanes,
-                state.positions_scalar, state.velocities_scalar,
-                b["streak"], b["terms"], b["performance"], b["is_success"],
-            ],
-        )  # fmt: skip
-
-    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        """Return the reward of ``obs_mode="goal"`` for rows of goals.
-
-        Args:
-            achieved: positions of the lower corners [m], shape (rows, 6).
-            desired: their goals [m], shape (rows, 6).
-
-        Returns:
-            Shape (rows,), float32.
-        """
-        shape = (len(achieved), len(self.goal_particles), 3)
-        points = [np.ascontiguousarray(a, dtype=np.float32).reshape(shape) for a in (achieved, desired)]
-        reward = np.zeros(len(achieved), dtype=np.float32)
-        config = self.config
-        wp.launch(
-            rate_goals,
-            dim=len(achieved),
-            inputs=[
-                *(wp.array(p, device="cpu", copy=False) for p in points), int(self.reward_mode == "sparse"),
-                config.side, self.goal_radius, self._weights,
-                wp.array(reward, device="cpu", copy=False),
-            ],
-            device="cpu",
-        )  # fmt: skip
-        return reward
 
 
 ClothEnv = single_env(ClothVectorEnv)

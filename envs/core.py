@@ -152,10 +152,14 @@ class TaskVectorEnv(VectorEnv):
         """*Task*: return the launch that rates every environment: ``terms``, ``performance`` and ``is_success``."""
         raise NotImplementedError
 
+    def start_shapes(self) -> np.ndarray:
+        """*Task*, may be left as it is: return what is let come to rest to start from [m], shape (starts, n, 3)."""
+        return self.scene.positions[None]
+
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """*Task*, may be left as it is: two corners of the box that pictures show [m], shape (3,) each."""
-        lower, upper = self.start_positions.min(axis=0), self.start_positions.max(axis=0)
+        lower, upper = self.start_positions.min(axis=(0, 1)), self.start_positions.max(axis=(0, 1))
         margin = 0.3 * (upper - lower).max()
         return lower - margin, upper + margin
 
@@ -172,7 +176,7 @@ class TaskVectorEnv(VectorEnv):
 
     def _make_buffers(self) -> Buffers:
         buffers = Buffers(self.num_envs, self.model.device)
-        for name in ("seed", "episode", "elapsed", "streak", "finished", "chosen", "restart"):
+        for name in ("seed", "episode", "start", "elapsed", "streak", "finished", "chosen", "restart"):
             buffers.add(name, dtype=wp.int32)
         for name in ("is_success", "diverged", "terminated", "truncated"):
             buffers.add(name, dtype=wp.int32)
@@ -191,9 +195,10 @@ class TaskVectorEnv(VectorEnv):
         b, state, model = self.buffers, self.state, self.model
         grips = np.full((2, self.scene.grip_count), -1, dtype=np.int32)
         grips[:, : self.actions.grip_count] = self.actions.initially_held, self.actions.particles
-        self.start_positions = self.settle(grips[:1])
+        self.start_positions = self.settle(grips[0])
+        """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
         with wp.ScopedDevice(model.device):
-            start = wp.array(self.start_positions, dtype=wp.vec3)
+            start = wp.array(self.start_positions, dtype=wp.vec3, ndim=2)
             held, particles = wp.array(grips[0]), wp.array(np.maximum(grips[1], 0))
         into = (
             state.positions_scalar,
@@ -209,16 +214,17 @@ class TaskVectorEnv(VectorEnv):
         def place(chosen: Any) -> Any:
             dim = (self.num_envs, model.particle_count)
             return launch(
-                episodes.place, chosen, start, held, particles, model.inv_mass, model.lanes, *into, dim=dim
+                episodes.place, chosen, b["start"], start, held, particles, model.inv_mass, model.lanes, *into, dim=dim
             )  # fmt: skip
 
         def restart(chosen: Any) -> list[Any]:
             begin = launch(
-                episodes.begin, chosen, b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"]
-            )
-            return [place(chosen), begin, self.record_begin(chosen)]
+                episodes.begin, chosen, b["seed"], len(self.start_positions),
+                b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
+            )  # fmt: skip
+            return [begin, place(chosen), self.record_begin(chosen)]
 
-        self.actions.record(b["actions"], state, self.control, self.start_positions)
+        self.actions.record(b["actions"], state, self.control, self.scene.positions)
         self._observe = self.observations.record(b, state)
         self._restart, self._begin = restart(b["restart"]), restart(b["chosen"])
         self._place_diverged = place(state.diverged)
@@ -231,23 +237,25 @@ class TaskVectorEnv(VectorEnv):
         )  # fmt: skip
 
     def settle(self, held: np.ndarray) -> np.ndarray:
-        """Return the positions that episodes start from: the scene after it has come to rest in the hands.
+        """Return the positions that episodes start from: each shape after it has come to rest in the hands.
 
         Args:
-            held: particle in each grip, -1 for none, shape (1, grips), int32.
+            held: particle in each grip, -1 for none, shape (grips,), int32.
 
         Returns:
-            [m], shape (n, 3), float32.
+            [m], shape (starts, n, 3), float32.
         """
         config = self.config
-        model = Model(self.scene, 1, device=self.model.device.alias, lanes=self.model.lanes)
+        shapes = self.start_shapes()
+        model = Model(self.scene, len(shapes), device=self.model.device.alias, lanes=self.model.lanes)
         solver = Solver(model, config.substeps, damping=4.0, threads=1)
         state, control = solver.state(), solver.control()
+        state.set_positions(shapes)
         if held.size:
             state.hold(held)
         for _ in range(round(config.settle_time / config.ctrl_dt)):
             solver.step(state, control, config.ctrl_dt)
-        return state.get_positions()[0]
+        return state.get_positions()
 
     # --- Gymnasium ----------------------------------------------------------------------------------------------------
 

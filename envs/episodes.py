@@ -76,7 +76,8 @@ def conclude(
 def place(
     # In:
     chosen: wp.array1d[wp.int32],
-    start_positions: wp.array1d[wp.vec3],
+    start: wp.array1d[wp.int32],
+    start_positions: wp.array2d[wp.vec3],
     start_held: wp.array1d[wp.int32],
     grip_particles: wp.array1d[wp.int32],
     base_inv_mass: wp.array1d[float],
@@ -88,14 +89,14 @@ def place(
     held: wp.array2d[wp.int32],
     grip_position: wp.array3d[float],
 ):
-    """Put the chosen environments into the start configuration, at rest, hands included."""
+    """Put the chosen environments into their start configuration, at rest, hands included."""
     env, i = wp.tid()
     if chosen[env] == 0:
         return
     group = env // lanes
     lane = env % lanes
     for axis in range(3):
-        positions[group, i, axis, lane] = start_positions[i][axis]
+        positions[group, i, axis, lane] = start_positions[start[env], i][axis]
         velocities[group, i, axis, lane] = 0.0
     mass = base_inv_mass[i]
     for slot in range(start_held.shape[0]):
@@ -106,25 +107,31 @@ def place(
         for slot2 in range(start_held.shape[0]):
             held[env, slot2] = start_held[slot2]
             for axis2 in range(3):
-                grip_position[env, slot2, axis2] = start_positions[grip_particles[slot2]][axis2]
+                grip_position[env, slot2, axis2] = start_positions[start[env], grip_particles[slot2]][axis2]
 
 
 @wp.kernel
 def begin(
     # In:
     chosen: wp.array1d[wp.int32],
+    seed: wp.array1d[wp.int32],
+    start_count: int,
     # State:
+    start: wp.array1d[wp.int32],
     elapsed: wp.array1d[wp.int32],
     episode: wp.array1d[wp.int32],
     finished: wp.array1d[wp.int32],
     streak: wp.array1d[wp.int32],
     diverged: wp.array1d[wp.int32],
 ):
-    """Count a new episode for the chosen environments."""
+    """Count a new episode for the chosen environments, and draw what it starts from."""
     env = wp.tid()
     if chosen[env] != 0:
         elapsed[env] = 0
         episode[env] = episode[env] + 1
+        # A stream of its own, so that the goals do not depend on how many starts there are.
+        random = random_stream(~seed[env], episode[env])
+        start[env] = wp.randi(random, 0, start_count)
         finished[env] = 0
         streak[env] = 0
         diverged[env] = 0

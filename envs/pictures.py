@@ -95,6 +95,6 @@ class Pictures:
         if mode not in self._renderers:
             title = self.batch.spec.id if self.batch.spec else type(self.batch).__name__
             renderer = Renderer(mode, size, title, self.batch.metadata["render_fps"])
-            renderer.camera = Camera.fit(*self.batch.view_box, size)
+            renderer.camera = Camera.overview(*self.batch.view_box, size)
             self._renderers[mode] = renderer
         return self._renderers[mode]

@@ -42,7 +42,7 @@ class Player:
         self.env.reset(seed=seed)
         self.renderer = Renderer("human", size, env_id, self.batch.metadata["render_fps"])
         lower, upper = self.batch.view_box
-        self.camera = Camera.fit(lower, upper, size)
+        self.camera = Camera.overview(lower, upper, size)
         self.size = size
         self.paused = False
         self.random = False

@@ -30,6 +30,13 @@ ENTRIES = (
         100,
         "carry and turn a hanging cloth until its free corners rest at two goals",
     ),
+    Entry(
+        "PBDRope-v0",
+        "pbd_gym.envs.rope:RopeEnv",
+        "pbd_gym.envs.rope:RopeVectorEnv",
+        100,
+        "drag the ends of a crooked rope until it lies straight along a line",
+    ),
 )
 
 

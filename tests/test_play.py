@@ -82,7 +82,7 @@ def test_random_agent_moves_the_hands_and_reset_brings_them_back(player: Player)
     post(pygame.KEYDOWN, key=pygame.K_r)
     post(pygame.KEYDOWN, key=pygame.K_SPACE)
     player.tick()
-    np.testing.assert_array_equal(player.batch.state.get_positions()[0], player.batch.start_positions)
+    np.testing.assert_array_equal(player.batch.state.get_positions()[0], player.batch.start_positions[0])
 
 
 def test_orbit_and_zoom_change_the_view_only(player: Player) -> None:

@@ -69,6 +69,17 @@ class Camera:
         camera.distance = max(float(need.max()), 0.2)
         return camera
 
+    @classmethod
+    def overview(cls, lower: np.ndarray, upper: np.ndarray, size: Size = (512, 512)) -> Camera:
+        """Return the camera that shows a box [m] and looks down on it the more, the flatter it lies.
+
+        Raises:
+            ValueError: as :meth:`fit`.
+        """
+        extent = np.asarray(upper, dtype=np.float64) - np.asarray(lower, dtype=np.float64)
+        flatness = float(extent[1] / max(extent[0], extent[2], 1e-9))
+        return cls.fit(lower, upper, size, pitch=float(np.clip(0.75 - 0.5 * flatness, 0.24, 0.7)))
+
     def axes(self) -> np.ndarray:
         """Return the directions right, up and forward as the rows of a (3, 3) array."""
         sin_yaw, cos_yaw = np.sin(self.yaw), np.cos(self.yaw)

@@ -178,6 +178,4 @@ def default_camera(frame: Frame, size: Size) -> Camera:
     # What hardly has a size, such as one lone particle, still gets a picture with room around it.
     slack = np.maximum(0.1 - (upper - lower), 0.0) / 2
     lower, upper = lower - slack, upper + slack
-    # What lies flat is seen from higher up.
-    flatness = float((upper - lower)[1] / max((upper - lower)[0], (upper - lower)[2]))
-    return Camera.fit(lower, upper, size, pitch=float(np.clip(0.75 - 0.5 * flatness, 0.24, 0.7)))
+    return Camera.overview(lower, upper, size)

@@ -14,6 +14,11 @@ from pbd_gym.envs.observations import OBS_MODES
 ID = "PBDCloth-v0"
 SMALL: dict[str, Any] = {"rows": 4, "columns": 4, "settle_time": 0.5}
 """A cloth of 16 particles: what these tests are about does not depend on its size."""
+SMALL_OF: dict[str, dict[str, Any]] = {
+    "PBDCloth-v0": SMALL,
+    "PBDRope-v0": {"particles": 9, "starts": 4, "settle_time": 0.2},
+}
+"""The like for every id: a new id needs a line here, and then all of the API tests are run on it."""
 LOOSE: dict[str, Any] = {
     **SMALL, "settle_time": 0.0, "damping": 0.0,
     "stretch_compliance": 1e6, "shear_compliance": 1e6, "bend_compliance": 1e6,

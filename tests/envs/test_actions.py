@@ -92,7 +92,7 @@ def test_stretch_limit(max_step: float) -> None:
     """Guards the cloth: hands that pull apart, in any direction, stop at 1.05 times the distance at rest."""
     env = make_vec(50, max_step=max_step)
     env.reset(seed=0)
-    rest = np.linalg.norm(np.subtract(*env.start_positions[list(env.actions.hands.particles)]))
+    rest = np.linalg.norm(np.subtract(*env.start_positions[0, list(env.actions.hands.particles)]))
     direction = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     most = np.zeros(50)
@@ -197,7 +197,7 @@ def test_picker_stretch_limit() -> None:
     for _ in range(15):
         env.step(apart)
         assert_array_equal(held(env), [env.actions.hands.particles])
-    rest = np.linalg.norm(np.subtract(*env.start_positions[list(env.actions.hands.particles)]))
+    rest = np.linalg.norm(np.subtract(*env.start_positions[0, list(env.actions.hands.particles)]))
     assert np.linalg.norm(np.subtract(*corners(env)[0, :2])) <= 1.05 * rest + ROUNDING
 
 

@@ -19,7 +19,7 @@ from stable_baselines3.common.env_checker import check_env as check_env_sb3
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.registry import ENTRIES
 
-from .helpers import AUTORESET, MODES, SMALL
+from .helpers import AUTORESET, MODES, SMALL, SMALL_OF
 
 CASES = [(entry.id, action, obs) for entry in ENTRIES for action, obs in MODES]
 every_case = pytest.mark.parametrize(("env_id", "action_mode", "obs_mode"), CASES)
@@ -28,14 +28,14 @@ every_case = pytest.mark.parametrize(("env_id", "action_mode", "obs_mode"), CASE
 @every_case
 def test_gymnasium_checker(env_id: str, action_mode: str, obs_mode: str) -> None:
     """Guards spaces, seeding, fresh outputs, determinism of infos, every render mode, and closing twice."""
-    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, **SMALL)
+    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, **SMALL_OF[env_id])
     check_env(env.unwrapped)
 
 
 @every_case
 def test_sb3_checker(env_id: str, action_mode: str, obs_mode: str) -> None:
     """Guards Python types of rewards and ends, and in goal mode that compute_reward fits the rewards of steps."""
-    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, **SMALL)
+    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, **SMALL_OF[env_id])
     check_env_sb3(env.unwrapped, warn=True)
     env.close()
 
@@ -43,7 +43,7 @@ def test_sb3_checker(env_id: str, action_mode: str, obs_mode: str) -> None:
 @every_case
 def test_passive_checker(env_id: str, action_mode: str, obs_mode: str) -> None:
     """Guards what Gymnasium's wrappers look at while an environment is used, over the end of an episode."""
-    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, max_episode_steps=8, **SMALL)
+    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, max_episode_steps=8, **SMALL_OF[env_id])
     assert "PassiveEnvChecker" in str(env)
     env.action_space.seed(0)
     env.reset(seed=0)
@@ -64,7 +64,7 @@ def test_passive_checker(env_id: str, action_mode: str, obs_mode: str) -> None:
 @every_case
 def test_spec_round_trip(env_id: str, action_mode: str, obs_mode: str) -> None:
     """Guards that a spec is plain data: the environment made from its JSON does the same, bit for bit."""
-    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, **SMALL)
+    env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, **SMALL_OF[env_id])
     assert env.spec is not None
     again = gym.make(EnvSpec.from_json(env.spec.to_json()))
     assert again.spec is not None and again.spec.kwargs == env.spec.kwargs
@@ -74,7 +74,7 @@ def test_spec_round_trip(env_id: str, action_mode: str, obs_mode: str) -> None:
 @every_case
 def test_vector_spaces(env_id: str, action_mode: str, obs_mode: str) -> None:
     """Guards shapes, dtypes and bounds of everything a batch gives, over autoresets."""
-    env = gym.make_vec(env_id, 3, action_mode=action_mode, obs_mode=obs_mode, max_episode_steps=40, **SMALL)
+    env = gym.make_vec(env_id, 3, action_mode=action_mode, obs_mode=obs_mode, max_episode_steps=40, **SMALL_OF[env_id])
     env.action_space.seed(0)
     observation, _ = env.reset(seed=0)
     assert env.observation_space.contains(observation)
@@ -104,13 +104,13 @@ def test_vector_spec_round_trip(mode: str) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 def test_registration(entry: Any) -> None:
     """Guards the time limit, that importing the module by its name is enough, and what check_env cannot see."""
-    spec = gym.make(f"pbd_gym:{entry.id}", **SMALL).spec
+    spec = gym.make(f"pbd_gym:{entry.id}", **SMALL_OF[entry.id]).spec
     assert spec is not None
     assert spec.max_episode_steps == entry.max_episode_steps
     assert not spec.disable_env_checker and not spec.nondeterministic
-    plain = gym.make(entry.id, **SMALL)
+    plain = gym.make(entry.id, **SMALL_OF[entry.id])
     assert not hasattr(plain.unwrapped, "compute_reward")  # Stable-Baselines3 would take it for a goal environment
-    assert hasattr(gym.make(entry.id, obs_mode="goal", **SMALL).unwrapped, "compute_reward")
+    assert hasattr(gym.make(entry.id, obs_mode="goal", **SMALL_OF[entry.id]).unwrapped, "compute_reward")
     assert plain.unwrapped.__class__.__doc__
 
 

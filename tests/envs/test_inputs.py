@@ -162,7 +162,7 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "max_episode_steps": ({"max_episode_steps": 0}, ValueError, "max_episode_steps.*0"),
     "misspelt field": ({"row": 5}, TypeError, "'row'; did you mean 'rows'"),
     "misspelt weight": ({"efort_weight": 5}, TypeError, "did you mean 'effort_weight'"),
-    "unknown field": ({"zzz": 5}, TypeError, "'zzz'; ClothConfig has rows, columns"),
+    "unknown field": ({"zzz": 5}, TypeError, "'zzz'; ClothConfig has .*rows, columns"),
     "one row": ({"rows": 1}, ValueError, "2 x 2"),
     "no columns": ({"columns": 0}, ValueError, "2 x 2"),
     "no size": ({"side": 0.0}, ValueError, "side"),

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 import warp as wp
 
-from pbd_gym.envs import actions, cloth, episodes, observations
+from pbd_gym.envs import actions, cloth, episodes, observations, reaching, rope
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -14,7 +14,9 @@ KERNELS = {
     actions: ("grasp", "move_grips", "pin"),
     observations: ("observe",),
     episodes: ("begin", "conclude", "place"),
-    cloth: ("draw_goals", "rate_goals", "score"),
+    reaching: ("rate_goals", "score"),
+    cloth: ("draw_goals",),
+    rope: ("draw_line",),
 }
 
 

@@ -23,7 +23,7 @@ SPOILS = [
 
 def assert_shows_start(env: TaskVectorEnv, observation: Any) -> None:
     """Fail unless an observation shows the cloth as it hangs at the start, at rest, rather than clipped NaNs."""
-    corners = env.start_positions[list(env.actions.hands.corners)]
+    corners = env.start_positions[0, list(env.actions.hands.corners)]
     if isinstance(observation, dict):
         assert_array_equal(observation["achieved_goal"], corners[2:].ravel())
         observation = observation["observation"]

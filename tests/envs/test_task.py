@@ -177,7 +177,7 @@ def test_radius_is_a_share_of_the_side() -> None:
 
 def drawn(env: TaskVectorEnv) -> tuple[np.ndarray, np.ndarray]:
     """Take the goals apart into shift and turn, shapes (num_envs, 3) and (num_envs,)."""
-    start = env.start_positions[env.goal_particles].astype(np.float64)
+    start = env.start_positions[0, env.goal_particles].astype(np.float64)
     found = goals(env).astype(np.float64)
     arm, turned = start[1] - start[0], found[:, 1] - found[:, 0]
     angle = np.arctan2(arm[2] * turned[:, 0] - arm[0] * turned[:, 2], arm[0] * turned[:, 0] + arm[2] * turned[:, 2])
@@ -212,7 +212,7 @@ def test_goal_options() -> None:
     """Guards the configuration: with no shift and no turn the goals are where the corners hang."""
     env = make_vec(5, goal_shift=(0.0, 0.0, 0.0), goal_turn=0.0)
     observation, info = env.reset(seed=0)
-    assert_array_equal(goals(env), np.broadcast_to(env.start_positions[env.goal_particles], (5, 2, 3)))
+    assert_array_equal(goals(env), np.broadcast_to(env.start_positions[0, env.goal_particles], (5, 2, 3)))
     assert_array_equal(info["performance"], 0.0)
     assert_array_equal(observation[:, -6:], 0.0)
     info = env.step(np.zeros((5, 6), dtype=np.float32))[4]
@@ -224,7 +224,7 @@ def test_carrying_and_turning_reaches_the_goals() -> None:
     env = make_vec(100, **FULL)
     env.reset(seed=0)
     shift, angle = drawn(env)
-    hands = env.start_positions[list(env.actions.hands.particles)]
+    hands = env.start_positions[0, list(env.actions.hands.particles)]
     center = hands.mean(axis=0)
     arm = hands - center
     for step in range(100):
@@ -274,7 +274,7 @@ def test_starts_at_rest() -> None:
         env.step(np.zeros((2, 6), dtype=np.float32))
         assert np.abs(env.state.get_positions() - start).max() < 1e-3
     assert_array_equal(start[0], start[1])
-    assert_array_equal(start[0], env.start_positions)
+    assert_array_equal(start[0], env.start_positions[0])
 
 
 def test_settled_on_the_same_cloth() -> None:

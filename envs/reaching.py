@@ -1,0 +1,209 @@
+"""Tasks in which some particles have to come to goals and stay: their numbers, their score and their reward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.envs.core import TaskVectorEnv
+
+wp.set_module_options({"enable_backward": False})
+
+
+@dataclass(frozen=True)
+class ReachingConfig:
+    """Numbers that all of these tasks have."""
+
+    damping: float = 1.25
+    """Rate at which particles lose velocity to the air [1/s]."""
+    friction: float = 0.5
+    """Coulomb coefficient of the ground."""
+    ctrl_dt: float = 1 / 30
+    """Time between actions [s]."""
+    substeps: int = 20
+    """Simulation steps per action."""
+    settle_time: float = 3.0
+    """How long the scene comes to rest before the first episode [s]."""
+    max_step: float = 0.025
+    """Largest move of a hand along an axis per action [m]."""
+    reach: float = 0.08
+    """Distance from which a picker grasps [m]."""
+    goal_radius: float = 0.1
+    """Distance within which a particle is at its goal, as a share of the length of the object."""
+    goal_steps: int = 10
+    """Steps in a row that all of them have to be at their goals."""
+    distance_weight: float = 1.0
+    """Reward lost per length of mean distance."""
+    near_weight: float = 1.0
+    """Reward of a particle exactly at its goal."""
+    rest_weight: float = 0.3
+    """Reward lost per m/s of a particle that is at its goal."""
+    effort_weight: float = 0.02
+    """Reward lost for an action of mean square one."""
+
+    @property
+    def length(self) -> float:
+        """Length of the object, which distances are compared with [m]."""
+        raise NotImplementedError
+
+
+@wp.func
+def goal_terms(mean: float, nearness: float, worst: float, sparse: int, radius: float, weights: wp.vec4):
+    """Terms of the reward that depend on the goals alone: ``distance`` and ``near``."""
+    if sparse != 0:
+        return wp.where(worst < radius, 0.0, -1.0), 0.0
+    return -weights[0] * mean, weights[1] * nearness
+
+
+@wp.func
+def closeness(distance: float, radius: float):
+    """1 at the goal, 1/2 at the radius, and towards 0 far away: a bounded pull that is felt from anywhere."""
+    ratio = distance / radius
+    return 1.0 / (1.0 + ratio * ratio)
+
+
+@wp.kernel
+def rate_goals(
+    achieved: wp.array3d[float],
+    desired: wp.array3d[float],
+    sparse: int,
+    length: float,
+    radius: float,
+    weights: wp.vec4,
+    reward: wp.array1d[float],
+):
+    """Reward of goal mode for rows of achieved and desired goals."""
+    row = wp.tid()
+    mean = float(0.0)
+    near = float(0.0)
+    worst = float(0.0)
+    count = float(achieved.shape[1])
+    for k in range(achieved.shape[1]):
+        p = wp.vec3(achieved[row, k, 0], achieved[row, k, 1], achieved[row, k, 2])
+        g = wp.vec3(desired[row, k, 0], desired[row, k, 1], desired[row, k, 2])
+        distance = wp.length(p - g)
+        mean += distance / (count * length)
+        near += closeness(distance, radius) / count
+        worst = wp.max(worst, distance)
+    first, second = goal_terms(mean, near, worst, sparse, radius, weights)
+    reward[row] = first + second
+
+
+@wp.kernel
+def score(
+    # In:
+    particles: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    actions: wp.array2d[float],
+    sparse: int,
+    goals_only: int,
+    length: float,
+    radius: float,
+    needed: int,
+    weights: wp.vec4,
+    lanes: int,
+    positions: wp.array4d[float],
+    velocities: wp.array4d[float],
+    # State:
+    streak: wp.array1d[wp.int32],
+    # Out:
+    terms: wp.array2d[float],
+    performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Rate each environment: distances of the particles to their goals, their speed, and the effort."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    mean = float(0.0)
+    near = float(0.0)
+    worst = float(0.0)
+    unrest = float(0.0)
+    count = float(particles.shape[0])
+    for k in range(particles.shape[0]):
+        i = particles[k]
+        p = wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
+        v = wp.vec3(velocities[group, i, 0, lane], velocities[group, i, 1, lane], velocities[group, i, 2, lane])
+        g = wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2])
+        distance = wp.length(p - g)
+        close = closeness(distance, radius)
+        mean += distance / (count * length)
+        near += close / count
+        worst = wp.max(worst, distance)
+        unrest += close * wp.length(v) / count
+    effort = float(0.0)
+    for a in range(actions.shape[1]):
+        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
+        effort += clipped * clipped / float(actions.shape[1])
+    first, second = goal_terms(mean, near, worst, sparse, radius, weights)
+    terms[env, 0] = first
+    terms[env, 1] = second
+    terms[env, 2] = 0.0
+    terms[env, 3] = 0.0
+    if sparse == 0 and goals_only == 0:
+        terms[env, 2] = -weights[2] * unrest
+        terms[env, 3] = -weights[3] * effort
+    performance[env] = -mean * length
+    streak[env] = wp.where(worst < radius, streak[env] + 1, 0)
+    is_success[env] = wp.where(streak[env] >= needed, 1, 0)
+
+
+class ReachingVectorEnv(TaskVectorEnv):
+    """Batch of a task whose goal particles have to come to their goals and stay there."""
+
+    config: ReachingConfig
+    term_names = ("distance", "near", "rest", "effort")
+
+    @property
+    def goal_radius(self) -> float:
+        return self.config.goal_radius * self.config.length
+
+    @property
+    def _weights(self) -> Any:
+        config = self.config
+        return wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
+
+    def record_score(self) -> Any:
+        b, config, state = self.buffers, self.config, self.state
+        return wp.launch(
+            score,
+            dim=self.num_envs,
+            device=self.model.device,
+            record_cmd=True,
+            inputs=[
+                wp.array(self.goal_particles, dtype=wp.int32, device=self.model.device), b["goals"], b["actions"],
+                int(self.reward_mode == "sparse"), int(self.obs_mode == "goal"), config.length,
+                self.goal_radius, config.goal_steps, self._weights, self.model.lanes,
+                state.positions_scalar, state.velocities_scalar,
+                b["streak"], b["terms"], b["performance"], b["is_success"],
+            ],
+        )  # fmt: skip
+
+    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        """Return the reward of ``obs_mode="goal"`` for rows of goals.
+
+        Args:
+            achieved: positions of the goal particles [m], shape (rows, 3 * goal particles).
+            desired: their goals [m], likewise.
+
+        Returns:
+            Shape (rows,), float32.
+        """
+        shape = (len(achieved), len(self.goal_particles), 3)
+        points = [np.ascontiguousarray(a, dtype=np.float32).reshape(shape) for a in (achieved, desired)]
+        reward = np.zeros(len(achieved), dtype=np.float32)
+        config = self.config
+        wp.launch(
+            rate_goals,
+            dim=len(achieved),
+            inputs=[
+                *(wp.array(p, device="cpu", copy=False) for p in points), int(self.reward_mode == "sparse"),
+                config.length, self.goal_radius, self._weights,
+                wp.array(reward, device="cpu", copy=False),
+            ],
+            device="cpu",
+        )  # fmt: skip
+        return reward
