@@ -46,6 +46,7 @@ class Pictures:
             lines=scene.lines,
             planes=[(c.normal, c.offset) for c in scene.colliders if isinstance(c, Plane)],
             spheres=[(c.center, c.radius) for c in scene.colliders if isinstance(c, Sphere)],
+            solids=[c.mesh() for c in scene.colliders if not isinstance(c, Plane | Sphere)],
             pickers=[
                 Picker(p, 0.02, bool(h >= 0))
                 for slot, (p, h) in enumerate(zip(grips, held, strict=True))

@@ -55,7 +55,7 @@ class Frame:
     is not finite is left out of the picture.
 
     Raises:
-        ValueError: if a shape, an index, a normal or a radius is wrong.
+        ValueError: if a shape, an index, a normal or a radius is wrong, or a solid is not convex.
     """
 
     positions: np.ndarray
@@ -68,6 +68,8 @@ class Frame:
     """Half-spaces as (normal, offset): n . x = offset on the surface, more outside. Normals need not have length 1."""
     spheres: Sequence[tuple[Any, float]] = ()
     """Solid balls as (centre [m], radius [m])."""
+    solids: Sequence[tuple[Any, Any]] = ()
+    """Convex solids as (vertices [m], shape (v, 3); triangles, shape (t, 3), counter-clockwise seen from outside)."""
     pickers: Sequence[Picker] = ()
     """Grippers."""
     goals: Sequence[Goal] = ()
@@ -89,6 +91,7 @@ class Frame:
             _set(self, name, index)
         _set(self, "planes", [_plane(*p) for p in self.planes])
         _set(self, "spheres", [(_array("a sphere's centre", c, (3,), np.float64), float(r)) for c, r in self.spheres])
+        _set(self, "solids", [_solid(*s) for s in self.solids])
         for radius in (self.line_radius, *(r for _, r in self.spheres)):
             if not (np.isfinite(radius) and radius > 0):
                 raise ValueError(f"radii must be positive and finite, got {radius}")
@@ -104,6 +107,7 @@ def drawable(frame: Frame) -> Frame:
         frame,
         positions=frame.positions if near.all() else np.where(near.all(axis=1)[:, None], frame.positions, np.nan),
         spheres=[(c, r) for c, r in frame.spheres if _is_near(c, r)],
+        solids=[(v, t) for v, t in frame.solids if (np.abs(v) < _FAR).all()],
         pickers=[p for p in frame.pickers if _is_near(p.position, p.radius)],
         goals=[g for g in frame.goals if _is_near(g.position, g.radius)],
         planes=[(n, offset) for n, offset in frame.planes if abs(offset) < _FAR],
@@ -137,6 +141,20 @@ def _plane(normal: Any, offset: float) -> tuple[np.ndarray, float]:
     if not (np.isfinite(length) and length > 0 and np.isfinite(offset)):
         raise ValueError(f"a plane needs a finite offset and a finite normal other than zero, got {vector}, {offset}")
     return vector / length, float(offset) / length
+
+
+def _solid(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
+    points = _array("a solid's vertices", vertices, (-1, 3), np.float64)
+    faces = _array("a solid's triangles", triangles, (-1, 3), np.int64)
+    if len(faces) < 4 or faces.min() < 0 or faces.max() >= len(points):
+        raise ValueError(f"a solid needs at least 4 triangles that index its {len(points)} vertices")
+    if (np.abs(points) < _FAR).all():  # others are not drawn
+        a, b, c = points[faces].swapaxes(0, 1)
+        normals = np.cross(b - a, c - a)
+        slack = 1e-6 * float(np.ptp(points, axis=0).max()) * np.linalg.norm(normals, axis=1)
+        if ((normals @ points.T).max(axis=1) > (normals * a).sum(axis=1) + slack + 1e-12).any():
+            raise ValueError("a solid must be convex, with triangles that run counter-clockwise seen from outside")
+    return points, faces
 
 
 def _check_ball(instance: Any, center: str, radius: str, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from pbd_gym.render.backdrop import draw_backdrop, draw_shadows
 from pbd_gym.render.camera import NEAR, Camera, Size
 from pbd_gym.render.facets import BORDER, LINE, ROPE, Facets, cloth, rope
 from pbd_gym.render.frame import Frame
+from pbd_gym.render.solids import Solid, solids
 from pbd_gym.render.sprites import Color, ball, ring
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ def paint(surface: pygame.Surface, frame: Frame, camera: Camera, antialias: bool
     scale = 2 if antialias else 1
     canvas = pygame.Surface((width * scale, height * scale), depth=32) if antialias else surface
     draw_backdrop(canvas, frame, camera)
-    draw_shadows(canvas, frame, camera)
+    draw_shadows(canvas, _as_meshes(frame), camera)
     _draw_scene(canvas, frame, camera, scale)
     if antialias:
         pygame.transform.smoothscale(canvas, (width, height), surface)
@@ -68,26 +70,65 @@ def _draw_scene(canvas: pygame.Surface, frame: Frame, camera: Camera, scale: int
     groups = [cloth(frame.positions, frame.triangles, camera, size, light)]
     if len(frame.lines):
         groups.append(rope(frame.positions, frame.lines, frame.line_radius, camera, size, light))
-    solids = _spheres(frame, camera, size, light)
+    bodies = _in_order([*_spheres(frame, camera, size, light), *solids(frame, camera, size, light)], camera.eye())
     items = [*_particles(frame, camera, size, light, scale), *_markers(frame, camera, size, light, scale)]
     items = _place(items, camera, size)
     centers = np.reshape([item.center for item in items], (-1, 3))
     depth = [*(group.depth for group in groups), _depth(camera, centers) - [item.lead for item in items]]
-    slots = [_slots(corners, camera, solids) for corners in (*(group.corners for group in groups), centers[:, None])]
-    # A big ball has no one depth that sorts it rightly among the triangles of a cloth that lies on it. So each ball
-    # comes right after all that it hides: everything is sorted by the first ball that must come later, then by depth.
-    first = np.concatenate([*slots, np.arange(len(solids)) + 0.5])
-    then = np.concatenate([*depth, np.zeros(len(solids))])
+    slots = [_slots(corners, camera, bodies) for corners in (*(group.corners for group in groups), centers[:, None])]
+    # A big ball has no one depth that sorts it rightly among the triangles of a cloth that lies on it. So each body
+    # comes right after all that it hides: everything is sorted by the first body that must come later, then by depth.
+    first = np.concatenate([*slots, np.arange(len(bodies)) + 0.5])
+    then = np.concatenate([*depth, np.zeros(len(bodies))])
     order = np.lexsort((-then, first)).tolist()
 
     polygons: list[tuple[Any, Any, Any]] = []
     for group in groups:
         polygons += _polygons(group, scale)
-    _draw_sorted(canvas, order, polygons, [*items, *solids])
+    _draw_sorted(canvas, order, polygons, [*items, *bodies])
+
+
+def _as_meshes(frame: Frame) -> Frame:
+    """Return a frame whose solids are triangles like any other, which is all that shadows need to know."""
+    if not frame.solids:
+        return frame
+    positions, triangles = [frame.positions], [frame.triangles]
+    for vertices, faces in frame.solids:
+        triangles.append(faces + sum(map(len, positions)))
+        positions.append(vertices)
+    return replace(frame, positions=np.concatenate(positions), triangles=np.concatenate(triangles), solids=())
+
+
+def _in_order(bodies: list[_Item | Solid], eye: np.ndarray) -> list[_Item | Solid]:
+    """Sort balls and solids so that each comes after what it hides.
+
+    Two convex bodies are parted by a plane, and the one on the eye's side comes later. The distance decides only where
+    no face of either is such a plane, and between balls.
+    """
+    rest = sorted(bodies, key=lambda body: -float(np.linalg.norm(body.center - eye)))
+    ordered = []
+    while rest:
+        # The first that comes before all others; round a circle of bodies there is none, then simply the farthest.
+        found = next((b for b in rest if not any(_covers(b, other, eye) for other in rest if other is not b)), rest[0])
+        ordered.append(found)
+        rest.remove(found)
+    return ordered
+
+
+def _covers(body: _Item | Solid, other: _Item | Solid, eye: np.ndarray) -> bool:
+    """Return whether a face of one of two bodies says that ``body`` must come after ``other``."""
+    for one, two, answer in ((body, other, True), (other, body, False)):
+        if isinstance(one, Solid):
+            points = two.vertices if isinstance(two, Solid) else two.center[None]
+            radius = two.radius if isinstance(two, Solid) else two.lead
+            later = one.in_front_of(two.center, radius, points, eye)
+            if later is not None:
+                return later is answer
+    return False
 
 
 def _draw_sorted(
-    canvas: pygame.Surface, order: list[int], polygons: list[tuple[Any, Any, Any]], items: list[_Item]
+    canvas: pygame.Surface, order: list[int], polygons: list[tuple[Any, Any, Any]], items: list[_Item | Solid]
 ) -> None:
     import pygame
 
@@ -221,15 +262,18 @@ def _place(items: list[_Item], camera: Camera, size: Size) -> list[_Item]:
     return seen
 
 
-def _slots(corners: np.ndarray, camera: Camera, solids: list[_Item]) -> np.ndarray:
-    """Return the place in ``solids`` of the first ball that hides each polygon (n, c, 3), or their number if none."""
-    slots = np.full(len(corners), float(len(solids)))
+def _slots(corners: np.ndarray, camera: Camera, bodies: list[_Item | Solid]) -> np.ndarray:
+    """Return the place in ``bodies`` of the first one that hides each polygon (n, c, 3), or their number if none."""
+    slots = np.full(len(corners), float(len(bodies)))
     points = np.concatenate([corners.mean(axis=1, keepdims=True), corners], axis=1)
-    for place, solid in reversed(list(enumerate(solids))):
-        radius = solid.lead
+    for place, body in reversed(list(enumerate(bodies))):
+        if isinstance(body, Solid):
+            slots[body.hides(points, camera.eye())] = place
+            continue
+        radius = body.lead
         to_eye = camera.eye() - points
         length2 = (to_eye**2).sum(axis=2)
-        from_center = points - solid.center
+        from_center = points - body.center
         away = np.linalg.norm(from_center, axis=2)
         along = -(from_center * to_eye).sum(axis=2)  # over length2: where the line of sight is nearest to the centre
         miss2 = away**2 - along**2 / length2

@@ -1,0 +1,216 @@
+"""Solid capsules: all that is near a segment. Good for limbs, handles and rails."""
+
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+# mypy: disable-error-code="valid-type,index,operator,attr-defined,arg-type,misc,no-untyped-def,assignment"
+# The contact below is Warp's language, not Python; no stub describes its vectors.
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.kernels.contact import make_response
+from pbd_gym.kernels.wide import Wide
+
+NAME = "capsules"
+
+Point = tuple[float, float, float]
+Mesh = tuple[np.ndarray, np.ndarray]
+"""Vertices [m], shape (v, 3), float64, and outward triangles, shape (t, 3), int64."""
+
+SEGMENTS = 32
+"""Sides of the meshes that round shapes are drawn as."""
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """A solid cylinder with round ends, at rest: everything within ``radius`` of the segment ``start`` to ``end``.
+
+    A particle on the segment itself has no nearest point on the surface. It is pushed at right angles to the axis,
+    and as far up (+y) as that allows; along +x if the axis is vertical.
+
+    Raises:
+        ValueError: for ends that coincide, a radius that is not positive, a negative friction, or a number that is not
+            finite.
+    """
+
+    start: Point
+    """One end of the segment [m]."""
+    end: Point
+    """Its other end [m]."""
+    radius: float
+    """[m]"""
+    friction: float = 0.5
+    """Coulomb coefficient."""
+
+    def __post_init__(self) -> None:
+        check_segment(self, "capsule")
+
+    def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far points are from the surface, in NumPy.
+
+        Args:
+            points: [m], shape (n, 3).
+
+        Returns:
+            distance: [m], shape (n,), float64, negative inside.
+            normal: outward unit normals at the nearest point of the surface, shape (n, 3), float64.
+        """
+        start, end = np.array(self.start), np.array(self.end)
+        away = np.asarray(points, dtype=np.float64) - start
+        share = np.clip(away @ (end - start) / ((end - start) @ (end - start)), 0.0, 1.0)
+        radial = away - share[:, None] * (end - start)
+        length = np.linalg.norm(radial, axis=1)
+        on_axis = length < _core(self, np.float64)
+        normal = np.where(on_axis[:, None], sideways(self), radial / np.where(on_axis, 1.0, length)[:, None])
+        return length - self.radius, normal
+
+    def mesh(self) -> Mesh:
+        """Return a closed, convex mesh to draw, with its corners on the surface."""
+        angles = np.linspace(0.0, np.pi / 2, SEGMENTS // 5 + 1)
+        height = math.dist(self.start, self.end) / 2
+        rings = [(height + self.radius * math.sin(a), self.radius * math.cos(a)) for a in angles[:-1]]
+        top = height + self.radius
+        return lathe(self, [(-top, 0.0), *((-t, r) for t, r in reversed(rings)), *rings, (top, 0.0)])
+
+
+def check_segment(shape: Any, name: str) -> None:
+    """Check a shape round a segment and make its ends tuples, which can be hashed.
+
+    Raises:
+        ValueError: if it is not one.
+    """
+    ends = [np.asarray(point, dtype=np.float64) for point in (shape.start, shape.end)]
+    numbers = np.array([shape.radius, shape.friction], dtype=np.float64)
+    if any(end.shape != (3,) for end in ends) or not np.isfinite(np.concatenate([*ends, numbers])).all():
+        raise ValueError(f"a {name} needs two finite ends (x, y, z) and a finite radius and friction, got {shape}")
+    if shape.radius <= 0.0 or shape.friction < 0.0:
+        raise ValueError(f"a {name} needs a positive radius and a friction that is not negative, got {shape}")
+    # Ends closer than rounding can tell apart (in float32, which kernels use) have no direction.
+    if np.linalg.norm(ends[1] - ends[0]) <= 1e-6 * max(1e-6, float(np.abs(ends).max())):
+        raise ValueError(f"a {name} needs two ends that differ, got {shape}")
+    for field, end in zip(("start", "end"), ends, strict=True):
+        object.__setattr__(shape, field, tuple(end.tolist()))
+
+
+def sideways(shape: Any) -> np.ndarray:
+    """Return the normal of points on the axis: at right angles to it and as far up as can be, or +x; shape (3,)."""
+    along = np.subtract(shape.end, shape.start)
+    along /= np.linalg.norm(along)
+    up = np.array([0.0, 1.0, 0.0])
+    side = up - (up @ along) * along
+    if np.linalg.norm(side) < 1e-6:
+        side = np.array([1.0, 0.0, 0.0]) - along[0] * along
+    side /= np.linalg.norm(side)
+    side -= (side @ along) * along
+    return side / np.linalg.norm(side)
+
+
+def _core(shape: Any, dtype: Any) -> float:
+    """Return the distance from the axis below which rounding decides on the direction [m]."""
+    return 16.0 * float(np.finfo(dtype).eps) * (float(np.abs([shape.start, shape.end]).max()) + shape.radius)
+
+
+def segment_rows(shapes: Sequence[Any], dtype: Any) -> np.ndarray:
+    """Return what a kernel needs to know of shapes round a segment.
+
+    Returns:
+        middle (3) [m], unit direction (3), half the length [m], radius [m], core [m], normal in the core (3), friction;
+        shape (shapes, 13), float64.
+    """
+    rows = []
+    for shape in shapes:
+        start, end = np.array(shape.start), np.array(shape.end)
+        length = np.linalg.norm(end - start)
+        middle, direction = (start + end) / 2, (end - start) / length
+        core, normal = _core(shape, dtype), sideways(shape)
+        rows.append(np.r_[middle, direction, length / 2, shape.radius, core, normal, shape.friction])
+    return np.array(rows, dtype=np.float64).reshape(-1, 13)
+
+
+def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
+    """Turn a profile round the axis of a shape.
+
+    Args:
+        shape: has ``start`` and ``end``.
+        profile: (height above the middle along the axis, distance from it) [m], from the start to the end; the first
+            and the last are on the axis.
+    """
+    start, end = np.array(shape.start), np.array(shape.end)
+    direction = (end - start) / np.linalg.norm(end - start)
+    side = sideways(shape)
+    other = np.cross(direction, side)
+    turn = np.linspace(0.0, 2 * np.pi, SEGMENTS, endpoint=False)
+    circle = np.cos(turn)[:, None] * side + np.sin(turn)[:, None] * other
+    rings = [(start + end) / 2 + height * direction + reach * circle for height, reach in profile[1:-1]]
+    poles = [(start + end) / 2 + profile[k][0] * direction for k in (0, -1)]
+    count = len(rings)
+    index = np.arange(count * SEGMENTS).reshape(count, SEGMENTS)
+    after = np.roll(index, -1, axis=1)
+    low, high = count * SEGMENTS, count * SEGMENTS + 1
+    triangles = [
+        *(np.stack(corners, axis=-1).reshape(-1, 3) for corners in (
+            (index[:-1], after[:-1], after[1:]), (index[:-1], after[1:], index[1:]),
+            (after[0], index[0], np.full(SEGMENTS, low)), (index[-1], after[-1], np.full(SEGMENTS, high)),
+        )),
+    ]  # fmt: skip
+    return np.concatenate([*rings, np.array(poles)]), np.concatenate(triangles).astype(np.int64)
+
+
+@functools.cache
+def table_type(scalar: Any) -> Any:
+    """Warp struct that carries the capsules into the kernel."""
+
+    @wp.struct
+    class CapsuleTable:
+        rows: wp.array2d[scalar]
+        """See :func:`segment_rows`; shape (capsules, 13)"""
+
+    return CapsuleTable
+
+
+def fill_table(table: Any, shapes: Sequence[Capsule], scalar: Any, device: Any) -> None:
+    """Upload the capsules of a scene."""
+    rows = segment_rows(shapes, np.float64 if scalar is wp.float64 else np.float32)
+    table.rows = wp.array(rows, dtype=scalar, device=device)
+
+
+@functools.cache
+def make_contact(wide: Wide, data: Any) -> Any:
+    """Build the contact of one particle with every capsule of the model ``data``."""
+    vec, scalar = wide.vec, wide.scalar
+    sqrt, floor, pick, any_positive = wide.sqrt, wide.floor, wide.pick, wide.any_positive
+    respond = make_response(wide)
+
+    @wp.func
+    def collide_capsules(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
+        for k in range(model.capsules.rows.shape[0]):
+            ux = model.capsules.rows[k, 3]
+            uy = model.capsules.rows[k, 4]
+            uz = model.capsules.rows[k, 5]
+            half = model.capsules.rows[k, 6]
+            core = model.capsules.rows[k, 8]
+            dx = x[i, 0] - vec(model.capsules.rows[k, 0])
+            dy = x[i, 1] - vec(model.capsules.rows[k, 1])
+            dz = x[i, 2] - vec(model.capsules.rows[k, 2])
+            # The nearest point of the segment: along, held between -half and half.
+            along = ux * dx + uy * dy + uz * dz
+            along = -floor(-floor(along, -half), -half)
+            rx = dx - ux * along
+            ry = dy - uy * along
+            rz = dz - uz * along
+            distance = sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
+            depth = vec(model.capsules.rows[k, 7] + model.contact_radius) - distance
+            if any_positive(depth):
+                off_axis = distance - vec(core)
+                inverse = wp.cw_div(vec(scalar(1.0)), floor(distance, core))
+                nx = pick(off_axis, wp.cw_mul(rx, inverse), vec(model.capsules.rows[k, 9]))
+                ny = pick(off_axis, wp.cw_mul(ry, inverse), vec(model.capsules.rows[k, 10]))
+                nz = pick(off_axis, wp.cw_mul(rz, inverse), vec(model.capsules.rows[k, 11]))
+                respond(x, previous, inv_mass, i, nx, ny, nz, depth, model.capsules.rows[k, 12])
+
+    return collide_capsules
