@@ -17,6 +17,7 @@ _LAZY = {
     "Plane": "pbd_gym.colliders",
     "RopeMaterial": "pbd_gym.materials",
     "Scene": "pbd_gym.scene",
+    "SoftMaterial": "pbd_gym.materials",
     "Solver": "pbd_gym.solver",
     "Sphere": "pbd_gym.colliders",
     "State": "pbd_gym.state",

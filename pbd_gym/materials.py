@@ -50,6 +50,29 @@ class RopeMaterial:
         _check(self)
 
 
+@dataclass(frozen=True)
+class SoftMaterial:
+    """What an elastic solid is made of: stable neo-Hookean rubber. Numbers default to a soft gel.
+
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+
+    density: float = 1000.0
+    """Mass per volume [kg/m^3]."""
+    young_modulus: float = 1e5
+    """Stiffness E [Pa]."""
+    poisson_ratio: float = 0.45
+    """How much it widens when squeezed, above -1 and below 0.5 (which would be incompressible)."""
+
+    def __post_init__(self) -> None:
+        for name in ("density", "young_modulus"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise ValueError(f"SoftMaterial.{name} must be finite and above zero, got {getattr(self, name)}")
+        if not -1.0 < self.poisson_ratio < 0.5:
+            raise ValueError(f"SoftMaterial.poisson_ratio must be above -1 and below 0.5, got {self.poisson_ratio}")
+
+
 def _check(material: ClothMaterial | RopeMaterial) -> None:
     for field in fields(material):
         value = getattr(material, field.name)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.checks import finite, whole
-from pbd_gym.colliders import Collider, Plane, Sphere
+from pbd_gym.colliders import Collider
 from pbd_gym.constraints import KINDS
-from pbd_gym.materials import ClothMaterial, RopeMaterial
+from pbd_gym.materials import ClothMaterial, RopeMaterial, SoftMaterial
 from pbd_gym.meshes import grid
+from pbd_gym.tetmeshes import TetMesh
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,18 @@ class Cloth:
     def corners(self) -> np.ndarray:
         """Particles at the corners, shape (4,): upper left, upper right, lower left, lower right."""
         return self.indices[[0, 0, -1, -1], [0, -1, 0, -1]]
+
+
+@dataclass(frozen=True)
+class SoftBody:
+    """Where an elastic solid sits among the particles of a scene."""
+
+    indices: np.ndarray
+    """Its particles, shape (k,), int32."""
+    tets: np.ndarray
+    """Particles of each tetrahedron, shape (m, 4), int32."""
+    triangles: np.ndarray
+    """Particles of each triangle of its surface, counter-clockwise from outside, shape (t, 3), int32."""
 
 
 @dataclass
@@ -216,13 +229,46 @@ class Scene:
         self.lines = np.concatenate([self.lines, links])
         return particles
 
+    def add_soft_body(
+        self,
+        mesh: TetMesh,
+        material: SoftMaterial | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> SoftBody:
+        """Add an elastic solid of tetrahedra, stable neo-Hookean.
+
+        Args:
+            mesh: its shape at rest; see :mod:`pbd_gym.tetmeshes`.
+            material: what it is made of.
+            position: where the origin of the mesh goes [m], shape (3,).
+            rotation: matrix applied before, shape (3, 3).
+
+        Returns:
+            Its particles, tetrahedra and surface.
+
+        Raises:
+            ValueError: for a flat or inverted tetrahedron, or arrays of a wrong shape.
+        """
+        material = material or SoftMaterial()
+        turn = np.eye(3) if rotation is None else _array("rotation", rotation, (3, 3))
+        # A quarter of each tetrahedron belongs to each corner: masses are added, then inverted.
+        mass = np.zeros(len(mesh.positions))
+        np.add.at(mass, mesh.tets.ravel(), np.repeat(0.25 * material.density * mesh.volumes(), 4))
+        particles = self.add_particles(mesh.positions @ turn.T + _array("position", position, (3,)), mass)
+        tets, surface = particles[mesh.tets], particles[mesh.triangles]
+        for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
+            self.add_constraints(kind, tets, young_modulus=material.young_modulus, poisson_ratio=material.poisson_ratio)
+        self.triangles = np.concatenate([self.triangles, surface])
+        return SoftBody(particles, tets, surface)
+
     def add_collider(self, collider: Collider) -> None:
         """Add a solid obstacle.
 
         Raises:
             TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`.
         """
-        if not isinstance(collider, Plane | Sphere):
+        if not isinstance(collider, Collider):
             raise TypeError(f"not a collider: {collider!r}")
         self.colliders.append(collider)
 
