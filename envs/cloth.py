@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import warp as wp
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.actions import Hands
-from pbd_gym.envs.episodes import random_stream
 from pbd_gym.envs.inputs import check_numbers
 from pbd_gym.envs.reaching import ReachingConfig, ReachingVectorEnv
 from pbd_gym.envs.single import single_env
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.scene import Scene
-
-wp.set_module_options({"enable_backward": False})
 
 
 @dataclass(frozen=True)
@@ -55,50 +51,6 @@ class ClothConfig(ReachingConfig):
             positive=("side", "density", "ctrl_dt", "max_step", "goal_radius", "height", "goal_steps"),
             signed=("goal_turn", "goal_shift"),
         )
-
-
-@wp.kernel
-def draw_goals(
-    # In:
-    chosen: wp.array1d[wp.int32],
-    seed: wp.array1d[wp.int32],
-    episode: wp.array1d[wp.int32],
-    start: wp.array1d[wp.vec3],
-    shift: wp.vec3,
-    turn: float,
-    # Out:
-    goals: wp.array3d[float],
-    start_performance: wp.array1d[float],
-    performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
-):
-    """Draw goals: where the corners would hang if the cloth were carried by a random shift and turned."""
-    env = wp.tid()
-    if chosen[env] == 0:
-        return
-    random = random_stream(seed[env], episode[env])
-    angle = turn * wp.randf(random, -1.0, 1.0)
-    dx = shift[0] * wp.randf(random, -1.0, 1.0)
-    dy = shift[1] * wp.randf(random, -1.0, 1.0)
-    dz = shift[2] * wp.randf(random, -1.0, 1.0)
-    count = float(start.shape[0])
-    center = wp.vec3()
-    for k in range(start.shape[0]):
-        center += start[k] / count
-    total = float(0.0)
-    for k2 in range(start.shape[0]):
-        arm = start[k2] - center
-        x = wp.cos(angle) * arm[0] + wp.sin(angle) * arm[2]
-        z = wp.cos(angle) * arm[2] - wp.sin(angle) * arm[0]
-        goal = center + wp.vec3(x + dx, arm[1] + dy, z + dz)
-        for axis in range(3):
-            goals[env, k2, axis] = goal[axis]
-        total += wp.length(goal - start[k2])
-    start_performance[env] = -total / count
-    performance[env] = -total / count
-    normalized_performance[env] = 0.0
-    is_success[env] = 0
 
 
 class ClothVectorEnv(ReachingVectorEnv):
@@ -218,18 +170,7 @@ class ClothVectorEnv(ReachingVectorEnv):
         return np.array([-0.75 * side, 0.1 * side, -0.4 * side]), np.array([0.75 * side, top, 0.4 * side])
 
     def record_begin(self, chosen: Any) -> Any:
-        b, config = self.buffers, self.config
-        start = wp.array(self.start_positions[0, self.goal_particles], dtype=wp.vec3, device=self.model.device)
-        return wp.launch(
-            draw_goals,
-            dim=self.num_envs,
-            device=self.model.device,
-            record_cmd=True,
-            inputs=[
-                chosen, b["seed"], b["episode"], start, wp.vec3(*config.goal_shift), config.goal_turn,
-                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
-            ],
-        )  # fmt: skip
+        return self.record_carried_goals(chosen, self.config.goal_shift, self.config.goal_turn)
 
 
 ClothEnv = single_env(ClothVectorEnv)

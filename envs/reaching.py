@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.episodes import random_stream
 
 wp.set_module_options({"enable_backward": False})
 
@@ -151,6 +152,53 @@ def score(
     is_success[env] = wp.where(streak[env] >= needed, 1, 0)
 
 
+@wp.kernel
+def draw_carried(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    seed: wp.array1d[wp.int32],
+    episode: wp.array1d[wp.int32],
+    start: wp.array1d[wp.int32],
+    shapes: wp.array2d[wp.vec3],
+    shift: wp.vec3,
+    lowest: float,
+    turn: float,
+    # Out:
+    goals: wp.array3d[float],
+    start_performance: wp.array1d[float],
+    performance: wp.array1d[float],
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Draw goals: where the particles would be if the object were carried by a random shift and turned."""
+    env = wp.tid()
+    if chosen[env] == 0:
+        return
+    random = random_stream(seed[env], episode[env])
+    angle = turn * wp.randf(random, -1.0, 1.0)
+    dx = shift[0] * wp.randf(random, -1.0, 1.0)
+    dy = shift[1] * wp.randf(random, lowest, 1.0)
+    dz = shift[2] * wp.randf(random, -1.0, 1.0)
+    row = start[env]
+    count = float(shapes.shape[1])
+    center = wp.vec3()
+    for k in range(shapes.shape[1]):
+        center += shapes[row, k] / count
+    total = float(0.0)
+    for k2 in range(shapes.shape[1]):
+        arm = shapes[row, k2] - center
+        x = wp.cos(angle) * arm[0] + wp.sin(angle) * arm[2]
+        z = wp.cos(angle) * arm[2] - wp.sin(angle) * arm[0]
+        goal = center + wp.vec3(x + dx, arm[1] + dy, z + dz)
+        for axis in range(3):
+            goals[env, k2, axis] = goal[axis]
+        total += wp.length(goal - shapes[row, k2])
+    start_performance[env] = -total / count
+    performance[env] = -total / count
+    normalized_performance[env] = 0.0
+    is_success[env] = 0
+
+
 class ReachingVectorEnv(TaskVectorEnv):
     """Batch of a task whose goal particles have to come to their goals and stay there."""
 
@@ -165,6 +213,30 @@ class ReachingVectorEnv(TaskVectorEnv):
     def _weights(self) -> Any:
         config = self.config
         return wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
+
+    def record_carried_goals(
+        self, chosen: Any, shift: tuple[float, float, float], turn: float, only_up: bool = False
+    ) -> Any:
+        """Return the launch that draws goals where the start would be, had it been carried and turned.
+
+        Args:
+            chosen: device array, shape (num_envs,), int32; not zero where an episode begins.
+            shift: largest shift along x, y and z [m].
+            turn: largest turn about the vertical [rad].
+            only_up: whether the shift along y is never downwards, for what starts on the ground.
+        """
+        b = self.buffers
+        shapes = wp.array(self.start_positions[:, self.goal_particles], dtype=wp.vec3, ndim=2, device=self.model.device)
+        return wp.launch(
+            draw_carried,
+            dim=self.num_envs,
+            device=self.model.device,
+            record_cmd=True,
+            inputs=[
+                chosen, b["seed"], b["episode"], b["start"], shapes, wp.vec3(*shift), 0.0 if only_up else -1.0, turn,
+                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
+            ],
+        )  # fmt: skip
 
     def record_score(self) -> Any:
         b, config, state = self.buffers, self.config, self.state

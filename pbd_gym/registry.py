@@ -37,6 +37,13 @@ ENTRIES = (
         100,
         "drag the ends of a crooked rope until it lies straight along a line",
     ),
+    Entry(
+        "PBDSoftBody-v0",
+        "pbd_gym.envs.soft:SoftEnv",
+        "pbd_gym.envs.soft:SoftVectorEnv",
+        100,
+        "carry and turn a soft ball until its free points rest at their goals",
+    ),
 )
 
 

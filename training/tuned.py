@@ -38,6 +38,7 @@ class PPOSettings:
 PPO: dict[str, PPOSettings] = {
     "PBDCloth-v0": PPOSettings(total_timesteps=1_600_000),
     "PBDRope-v0": PPOSettings(total_timesteps=800_000),
+    "PBDSoftBody-v0": PPOSettings(total_timesteps=800_000),
 }
 """Settings by id."""
 

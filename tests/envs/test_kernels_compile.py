@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 import warp as wp
 
-from pbd_gym.envs import actions, cloth, episodes, observations, reaching, rope
+from pbd_gym.envs import actions, episodes, observations, reaching, rope
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -14,8 +14,7 @@ KERNELS = {
     actions: ("grasp", "move_grips", "pin"),
     observations: ("observe",),
     episodes: ("begin", "conclude", "place"),
-    reaching: ("rate_goals", "score"),
-    cloth: ("draw_goals",),
+    reaching: ("draw_carried", "rate_goals", "score"),
     rope: ("draw_line",),
 }
 
