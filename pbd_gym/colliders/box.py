@@ -1,9 +1,5 @@
 """Solid boxes: tables, shelves, steps."""
 
-# mypy: disallow-untyped-defs=False, check-untyped-defs=False
-# mypy: disable-error-code="valid-type,index,operator,attr-defined,arg-type,misc,no-untyped-def,assignment"
-# The contact below is Warp's language, not Python; no stub describes its vectors.
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -59,7 +59,8 @@ def surface(name: str, turn: np.ndarray, middle: np.ndarray, sizes: np.ndarray, 
 
 def place(scene: Scene, *colliders: Any) -> None:
     """Add colliders to a scene."""
-    scene.colliders.extend(colliders)
+    for collider in colliders:
+        scene.add_collider(collider)
 
 
 def advance(scene: Scene, ctrl_dt: float, substeps: int, dtype: str = "float64") -> np.ndarray:
