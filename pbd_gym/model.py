@@ -13,6 +13,7 @@ from pbd_gym.checks import whole
 from pbd_gym.colliders import SHAPES
 from pbd_gym.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.constraints import KINDS
+from pbd_gym.constraints.upload import fill_table
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.scene import Scene
@@ -127,10 +128,8 @@ class Model:
             labels = np.zeros(len(indices), dtype=np.int32)  # one thread, one batch: swept as it stands
         permutation, bounds = batches(labels)
         values = {name: value[permutation] for name, value in values.items()}
-        kind.fill_table(
-            getattr(self.data, kind.NAME),
-            indices[permutation], bounds, self.constraint_count, values, self.scalar, self.device,
-        )  # fmt: skip
+        table = getattr(self.data, kind.NAME)
+        fill_table(table, indices[permutation], bounds, self.constraint_count, values, self.device)
         self.constraint_order[kind.NAME] = permutation
         self.bounds[kind.NAME] = bounds
         self.constraint_count += len(indices)

@@ -1,6 +1,6 @@
 """Constraint kinds. Each module owns one kind: its data, its projection and its sweep.
 
-To add a kind: write a module with ``NAME``, ``WIDTH``, ``prepare``, ``table_type``, ``fill_table`` and ``make_sweep``
+To add a kind: write a module with ``NAME``, ``WIDTH``, ``prepare``, ``table_type`` and ``make_sweep``
 like :mod:`pbd_gym.constraints.distance`, and name it in :data:`KINDS`. The kernel of a scene is compiled with the kinds
 that it uses.
 """

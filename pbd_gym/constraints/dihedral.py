@@ -98,7 +98,9 @@ def prepare(
         raise ValueError("compliance must not be negative")
     if (np.abs(values["rest_angle"]) > np.pi).any():
         raise ValueError("rest_angle must be from -pi to pi")
-    return values
+    # The kernel compares directions, not angles: it has no use for the angle itself.
+    angle = values.pop("rest_angle")
+    return values | {"rest_cosine": np.cos(angle), "rest_sine": np.sin(angle)}
 
 
 @functools.cache
@@ -121,34 +123,6 @@ def table_type(scalar: Any) -> Any:
         """index of the first multiplier of this kind"""
 
     return DihedralTable
-
-
-def fill_table(
-    table: Any,
-    indices: np.ndarray,
-    bounds: np.ndarray,
-    first: int,
-    values: dict[str, np.ndarray],
-    scalar: Any,
-    device: Any,
-) -> None:
-    """Upload constraints that are already in solve order.
-
-    Args:
-        table: instance of :func:`table_type`.
-        indices: shape (m, 4), int32.
-        bounds: shape (colours + 1,), int32.
-        first: where this kind's multipliers start among those of all kinds.
-        values: ``rest_angle`` [rad] and ``compliance`` [rad^2/J], shape (m,) each.
-        scalar: ``wp.float32`` or ``wp.float64``.
-        device: Warp device.
-    """
-    table.indices = wp.array(indices, dtype=wp.vec4i, device=device)
-    table.rest_cosine = wp.array(np.cos(values["rest_angle"]), dtype=scalar, device=device)
-    table.rest_sine = wp.array(np.sin(values["rest_angle"]), dtype=scalar, device=device)
-    table.compliance = wp.array(values["compliance"], dtype=scalar, device=device)
-    table.bounds = wp.array(bounds, dtype=wp.int32, device=device)
-    table.first = first
 
 
 @functools.cache

@@ -62,33 +62,6 @@ def table_type(scalar: Any) -> Any:
     return DistanceTable
 
 
-def fill_table(
-    table: Any,
-    indices: np.ndarray,
-    bounds: np.ndarray,
-    first: int,
-    values: dict[str, np.ndarray],
-    scalar: Any,
-    device: Any,
-) -> None:
-    """Upload constraints that are already in solve order.
-
-    Args:
-        table: instance of :func:`table_type`.
-        indices: shape (m, 2), int32.
-        bounds: shape (colours + 1,), int32.
-        first: where this kind's multipliers start among those of all kinds.
-        values: ``rest_length`` [m] and ``compliance`` [m/N], shape (m,) each.
-        scalar: ``wp.float32`` or ``wp.float64``.
-        device: Warp device.
-    """
-    table.indices = wp.array(indices, dtype=wp.vec2i, device=device)
-    table.rest_length = wp.array(values["rest_length"], dtype=scalar, device=device)
-    table.compliance = wp.array(values["compliance"], dtype=scalar, device=device)
-    table.bounds = wp.array(bounds, dtype=wp.int32, device=device)
-    table.first = first
-
-
 @functools.cache
 def make_projection(wide: Wide) -> Any:
     """Build the projection of one distance constraint on wide numbers."""

@@ -101,33 +101,6 @@ def table_type(scalar: Any) -> Any:
     return IsometricBendingTable
 
 
-def fill_table(
-    table: Any,
-    indices: np.ndarray,
-    bounds: np.ndarray,
-    first: int,
-    values: dict[str, np.ndarray],
-    scalar: Any,
-    device: Any,
-) -> None:
-    """Upload constraints that are already in solve order.
-
-    Args:
-        table: instance of :func:`table_type`.
-        indices: shape (m, 4), int32.
-        bounds: shape (colours + 1,), int32.
-        first: where this kind's multipliers start among those of all kinds.
-        values: ``coefficients`` [1/m], shape (m, 4), and ``compliance`` [1/J], shape (m,).
-        scalar: ``wp.float32`` or ``wp.float64``.
-        device: Warp device.
-    """
-    table.indices = wp.array(indices, dtype=wp.vec4i, device=device)
-    table.coefficients = wp.array(values["coefficients"], dtype=scalar, device=device)
-    table.compliance = wp.array(values["compliance"], dtype=scalar, device=device)
-    table.bounds = wp.array(bounds, dtype=wp.int32, device=device)
-    table.first = first
-
-
 @functools.cache
 def make_projection(wide: Wide) -> Any:
     """Build the projection of one hinge on wide numbers."""

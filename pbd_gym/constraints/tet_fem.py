@@ -106,35 +106,6 @@ def table_type(scalar: Any) -> Any:
     return TetTable
 
 
-def fill_table(
-    table: Any,
-    indices: np.ndarray,
-    bounds: np.ndarray,
-    first: int,
-    values: dict[str, np.ndarray],
-    scalar: Any,
-    device: Any,
-) -> None:
-    """Upload tetrahedra that are already in solve order.
-
-    Args:
-        table: instance of :func:`table_type`.
-        indices: shape (m, 4), int32.
-        bounds: shape (colours + 1,), int32.
-        first: where this kind's multipliers start among those of all kinds.
-        values: what :func:`prepare` returns.
-        scalar: ``wp.float32`` or ``wp.float64``.
-        device: Warp device.
-    """
-    table.indices = wp.array(indices, dtype=wp.vec4i, device=device)
-    mat33 = wp.types.matrix(shape=(3, 3), dtype=scalar)
-    table.inv_rest = wp.array(values["inv_rest"], dtype=mat33, device=device)
-    for name in ("compliance", "shear", "bulk"):
-        setattr(table, name, wp.array(values[name], dtype=scalar, device=device))
-    table.bounds = wp.array(bounds, dtype=wp.int32, device=device)
-    table.first = first
-
-
 @functools.cache
 def make_solve(wide: Wide, material: str, keep_lambda: bool) -> Any:
     """Build the sweep over the tetrahedra of one table.

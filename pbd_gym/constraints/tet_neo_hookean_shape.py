@@ -5,12 +5,12 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.constraints.tet_fem import WIDTH, fill_table, make_solve, neo_hookean_prepare, table_type
+from pbd_gym.constraints.tet_fem import WIDTH, make_solve, neo_hookean_prepare, table_type
 from pbd_gym.kernels.wide import Wide
 
 NAME = "tet_neo_hookean_shape"
 
-__all__ = ["NAME", "WIDTH", "fill_table", "make_sweep", "material", "prepare", "table_type"]
+__all__ = ["NAME", "WIDTH", "make_sweep", "material", "prepare", "table_type"]
 
 prepare = neo_hookean_prepare
 
