@@ -326,7 +326,10 @@ class TaskVectorEnv(VectorEnv):
         b.write("actions", checked)
         self.actions.launch()
         self.solver.step(self.state, self.control, self.config.ctrl_dt)
-        self._place_diverged.launch()  # NaNs are of no use to anyone: show and rate the start instead
+        # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
+        # looks first whether there is any need; on CUDA looking would cost more than launching.
+        if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():
+            self._place_diverged.launch()
         self._score.launch()
         self._conclude.launch()
         final: dict[str, Any] = {}

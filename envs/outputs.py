@@ -69,10 +69,11 @@ class Outputs:
                 info[key][~info[f"_{key}"]] = 0
         if stepped.any():
             terms = self.array("terms", np.float32)
+            if not stepped.all():
+                terms[~self._mask(stepped)] = 0
             named: dict[str, Any] = {}
             for column, name in enumerate(self.term_names):
                 named[name] = terms[:, column]
-                named[name][~self._mask(stepped)] = 0
                 named[f"_{name}"] = self._mask(stepped)
             info["reward_terms"] = named
             info["_reward_terms"] = self._mask(stepped)
