@@ -103,7 +103,7 @@ class Model:
         # Copies: a scene that is changed afterwards is of no concern to this model.
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
-        self.data = model_data(self.scalar, (*self.kinds, *self.shapes))()
+        self.data = model_data(self.scalar, self.kinds, self.shapes)()
         self.data.contact_radius = scene.contact_radius
         self.constraint_order: dict[str, np.ndarray] = {}
         """For each kind, the index each constraint of the solve order had when it was added."""
@@ -114,7 +114,8 @@ class Model:
             self._upload_constraints(kind)
         for shape in self.shapes:
             shapes = [c for c in scene.colliders if type(c).__module__ == shape.__name__]
-            shape.fill_table(getattr(self.data, shape.NAME), shapes, self.scalar, self.device)
+            rows = shape.rows(shapes, self.dtype.type)
+            getattr(self.data, shape.NAME).rows = wp.array(rows, dtype=self.scalar, device=self.device)
 
     def _upload_constraints(self, kind: Any) -> None:
         batch = self.scene.constraints[kind.NAME]

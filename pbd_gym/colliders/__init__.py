@@ -1,7 +1,7 @@
-"""Collider shapes. Each module owns one shape: its dataclass, its Warp table and its signed distance.
+"""Collider shapes. Each module owns one shape: its dataclass, its numbers for the kernel and its signed distance.
 
-To add a shape: write a module with ``NAME``, a dataclass with a convex ``mesh()`` to draw, ``table_type``,
-``fill_table`` and ``make_contact`` like :mod:`pbd_gym.colliders.capsule`, and name it in :data:`SHAPES`.
+To add a shape: write a module with ``NAME``, a dataclass with a convex ``mesh()`` to draw, ``rows`` and
+``make_contact`` like :mod:`pbd_gym.colliders.capsule`, and name it in :data:`SHAPES`.
 """
 
 from pbd_gym.colliders import box, capsule, cylinder, plane, sphere

@@ -86,22 +86,13 @@ class Box:
         return corners * self.half_extents @ np.array(self.rotation).T + self.center, np.array(triangles)
 
 
-@functools.cache
-def table_type(scalar: Any) -> Any:
-    """Warp struct that carries the boxes into the kernel."""
+def rows(shapes: Sequence[Box], dtype: Any) -> np.ndarray:
+    """Return what the kernel needs to know.
 
-    @wp.struct
-    class BoxTable:
-        rows: wp.array2d[scalar]
-        """center (3) [m], rotation by rows (9), half extents (3) [m], friction; shape (boxes, 16)"""
-
-    return BoxTable
-
-
-def fill_table(table: Any, shapes: Sequence[Box], scalar: Any, device: Any) -> None:
-    """Upload the boxes of a scene."""
-    rows = np.array([[*b.center, *np.ravel(b.rotation), *b.half_extents, b.friction] for b in shapes], dtype=np.float64)
-    table.rows = wp.array(rows.reshape(-1, 16), dtype=scalar, device=device)
+    Returns:
+        center (3) [m], rotation by rows (9), half extents (3) [m], friction; shape (boxes, 16), float64.
+    """
+    return np.array([[*b.center, *np.ravel(b.rotation), *b.half_extents, b.friction] for b in shapes], dtype=np.float64)
 
 
 @functools.cache

@@ -111,21 +111,21 @@ def _core(shape: Any, dtype: Any) -> float:
     return 16.0 * float(np.finfo(dtype).eps) * (float(np.abs([shape.start, shape.end]).max()) + shape.radius)
 
 
-def segment_rows(shapes: Sequence[Any], dtype: Any) -> np.ndarray:
+def rows(shapes: Sequence[Any], dtype: Any) -> np.ndarray:
     """Return what a kernel needs to know of shapes round a segment.
 
     Returns:
         middle (3) [m], unit direction (3), half the length [m], radius [m], core [m], normal in the core (3), friction;
         shape (shapes, 13), float64.
     """
-    rows = []
+    found = []
     for shape in shapes:
         start, end = np.array(shape.start), np.array(shape.end)
         length = np.linalg.norm(end - start)
         middle, direction = (start + end) / 2, (end - start) / length
         core, normal = _core(shape, dtype), sideways(shape)
-        rows.append(np.r_[middle, direction, length / 2, shape.radius, core, normal, shape.friction])
-    return np.array(rows, dtype=np.float64).reshape(-1, 13)
+        found.append(np.r_[middle, direction, length / 2, shape.radius, core, normal, shape.friction])
+    return np.array(found, dtype=np.float64)
 
 
 def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
@@ -155,24 +155,6 @@ def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
         )),
     ]  # fmt: skip
     return np.concatenate([*rings, np.array(poles)]), np.concatenate(triangles).astype(np.int64)
-
-
-@functools.cache
-def table_type(scalar: Any) -> Any:
-    """Warp struct that carries the capsules into the kernel."""
-
-    @wp.struct
-    class CapsuleTable:
-        rows: wp.array2d[scalar]
-        """See :func:`segment_rows`; shape (capsules, 13)"""
-
-    return CapsuleTable
-
-
-def fill_table(table: Any, shapes: Sequence[Capsule], scalar: Any, device: Any) -> None:
-    """Upload the capsules of a scene."""
-    rows = segment_rows(shapes, np.float64 if scalar is wp.float64 else np.float32)
-    table.rows = wp.array(rows, dtype=scalar, device=device)
 
 
 @functools.cache

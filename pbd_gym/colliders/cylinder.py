@@ -2,14 +2,14 @@
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pbd_gym.colliders.capsule import Mesh, Point, check_segment, lathe, segment_rows, sideways
+from pbd_gym.colliders.capsule import Mesh, Point, check_segment, lathe, sideways
+from pbd_gym.colliders.capsule import rows as segment_rows
 from pbd_gym.kernels.contact import make_response
 from pbd_gym.kernels.wide import Wide
 
@@ -81,22 +81,7 @@ class Cylinder:
         return lathe(self, [(-half, 0.0), (-half, self.radius), (half, self.radius), (half, 0.0)])
 
 
-@functools.cache
-def table_type(scalar: Any) -> Any:
-    """Warp struct that carries the cylinders into the kernel."""
-
-    @wp.struct
-    class CylinderTable:
-        rows: wp.array2d[scalar]
-        """See :func:`pbd_gym.colliders.capsule.segment_rows`; shape (cylinders, 13)"""
-
-    return CylinderTable
-
-
-def fill_table(table: Any, shapes: Sequence[Cylinder], scalar: Any, device: Any) -> None:
-    """Upload the cylinders of a scene."""
-    rows = segment_rows(shapes, np.float64 if scalar is wp.float64 else np.float32)
-    table.rows = wp.array(rows, dtype=scalar, device=device)
+rows = segment_rows
 
 
 @functools.cache

@@ -39,22 +39,9 @@ class Plane:
         object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
 
 
-@functools.cache
-def table_type(scalar: Any) -> Any:
-    """Warp struct that carries the planes into the kernel."""
-
-    @wp.struct
-    class PlaneTable:
-        rows: wp.array2d[scalar]
-        """normal (3), offset [m], friction; shape (planes, 5)"""
-
-    return PlaneTable
-
-
-def fill_table(table: Any, shapes: Sequence[Plane], scalar: Any, device: Any) -> None:
-    """Upload the planes of a scene."""
-    rows = np.array([[*p.normal, p.offset, p.friction] for p in shapes], dtype=np.float64).reshape(-1, 5)
-    table.rows = wp.array(rows, dtype=scalar, device=device)
+def rows(shapes: Sequence[Plane], dtype: Any) -> np.ndarray:
+    """Return what the kernel needs to know: normal (3), offset [m], friction; shape (planes, 5), float64."""
+    return np.array([[*p.normal, p.offset, p.friction] for p in shapes], dtype=np.float64)
 
 
 @functools.cache

@@ -38,22 +38,9 @@ class Sphere:
             raise ValueError(f"a sphere needs a positive radius and a friction that is not negative, got {self}")
 
 
-@functools.cache
-def table_type(scalar: Any) -> Any:
-    """Warp struct that carries the spheres into the kernel."""
-
-    @wp.struct
-    class SphereTable:
-        rows: wp.array2d[scalar]
-        """center (3) [m], radius [m], friction; shape (spheres, 5)"""
-
-    return SphereTable
-
-
-def fill_table(table: Any, shapes: Sequence[Sphere], scalar: Any, device: Any) -> None:
-    """Upload the spheres of a scene."""
-    rows = np.array([[*s.center, s.radius, s.friction] for s in shapes], dtype=np.float64).reshape(-1, 5)
-    table.rows = wp.array(rows, dtype=scalar, device=device)
+def rows(shapes: Sequence[Sphere], dtype: Any) -> np.ndarray:
+    """Return what the kernel needs to know: center (3) [m], radius [m], friction; shape (spheres, 5), float64."""
+    return np.array([[*s.center, s.radius, s.friction] for s in shapes], dtype=np.float64)
 
 
 @functools.cache

@@ -9,18 +9,21 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.colliders.rows import table_type as collider_table
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
 @functools.cache
-def model_data(scalar: Any, parts: tuple[Any, ...]) -> Any:
+def model_data(scalar: Any, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
     """Warp struct with everything constant that the kernel reads: one table per constraint kind and collider shape.
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
-        parts: modules of the kinds and shapes that a scene uses.
+        kinds: modules of the constraint kinds that a scene uses.
+        shapes: modules of the collider shapes that it uses.
     """
-    tables = {part.NAME: part.table_type(scalar) for part in parts}
+    tables = {kind.NAME: kind.table_type(scalar) for kind in kinds}
+    tables |= {shape.NAME: collider_table(scalar) for shape in shapes}
     return wp.struct(
         type("ModelData", (), {"__annotations__": {"contact_radius": scalar, **tables}, "__module__": __name__})
     )
@@ -103,7 +106,7 @@ def make_step(lanes: int, scalar: Any, keep_lambda: bool, kinds: tuple[Any, ...]
     """
     wide_ = wide(lanes, scalar)
     vec, pick, positive, exceeds = wide_.vec, wide_.pick, wide_.positive, wide_.exceeds
-    data = model_data(scalar, (*kinds, *shapes))
+    data = model_data(scalar, kinds, shapes)
     sweep = functools.reduce(
         functools.partial(_then_sweep, wide_, data),
         [kind.make_sweep(wide_, data, keep_lambda) for kind in kinds] or [_no_sweep(wide_, data)],

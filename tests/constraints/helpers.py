@@ -46,7 +46,7 @@ def make_sweep_kernel(lanes: int, scalar: Any, kind: Any, parts: tuple[Any, ...]
     """Build a kernel that does one sweep over the constraints of one kind, and nothing else of a step."""
     wide_ = wide(lanes, scalar)
     vec = wide_.vec
-    data = model_data(scalar, parts)
+    data = model_data(scalar, parts, ())
     sweep = kind.make_sweep(wide_, data, True)
 
     @wp.kernel(module="unique", enable_backward=False)
