@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import warp as wp
 
 from pbd_gym.kernels.step import model_data
@@ -16,6 +17,7 @@ from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
 
 DATA = Path(__file__).parent.parent / "data" / "constraints"
+UNSHIPPED = Path(__file__).parents[3] / "shared" / "oracles"
 DTYPES = ("float64", "float32")
 NO_GRAVITY = (0.0, 0.0, 0.0)
 EPS = {dtype: float(np.finfo(dtype).eps) for dtype in DTYPES}
@@ -25,8 +27,14 @@ KIND_DISTANCE = 0
 
 @functools.cache
 def load(name: str) -> dict[str, Any]:
-    """Load ``tests/data/constraints/<name>.npz``; ``meta`` comes as a dictionary."""
-    with np.load(DATA / f"{name}.npz", allow_pickle=False) as file:
+    """Load ``tests/data/constraints/<name>.npz``, or what must not be shipped from the folder of all oracles.
+
+    ``meta`` comes as a dictionary. Where that folder is absent the test is skipped.
+    """
+    path = next((p for p in (DATA / f"{name}.npz", UNSHIPPED / f"{name}.npz") if p.exists()), None)
+    if path is None:
+        pytest.skip(f"{name}.npz is not here: its mesh has no licence to ship")
+    with np.load(path, allow_pickle=False) as file:
         arrays: dict[str, Any] = {key: file[key] for key in file.files}
     arrays["meta"] = json.loads(str(arrays["meta"]))
     return arrays
@@ -99,15 +107,15 @@ def make_elements(kind: str, rest: np.ndarray, weights: np.ndarray, **parameters
 
     Args:
         kind: of the constraints.
-        rest: [m], shape (m, 4, 3).
-        weights: inverse masses [1/kg], shape (m, 4), 0 is pinned.
+        rest: [m], shape (m, k, 3).
+        weights: inverse masses [1/kg], shape (m, k), 0 is pinned.
         **parameters: of the constraints.
     """
     scene = Scene(gravity=NO_GRAVITY)
     flat = weights.reshape(-1)
     scene.add_particles(rest.reshape(-1, 3), 1.0 / np.where(flat > 0, flat, 1.0))
     scene.pin(np.flatnonzero(flat == 0))
-    scene.add_constraints(kind, np.arange(flat.size).reshape(-1, 4), **parameters)
+    scene.add_constraints(kind, np.arange(flat.size).reshape(weights.shape), **parameters)
     return scene
 
 
@@ -116,7 +124,7 @@ class Solved:
     """What one solve of every element gave."""
 
     corrections: np.ndarray
-    """[m], shape (envs, m, 4, 3)."""
+    """[m], shape (envs, m, k, 3)."""
     multipliers: np.ndarray
     """Shape (envs, m)."""
 
@@ -126,7 +134,7 @@ def solve(scene: Scene, points: np.ndarray, multipliers: np.ndarray, lanes: int,
 
     Args:
         scene: of :func:`make_elements`.
-        points: [m], shape (m, 4, 3).
+        points: [m], shape (m, k, 3).
         multipliers: accumulated before this solve, shape (m,).
         lanes: environments.
         dtype: precision.
@@ -210,8 +218,8 @@ def run_tets(oracle: dict[str, Any], lanes: int, dtype: Any, frames: int | None 
     """Advance a tetrahedral scene with the engine; return positions at its stored steps, (frames, lanes, n, 3).
 
     The program's floor is not a collider of the engine: where the prediction is below the floor, the particle is put at
-    its last height times minus the restitution before the constraints are solved. A velocity that leads there in this
-    step does the same. Its impulses are forces on single particles.
+    its last height times minus the restitution (by floor rule 1, to the floor) before the constraints are solved. A
+    velocity that leads there in this step does the same. Its impulses are forces on single particles.
     """
     weights, h = oracle["inv_mass"], float(oracle["dt"])
     scene = Scene(gravity=oracle["gravity"])
@@ -240,7 +248,8 @@ def run_tets(oracle: dict[str, Any], lanes: int, dtype: Any, frames: int | None 
                 changed = True
         below = (x + h * (v + h * oracle["gravity"]))[..., 1] < float(oracle["floor"])
         if below.any():
-            target = x * np.array([1.0, -float(oracle["restitution"]), 1.0])
+            bounce = 0.0 if int(oracle["floor_rule"]) == 1 else -float(oracle["restitution"])
+            target = x * np.array([1.0, bounce, 1.0])
             v = np.where(below[..., None], (target - x) / h - h * oracle["gravity"], v)
             changed = True
         if changed:

@@ -118,6 +118,24 @@ def test_one_solve_agrees_with_the_library(lanes: int, dtype: str) -> None:
                     atol=limit * scale)  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_rigid_solve_agrees_with_the_library(dtype: str) -> None:
+    """Guards StVK without compliance: the library projects the energy U, the engine its root.
+
+    A root has twice the step to zero, ``C / grad C = 2 U / grad U``. A Young's modulus of 1e30 Pa leaves no compliance.
+    """
+    oracle = load("pbdlib_pbd_fem_tet")
+    scene = make_elements(
+        "tet_stvk", oracle["rest"], oracle["w"], young_modulus=1e30, poisson_ratio=oracle["E_nu"][:, 1]
+    )
+    found = solve(scene, oracle["p"], np.zeros(len(oracle["p"])), 4, dtype).corrections
+    wanted = np.broadcast_to(oracle["corr"], found.shape)
+    scale = np.abs(wanted).max()
+    assert scale > 0.1
+    limit = 1e-9 * scale if dtype == "float64" else 4 * oracle["meta"]["f32_max_abs_dev"]
+    assert_allclose(found / 2.0, wanted, rtol=0, atol=limit)
+
+
 def reference_run(oracle: dict[str, Any], steps: int, threshold: float) -> np.ndarray:
     """Run the beam of the file in NumPy, colour by colour; positions after each step [m], shape (steps + 1, n, 3).
 
