@@ -1,0 +1,78 @@
+"""One sample of every constraint kind: elements that share no particle, at rest where they are added.
+
+A new kind adds its line to :data:`SAMPLES`; test_every_kind.py then holds it to what every projection must keep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pbd_gym import Scene
+
+COUNT = 20
+"""Elements of a sample."""
+SEGMENT = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+HINGE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.4, 0.8, 0.0], [0.5, -0.7, 0.0]])
+TET = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+HINGE_FRAME = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3))
+"""Without it a triangle of a moving hinge loses its area sooner or later, and there its angle jumps."""
+ELASTIC = {"young_modulus": 50.0, "poisson_ratio": 0.3}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What test_every_kind.py needs to know of a kind."""
+
+    shape: np.ndarray
+    """An element at rest [m], shape (k, 3)."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """What ``Scene.add_constraints`` takes; the compliance must not be negligible beside 1/mass = 1/kg, h = 0.05 s."""
+    planar: bool = False
+    """Whether the rest shape has to stay in the plane z = 0."""
+    frame: tuple[tuple[int, int], ...] = ()
+    """Pairs to hold together by distance constraints where an element may run for long and must not come apart."""
+
+    def rest(self, rng: np.random.Generator) -> np.ndarray:
+        """Return ``COUNT`` elements at rest, each a little different, shape (COUNT, k, 3)."""
+        noise = rng.uniform(-0.1, 0.1, (COUNT, *self.shape.shape))
+        if self.planar:
+            noise[..., 2] = 0.0
+        return self.shape + noise
+
+
+SAMPLES: dict[str, Sample] = {
+    "distance": Sample(SEGMENT, {"compliance": 1e-2}),
+    "tet_volume": Sample(TET, {"compliance": 1e-2}),
+    "dihedral": Sample(HINGE, {"compliance": 1e-1}, frame=HINGE_FRAME),
+    "isometric_bending": Sample(HINGE, {"compliance": 1e-1}, planar=True, frame=HINGE_FRAME),  # it wants the hinge flat
+    "tet_stvk": Sample(TET, ELASTIC),
+    "tet_corotated": Sample(TET, ELASTIC),
+    "tet_neo_hookean_shape": Sample(TET, ELASTIC),
+    "tet_neo_hookean_volume": Sample(TET, ELASTIC),
+}
+"""By ``NAME`` of the kind."""
+
+
+def make_scene(kind: str, rng: np.random.Generator) -> Scene:
+    """Build a scene of the sample of one kind, without gravity; masses from 0.1 to 10 kg."""
+    sample = SAMPLES[kind]
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    rest = sample.rest(rng)
+    particles = scene.add_particles(rest.reshape(-1, 3), 10.0 ** rng.uniform(-1.0, 1.0, rest.shape[:2]).ravel())
+    scene.add_constraints(kind, particles.reshape(rest.shape[:2]), **sample.parameters)
+    return scene
+
+
+def hold_together(scene: Scene, kind: str) -> None:
+    """Add the frame of the kind's sample to a scene of it."""
+    particles = np.arange(len(scene.positions)).reshape(COUNT, -1)
+    for pair in SAMPLES[kind].frame:
+        scene.add_distance_constraints(particles[:, pair], 1e-2)
+
+
+def deformed(scene: Scene, rng: np.random.Generator, size: float = 0.3) -> np.ndarray:
+    """Return the positions of a scene with noise [m], shape (n, 3)."""
+    return scene.positions + rng.uniform(-size, size, scene.positions.shape)
