@@ -1,4 +1,4 @@
-"""What every constraint kind must keep, by name of the kind: momentum, rest, objectivity, pins, its compliance, the bits.
+"""What every constraint kind must keep, by its name: momentum, rest, objectivity, pins, compliance, energy, bits.
 
 A kind that is added to KINDS without a sample fails here.
 """
