@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pbd_gym.colliders import Plane, Sphere
-
 if TYPE_CHECKING:
     from pbd_gym.envs.core import TaskVectorEnv
 
@@ -30,7 +28,8 @@ class Pictures:
 
     def frame(self, env: int, caption: str = "") -> Any:
         """Return what environment ``env`` shows now, a :class:`pbd_gym.render.Frame`."""
-        from pbd_gym.render import Frame, Goal, Picker
+        from pbd_gym.render import Goal, Picker
+        from pbd_gym.render.scenes import scene_frame
 
         batch, scene = self.batch, self.batch.scene
         group, lane = divmod(env, batch.model.lanes)
@@ -40,24 +39,17 @@ class Pictures:
         radius = batch.goal_radius
         held = batch.state.held.numpy()[env]
         grips = batch.state.grip_positions.numpy()[env]
-        return Frame(
-            positions=positions.astype(np.float64),
-            triangles=scene.triangles,
-            lines=scene.lines,
-            planes=[(c.normal, c.offset) for c in scene.colliders if isinstance(c, Plane)],
-            spheres=[(c.center, c.radius) for c in scene.colliders if isinstance(c, Sphere)],
-            solids=[c.mesh() for c in scene.colliders if not isinstance(c, Plane | Sphere)],
+        return scene_frame(
+            scene,
+            positions,
             pickers=[
                 Picker(p, 0.02, bool(h >= 0))
                 for slot, (p, h) in enumerate(zip(grips, held, strict=True))
                 if h >= 0 or slot != batch.hand_grip
             ],
-            goals=[
-                Goal(g, radius, bool(np.linalg.norm(c - g) < radius)) for g, c in zip(goals, corners, strict=True)
-            ],
-            pinned=np.flatnonzero(scene.inv_mass == 0.0),
+            goals=[Goal(g, radius, bool(np.linalg.norm(c - g) < radius)) for g, c in zip(goals, corners, strict=True)],
             caption=caption,
-        )  # fmt: skip
+        )
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Draw according to the batch's render mode; see :meth:`TaskVectorEnv.render`.

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pbd_gym
+from pbd_gym.render.window import DisplayError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("list", help="the environment ids")
     info = commands.add_parser("info", help="what an environment is about, and its spaces")
     info.add_argument("id")
-    for name, text in (("train", "train PPO on an environment"), ("evaluate", "evaluate a checkpoint on unseen seeds")):
+    for name, text in (
+        ("train", "train PPO on an environment"),
+        ("evaluate", "evaluate a checkpoint on unseen seeds"),
+        ("demo", "look at a demonstration; without a name, list them"),
+    ):
         commands.add_parser(name, help=text, add_help=False)
     bench = commands.add_parser("bench", help="measure speed")
     bench.add_argument("workloads", nargs="*", help="some of them; all by default")
@@ -34,16 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     play.add_argument("--action-mode", default="drag", choices=["drag", "picker", "pin"])
     commands.add_parser("doctor", help="versions, devices, and what is missing")
     args, rest = parser.parse_known_args(arguments)
-    if rest and args.command not in ("train", "evaluate"):
+    if rest and args.command not in ("train", "evaluate", "demo"):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         return int(_COMMANDS[args.command](args, rest) or 0)
     except ModuleNotFoundError as error:
-        extra = {"train": "train", "evaluate": "train", "play": "render"}.get(args.command)
+        extra = {"train": "train", "evaluate": "train", "play": "render", "demo": "render"}.get(args.command)
         if extra is None or (error.name or "").startswith("pbd_gym"):
             raise
         print(f"pbd-gym {args.command} needs {error.name}: pip install 'pbd-gym[{extra}]'", file=sys.stderr)
-    except (ValueError, TypeError, FileNotFoundError, MemoryError, ImportError) as error:
+    except (ValueError, TypeError, FileNotFoundError, MemoryError, ImportError, DisplayError) as error:
         print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
     return 1
 
@@ -91,6 +96,12 @@ def _play(args: argparse.Namespace, rest: list[str]) -> None:
     play(find(args.id).id, seed=args.seed, action_mode=args.action_mode)
 
 
+def _demo(args: argparse.Namespace, rest: list[str]) -> int:
+    from pbd_gym.demos import run
+
+    return run.main(rest)
+
+
 def _doctor(args: argparse.Namespace, rest: list[str]) -> int:
     from pbd_gym import doctor
 
@@ -104,6 +115,7 @@ _COMMANDS = {
     "evaluate": _learning,
     "bench": _bench,
     "play": _play,
+    "demo": _demo,
     "doctor": _doctor,
 }
 

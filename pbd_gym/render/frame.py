@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.render.overlay import Panel
+from pbd_gym.render.sprites import Color
+
 
 @dataclass(frozen=True)
 class Picker:
@@ -80,6 +83,14 @@ class Frame:
     """Text in the corner; may have several lines."""
     line_radius: float = 0.012
     """Radius of rope segments and of lone particles [m]."""
+    colors: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    """Red, green and blue of lone particles and ends of ropes, 0 to 255, shape (n, 3), int64; empty for the usual."""
+    polylines: Sequence[tuple[Any, Color]] = ()
+    """Thin lines over everything, as (points [m], shape (k, 3); colour): traces, paths."""
+    labels: Sequence[tuple[Any, str]] = ()
+    """Words at points of the scene, as (position [m], shape (3,); text)."""
+    panels: Sequence[Panel] = ()
+    """Curves along the lower edge."""
 
     def __post_init__(self) -> None:
         positions = _array("positions", self.positions, (-1, 3), np.float64)
@@ -89,6 +100,13 @@ class Frame:
             if index.size and not (index.min() >= 0 and index.max() < len(positions)):
                 raise ValueError(f"{name} must index the {len(positions)} positions, got {index.min()}..{index.max()}")
             _set(self, name, index)
+        _set(self, "colors", _array("colors", self.colors, (-1, 3), np.int64))
+        if len(self.colors) and (
+            self.colors.shape != positions.shape or not ((self.colors >= 0) & (self.colors <= 255)).all()
+        ):
+            raise ValueError(f"colors must be 0 to 255 for each of the {len(positions)} positions")
+        _set(self, "polylines", [(_array("a polyline", p, (-1, 3), np.float64), c) for p, c in self.polylines])
+        _set(self, "labels", [(_array("a label's position", p, (3,), np.float64), text) for p, text in self.labels])
         _set(self, "planes", [_plane(*p) for p in self.planes])
         _set(self, "spheres", [(_array("a sphere's centre", c, (3,), np.float64), float(r)) for c, r in self.spheres])
         _set(self, "solids", [_solid(*s) for s in self.solids])

@@ -95,7 +95,7 @@ def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, co
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError("Pillow is needed to write a GIF: pip install 'pbd_gym[train]'") from error
+        raise ImportError("Pillow is needed to write a GIF: pip install 'pbd_gym[render]'") from error
     # The palette comes from a few pictures spread over the whole run, so that colours that come late have a place.
     spread = [checked[i] for i in sorted({*np.linspace(0, len(checked) - 1, 6).astype(int).tolist()})]
     sample = np.concatenate([image.reshape(-1, 3) for image in spread])

@@ -11,6 +11,7 @@ from pbd_gym.render.backdrop import draw_backdrop, draw_shadows
 from pbd_gym.render.camera import NEAR, Camera, Size
 from pbd_gym.render.facets import BORDER, LINE, ROPE, Facets, cloth, rope
 from pbd_gym.render.frame import Frame
+from pbd_gym.render.overlay import draw_caption, draw_labels, draw_panels, draw_polylines
 from pbd_gym.render.solids import Solid, solids
 from pbd_gym.render.sprites import Color, ball, ring
 
@@ -24,7 +25,6 @@ PICKER_RING: Color = (70, 78, 98)
 GOAL: Color = (148, 66, 202)
 GOAL_REACHED: Color = (38, 166, 98)
 PIN: Color = (52, 60, 80)
-TEXT: Color = (52, 60, 80)
 
 
 class _Item:
@@ -58,10 +58,12 @@ def paint(surface: pygame.Surface, frame: Frame, camera: Camera, antialias: bool
     draw_backdrop(canvas, frame, camera)
     draw_shadows(canvas, _as_meshes(frame), camera)
     _draw_scene(canvas, frame, camera, scale)
+    draw_polylines(canvas, frame.polylines, camera)
     if antialias:
         pygame.transform.smoothscale(canvas, (width, height), surface)
-    if frame.caption:
-        _draw_caption(surface, frame.caption)
+    draw_labels(surface, frame.labels, camera)
+    draw_panels(surface, frame.panels)
+    draw_caption(surface, frame.caption)
 
 
 def _draw_scene(canvas: pygame.Surface, frame: Frame, camera: Camera, scale: int) -> None:
@@ -217,11 +219,13 @@ def _particles(frame: Frame, camera: Camera, size: Size, light: np.ndarray, scal
     uses = np.bincount(frame.lines.ravel(), minlength=count)
     alone = (uses == 0) & (np.bincount(frame.triangles.ravel(), minlength=count) == 0)
     tone, items = _view_light(camera, light), []
+    colors = frame.colors.tolist() if len(frame.colors) else None
     for i in np.flatnonzero(alone | (uses == 1)).tolist():
         diameter = _diameter(camera, frame.positions[i], frame.line_radius, size)
         if diameter:
             diameter = max(diameter, 3 * scale) if alone[i] else diameter
-            items.append(_Item(frame.positions[i], 0.0, [ball(diameter, ROPE, tone)]))
+            color = ROPE if colors is None else (colors[i][0], colors[i][1], colors[i][2])
+            items.append(_Item(frame.positions[i], 0.0, [ball(diameter, color, tone)]))
     pin = ball(round(5 * _unit(size, scale)), PIN, tone)
     items += [_Item(frame.positions[i], 0.02, [pin]) for i in frame.pinned.tolist()]
     return items
@@ -283,23 +287,3 @@ def _slots(corners: np.ndarray, camera: Camera, bodies: list[_Item | Solid]) -> 
         far = away[:, 0] > 1.25 * radius
         slots[hidden[:, 0] | (far & hidden.any(axis=1))] = place
     return slots
-
-
-def _draw_caption(surface: pygame.Surface, caption: str) -> None:
-    import pygame
-
-    if not pygame.font.get_init():
-        pygame.font.init()
-    height = max(14, round(min(surface.get_size()) / 24))
-    # The font is made anew each time: one that is kept dies when anyone quits pygame.
-    font = pygame.font.Font(None, height)
-    lines = [font.render(line, True, TEXT) for line in caption.splitlines() if line]
-    if not lines:
-        return
-    pad = height // 2
-    width = max(line.get_width() for line in lines) + 2 * pad
-    label = pygame.Surface((width, len(lines) * font.get_linesize() + pad), pygame.SRCALPHA, 32)
-    pygame.draw.rect(label, (255, 255, 255, 165), label.get_rect(), border_radius=pad)
-    for i, line in enumerate(lines):
-        label.blit(line, (pad, pad // 2 + 1 + i * font.get_linesize()))
-    surface.blit(label, (pad, pad))

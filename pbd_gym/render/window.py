@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     import pygame
 
 
+class DisplayError(RuntimeError):
+    """There is no display to open a window on."""
+
+
 class Window:
     """Shows one picture per client, side by side, so that two environments do not fight over the window."""
 
@@ -21,7 +25,7 @@ class Window:
         """Show the picture of ``client`` and return the events since its last call; opens the window when needed.
 
         Raises:
-            RuntimeError: if there is no display to open a window on.
+            DisplayError: if there is no display to open a window on.
         """
         import pygame
 
@@ -38,8 +42,9 @@ class Window:
                 screen = pygame.display.set_mode((width, height))
             except pygame.error as error:
                 self.leave(client)
-                raise RuntimeError(
-                    f"no window can be opened ({error}): use render_mode='rgb_array' where there is no display"
+                raise DisplayError(
+                    f"no window can be opened ({error}): where there is no display, use render_mode='rgb_array', "
+                    "or on the command line --out FILE.gif"
                 ) from error
             pygame.display.set_caption(title)
             self._open = True

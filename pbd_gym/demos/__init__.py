@@ -1,0 +1,48 @@
+"""Demonstrations: small simulations to look at and to handle, each of which teaches one thing.
+
+To add one: a file with a subclass of :class:`pbd_gym.demos.demo.Demo` (or ``SceneDemo``), whose docstring says what it
+teaches and where that comes from, and a line in :data:`DEMOS`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pbd_gym.demos.demo import Demo
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One demonstration."""
+
+    name: str
+    where: str
+    """Module and class; a string, so that nothing is imported before it is wanted."""
+    summary: str
+    """What there is to see, in one line."""
+
+
+DEMOS = (
+    Entry("cloth", "pbd_gym.demos.cloth:ClothDemo", "XPBD cloth that hangs from 1, 2 or 4 particles and is dragged"),
+    Entry("pbd-cloth", "pbd_gym.demos.pbd_cloth:PBDClothDemo", "the same under PBD: rigid constraints, solved in part"),
+)
+
+
+def find(name: str) -> type[Demo]:
+    """Return the class of a demonstration.
+
+    Raises:
+        ValueError: if there is none of that name; the message names the closest.
+    """
+    for entry in DEMOS:
+        if entry.name == name:
+            module, kind = entry.where.split(":")
+            found: type[Demo] = getattr(importlib.import_module(module), kind)
+            return found
+    names = [entry.name for entry in DEMOS]
+    close = difflib.get_close_matches(name, names, 1, cutoff=0.3)
+    raise ValueError(f"no demonstration {name!r}; did you mean {(close or names)[0]!r}?")

@@ -1,0 +1,83 @@
+"""What a demonstration is: something that starts, steps, says what it shows, and can be handled."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from pbd_gym.demos.options import Options
+from pbd_gym.render import Frame
+
+
+class Demo(ABC):
+    """A small simulation that can be looked at.
+
+    Args:
+        options: its numbers; the defaults if not given.
+    """
+
+    options_type: ClassVar[type[Options]] = Options
+    fps: ClassVar[int] = 25
+    """Frames per second of simulated time. A GIF counts time in hundredths of a second, which 25 fits exactly."""
+    max_pull: ClassVar[float] = 0.08
+    """Largest move of the hand per frame [m]."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        options = self.options_type() if options is None else options
+        if not isinstance(options, self.options_type):
+            raise TypeError(f"options must be {self.options_type.__name__}, got {type(options).__name__}")
+        self.options = options
+        self.time = 0.0
+        """Simulated time [s]."""
+        self.keys: dict[str, tuple[str, Callable[[], object]]] = {}
+        """What further keys do: a few words and the deed."""
+        self.reset()
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Advance by one frame."""
+
+    @abstractmethod
+    def frame(self, caption: str = "") -> Frame:
+        """Return what there is to see."""
+
+    @property
+    @abstractmethod
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+
+    def readout(self) -> str:
+        """Return a line of measured numbers."""
+        return f"{self.time:.2f} s"
+
+    def change(self, options: Options) -> None:
+        """Go on with other options; unless a demonstration knows better it starts again."""
+        self.options = options
+        self.reset()
+
+    def perform(self) -> None:
+        """Do, before a step, what a person would do: called when there is nobody, as when a file is written."""
+        return
+
+    def positions(self) -> np.ndarray:
+        """Return the particles that the mouse can take [m], shape (n, 3)."""
+        return np.zeros((0, 3))
+
+    def hold(self, particle: int | None) -> None:
+        """Put a particle into the hand; None opens the hand."""
+        return
+
+    def move(self, pull: np.ndarray) -> None:
+        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
+        return
+
+    def point(self, eye: np.ndarray, direction: np.ndarray) -> None:
+        """Be told what the mouse points at: what lies along a ray from the eye [m], shape (3,) each."""
+        return

@@ -1,0 +1,109 @@
+"""Options of a demonstration: dataclass fields that know their range, so that arguments and keys can change them."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+
+def option(
+    default: Any,
+    text: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    choices: Sequence[Any] = (),
+    step: float | None = None,
+) -> Any:
+    """Declare an option.
+
+    Args:
+        default: a whole number, a number or a word; its type is the option's.
+        text: what it is, with the unit in brackets.
+        low, high: smallest and largest value.
+        choices: the only values there are.
+        step: what a key adds or takes away; by default 1, and a quarter of a number that is not whole.
+    """
+    about = {"text": text, "low": low, "high": high, "choices": tuple(choices), "step": step}
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of the options of a demonstration; each field is made by :func:`option`.
+
+    Raises:
+        ValueError: for a value out of its range.
+        TypeError: for one of the wrong type.
+    """
+
+    def __post_init__(self) -> None:
+        for about in fields(self):
+            value: Any = getattr(self, about.name)
+            wanted: Any = type(about.default)
+            if wanted is float and type(value) is int:
+                value = float(value)
+                object.__setattr__(self, about.name, value)
+            if type(value) is not wanted:
+                raise TypeError(f"{about.name} must be {wanted.__name__}, got {value!r}")
+            limits = about.metadata
+            if limits["choices"]:
+                if value not in limits["choices"]:
+                    allowed = ", ".join(map(str, limits["choices"]))
+                    raise ValueError(f"{about.name} must be one of {allowed}, got {value}")
+            elif not (math.isfinite(value) and limits["low"] <= value <= limits["high"]):
+                raise ValueError(f"{about.name} must be in {limits['low']:g} to {limits['high']:g}, got {value:g}")
+
+
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
+def changed(options: AnyOptions, name: str, direction: int) -> AnyOptions:
+    """Return the options with one of them a step larger (``direction`` 1) or smaller (-1), within its range."""
+    (about,) = (f for f in fields(options) if f.name == name)
+    limits, value = about.metadata, getattr(options, name)
+    if limits["choices"]:
+        place = limits["choices"].index(value) + direction
+        new = limits["choices"][place % len(limits["choices"])]
+    else:
+        step = limits["step"]
+        if step is not None or isinstance(value, int):
+            new = value + direction * (1 if step is None else step)
+        else:
+            new = float(f"{value * 1.25**direction:.4g}")
+        new = type(value)(min(max(new, limits["low"]), limits["high"]))
+    return replace(options, **{name: new})
+
+
+def shown(options: Options, chosen: str | None = None, width: int = 66) -> str:
+    """Return names and values in a few lines, the chosen one in brackets."""
+    lines = [""]
+    for about in fields(options):
+        value = getattr(options, about.name)
+        word = f"{_words(about)} {value if isinstance(value, str) else format(value, '.5g')}"
+        word = f"[{word}]" if about.name == chosen else word
+        if lines[-1] and len(lines[-1]) + len(word) + 3 > width:
+            lines.append("")
+        lines[-1] += f"   {word}" if lines[-1] else word
+    return "\n".join(lines)
+
+
+def add_arguments(parser: argparse.ArgumentParser, options_type: type[Options]) -> None:
+    """Add one argument per option."""
+    for about in fields(options_type):
+        limits = about.metadata
+        allowed = limits["choices"] or None
+        text = limits["text"].replace("%", "%%") + f" (default {about.default})"
+        kind = type(about.default)
+        parser.add_argument(
+            f"--{about.name.replace('_', '-')}",
+            type=kind, default=about.default, choices=allowed, help=text,
+            metavar=None if allowed else {int: "N", float: "X"}.get(kind, "WORD"),
+        )  # fmt: skip
+
+
+def _words(about: Field[Any]) -> str:
+    return about.name.replace("_", " ")

@@ -1,0 +1,119 @@
+"""``pbd-gym demo``: lists the demonstrations, shows one in a window, or writes it to a GIF or PNG file."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from pbd_gym.announce import compiling
+from pbd_gym.demos import DEMOS, find
+from pbd_gym.demos.demo import Demo
+from pbd_gym.demos.options import add_arguments, shown
+from pbd_gym.demos.window import DemoWindow
+from pbd_gym.render import Camera, Renderer, save_gif, save_png, tile
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command. Returns the exit status.
+
+    Raises:
+        ValueError: for an unknown name, an option out of its range, or a file of another kind than GIF and PNG.
+        ImportError: without pygame, or without Pillow for a GIF.
+        DisplayError: without a display and without ``--out``.
+    """
+    if not arguments or arguments[0].startswith("-"):
+        listing = argparse.ArgumentParser(
+            prog="pbd-gym demo", description="Demonstrations. Each has options: pbd-gym demo NAME --help.",
+            usage="pbd-gym demo [NAME [options]]", epilog=_table(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        listing.parse_args(arguments)
+        print(_table())
+        return 0
+    name = arguments[0]
+    demo_type = find(name)
+    args = _parser(name, demo_type).parse_args(arguments[1:])
+    chosen = {f.name: getattr(args, f.name) for f in fields(demo_type.options_type)}
+    with compiling():  # which also keeps Warp's own greeting off the screen
+        demo = demo_type(demo_type.options_type(**chosen))
+    if args.out is None:
+        window = DemoWindow(name, demo, (args.size or 800, args.size or 800))
+        print(window.help_text())
+        window.run()
+    else:
+        write(args.out, demo, args.seconds, args.size or 480, args.moments)
+        print(f"wrote {args.out}")
+    return 0
+
+
+def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int = 1) -> None:
+    """Run a demonstration without a window and write what is seen.
+
+    Args:
+        path: a GIF, or a PNG with the end of it.
+        demo: at its start.
+        seconds: simulated time, above 0 and at most 600.
+        size: width and height of a picture [pixels], 16 to 4096.
+        moments: pictures in a PNG, side by side, at even times from the start; 1 shows the end alone.
+
+    Raises:
+        ValueError: for a file that is neither, or a number out of its range.
+        ImportError: without pygame, or without Pillow for a GIF.
+    """
+    if path.suffix.lower() not in (".gif", ".png"):
+        raise ValueError(f"--out must name a .gif or a .png file, got {path}")
+    for label, value, low, high in (
+        ("seconds", seconds, 0.0, 600.0),
+        ("size", size, 16, 4096),
+        ("moments", moments, 1, 64),
+    ):
+        if not low <= value <= high or value == 0:
+            raise ValueError(f"--{label} must be above 0 and in {low:g} to {high:g}, got {value:g}")
+    renderer = Renderer(size=(size, size))
+    renderer.camera = Camera.overview(*demo.view_box, renderer.size)
+    count = max(1, round(seconds * demo.fps)) + 1
+    gif = path.suffix.lower() == ".gif"
+    drawn = set(range(count)) if gif else {round(t) for t in np.linspace(count - 1, 0, moments)}
+    pictures = []
+    for step in range(count):
+        if step:
+            demo.perform()
+            demo.step()
+        if step in drawn:
+            picture = renderer.draw(demo.frame(f"{shown(demo.options)}\n{demo.readout()}"))
+            assert picture is not None  # only a window returns none
+            pictures.append(picture)
+    if gif:
+        save_gif(path, pictures, demo.fps, colors=128)
+    else:
+        save_png(path, tile(pictures))
+
+
+def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
+    text = inspect.cleandoc(sys.modules[demo_type.__module__].__doc__ or "")
+    parser = argparse.ArgumentParser(
+        prog=f"pbd-gym demo {name}", description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    picture = parser.add_argument_group("where it is shown (in a window, without --out)")
+    picture.add_argument(
+        "--out", type=Path, metavar="FILE", help="write a .gif, or the end as a .png; needs no display"
+    )
+    picture.add_argument(
+        "--seconds", type=float, default=4.0, metavar="X", help="length of what is written (default 4)"
+    )
+    picture.add_argument("--size", type=int, metavar="N", help="width and height [pixels] (default 800, of files 480)")
+    picture.add_argument(
+        "--moments", type=int, default=1, metavar="N", help="pictures in a .png, side by side (default 1)"
+    )
+    add_arguments(parser, demo_type.options_type)
+    return parser
+
+
+def _table() -> str:
+    return "\n".join(f"{entry.name:22} {entry.summary}" for entry in DEMOS)

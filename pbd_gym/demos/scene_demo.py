@@ -1,0 +1,129 @@
+"""Demonstrations that the engine runs: a scene, a solver, and a hand that drags particles."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pbd_gym.demos.demo import Demo
+from pbd_gym.demos.options import Options
+from pbd_gym.model import Model, Order
+from pbd_gym.render import Frame, Picker
+from pbd_gym.render.scenes import scene_frame
+from pbd_gym.scene import Scene
+from pbd_gym.solver import Solver
+
+
+class SceneDemo(Demo):
+    """A scene under XPBD. Its options may have ``time_step`` (of a substep [s]), ``iterations``, ``damping`` [1/s]."""
+
+    order: ClassVar[Order] = "colored"
+    rebuilt: ClassVar[tuple[str, ...]] = ()
+    """Options that change which particles there are: with them the demonstration starts again."""
+
+    @abstractmethod
+    def build(self) -> Scene:
+        """Return the scene, with one grip for the hand."""
+
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+        self.time = 0.0
+        self.held: int | None = None
+        self._load(self.build())
+
+    def _load(self, scene: Scene) -> None:
+        numbers: Any = self.options
+        self.scene = scene
+        self.time_step = float(getattr(numbers, "time_step", 0.002))
+        self.substeps = max(1, round(1.0 / self.fps / self.time_step))
+        """Steps of the solver in a frame, so many that it takes as long as it is shown, or nearly."""
+        self.solver = Solver(
+            Model(scene, order=self.order),
+            substeps=self.substeps,
+            iterations=getattr(numbers, "iterations", 1),
+            damping=getattr(numbers, "damping", 0.0),
+            threads=1,
+        )
+        self.state, self.control = self.solver.state(), self.solver.control()
+
+    def change(self, options: Options) -> None:
+        """Go on with other options from where the particles are, if they are still the same particles."""
+        before, self.options = self.options, options
+        saved = self.state.save()
+        sound = np.isfinite(saved["positions"]).all() and np.isfinite(saved["velocities"]).all()
+        if not sound or any(getattr(before, name) != getattr(options, name) for name in self.rebuilt):
+            self.reset()
+            return
+        self._load(self.build())
+        self.state.load(saved)
+
+    def step(self) -> None:
+        """Advance by one frame."""
+        self.solver.step(self.state, self.control, self.substeps * self.time_step)
+        self.control.motion.zero_()
+        self.time += self.substeps * self.time_step
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the last step made a number that is not finite, or a speed beyond reason."""
+        return bool(self.state.diverged.numpy()[0])
+
+    def positions(self) -> np.ndarray:
+        """Return the particles [m], shape (n, 3)."""
+        found: np.ndarray = self.state.get_positions()[0].astype(np.float64)
+        return found
+
+    def velocities(self) -> np.ndarray:
+        """Return their velocities [m/s], shape (n, 3)."""
+        found: np.ndarray = self.state.get_velocities()[0].astype(np.float64)
+        return found
+
+    def hold(self, particle: int | None) -> None:
+        """Put a particle into the hand; None opens the hand."""
+        self.held = particle
+        self.state.hold([[-1 if particle is None else particle]])
+
+    def move(self, pull: np.ndarray) -> None:
+        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
+        self.control.move(pull)
+
+    def drag(self, particle: int, target: np.ndarray) -> None:
+        """Hold a particle and move it towards ``target`` [m], shape (3,), as far as a hand gets in a frame."""
+        if self.held != particle:
+            self.hold(particle)
+        pull = target - self.positions()[particle]
+        self.move(pull * min(1.0, self.max_pull / max(float(np.linalg.norm(pull)), 1e-9)))
+
+    def kick(self, particle: int, velocity: np.ndarray) -> None:
+        """Add a velocity [m/s], shape (3,), to a particle that is free."""
+        velocities = self.state.get_velocities()
+        velocities[0, particle] += velocity if self.scene.inv_mass[particle] > 0 and particle != self.held else 0.0
+        self.state.set_velocities(velocities)
+
+    def frame(self, caption: str = "") -> Frame:
+        """Return what there is to see."""
+        return scene_frame(self.scene, self.positions(), caption=caption, **self.drawn())
+
+    def drawn(self) -> dict[str, Any]:
+        """Return further fields of the frame: the hand, and what subclasses add."""
+        hand = [] if self.held is None else [Picker(self.positions()[self.held], self.hand_radius, True)]
+        return {"pickers": hand if all(np.isfinite(p.position).all() for p in hand) else []}
+
+    @property
+    def hand_radius(self) -> float:
+        """How large the hand is drawn [m]."""
+        lower, upper = self.view_box
+        return 0.012 * float(np.max(upper - lower))
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        lower, upper = self.scene.positions.min(axis=0), self.scene.positions.max(axis=0)
+        margin = 0.2 * float((upper - lower).max())
+        return lower - margin, upper + margin
+
+    def readout(self) -> str:
+        """Return a line of measured numbers."""
+        return f"{self.time:.2f} s" + "   diverged: press r to start again" * self.diverged

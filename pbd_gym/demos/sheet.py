@@ -1,0 +1,67 @@
+"""The hanging sheet that the cloth demonstrations share: its particles, its edges in solve order, and what is fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.demos.options import Options, option
+from pbd_gym.meshes import grid
+
+SPACING = 0.2
+"""Distance of neighbours [m]."""
+
+
+@dataclass(frozen=True)
+class SheetOptions(Options):
+    """Numbers of a hanging sheet."""
+
+    width: int = option(40, "particles along the width", low=2, high=200)
+    height: int = option(30, "particles along the height", low=2, high=200)
+    fixed: int = option(2, "particles that are fixed: 1, the upper 2 or all 4 corners", choices=(1, 2, 4))
+    mass: float = option(0.05, "of each particle [kg]", low=1e-3, high=1e3)
+    gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A grid of particles ``SPACING`` apart that hangs down from the origin in the plane z = 0."""
+
+    positions: np.ndarray
+    """[m], shape (n, 3), row by row from the upper left corner."""
+    edges: np.ndarray
+    """Pairs, shape (m, 2): along rows, along columns, then the two diagonals of each cell."""
+    triangles: np.ndarray
+    """Shape (t, 3)."""
+    fixed: np.ndarray
+    """Indices of the fixed particles."""
+
+
+def sheet(options: SheetOptions) -> Sheet:
+    """Make the sheet of the options."""
+    columns, rows = options.width, options.height
+    found = grid(rows, columns, SPACING * (columns - 1), SPACING * (rows - 1))
+    # The grid lists all diagonals of one kind first; here the two of a cell follow each other, as in the tutorial.
+    diagonals = found.shear.reshape(2, -1, 2).swapaxes(0, 1).reshape(-1, 2)
+    corners = np.array([0, columns - 1, (rows - 1) * columns, rows * columns - 1])
+    return Sheet(
+        found.positions - found.positions[0],
+        np.concatenate([found.structural, diagonals]),
+        found.triangles,
+        corners[: options.fixed],
+    )
+
+
+def lower_corner(options: SheetOptions) -> int:
+    """Return the particle at the lower right, or the middle one where that is fixed: a good one to drag."""
+    last = options.width * options.height - 1
+    return last // 2 if options.fixed == 4 else last
+
+
+def swing(sheet_positions: np.ndarray, particle: int, time: float) -> np.ndarray:
+    """Return where the hand takes a particle when there is no person [m], shape (3,): aside, up and towards the eye."""
+    size = float(np.ptp(sheet_positions, axis=0).max())
+    way = np.array([-0.35, 0.35, 0.45]) * size * np.sin(0.5 * np.pi * min(time, 1.0))
+    target: np.ndarray = sheet_positions[particle] + way
+    return target

@@ -1,0 +1,34 @@
+"""Frames of scenes: what to draw of the colliders, surfaces and pins of a :class:`pbd_gym.Scene`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.colliders import Plane, Sphere
+from pbd_gym.render.frame import Frame
+from pbd_gym.scene import Scene
+
+
+def scene_frame(scene: Scene, positions: np.ndarray, **fields: Any) -> Frame:
+    """Return the frame of a scene whose particles are at ``positions``.
+
+    Args:
+        scene: what there is.
+        positions: of all its particles [m], shape (n, 3).
+        **fields: further fields of the frame.
+
+    Raises:
+        ValueError: as :class:`pbd_gym.render.Frame`.
+    """
+    return Frame(
+        positions=positions.astype(np.float64),
+        triangles=scene.triangles,
+        lines=scene.lines,
+        planes=[(c.normal, c.offset) for c in scene.colliders if isinstance(c, Plane)],
+        spheres=[(c.center, c.radius) for c in scene.colliders if isinstance(c, Sphere)],
+        solids=[c.mesh() for c in scene.colliders if not isinstance(c, Plane | Sphere)],
+        pinned=np.flatnonzero(scene.inv_mass == 0.0),
+        **fields,
+    )

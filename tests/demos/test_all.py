@@ -1,0 +1,195 @@
+"""Every demonstration: off screen, into files, and in a window driven by posted events under SDL's dummy driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+os.environ["SDL_VIDEODRIVER"] = "dummy"
+import pygame
+
+from pbd_gym.cli import main
+from pbd_gym.demos import DEMOS, find
+from pbd_gym.demos.window import DemoWindow
+from pbd_gym.render import Renderer
+
+SMALL: dict[str, dict[str, Any]] = {
+    "cloth": {"width": 8, "height": 6},
+    "pbd-cloth": {"width": 8, "height": 6},
+}
+"""Options that make a demonstration quick to run."""
+NAMES = [entry.name for entry in DEMOS]
+
+
+def make(name: str) -> Any:
+    demo_type = find(name)
+    return demo_type(demo_type.options_type(**SMALL.get(name, {})))
+
+
+def post(kind: int, **fields: Any) -> None:
+    pygame.event.post(pygame.event.Event(kind, **fields))
+
+
+def press(window: DemoWindow, key: str) -> None:
+    post(pygame.KEYDOWN, key=pygame.key.key_code(key))
+    window.tick()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_alike_each_time(name: str) -> None:
+    """Off screen: it moves, stays finite, draws, and does the same after a reset."""
+    demo = make(name)
+    first = demo.frame()
+    seen = []
+    for _ in range(2):
+        for _ in range(5):
+            demo.perform()
+            demo.step()
+        frame = demo.frame(demo.readout())
+        assert np.isfinite(frame.positions).all()
+        seen.append(frame)
+        demo.reset()
+    np.testing.assert_array_equal(seen[0].positions, seen[1].positions)
+    start, end = (Renderer(size=(160, 160)).draw(frame) for frame in (first, seen[0]))
+    assert start is not None
+    assert (start != end).any()
+    assert seen[0].positions.shape != first.positions.shape or (seen[0].positions != first.positions).any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_changes_in_the_window(name: str) -> None:
+    """Each number goes up and down by keys, at once, and stays in its range; the run goes on."""
+    window = DemoWindow(name, make(name), (200, 200))
+    window.tick()
+    for about in fields(window.demo.options):
+        assert window.names[window.chosen] == about.name
+        before = getattr(window.demo.options, about.name)
+        press(window, "right")
+        up = getattr(window.demo.options, about.name)
+        press(window, "left")
+        press(window, "left")
+        assert {up, getattr(window.demo.options, about.name)} != {before}
+        assert np.isfinite(window.demo.frame().positions).all()
+        assert f"[{about.name.replace('_', ' ')} " in window.caption()
+        press(window, "down")
+    assert window.chosen == 0
+    post(pygame.QUIT)
+    window.run()
+    assert window.renderer.closed
+    assert not pygame.display.get_init()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_own_keys_and_the_mouse(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key of its own, the mouse all over the picture, pause, single step, picture and reset."""
+    monkeypatch.chdir(tmp_path)
+    window = DemoWindow(name, make(name), (200, 200))
+    window.tick()
+    for key in window.demo.keys:
+        press(window, key)
+    positions = window.positions()
+    if len(positions):
+        pixels, _ = window.camera.project(positions, window.size)
+        pixel = tuple(int(p) for p in pixels[np.isfinite(pixels).all(axis=1)][-1])
+        post(pygame.MOUSEBUTTONDOWN, button=1, pos=pixel)
+        window.tick()
+        held = window.grabbed
+        assert held is not None
+        start = window.positions()[held]
+        post(pygame.MOUSEMOTION, pos=(pixel[0] - 9, pixel[1] - 9), rel=(-9, -9), buttons=(1, 0, 0))
+        for _ in range(10):
+            window.tick()
+        here, _ = window.camera.project(window.positions()[held], window.size)
+        np.testing.assert_allclose(here[0], np.array(pixel) - 9, atol=2.5)
+        assert (window.positions()[held] != start).any()
+        post(pygame.MOUSEBUTTONUP, button=1, pos=pixel)
+        window.tick()
+        assert window.grabbed is None
+    else:
+        post(pygame.MOUSEMOTION, pos=(90, 110), rel=(1, 1), buttons=(0, 0, 0))
+        window.tick()
+    press(window, "space")
+    before = window.demo.time
+    window.tick()
+    assert window.demo.time == before
+    press(window, "n")
+    assert window.demo.time > before
+    press(window, "s")
+    press(window, "s")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{name}-0001.png", f"{name}-0002.png"]
+    press(window, "r")
+    assert window.demo.time == 0.0
+    press(window, "q")
+    assert window.renderer.closed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", name, "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for about in fields(find(name).options_type):
+        assert f"--{about.name.replace('_', '-')}" in text
+    assert "--out" in text
+    assert len((sys.modules[find(name).__module__].__doc__ or "").split()) > 40
+
+
+def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == NAMES
+    options = ["--width", "6", "--height", "5", "--stiffness", "50", "--seconds", "0.3", "--size", "96"]
+    for file in ("a.gif", "a.png"):
+        assert main(["demo", "cloth", *options, "--out", str(tmp_path / file)]) == 0
+    image = pytest.importorskip("PIL.Image")
+    with image.open(tmp_path / "a.gif") as gif:
+        assert (gif.n_frames, gif.size) == (9, (96, 96))
+    with image.open(tmp_path / "a.png") as png:
+        assert png.size == (96, 96)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["clot"], "did you mean 'cloth'"),
+        (["cloth", "--mass", "-1"], "mass must be in"),
+        (["cloth", "--mass", "nan"], "mass must be in"),
+        (["cloth", "--out", "a.mp4"], ".gif or a .png"),
+        (["cloth", "--out", "a.gif", "--seconds", "0"], "--seconds must be"),
+        (["cloth", "--out", "a.gif", "--size", "1"], "--size must be"),
+    ],
+)
+def test_bad_arguments_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def _run(code: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY")}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("", "no display"),
+        ("import sys; sys.modules['pygame'] = None", "pip install"),
+        ("import os; os.environ['SDL_VIDEODRIVER'] = 'x11'", "--out"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
+def test_says_what_is_missing(before: str, words: str) -> None:
+    """Without pygame, or without a display, one line says what to do."""
+    done = _run(f"{before}\nfrom pbd_gym.cli import main; raise SystemExit(main(['demo', 'cloth', '--width', '4']))")
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
