@@ -13,6 +13,7 @@ from pbd_gym.checks import whole
 from pbd_gym.colliders import SHAPES
 from pbd_gym.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.constraints import KINDS
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.upload import fill_table
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
@@ -90,8 +91,8 @@ class Model:
         self.grip_count = scene.grip_count
         self.order = order
         self.thread_count = _BLOCK_DIM if self.device.is_cuda else 1
-        self.kinds = tuple(kind for kind in KINDS if kind.NAME in scene.constraints)
-        """Modules of the constraint kinds that the scene uses; the kernel is compiled for these alone."""
+        self.kinds = tuple(kind for kind in KINDS if kind.name in scene.constraints)
+        """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
         self.shapes = tuple(s for s in SHAPES if any(type(c).__module__ == s.__name__ for c in scene.colliders))
         """Modules of the collider shapes that the scene uses."""
         check_memory(self.memory_bytes(), self.device)
@@ -105,22 +106,31 @@ class Model:
         self.start_velocities = scene.velocities.copy()
         self.data = model_data(self.scalar, self.kinds, self.shapes)()
         self.data.contact_radius = scene.contact_radius
+        self.damped = False
+        """Whether some constraint has a damping time."""
         self.constraint_order: dict[str, np.ndarray] = {}
         """For each kind, the index each constraint of the solve order had when it was added."""
         self.bounds: dict[str, np.ndarray] = {}
         """For each kind, the first constraint of each colour, and the end."""
         self.constraint_count = 0
+        used = [np.concatenate(scene.constraints[kind.name].indices).ravel() for kind in self.kinds]
+        # How many constraints pull at each particle.
+        valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
-            self._upload_constraints(kind)
+            self._upload_constraints(kind, valence)
         for shape in self.shapes:
             shapes = [c for c in scene.colliders if type(c).__module__ == shape.__name__]
             rows = shape.rows(shapes, self.dtype.type)
             getattr(self.data, shape.NAME).rows = wp.array(rows, dtype=self.scalar, device=self.device)
 
-    def _upload_constraints(self, kind: Any) -> None:
-        batch = self.scene.constraints[kind.NAME]
+    def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
+        batch = self.scene.constraints[kind.name]
         indices = np.concatenate(batch.indices)
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
+        # Jacobi: with this share of its correction for each constraint, no sum of corrections overshoots (mass
+        # splitting: each particle lends an equal part of its mass to each of its constraints).
+        values["share"] = 1.0 / valence[indices].max(axis=1, initial=1)
+        self.damped |= bool((values["damping_time"] > 0).any())
         if self.order == "colored":
             labels = greedy_colors(indices, self.particle_count)
         elif self.thread_count > 1:
@@ -129,10 +139,10 @@ class Model:
             labels = np.zeros(len(indices), dtype=np.int32)  # one thread, one batch: swept as it stands
         permutation, bounds = batches(labels)
         values = {name: value[permutation] for name, value in values.items()}
-        table = getattr(self.data, kind.NAME)
+        table = getattr(self.data, kind.name)
         fill_table(table, indices[permutation], bounds, self.constraint_count, values, self.device)
-        self.constraint_order[kind.NAME] = permutation
-        self.bounds[kind.NAME] = bounds
+        self.constraint_order[kind.name] = permutation
+        self.bounds[kind.name] = bounds
         self.constraint_count += len(indices)
 
     def memory_bytes(self) -> int:

@@ -137,27 +137,32 @@ class Scene:
         """
         self.add_constraints("distance", indices, compliance=compliance, rest_length=rest_length)
 
-    def add_constraints(self, kind: str, indices: ArrayLike, **parameters: Any) -> None:
+    def add_constraints(self, kind: str, indices: ArrayLike, damping_time: ArrayLike = 0.0, **parameters: Any) -> None:
         """Add constraints of any kind; their rest state is that of the particles as they are now.
 
         Args:
-            kind: ``NAME`` of a module in :mod:`pbd_gym.constraints`.
+            kind: name of one of :data:`pbd_gym.constraints.KINDS`.
             indices: particles of each constraint, shape (m, k), int.
-            **parameters: what ``prepare`` of that module takes.
+            damping_time: time constant of the damping in proportion to the stiffness (Rayleigh), [s], one number or
+                shape (m,); a motion that would oscillate with angular frequency w has the damping ratio w tau / 2.
+            **parameters: what ``prepare`` of that kind takes.
 
         Raises:
             ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint, or
                 parameters that are out of range.
         """
-        modules = {module.NAME: module for module in KINDS}
-        if kind not in modules:
-            raise ValueError(f"kind must be one of {', '.join(modules)}, got {kind!r}")
-        module = modules[kind]
-        found = self._check_indices(indices, module.WIDTH)
+        kinds = {known.name: known for known in KINDS}
+        if kind not in kinds:
+            raise ValueError(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
+        chosen = kinds[kind]
+        found = self._check_indices(indices, chosen.width)
         ordered = np.sort(found, axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise ValueError(f"a {kind} constraint needs {module.WIDTH} different particles")
-        values = module.prepare(self.positions, found, **parameters)
+            raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
+        values = chosen.prepare(self.positions, found, **parameters)
+        values["damping_time"] = finite("damping_time", np.asarray(damping_time, dtype=np.float64), (len(found),))
+        if (values["damping_time"] < 0).any():
+            raise ValueError("damping_time must not be negative")
         self.constraints.setdefault(kind, ConstraintBatch()).add(found, **values)
 
     def add_cloth(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -13,9 +13,12 @@ from numpy.typing import ArrayLike
 from pbd_gym.announce import compiling
 from pbd_gym.checks import finite, whole
 from pbd_gym.kernels.step import make_step
+from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.model import Model
 from pbd_gym.state import State
 from pbd_gym.threads import default_threads, run_together
+
+Method = Literal["gauss-seidel", "symmetric", "jacobi"]
 
 
 class Solver:
@@ -28,11 +31,22 @@ class Solver:
     References:
         Macklin, Mueller, Chentanez 2016, XPBD, doi:10.1145/2994258.2994272
         Macklin et al. 2019, Small steps in physics simulation, doi:10.1145/3309486.3340247
+        Wang 2015, A Chebyshev semi-iterative approach for accelerating projective and position-based dynamics,
+        doi:10.1145/2816795.2818063
+        Tonge, Benevolenski, Voroshilov 2012, Mass splitting for jitter-free parallel rigid body simulation,
+        doi:10.1145/2185520.2185601
 
     Args:
         model: the constants of the batch.
         substeps: steps that a control step is divided into.
         iterations: sweeps per substep.
+        method: what an iteration does: ``"gauss-seidel"`` applies each correction at once; ``"symmetric"`` does so too,
+            and sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced
+            to the share that the mass of its particles allows.
+        relaxation: factor of Jacobi's corrections, above 0 and below 2: under-relaxation below 1 converges more slowly,
+            and more safely where constraints are strongly non-linear.
+        chebyshev: estimate of the spectral radius of the iteration, at least 0 and below 1: iterations are extrapolated
+            the more the larger it is, from 0, not at all. Too large a number diverges.
         damping: rate at which free particles lose velocity [1/s].
         max_speed: speed above which an environment counts as diverged [m/s].
         threads: CPU threads to spread the groups over; see :func:`pbd_gym.threads.default_threads`.
@@ -50,7 +64,18 @@ class Solver:
         damping: float = 0.0,
         max_speed: float = 1e3,
         threads: int | None = None,
+        method: Method = "gauss-seidel",
+        relaxation: float = 1.0,
+        chebyshev: float = 0.0,
     ) -> None:
+        if method not in ("gauss-seidel", "symmetric", "jacobi"):
+            raise ValueError(f"method must be 'gauss-seidel', 'symmetric' or 'jacobi', got {method!r}")
+        if not 0.0 < relaxation < 2.0:
+            raise ValueError(f"relaxation must be above 0 and below 2, got {relaxation}")
+        if relaxation != 1.0 and method != "jacobi":
+            raise ValueError("relaxation is for method='jacobi'")
+        if not 0.0 <= chebyshev < 1.0:
+            raise ValueError(f"chebyshev must be at least 0 and below 1, got {chebyshev}")
         if not (math.isfinite(damping) and damping >= 0.0):
             raise ValueError(f"damping must be finite and not negative, got {damping}")
         if not max_speed > 0.0:
@@ -62,13 +87,23 @@ class Solver:
         self.max_speed = max_speed
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.threads = 1 if model.device.is_cuda else min(threads, model.group_count)
-        self.keep_lambda = self.iterations > 1
+        self.method = method
+        self.relaxation = relaxation
+        self.chebyshev = chebyshev
+        self.options = SweepOptions(
+            keep_lambda=self.iterations > 1,
+            damped=model.damped,
+            jacobi=method == "jacobi",
+            symmetric=method == "symmetric",
+            chebyshev=chebyshev > 0.0,
+        )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
 
     def state(self) -> State:
         """Make a state for this solver, at the scene's positions."""
-        return State(self.model, self.keep_lambda)
+        options = self.options
+        return State(self.model, options.keep_lambda, options.jacobi, options.chebyshev)
 
     def control(self) -> Control:
         """Make a control that moves nothing."""
@@ -101,7 +136,7 @@ class Solver:
     def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
         model = self.model
         h = ctrl_dt / self.substeps
-        kernel = make_step(model.lanes, model.scalar, self.keep_lambda, model.kinds, model.shapes)
+        kernel = make_step(model.lanes, model.scalar, self.options, model.kinds, model.shapes)
         return wp.launch(
             kernel,
             dim=(count, model.thread_count),
@@ -112,9 +147,11 @@ class Solver:
                 model.data, model.gravity,
                 control.motion,
                 self.substeps, self.iterations, h, math.exp(-self.damping * h), self.max_speed,
-                first, model.thread_count,
+                self.relaxation, self.chebyshev, first, model.thread_count,
                 state.positions, state.previous, state.velocities, state.inv_mass, state.lam,
-                state.held, state.grip_positions, state.positions_scalar, state.velocities_scalar,
+                state.held, state.grip_positions,
+                state.delta, state.recent, state.older, state.lam_recent, state.lam_older,
+                state.positions_scalar, state.velocities_scalar,
                 state.grip_targets, state.diverged,
             ],
         )  # fmt: skip

@@ -21,15 +21,20 @@ class State:
     Args:
         model: the constants it belongs to.
         keep_lambda: whether multipliers are stored, which more than one iteration needs.
+        gathers: whether there is memory for the corrections of Jacobi iterations.
+        extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
     """
 
-    def __init__(self, model: Model, keep_lambda: bool = True) -> None:
+    def __init__(
+        self, model: Model, keep_lambda: bool = True, gathers: bool = False, extrapolates: bool = False
+    ) -> None:
         self.model = model
         self.keep_lambda = keep_lambda
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
         multipliers = max(model.constraint_count, 1) if keep_lambda else 1
-        check_memory(model.memory_bytes() + slots * multipliers * model.dtype.itemsize, model.device)
+        extra = 3 * particles * (gathers + 2 * extrapolates) + multipliers * (1 + 2 * extrapolates)
+        check_memory(model.memory_bytes() + slots * extra * model.dtype.itemsize, model.device)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
             self.positions = wp.empty(shape, dtype=model.vec)
@@ -42,6 +47,15 @@ class State:
             """[1/kg], shape (groups, n); 0 where a particle is held or pinned."""
             self.lam = wp.zeros((groups, multipliers), dtype=model.vec)
             """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
+            self.delta = wp.zeros(shape if gathers else (groups, 1, 1), dtype=model.vec)
+            """Scratch: corrections that a Jacobi iteration gathers [m]; zero between steps."""
+            self.recent, self.older = (
+                wp.empty(shape if extrapolates else (groups, 1, 1), dtype=model.vec) for _ in "ab"
+            )
+            """Scratch: positions of the last two iterations [m]."""
+            kept = (groups, multipliers if extrapolates else 1)
+            self.lam_recent, self.lam_older = (wp.empty(kept, dtype=model.vec) for _ in "ab")
+            """Scratch: multipliers of the last two iterations."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
             self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)

@@ -1,8 +1,7 @@
-"""Constraint kinds. Each module owns one kind: its data, its projection and its sweep.
+"""Constraint kinds. Each module owns one kind: its data, C and its gradients.
 
-To add a kind: write a module with ``NAME``, ``WIDTH``, ``prepare``, ``table_type`` and ``make_sweep``
-like :mod:`pbd_gym.constraints.distance`, and name it in :data:`KINDS`. The kernel of a scene is compiled with the kinds
-that it uses.
+To add a kind: write a module with a ``KIND`` like :mod:`pbd_gym.constraints.tet_volume`, and name it in :data:`KINDS`.
+The kernel of a scene is compiled with the kinds that it uses.
 """
 
 from pbd_gym.constraints import (
@@ -16,14 +15,17 @@ from pbd_gym.constraints import (
     tet_volume,
 )
 
-KINDS = (
-    distance,
-    tet_volume,
-    dihedral,
-    isometric_bending,
-    tet_stvk,
-    tet_corotated,
-    tet_neo_hookean_shape,
-    tet_neo_hookean_volume,
+KINDS = tuple(
+    module.KIND
+    for module in (
+        distance,
+        tet_volume,
+        dihedral,
+        isometric_bending,
+        tet_stvk,
+        tet_corotated,
+        tet_neo_hookean_shape,
+        tet_neo_hookean_volume,
+    )
 )
-"""Modules of the constraint kinds, in the order in which an iteration sweeps them."""
+"""The constraint kinds, in the order in which an iteration sweeps them."""

@@ -1,18 +1,10 @@
 """Distance constraints: stretch, shear and simple bending of cloth; segments of ropes; rods of pendulums."""
 
-import functools
-from typing import Any
-
 import numpy as np
-import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.checks import finite
-from pbd_gym.kernels.wide import Wide, barrier
-
-NAME = "distance"
-WIDTH = 2
-"""Particles of one constraint."""
+from pbd_gym.constraints.kind import Kind
 
 
 def prepare(
@@ -42,116 +34,28 @@ def prepare(
     return values
 
 
-@functools.cache
-def table_type(scalar: Any) -> Any:
-    """Warp struct that carries the constraints of this kind into the kernel."""
+_CODE = """
+    q1x = x1 - x0; q1y = y1 - y0; q1z = z1 - z0;
+    scale = SQRT(q1x * q1x + q1y * q1y + q1z * q1z);
+    value = scale - size * table.rest_length.data[c];
+"""
 
-    @wp.struct
-    class DistanceTable:
-        indices: wp.array[wp.vec2i]
-        """particles i and j, shape (m,)"""
-        rest_length: wp.array[scalar]
-        """[m], shape (m,)"""
-        compliance: wp.array[scalar]
-        """[m/N], shape (m,)"""
-        bounds: wp.array[wp.int32]
-        """first constraint of each colour, and the end, shape (colours + 1,)"""
-        first: wp.int32
-        """index of the first multiplier of this kind"""
+# Both gradients are unit vectors, so one factor of the length cancels. The floor keeps the quotient finite where both
+# ends are fixed or coincide; the correction is then multiplied by an inverse mass or a direction of zero.
+_SOLVE = """
+    V weight = w0 + w1;
+    V numerator = -value - alpha * old;
+#if DAMPED
+    const T gamma = table.damping_time.data[c] * inv_h;
+    numerator -= gamma * ({advance}) / FLOOR(scale, 1e-30);
+    weight += gamma * weight;
+#endif
+    V s = numerator / FLOOR((weight + alpha) * scale, 1e-30);
+"""
 
-    return DistanceTable
+KIND = Kind("distance", 2, prepare, {"rest_length": ()}, lambda scalar: _CODE, _SOLVE)
+"""``C(x) = |x_1 - x_0| - l0`` [m], gradient ``d / |d|`` at 1 and its opposite at 0.
 
-
-@functools.cache
-def make_projection(wide: Wide) -> Any:
-    """Build the projection of one distance constraint on wide numbers."""
-    vec, scalar = wide.vec, wide.scalar
-    sqrt, floor = wide.sqrt, wide.floor
-    tiny = 1e-30
-
-    @wp.func
-    def project_distance(dx: vec, dy: vec, dz: vec, inv_mass_sum: vec, rest_length: scalar, alpha: scalar, lam: vec):
-        """One XPBD step on ``C(x) = |x_i - x_j| - l0``, gradient ``d / |d|`` at i and its opposite at j.
-
-        The constraint stands for the energy ``C^2 / (2 compliance)``; ``alpha = compliance / h^2``. From
-        ``delta_lambda = -(C + alpha lambda) / (w_i + w_j + alpha)`` follow the corrections ``w_i s d`` of i and
-        ``-w_j s d`` of j, with ``s = delta_lambda / |d|``. Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
-
-        Args:
-            dx, dy, dz: d = x_i - x_j [m].
-            inv_mass_sum: w_i + w_j [1/kg].
-            rest_length: l0 [m].
-            alpha: time-scaled compliance [1/kg].
-            lam: multiplier accumulated over the iterations of this substep [m kg].
-
-        Returns:
-            ``s`` and the new multiplier.
-        """
-        length = sqrt(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz))
-        # One division serves both quotients. The floor keeps it finite where both ends are fixed or coincide; the
-        # correction is then multiplied by an inverse mass or a direction of zero.
-        denominator = floor(wp.cw_mul(inv_mass_sum + vec(alpha), length), scalar(tiny))
-        s = wp.cw_div(vec(rest_length) - length - alpha * lam, denominator)
-        return s, lam + wp.cw_mul(s, length)
-
-    return project_distance
-
-
-@functools.cache
-def make_sweep(wide: Wide, data: Any, keep_lambda: bool) -> Any:
-    """Build the sweep over all constraints of this kind, for one group.
-
-    Args:
-        wide: lane count and precision.
-        data: the struct of the whole model, with a field called :data:`NAME`.
-        keep_lambda: whether multipliers are stored (needed for more than one iteration).
-    """
-    vec, scalar = wide.vec, wide.scalar
-    project = make_projection(wide)
-
-    @wp.func
-    def sweep_distance(
-        model: data,
-        x: wp.array2d[vec],
-        inv_mass: wp.array1d[vec],
-        lam: wp.array1d[vec],
-        inv_h2: scalar,
-        iteration: int,
-        thread: int,
-        thread_count: int,
-    ):
-        for color in range(model.distance.bounds.shape[0] - 1):
-            for c in range(model.distance.bounds[color] + thread, model.distance.bounds[color + 1], thread_count):
-                pair = model.distance.indices[c]
-                i = pair[0]
-                j = pair[1]
-                xi = x[i, 0]
-                yi = x[i, 1]
-                zi = x[i, 2]
-                xj = x[j, 0]
-                yj = x[j, 1]
-                zj = x[j, 2]
-                wi = inv_mass[i]
-                wj = inv_mass[j]
-                dx = xi - xj
-                dy = yi - yj
-                dz = zi - zj
-                old = vec(scalar(0.0))
-                if wp.static(keep_lambda):
-                    if iteration > 0:  # multipliers start at zero once per substep, not once per iteration
-                        old = lam[model.distance.first + c]
-                alpha = model.distance.compliance[c] * inv_h2
-                s, new = project(dx, dy, dz, wi + wj, model.distance.rest_length[c], alpha, old)
-                if wp.static(keep_lambda):
-                    lam[model.distance.first + c] = new
-                si = wp.cw_mul(s, wi)
-                sj = wp.cw_mul(s, wj)
-                x[i, 0] = xi + wp.cw_mul(dx, si)
-                x[i, 1] = yi + wp.cw_mul(dy, si)
-                x[i, 2] = zi + wp.cw_mul(dz, si)
-                x[j, 0] = xj - wp.cw_mul(dx, sj)
-                x[j, 1] = yj - wp.cw_mul(dy, sj)
-                x[j, 2] = zj - wp.cw_mul(dz, sj)
-            barrier()
-
-    return sweep_distance
+It stands for the energy ``C^2 / (2 compliance)``, compliance in m/N. Macklin et al. 2016,
+doi:10.1145/2994258.2994272, eq. 17-18.
+"""

@@ -1,21 +1,13 @@
 """Corotated linear tetrahedra: linear elasticity seen from the rotation of the element."""
 
-import functools
 from typing import Any
 
-import warp as wp
-
-from pbd_gym.constraints.tet_fem import WIDTH, make_solve, prepare, table_type
+from pbd_gym.constraints.tet_fem import make_kind
 from pbd_gym.kernels.rotation import rotation_code
-from pbd_gym.kernels.wide import Wide
-
-NAME = "tet_corotated"
-
-__all__ = ["NAME", "WIDTH", "make_sweep", "material", "prepare", "table_type"]
 
 
 def material(scalar: Any) -> str:
-    """Return C++ statements for :func:`pbd_gym.constraints.tet_fem.make_solve`.
+    """Return C++ statements for :func:`pbd_gym.constraints.tet_fem.make_kind`.
 
     ``C = sqrt(2 psi / E)`` of the energy density ``psi = mu |F - R|^2 + lambda/2 (tr(R^T F) - 3)^2`` [Pa].
 
@@ -51,24 +43,4 @@ p10 = twofold * d10 + pressure * r10; p11 = twofold * d11 + pressure * r11; p12 
 p20 = twofold * d20 + pressure * r20; p21 = twofold * d21 + pressure * r21; p22 = twofold * d22 + pressure * r22;
 """
 
-
-@functools.cache
-def make_sweep(wide: Wide, data: Any, keep_lambda: bool) -> Any:
-    """Build the sweep over all constraints of this kind, for one group; see :mod:`pbd_gym.constraints.distance`."""
-    vec, scalar = wide.vec, wide.scalar
-    solve = make_solve(wide, material(scalar), keep_lambda)
-
-    @wp.func
-    def sweep_tet_corotated(
-        model: data,
-        x: wp.array2d[vec],
-        inv_mass: wp.array1d[vec],
-        lam: wp.array1d[vec],
-        inv_h2: scalar,
-        iteration: int,
-        thread: int,
-        thread_count: int,
-    ):
-        solve(model.tet_corotated, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
-
-    return sweep_tet_corotated
+KIND = make_kind("tet_corotated", material)

@@ -1,20 +1,12 @@
 """St. Venant-Kirchhoff tetrahedra: linear in the Green strain, right under any rotation, weak under compression."""
 
-import functools
 from typing import Any
 
-import warp as wp
-
-from pbd_gym.constraints.tet_fem import WIDTH, make_solve, prepare, table_type
-from pbd_gym.kernels.wide import Wide
-
-NAME = "tet_stvk"
-
-__all__ = ["NAME", "WIDTH", "make_sweep", "material", "prepare", "table_type"]
+from pbd_gym.constraints.tet_fem import make_kind
 
 
-def material() -> str:
-    """Return C++ statements for :func:`pbd_gym.constraints.tet_fem.make_solve`.
+def material(scalar: Any) -> str:
+    """Return C++ statements for :func:`pbd_gym.constraints.tet_fem.make_kind`.
 
     ``C = sqrt(2 psi / E)`` of the energy density ``psi = mu G:G + lambda/2 tr(G)^2`` [Pa], with the Green strain
     ``G = (F^T F - I) / 2``, and ``P = dpsi/dF = F (2 mu G + lambda tr(G) I)``. A flat tetrahedron has no force across
@@ -48,24 +40,4 @@ p21 = f20 * s01 + f21 * s11 + f22 * s12;
 p22 = f20 * s02 + f21 * s12 + f22 * s22;
 """
 
-
-@functools.cache
-def make_sweep(wide: Wide, data: Any, keep_lambda: bool) -> Any:
-    """Build the sweep over all constraints of this kind, for one group; see :mod:`pbd_gym.constraints.distance`."""
-    vec, scalar = wide.vec, wide.scalar
-    solve = make_solve(wide, material(), keep_lambda)
-
-    @wp.func
-    def sweep_tet_stvk(
-        model: data,
-        x: wp.array2d[vec],
-        inv_mass: wp.array1d[vec],
-        lam: wp.array1d[vec],
-        inv_h2: scalar,
-        iteration: int,
-        thread: int,
-        thread_count: int,
-    ):
-        solve(model.tet_stvk, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
-
-    return sweep_tet_stvk
+KIND = make_kind("tet_stvk", material)

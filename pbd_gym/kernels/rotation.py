@@ -10,10 +10,8 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.lanes import NATIVE, lanes_code
 from pbd_gym.kernels.wide import Wide
-
-_NATIVE = {wp.float32: "float", wp.float64: "double"}
-"""C++ name of a scalar type."""
 
 _SQUARINGS = {wp.float32: 10, wp.float64: 14}
 """Squarings of the 4x4 matrix: its eigenvalues are raised to the power 2^10 or 2^14."""
@@ -23,7 +21,7 @@ def rotation_code(scalar: Any) -> str:
     """Return C++ statements that take a matrix ``a00 ... a22`` to its rotation ``r00 ... r22``.
 
     R is the proper rotation (det +1) with the largest ``R : A``, hence the smallest ``|A - R|``, of any 3x3 matrix A.
-    Entries are of type V, see :func:`lanes_code`.
+    Entries are of type V, see :mod:`pbd_gym.kernels.lanes`.
 
     For a unit quaternion q, ``R(q) : A = q . N q`` with a symmetric trace-free 4x4 matrix N whose eigenvalues are
     ``s1 + s2 + s3``, ``s1 - s2 - s3``, ... for the singular values s of A, of which the smallest has the sign of det A
@@ -96,41 +94,6 @@ V r00, r01, r02, r10, r11, r12, r20, r21, r22;
 """
 
 
-_LANES = """
-using T = {scalar};
-#define FLOOR(a, low) ((a) > T(low) ? (a) : V(T(low)))
-#if defined(__CUDA_ARCH__) || {lanes} == 1
-using V = T;
-#define SQRT(a) T(sqrt(a))
-#define LOAD(a) (a)[lane]
-#define STORE(a, value) (a)[lane] = value
-for (int lane = 0; lane < {lanes}; ++lane)
-#else
-typedef T V __attribute__((ext_vector_type({lanes}), aligned(sizeof(T))));
-#define SQRT(a) __builtin_elementwise_sqrt(a)
-#define LOAD(a) *(const V*)(a)
-#define STORE(a, value) *(V*)(a) = value
-#endif
-{{
-{code}
-}}
-#undef FLOOR
-#undef SQRT
-#undef LOAD
-#undef STORE
-"""
-
-
-def lanes_code(wide: Wide, code: str) -> str:
-    """Wrap C++ statements on one number V per variable into a snippet that runs them for every lane.
-
-    V is a SIMD vector of Clang on a CPU and, in a loop over the lanes, a plain number on CUDA; T is the scalar type.
-    Statements use arithmetic, ``condition ? yes : no``, and the macros ``SQRT(a)``, ``FLOOR(a, low)``,
-    ``LOAD(numbers)`` and ``STORE(numbers, value)`` of an array with one number a lane.
-    """
-    return _LANES.format(scalar=_NATIVE[wide.scalar], lanes=wide.lanes, code=code)
-
-
 @functools.cache
 def make_rotation(wide: Wide) -> Any:
     """Build the Warp function that takes nine vectors, a matrix A row by row, to its rotation.
@@ -148,7 +111,7 @@ def make_rotation(wide: Wide) -> Any:
             *(f"STORE(result.data[{i}], r{name});\n" for i, name in enumerate(names)),
         ]
     )
-    snippet = f"wp::mat_t<9, {wide.lanes}, {_NATIVE[wide.scalar]}> result;\n{lanes_code(wide, code)}\nreturn result;"
+    snippet = f"wp::mat_t<9, {wide.lanes}, {NATIVE[wide.scalar]}> result;\n{lanes_code(wide, code)}\nreturn result;"
 
     @wp.func_native(snippet)
     def rotation(

@@ -10,6 +10,8 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.colliders.rows import table_type as collider_table
+from pbd_gym.kernels.iterations import make_apply, make_extrapolation, make_next_omega
+from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
@@ -19,10 +21,10 @@ def model_data(scalar: Any, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> 
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
-        kinds: modules of the constraint kinds that a scene uses.
+        kinds: the constraint kinds that a scene uses.
         shapes: modules of the collider shapes that it uses.
     """
-    tables = {kind.NAME: kind.table_type(scalar) for kind in kinds}
+    tables = {kind.name: kind.table_type(scalar) for kind in kinds}
     tables |= {shape.NAME: collider_table(scalar) for shape in shapes}
     return wp.struct(
         type("ModelData", (), {"__annotations__": {"contact_radius": scalar, **tables}, "__module__": __name__})
@@ -31,19 +33,10 @@ def model_data(scalar: Any, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> 
 
 def _no_sweep(wide: Wide, data: Any) -> Any:
     """Return the sweep of a scene without constraints."""
-    vec, scalar = wide.vec, wide.scalar
+    scalar, body_ = wide.scalar, body_type(wide.vec)
 
     @wp.func
-    def sweep(
-        model: data,
-        x: wp.array2d[vec],
-        inv_mass: wp.array1d[vec],
-        lam: wp.array1d[vec],
-        inv_h2: scalar,
-        iteration: int,
-        thread: int,
-        thread_count: int,
-    ):
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, thread: int, thread_count: int):
         pass
 
     return sweep
@@ -62,21 +55,12 @@ def _no_collide(wide: Wide, data: Any) -> Any:
 
 def _then_sweep(wide: Wide, data: Any, before: Any, last: Any) -> Any:
     """Join two sweeps into one."""
-    vec, scalar = wide.vec, wide.scalar
+    scalar, body_ = wide.scalar, body_type(wide.vec)
 
     @wp.func
-    def sweep(
-        model: data,
-        x: wp.array2d[vec],
-        inv_mass: wp.array1d[vec],
-        lam: wp.array1d[vec],
-        inv_h2: scalar,
-        iteration: int,
-        thread: int,
-        thread_count: int,
-    ):
-        before(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
-        last(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, thread: int, thread_count: int):
+        before(model, body, inv_h, iteration, thread, thread_count)
+        last(model, body, inv_h, iteration, thread, thread_count)
 
     return sweep
 
@@ -94,28 +78,30 @@ def _then_collide(wide: Wide, data: Any, before: Any, last: Any) -> Any:
 
 
 @functools.cache
-def make_step(lanes: int, scalar: Any, keep_lambda: bool, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
+def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
     """Build the kernel for a lane count and precision, with the constraints and colliders that a scene uses.
 
     Args:
         lanes: environments per group, see :data:`pbd_gym.kernels.wide.LANE_COUNTS`.
         scalar: ``wp.float32`` or ``wp.float64``.
-        keep_lambda: whether multipliers are stored; needed for more than one iteration.
-        kinds: modules of the constraint kinds, in the order in which an iteration sweeps them.
+        options: what iterations do.
+        kinds: the constraint kinds, in the order in which an iteration sweeps them.
         shapes: modules of the collider shapes, in the order in which contacts are resolved.
     """
     wide_ = wide(lanes, scalar)
     vec, pick, positive, exceeds = wide_.vec, wide_.pick, wide_.positive, wide_.exceeds
     data = model_data(scalar, kinds, shapes)
-    sweep = functools.reduce(
-        functools.partial(_then_sweep, wide_, data),
-        [kind.make_sweep(wide_, data, keep_lambda) for kind in kinds] or [_no_sweep(wide_, data)],
-    )
+    body_ = body_type(vec)
+    sweeps = [kind.make_sweep(wide_, data, options) for kind in kinds] or [_no_sweep(wide_, data)]
+    join = functools.partial(_then_sweep, wide_, data)
+    sweep, sweep_back = functools.reduce(join, sweeps), functools.reduce(join, sweeps[::-1])
     collide = functools.reduce(
         functools.partial(_then_collide, wide_, data),
         [shape.make_contact(wide_, data) for shape in shapes] or [_no_collide(wide_, data)],
     )
     has_colliders = bool(shapes)
+    apply, next_omega = make_apply(wide_), make_next_omega(scalar)
+    extrapolate, extrapolate_multipliers = make_extrapolation(wide_)
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(
@@ -130,6 +116,8 @@ def make_step(lanes: int, scalar: Any, keep_lambda: bool, kinds: tuple[Any, ...]
         h: scalar,
         velocity_scale: scalar,
         max_speed: scalar,
+        relaxation: scalar,
+        spectral_radius: scalar,
         first_group: int,
         thread_count: int,
         # State:
@@ -140,6 +128,11 @@ def make_step(lanes: int, scalar: Any, keep_lambda: bool, kinds: tuple[Any, ...]
         lam_all: wp.array2d[vec],
         held: wp.array2d[wp.int32],
         grip_position: wp.array3d[scalar],
+        delta_all: wp.array3d[vec],
+        recent_all: wp.array3d[vec],
+        older_all: wp.array3d[vec],
+        lam_recent_all: wp.array2d[vec],
+        lam_older_all: wp.array2d[vec],
         # Views of the same state by scalar, for single lanes:
         x_scalar: wp.array4d[scalar],
         velocity_scalar: wp.array4d[scalar],
@@ -154,10 +147,15 @@ def make_step(lanes: int, scalar: Any, keep_lambda: bool, kinds: tuple[Any, ...]
         previous = previous_all[group]
         velocity = velocity_all[group]
         inv_mass = inv_mass_all[group]
-        lam = lam_all[group]
+        body = body_()
+        body.x = x
+        body.previous = previous
+        body.inv_mass = inv_mass
+        body.lam = lam_all[group]
+        body.delta = delta_all[group]
+        body.relaxation = relaxation
         particle_count = x.shape[0]
         inv_h = scalar(1.0) / h
-        inv_h2 = inv_h * inv_h
         slow = vec(velocity_scale)  # damping is for free particles; held ones keep to their path
         steady = vec(scalar(1.0))
 
@@ -186,8 +184,31 @@ def make_step(lanes: int, scalar: Any, keep_lambda: bool, kinds: tuple[Any, ...]
         barrier()
 
         for substep in range(substeps):
+            omega = scalar(1.0)
             for iteration in range(iterations):
-                sweep(model, x, inv_mass, lam, inv_h2, iteration, thread, thread_count)
+                if wp.static(options.symmetric):
+                    if iteration % 2 == 1:
+                        sweep_back(model, body, inv_h, iteration, thread, thread_count)
+                    else:
+                        sweep(model, body, inv_h, iteration, thread, thread_count)
+                else:
+                    sweep(model, body, inv_h, iteration, thread, thread_count)
+                if wp.static(options.jacobi):
+                    apply(body, thread, thread_count)
+                    barrier()
+                if wp.static(options.chebyshev):
+                    omega = next_omega(omega, spectral_radius, iteration)
+                    extrapolate(x, recent_all[group], older_all[group], omega, iteration, thread, thread_count)
+                    extrapolate_multipliers(
+                        lam_all[group],
+                        lam_recent_all[group],
+                        lam_older_all[group],
+                        omega,
+                        iteration,
+                        thread,
+                        thread_count,
+                    )
+                    barrier()
                 if wp.static(has_colliders):
                     for i1 in range(thread, particle_count, thread_count):
                         collide(model, x, previous, inv_mass, i1)

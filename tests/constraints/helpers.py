@@ -11,6 +11,7 @@ import pytest
 import warp as wp
 
 from pbd_gym.kernels.step import model_data
+from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import wide
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
@@ -55,7 +56,8 @@ def make_sweep_kernel(lanes: int, scalar: Any, kind: Any, parts: tuple[Any, ...]
     wide_ = wide(lanes, scalar)
     vec = wide_.vec
     data = model_data(scalar, parts, ())
-    sweep = kind.make_sweep(wide_, data, True)
+    body_ = body_type(vec)
+    sweep = kind.make_sweep(wide_, data, SweepOptions(keep_lambda=True))
 
     @wp.kernel(module="unique", enable_backward=False)
     def sweep_once(
@@ -63,11 +65,15 @@ def make_sweep_kernel(lanes: int, scalar: Any, kind: Any, parts: tuple[Any, ...]
         x: wp.array3d[vec],
         inv_mass: wp.array2d[vec],
         lam: wp.array2d[vec],
-        inv_h2: scalar,
+        inv_h: scalar,
         iteration: int,
     ):
         group = wp.tid()
-        sweep(model, x[group], inv_mass[group], lam[group], inv_h2, iteration, 0, 1)
+        body = body_()
+        body.x = x[group]
+        body.inv_mass = inv_mass[group]
+        body.lam = lam[group]
+        sweep(model, body, inv_h, iteration, 0, 1)
 
     return sweep_once
 
@@ -83,12 +89,12 @@ class Sweeper:
         """Set the multipliers of every environment, in the order of the constraints, shape (m,)."""
         self.state.lam.assign(np.broadcast_to(values[None, :, None], (1, len(values), self.model.lanes)))
 
-    def sweep(self, positions: np.ndarray, inv_h2: float, iteration: int) -> np.ndarray:
+    def sweep(self, positions: np.ndarray, inv_h: float, iteration: int) -> np.ndarray:
         """Return positions after one sweep over all kinds; multipliers are kept from the last one unless iteration 0.
 
         Args:
             positions: [m], shape (envs, n, 3).
-            inv_h2: 1 / h^2 [1/s^2].
+            inv_h: 1 / h [1/s].
             iteration: number of the sweep in its substep.
         """
         model, state = self.model, self.state
@@ -97,7 +103,7 @@ class Sweeper:
             kernel = make_sweep_kernel(model.lanes, model.scalar, kind, (*model.kinds, *model.shapes))
             wp.launch(
                 kernel, dim=1, device="cpu",
-                inputs=[model.data, state.positions, state.inv_mass, state.lam, inv_h2, iteration],
+                inputs=[model.data, state.positions, state.inv_mass, state.lam, inv_h, iteration],
             )  # fmt: skip
         return state.get_positions()
 
@@ -207,7 +213,7 @@ def run_pypbd(
             x = before + np.dtype(dtype).type(h) * (v + fall)
             for iteration in range(int(oracle["iterations"])):
                 for sweeper in sweepers:
-                    x = sweeper.sweep(x, 1.0 / h**2, iteration)
+                    x = sweeper.sweep(x, 1.0 / h, iteration)
             v = (x - before) * np.dtype(dtype).type(1.0 / h)
         if step == steps[len(found)]:
             found.append(x)

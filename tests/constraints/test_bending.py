@@ -202,7 +202,7 @@ def test_a_rest_shape_stays(angle: float, dtype: str) -> None:
     points = folded(angle)[None]
     scene = make_elements("dihedral", points, np.ones((1, 4)))
     values = scene.constraints["dihedral"].values
-    assert_allclose(np.arctan2(values["rest_sine"][0], values["rest_cosine"][0]), angle, atol=1e-12)
+    assert_allclose(np.arctan2(*values["rest"][0][0, ::-1]), angle, atol=1e-12)
     found = solve(scene, points, np.zeros(1), 4, dtype)
     assert np.abs(found.corrections).max() <= 20 * EPS[dtype]
 

@@ -13,11 +13,14 @@ from pbd_gym.colliders import SHAPES
 from pbd_gym.constraints import KINDS
 from pbd_gym.kernels import layout
 from pbd_gym.kernels.step import make_step
+from pbd_gym.kernels.sweep import SweepOptions
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
 SCALARS = (wp.float32, wp.float64)
-VARIANTS = list(itertools.product((1, 4), SCALARS, (False, True), (False, True)))
+PLAIN, FULL = SweepOptions(), SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True)
+GATHERING = SweepOptions(keep_lambda=True, jacobi=True)
+VARIANTS = list(itertools.product((1, 4), SCALARS, (PLAIN, FULL, GATHERING), (False, True)))
 
 
 def layout_kernels() -> ModuleType:
@@ -49,10 +52,10 @@ def check_compiles(module: Any, folder: Path, kernels: list[str]) -> None:
             assert name.encode() in content, f"{name} is not in {binary.name}"
 
 
-@pytest.mark.parametrize(("lanes", "scalar", "keep_lambda", "everything"), VARIANTS)
-def test_step_compiles(lanes: int, scalar: Any, keep_lambda: bool, everything: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lanes", "scalar", "options", "everything"), VARIANTS)
+def test_step_compiles(lanes: int, scalar: Any, options: SweepOptions, everything: bool, tmp_path: Path) -> None:
     """Guards what only CUDA compiles: barriers, native snippets, and C++ that NVRTC is stricter about than Clang."""
-    kernel = make_step(lanes, scalar, keep_lambda, *((KINDS, SHAPES) if everything else ((), ())))
+    kernel = make_step(lanes, scalar, options, *((KINDS, SHAPES) if everything else ((), ())))
     check_compiles(kernel.module, tmp_path, ["step"])
 
 
@@ -67,5 +70,5 @@ def test_module_compiles(prepare: Callable[[], ModuleType], tmp_path: Path) -> N
 @pytest.mark.parametrize(("kinds", "shapes"), [(KINDS[:1] * 3, ()), (KINDS[:1], SHAPES[:1] * 3)])
 def test_three_kinds_can_be_chained(kinds: tuple[Any, ...], shapes: tuple[Any, ...], tmp_path: Path) -> None:
     """Guards the promise that a kind or shape is added by naming it: three in a row must compile."""
-    kernel = make_step(1, wp.float32, True, kinds, shapes)
+    kernel = make_step(1, wp.float32, FULL, kinds, shapes)
     check_compiles(kernel.module, tmp_path, ["step"])

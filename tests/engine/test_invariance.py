@@ -32,7 +32,7 @@ def make_scene(permutation: np.ndarray | None = None) -> Scene:
     if permutation is not None:
         batch = scene.constraints.pop("distance")
         values = {name: np.concatenate(parts)[permutation] for name, parts in batch.values.items()}
-        scene.add_distance_constraints(np.concatenate(batch.indices)[permutation], **values)
+        scene.add_constraints("distance", np.concatenate(batch.indices)[permutation], **values)
     return scene
 
 
@@ -69,7 +69,7 @@ def simulate(rows: Sequence[int], scene: Scene | None = None, **options: Any) ->
         drive(state, control, rows, step)
         solver.step(state, control, 0.02)
     found = state.save()
-    if solver.keep_lambda:
+    if solver.options.keep_lambda:
         found["lam"] = state.get_lambda()
     assert not state.diverged.numpy()[: len(rows)].any()
     return found
