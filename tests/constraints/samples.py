@@ -53,7 +53,7 @@ SAMPLES: dict[str, Sample] = {
     "tet_neo_hookean_shape": Sample(TET, ELASTIC),
     "tet_neo_hookean_volume": Sample(TET, ELASTIC),
 }
-"""By ``NAME`` of the kind."""
+"""By name of the kind."""
 
 
 def make_scene(kind: str, rng: np.random.Generator) -> Scene:

@@ -17,7 +17,7 @@ from .helpers import rotations
 from .samples import COUNT, SAMPLES, deformed, hold_together, make_scene
 
 EPS = float(np.finfo(np.float64).eps)
-NAMES = [kind.NAME for kind in KINDS]
+NAMES = [kind.name for kind in KINDS]
 H = 0.05
 """Step [s]."""
 
