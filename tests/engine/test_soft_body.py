@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pbd_gym import Model, Plane, Scene, SoftMaterial, Solver
-from pbd_gym.tetmeshes import TetMesh, ball, box
+from pbd_gym.tetmeshes import TetMesh, box
 
 
 def volume(positions: np.ndarray, tets: np.ndarray) -> float:
