@@ -127,7 +127,7 @@ def terms_of(scene: Scene) -> list[Term]:
         elif kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
             volume = 1.0 / (6.0 * np.linalg.det(values["inv_rest"]))
             young = 1.0 / (values["compliance"] * volume)
-            mu, bulk = young * values["shear"], young * values["bulk"]
+            mu, bulk = young * values["lame"].T
             a, b = (mu, mu) if kind.endswith("shape") else (0.0 * bulk, bulk)
             terms.append(Tets(indices, values["inv_rest"], volume, a, b))
         else:
