@@ -29,6 +29,11 @@ class Entry:
 DEMOS = (
     Entry("cloth", "pbd_gym.demos.cloth:ClothDemo", "XPBD cloth that hangs from 1, 2 or 4 particles and is dragged"),
     Entry("pbd-cloth", "pbd_gym.demos.pbd_cloth:PBDClothDemo", "the same under PBD: rigid constraints, solved in part"),
+    Entry(
+        "mass-spring", "pbd_gym.demos.mass_spring:MassSpringDemo", "the same of springs, which explode at long steps"
+    ),
+    Entry("double-pendulum", "pbd_gym.demos.double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
+    Entry("soft-body", "pbd_gym.demos.soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
 )
 
 

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from pbd_gym.demos.options import option
 from pbd_gym.demos.scene_demo import SceneDemo
-from pbd_gym.demos.sheet import SPACING, SheetOptions, lower_corner, sheet, swing
+from pbd_gym.demos.sheet import HangingSheet, SheetOptions, sheet
 from pbd_gym.scene import Scene
 
 
@@ -30,13 +28,11 @@ class ClothOptions(SheetOptions):
     stiffness: float = option(1000.0, "of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
 
 
-class SheetDemo(SceneDemo):
+class SheetDemo(HangingSheet, SceneDemo):
     """A hanging sheet of distance constraints, solved in the order in which they were added."""
 
     order = "given"
     rebuilt = ("width", "height", "fixed")
-    max_pull = 2.0 * SPACING
-    options: SheetOptions
 
     @property
     def compliance(self) -> float:
@@ -53,33 +49,6 @@ class SheetDemo(SceneDemo):
         scene.pin(self.sheet.fixed)
         scene.triangles = self.sheet.triangles
         return scene
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each: with room for the cloth to stretch."""
-        lower, upper = super().view_box
-        return lower - np.array([0.0, 0.35 * np.ptp(self.scene.positions[:, 1]), 0.0]), upper
-
-    def perform(self) -> None:
-        """Lift a lower corner after one second, and let go of it a second and a half later."""
-        if 1.0 <= self.time < 2.5:
-            particle = lower_corner(self.options)
-            self.drag(particle, swing(self.sheet.positions, particle, self.time - 1.0))
-        elif self.held is not None:
-            self.hold(None)
-
-    def stretch(self) -> np.ndarray:
-        """Return the strain of every constraint, shape (m,)."""
-        here, rest = self.positions(), self.sheet.positions
-        first, second = self.sheet.edges.T
-        length = np.linalg.norm(here[first] - here[second], axis=1)
-        strain: np.ndarray = length / np.linalg.norm(rest[first] - rest[second], axis=1) - 1.0
-        return strain
-
-    def readout(self) -> str:
-        """Return the time and how far the cloth is stretched."""
-        strain = self.stretch()
-        return f"{super().readout()}   stretch: mean {100 * strain.mean():.1f} %, largest {100 * strain.max():.1f} %"
 
 
 class ClothDemo(SheetDemo):

@@ -32,6 +32,8 @@ class Demo(ABC):
         self.options = options
         self.time = 0.0
         """Simulated time [s]."""
+        self.held: int | None = None
+        """Particle in the hand."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {}
         """What further keys do: a few words and the deed."""
         self.reset()
@@ -72,7 +74,14 @@ class Demo(ABC):
 
     def hold(self, particle: int | None) -> None:
         """Put a particle into the hand; None opens the hand."""
-        return
+        self.held = particle
+
+    def drag(self, particle: int, target: np.ndarray) -> None:
+        """Hold a particle and move it towards ``target`` [m], shape (3,), as far as a hand gets in a frame."""
+        if self.held != particle:
+            self.hold(particle)
+        pull = target - self.positions()[particle]
+        self.move(pull * min(1.0, self.max_pull / max(float(np.linalg.norm(pull)), 1e-9)))
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""

@@ -78,11 +78,13 @@ def changed(options: AnyOptions, name: str, direction: int) -> AnyOptions:
     return replace(options, **{name: new})
 
 
-def shown(options: Options, chosen: str | None = None, width: int = 66) -> str:
-    """Return names and values in a few lines, the chosen one in brackets."""
+def shown(options: Options, chosen: str | None = None, width: int = 66, every: bool = True) -> str:
+    """Return names and values in a few lines, the chosen one in brackets; unless ``every``, without the defaults."""
     lines = [""]
     for about in fields(options):
         value = getattr(options, about.name)
+        if value == about.default and not every:
+            continue
         word = f"{_words(about)} {value if isinstance(value, str) else format(value, '.5g')}"
         word = f"[{word}]" if about.name == chosen else word
         if lines[-1] and len(lines[-1]) + len(word) + 3 > width:

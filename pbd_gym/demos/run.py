@@ -86,7 +86,7 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
             demo.perform()
             demo.step()
         if step in drawn:
-            picture = renderer.draw(demo.frame(f"{shown(demo.options)}\n{demo.readout()}"))
+            picture = renderer.draw(demo.frame(f"{shown(demo.options, every=False)}\n{demo.readout()}"))
             assert picture is not None  # only a window returns none
             pictures.append(picture)
     if gif:

@@ -30,7 +30,7 @@ class SceneDemo(Demo):
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         self.time = 0.0
-        self.held: int | None = None
+        self.held = None
         self._load(self.build())
 
     def _load(self, scene: Scene) -> None:
@@ -88,19 +88,6 @@ class SceneDemo(Demo):
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""
         self.control.move(pull)
-
-    def drag(self, particle: int, target: np.ndarray) -> None:
-        """Hold a particle and move it towards ``target`` [m], shape (3,), as far as a hand gets in a frame."""
-        if self.held != particle:
-            self.hold(particle)
-        pull = target - self.positions()[particle]
-        self.move(pull * min(1.0, self.max_pull / max(float(np.linalg.norm(pull)), 1e-9)))
-
-    def kick(self, particle: int, velocity: np.ndarray) -> None:
-        """Add a velocity [m/s], shape (3,), to a particle that is free."""
-        velocities = self.state.get_velocities()
-        velocities[0, particle] += velocity if self.scene.inv_mass[particle] > 0 and particle != self.held else 0.0
-        self.state.set_velocities(velocities)
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""

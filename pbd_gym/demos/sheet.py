@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options, option
 from pbd_gym.meshes import grid
 
@@ -53,15 +54,40 @@ def sheet(options: SheetOptions) -> Sheet:
     )
 
 
-def lower_corner(options: SheetOptions) -> int:
-    """Return the particle at the lower right, or the middle one where that is fixed: a good one to drag."""
-    last = options.width * options.height - 1
-    return last // 2 if options.fixed == 4 else last
+class HangingSheet(Demo):
+    """What demonstrations with such a sheet have in common: how it is looked at, pulled and measured."""
 
+    max_pull = 2.0 * SPACING
+    options: SheetOptions
+    sheet: Sheet
 
-def swing(sheet_positions: np.ndarray, particle: int, time: float) -> np.ndarray:
-    """Return where the hand takes a particle when there is no person [m], shape (3,): aside, up and towards the eye."""
-    size = float(np.ptp(sheet_positions, axis=0).max())
-    way = np.array([-0.35, 0.35, 0.45]) * size * np.sin(0.5 * np.pi * min(time, 1.0))
-    target: np.ndarray = sheet_positions[particle] + way
-    return target
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of what is shown at first [m], shape (3,) each: with room for the sheet to stretch."""
+        lower, upper = self.sheet.positions.min(axis=0), self.sheet.positions.max(axis=0)
+        margin = 0.2 * float((upper - lower).max())
+        return lower - margin - np.array([0.0, 0.35 * (upper - lower)[1], 0.0]), upper + margin
+
+    def perform(self) -> None:
+        """Take a lower corner aside, up and towards the eye after one second, and let go of it after two and a half."""
+        if 1.0 <= self.time < 2.5:
+            last = len(self.sheet.positions) - 1
+            particle = last // 2 if self.options.fixed == 4 else last
+            size = float(np.ptp(self.sheet.positions, axis=0).max())
+            way = np.array([-0.35, 0.35, 0.45]) * size * np.sin(0.5 * np.pi * min(self.time - 1.0, 1.0))
+            self.drag(particle, self.sheet.positions[particle] + way)
+        elif self.held is not None:
+            self.hold(None)
+
+    def stretch(self) -> np.ndarray:
+        """Return the strain of every edge, shape (m,)."""
+        here, rest = self.positions(), self.sheet.positions
+        first, second = self.sheet.edges.T
+        length = np.linalg.norm(here[first] - here[second], axis=1)
+        strain: np.ndarray = length / np.linalg.norm(rest[first] - rest[second], axis=1) - 1.0
+        return strain
+
+    def readout(self) -> str:
+        """Return the time and how far the sheet is stretched."""
+        strain = self.stretch()
+        return f"{super().readout()}   stretch: mean {100 * strain.mean():.1f} %, largest {100 * strain.max():.1f} %"

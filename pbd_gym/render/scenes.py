@@ -17,18 +17,18 @@ def scene_frame(scene: Scene, positions: np.ndarray, **fields: Any) -> Frame:
     Args:
         scene: what there is.
         positions: of all its particles [m], shape (n, 3).
-        **fields: further fields of the frame.
+        **fields: further fields of the frame, or others in place of those of the scene.
 
     Raises:
         ValueError: as :class:`pbd_gym.render.Frame`.
     """
-    return Frame(
-        positions=positions.astype(np.float64),
-        triangles=scene.triangles,
-        lines=scene.lines,
-        planes=[(c.normal, c.offset) for c in scene.colliders if isinstance(c, Plane)],
-        spheres=[(c.center, c.radius) for c in scene.colliders if isinstance(c, Sphere)],
-        solids=[c.mesh() for c in scene.colliders if not isinstance(c, Plane | Sphere)],
-        pinned=np.flatnonzero(scene.inv_mass == 0.0),
-        **fields,
-    )
+    found: dict[str, Any] = {
+        "positions": positions.astype(np.float64),
+        "triangles": scene.triangles,
+        "lines": scene.lines,
+        "planes": [(c.normal, c.offset) for c in scene.colliders if isinstance(c, Plane)],
+        "spheres": [(c.center, c.radius) for c in scene.colliders if isinstance(c, Sphere)],
+        "solids": [c.mesh() for c in scene.colliders if not isinstance(c, Plane | Sphere)],
+        "pinned": np.flatnonzero(scene.inv_mass == 0.0),
+    }
+    return Frame(**(found | fields))

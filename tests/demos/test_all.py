@@ -23,6 +23,8 @@ from pbd_gym.render import Renderer
 SMALL: dict[str, dict[str, Any]] = {
     "cloth": {"width": 8, "height": 6},
     "pbd-cloth": {"width": 8, "height": 6},
+    "mass-spring": {"width": 8, "height": 6, "mass": 0.5},
+    "soft-body": {"shape": "box"},
 }
 """Options that make a demonstration quick to run."""
 NAMES = [entry.name for entry in DEMOS]

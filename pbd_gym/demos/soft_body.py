@@ -1,0 +1,129 @@
+"""A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
+
+Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they make a
+body that gives way and comes back to its shape. A large edge compliance gives jelly that only keeps its volume; a large
+volume compliance gives foam. The key `k` kicks a random particle up, `l` pulls one towards the origin.
+
+Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one of
+the tiPBD project, with lumped masses that are added before they are inverted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym import tetmeshes
+from pbd_gym.colliders import Plane
+from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.scene_demo import SceneDemo
+from pbd_gym.scene import Scene
+from pbd_gym.tetmeshes import TetMesh
+
+FOOT = 0.08
+"""Size of what kicks [m]."""
+
+
+@dataclass(frozen=True)
+class SoftBodyOptions(Options):
+    """Numbers of a soft body."""
+
+    shape: str = option("torus", "of the body", choices=("ball", "box", "torus"))
+    density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
+    edge_compliance: float = option(1e-3, "of the edges [m/N]", low=0.0, high=1.0)
+    volume_compliance: float = option(0.0, "of the tetrahedra [m^3/Pa]", low=0.0, high=1.0, step=1e-10)
+    kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
+    gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
+    time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
+    iterations: int = option(1, "sweeps over all constraints per step", low=1, high=100)
+    damping: float = option(0.5, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
+
+
+def solid(shape: str) -> TetMesh:
+    """Return the mesh of a shape, about half a metre in size."""
+    if shape == "ball":
+        mesh = tetmeshes.ball(0.25, 3)
+    elif shape == "box":
+        mesh = tetmeshes.box((4, 4, 4), (0.4, 0.4, 0.4))
+    else:
+        mesh = tetmeshes.torus(0.25, 0.1, 20, 2)
+    return mesh
+
+
+class SoftBodyDemo(SceneDemo):
+    """One soft body above a floor."""
+
+    options_type = SoftBodyOptions
+    rebuilt = ("shape",)
+    options: SoftBodyOptions
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        self.keys = {
+            "k": ("kick a particle up", self.kick_up),
+            "l": ("pull one to the origin", self.pull_to_origin),
+        }
+
+    def build(self) -> Scene:
+        """Return the scene, with one grip for the hand."""
+        options = self.options
+        mesh = solid(options.shape)
+        # Tilted, so that it lands on an edge and rolls over.
+        tilt = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+        place = mesh.positions @ tilt.T
+        place[:, 1] += 0.4 - place[:, 1].min()
+        scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
+        scene.add_collider(Plane(friction=0.3))
+        mass = np.zeros(len(place))
+        np.add.at(mass, mesh.tets.ravel(), np.repeat(0.25 * options.density * mesh.volumes(), 4))
+        scene.add_particles(place, mass)
+        scene.add_distance_constraints(mesh.edges, options.edge_compliance)
+        scene.add_constraints("tet_volume", mesh.tets, compliance=options.volume_compliance)
+        scene.triangles = mesh.triangles
+        self.mesh = mesh
+        return scene
+
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+        super().reset()
+        self.random = np.random.default_rng(0)
+        self._kicks = [(1.2, self.kick_up), (2.4, self.pull_to_origin)]
+
+    def kick_up(self) -> None:
+        """Kick a random particle up."""
+        self._kick(self._any(), np.array([0.0, self.options.kick, 0.0]))
+
+    def pull_to_origin(self) -> None:
+        """Kick a random particle towards the origin."""
+        particle = self._any()
+        way = -self.positions()[particle]
+        self._kick(particle, self.options.kick * way / max(float(np.linalg.norm(way)), 1e-9))
+
+    def _kick(self, particle: int, velocity: np.ndarray) -> None:
+        """Give a particle a velocity, and those around it the less, the farther off they are: a foot has a size."""
+        distance = np.linalg.norm(self.positions() - self.positions()[particle], axis=1)
+        share = np.exp(-0.5 * (distance / FOOT) ** 2)[:, None] * (self.state.inv_mass_scalar.numpy()[0] > 0)
+        self.state.set_velocities(self.velocities() + share * velocity)
+
+    def _any(self) -> int:
+        return int(self.random.integers(self.scene.particle_count))
+
+    def perform(self) -> None:
+        """Kick and pull when nobody else does."""
+        while self._kicks and self.time >= self._kicks[0][0]:
+            self._kicks.pop(0)[1]()
+
+    def volume_ratio(self) -> float:
+        """Return the volume relative to that at rest."""
+        now = TetMesh(self.positions(), self.mesh.tets, self.mesh.triangles, self.mesh.edges)
+        return now.volume() / self.mesh.volume()
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        return np.array([-0.5, 0.0, -0.5]), np.array([0.5, 0.9, 0.5])
+
+    def readout(self) -> str:
+        """Return the time and the volume."""
+        return f"{super().readout()}   volume {100 * self.volume_ratio():.1f} %"
