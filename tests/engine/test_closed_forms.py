@@ -4,7 +4,7 @@ Tolerances named after rounding are multiples of eps = 2.2e-16. A step loses abo
 eps |x| / h in the velocity; n steps without decay add up to at most n^2 eps |x| in the position.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -160,17 +160,14 @@ def test_rigid_catenary() -> None:
     assert_allclose(deviation[0.01] / deviation[0.005], 4.0, rtol=0.05)
 
 
-def quarter_period(angle: float, h: float) -> float:
-    """Time that a pendulum of 1 m, let go at ``angle``, takes to the lowest point."""
-    scene = chain(np.array([[0, 0, 0], [np.sin(angle), -np.cos(angle), 0]]), 1.0, 0.0, 1.0, [0])
-    per_frame = 8
+def first_zero(scene: Scene, coordinate: Callable[[np.ndarray], float], h: float, per_frame: int) -> float:
+    """Time at which a coordinate of the positions (n, 3), above zero at the start, first is zero: a quarter period."""
     solver, state, control = start(scene, per_frame)
-    before, frame = angle, 0
+    before, frame = coordinate(state.get_positions()[0]), 0
     while True:
         solver.step(state, control, h * per_frame)
         frame += 1
-        x = state.get_positions()[0, 1]
-        now = np.arctan2(x[0], -x[1])
+        now = coordinate(state.get_positions()[0])
         if now <= 0.0:  # the acceleration vanishes down there, so that a straight line is exact to third order
             return (frame - 1 + before / (before - now)) * h * per_frame
         before = now
@@ -185,10 +182,35 @@ def test_pendulum_period(angle: float) -> None:
     1e-7 for the interpolation.
     """
     exact = analytic()["A6_pendulum"]["T"][str(angle)]
-    coarse, middle, fine = (4.0 * quarter_period(angle, h) for h in (1e-3, 5e-4, 2.5e-4))
+    scene = chain(np.array([[0, 0, 0], [np.sin(angle), -np.cos(angle), 0]]), 1.0, 0.0, 1.0, [0])
+    coarse, middle, fine = (
+        4.0 * first_zero(scene, lambda x: float(np.arctan2(x[1, 0], -x[1, 1])), h, 8) for h in (1e-3, 5e-4, 2.5e-4)
+    )
     assert_allclose((coarse - middle) / (middle - fine), 2.0, atol=0.1)
     curvature = abs(coarse - 3.0 * middle + 2.0 * fine) * 8.0 / 3.0
     assert abs(2.0 * fine - middle - exact) < curvature / 8.0 * 2.0 + 1e-7
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_double_pendulum_modes(mode: int) -> None:
+    """Guards rods in a chain: let go in the shape of a mode, angles 1 : +-sqrt(2), a double pendulum swings as one.
+
+    For equal masses and links omega^2 = (2 -+ sqrt(2)) g / L. At small angles a step is that of implicit Euler, whose
+    quarter period from rest is off by second order in h only. The squares of the angles, 1e-8, add up to 3e-8 s.
+    """
+    omega = analytic()["A6_pendulum"]["double_pendulum_equal_omega"][mode]
+    assert_allclose(omega**2, (2.0 + (-1, 1)[mode] * np.sqrt(2.0)) * 9.81, rtol=1e-12)
+    shape = np.array([1.0, (1, -1)[mode] * np.sqrt(2.0)])
+    weights = shape @ np.array([[2.0, 1.0], [1.0, 1.0]])  # the inertia of small angles, in which modes are orthogonal
+    points = np.zeros((3, 3))
+    points[1:, 0] = np.cumsum(np.sin(1e-4 * shape))
+    points[1:, 1] = -np.cumsum(np.cos(1e-4 * shape))
+    scene = chain(points, 0.7, 0.0, 1.0, [0])
+    coarse, middle, fine = (
+        4.0 * first_zero(scene, lambda x: float(weights @ np.diff(x[:, 0])), h, 1) for h in (1e-3, 5e-4, 2.5e-4)
+    )
+    assert_allclose((coarse - middle) / (middle - fine), 4.0, atol=0.1)
+    assert_allclose((4.0 * fine - middle) / 3.0, 2.0 * np.pi / omega, rtol=0, atol=5e-8)
 
 
 def test_cloth_eigenmode() -> None:
