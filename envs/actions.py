@@ -6,6 +6,7 @@ during the control step.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,6 +41,10 @@ class Hands:
     """Opposite corner of that box [m]."""
     max_stretch: float = 1.05
     """Two hands stay closer than this times the rest distance of what they hold, so that cloth is not torn apart."""
+    axes: int = 3
+    """Axes that hands move along and observations show: 2 in a task that stays in the plane z = 0."""
+    max_change: float = math.inf
+    """Largest change of the move of a hand that holds something from one control step to the next, per axis [m]."""
 
 
 @wp.func
@@ -65,7 +70,10 @@ def move_grips(
     # In:
     actions: wp.array2d[float],
     stride: int,
+    axes: int,
     max_step: float,
+    max_change: float,
+    ctrl_dt: float,
     lower: wp.vec3,
     upper: wp.vec3,
     max_stretch: float,
@@ -74,19 +82,30 @@ def move_grips(
     grip_position: wp.array3d[float],
     lanes: int,
     positions: wp.array4d[float],
+    velocities: wp.array4d[float],
     hand_count: int,
     # Out:
     motion: wp.array3d[float],
 ):
-    """Turn the first three numbers of each hand into its displacement, within the box and the stretch limit."""
+    """Turn the first numbers of each hand, one per axis, into its displacement.
+
+    It keeps to the largest change of a move, then to the box, whose walls stop a hand at once, then to the stretch
+    limit.
+    """
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
     for slot in range(hand_count):
         for axis in range(3):
             start = grip_position[env, slot, axis]
-            wish = start + max_step * wp.clamp(actions[env, slot * stride + axis], -1.0, 1.0)
-            motion[env, slot, axis] = wp.clamp(wish, lower[axis], upper[axis]) - start
+            step = float(0.0)
+            if axis < axes:
+                step = max_step * wp.clamp(actions[env, slot * stride + axis], -1.0, 1.0)
+            i_held = held[env, slot]
+            if i_held >= 0:
+                before = velocities[group, i_held, axis, lane] * ctrl_dt
+                step = wp.clamp(step, before - max_change, before + max_change)
+            motion[env, slot, axis] = wp.clamp(start + step, lower[axis], upper[axis]) - start
     for first in range(hand_count):
         for second in range(first + 1, hand_count):
             i = held[env, first]
@@ -111,6 +130,7 @@ def move_grips(
 def grasp(
     # In:
     actions: wp.array2d[float],
+    stride: int,
     reach: float,
     hand_count: int,
     base_inv_mass: wp.array1d[float],
@@ -127,10 +147,10 @@ def grasp(
     group = env // lanes
     lane = env % lanes
     for slot in range(hand_count):
-        if actions[env, slot * 4 + 3] <= 0.0:
+        if actions[env, slot * stride + stride - 1] <= 0.0:
             grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass, velocities)
     for slot2 in range(hand_count):
-        if actions[env, slot2 * 4 + 3] > 0.0 and held[env, slot2] < 0:
+        if actions[env, slot2 * stride + stride - 1] > 0.0 and held[env, slot2] < 0:
             nearest = int(-1)
             best = reach * reach
             for i in range(positions.shape[1]):
@@ -178,8 +198,8 @@ class Actions:
     """One action mode of one batch.
 
     Args:
-        mode: ``"drag"`` (three displacements per hand, what is held stays held), ``"picker"`` (four: the last above
-            zero closes the hand, else it opens), or ``"pin"`` (one per corner: above zero fixes it).
+        mode: ``"drag"`` (a displacement per axis and hand, what is held stays held), ``"picker"`` (one number more:
+            above zero it closes the hand, else it opens), or ``"pin"`` (one per corner: above zero fixes it).
         hands: what the hands can do.
 
     Raises:
@@ -194,7 +214,9 @@ class Actions:
         self.particles = hands.corners if mode == "pin" else hands.particles
         """Particle that belongs to each grip."""
         self.grip_count = len(self.particles)
-        self.size = {"drag": 3 * self.grip_count, "picker": 4 * self.grip_count, "pin": self.grip_count}[mode]
+        self.stride = {"drag": hands.axes, "picker": hands.axes + 1, "pin": 1}[mode]
+        """Numbers per grip."""
+        self.size = self.stride * self.grip_count
         self._launches: list[Any] = []
 
     @property
@@ -203,7 +225,7 @@ class Actions:
         held = [p if p in self.hands.particles else -1 for p in self.particles]
         return np.array(held, dtype=np.int32)
 
-    def record(self, actions: Any, state: State, control: Control, rest: np.ndarray) -> None:
+    def record(self, actions: Any, state: State, control: Control, rest: np.ndarray, ctrl_dt: float) -> None:
         """Prepare the launches for these arrays.
 
         Args:
@@ -211,6 +233,7 @@ class Actions:
             state: state to act on.
             control: where the displacements go.
             rest: rest positions [m], shape (n, 3).
+            ctrl_dt: time between actions [s].
         """
         model, hands = state.model, self.hands
 
@@ -226,12 +249,13 @@ class Actions:
             add(pin, actions, particles, *where, *grips, control.motion)
             return
         if self.mode == "picker":
-            add(grasp, actions, hands.reach, self.grip_count, *where, *grips)
+            add(grasp, actions, self.stride, hands.reach, self.grip_count, *where, *grips)
         rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
         add(
-            move_grips, actions, self.size // self.grip_count, hands.max_step,
+            move_grips, actions, self.stride, hands.axes, hands.max_step, hands.max_change, ctrl_dt,
             wp.vec3(*hands.lower), wp.vec3(*hands.upper), hands.max_stretch, rest_array,
-            state.held, state.grip_positions, model.lanes, state.positions_scalar, self.grip_count, control.motion,
+            state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
+            self.grip_count, control.motion,
         )  # fmt: skip
 
     def launch(self) -> None:

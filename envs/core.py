@@ -121,7 +121,7 @@ class TaskVectorEnv(VectorEnv):
         self.state, self.control = self.solver.state(), self.solver.control()
         shown_grips = 0 if self.action_mode == "drag" else self.actions.grip_count
         self.observations = Observations(
-            self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips
+            self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips, hands.axes
         )
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
         self.single_observation_space = self.observations.space
@@ -224,7 +224,7 @@ class TaskVectorEnv(VectorEnv):
             )  # fmt: skip
             return [begin, place(chosen), self.record_begin(chosen)]
 
-        self.actions.record(b["actions"], state, self.control, self.scene.positions)
+        self.actions.record(b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt)
         self._observe = self.observations.record(b, state)
         self._restart, self._begin = restart(b["restart"]), restart(b["chosen"])
         self._place_diverged = place(state.diverged)

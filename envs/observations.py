@@ -31,6 +31,7 @@ def observe(
     goals: wp.array3d[float],
     show_goals: int,
     grip_count: int,
+    axes: int,
     lanes: int,
     positions: wp.array4d[float],
     velocities: wp.array4d[float],
@@ -48,25 +49,25 @@ def observe(
     count = particles.shape[0]
     for k in range(count):
         i = particles[k]
-        for axis in range(3):
-            observation[env, 3 * k + axis] = bounded(positions[group, i, axis, lane])
-            observation[env, 3 * (count + k) + axis] = bounded(velocities[group, i, axis, lane])
-    column = 6 * count
+        for axis in range(axes):
+            observation[env, axes * k + axis] = bounded(positions[group, i, axis, lane])
+            observation[env, axes * (count + k) + axis] = bounded(velocities[group, i, axis, lane])
+    column = 2 * axes * count
     for k2 in range(goal_particles.shape[0]):
         i2 = goal_particles[k2]
-        for axis2 in range(3):
+        for axis2 in range(axes):
             now = positions[group, i2, axis2, lane]
             goal = goals[env, k2, axis2]
-            achieved[env, 3 * k2 + axis2] = bounded(now)
-            desired[env, 3 * k2 + axis2] = goal
+            achieved[env, axes * k2 + axis2] = bounded(now)
+            desired[env, axes * k2 + axis2] = goal
             if show_goals != 0:
-                observation[env, column + 3 * k2 + axis2] = bounded(goal - now)
+                observation[env, column + axes * k2 + axis2] = bounded(goal - now)
     if show_goals != 0:
-        column += 3 * goal_particles.shape[0]
+        column += axes * goal_particles.shape[0]
     for slot in range(grip_count):
-        for axis3 in range(3):
-            observation[env, column + 3 * slot + axis3] = bounded(grip_position[env, slot, axis3])
-        observation[env, column + 3 * grip_count + slot] = wp.where(held[env, slot] >= 0, 1.0, 0.0)
+        for axis3 in range(axes):
+            observation[env, column + axes * slot + axis3] = bounded(grip_position[env, slot, axis3])
+        observation[env, column + axes * grip_count + slot] = wp.where(held[env, slot] >= 0, 1.0, 0.0)
 
 
 class Observations:
@@ -79,13 +80,20 @@ class Observations:
         goal_particles: particles that have a goal.
         particle_count: number of particles.
         grip_count: hands to show, 0 where the held particles tell all there is to know.
+        axes: coordinates to show of each point; 2 leaves out z.
 
     Raises:
         ValueError: for an unknown mode.
     """
 
     def __init__(
-        self, mode: ObsMode, keypoints: np.ndarray, goal_particles: np.ndarray, particle_count: int, grip_count: int
+        self,
+        mode: ObsMode,
+        keypoints: np.ndarray,
+        goal_particles: np.ndarray,
+        particle_count: int,
+        grip_count: int,
+        axes: int = 3,
     ) -> None:
         if mode not in OBS_MODES:
             raise ValueError(f"obs_mode must be one of {OBS_MODES}, got {mode!r}")
@@ -93,8 +101,9 @@ class Observations:
         self.particles = np.arange(particle_count) if mode == "particles" else np.asarray(keypoints)
         self.goal_particles = np.asarray(goal_particles)
         self.grip_count = grip_count
-        goal_size = 3 * len(self.goal_particles)
-        self.size = 6 * len(self.particles) + 4 * grip_count + (0 if mode == "goal" else goal_size)
+        self.axes = axes
+        goal_size = axes * len(self.goal_particles)
+        self.size = 2 * axes * len(self.particles) + (axes + 1) * grip_count + (0 if mode == "goal" else goal_size)
         self.goal_size = goal_size
         box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
         self.space: spaces.Space[Any] = box
@@ -113,7 +122,7 @@ class Observations:
             inputs=[
                 wp.array(self.particles, dtype=wp.int32, device=model.device),
                 wp.array(self.goal_particles, dtype=wp.int32, device=model.device),
-                buffers["goals"], int(self.mode != "goal"), self.grip_count, model.lanes,
+                buffers["goals"], int(self.mode != "goal"), self.grip_count, self.axes, model.lanes,
                 state.positions_scalar, state.velocities_scalar, state.grip_positions, state.held,
                 buffers["observation"], buffers["achieved_goal"], buffers["desired_goal"],
             ],

@@ -258,14 +258,15 @@ class ReachingVectorEnv(TaskVectorEnv):
         """Return the reward of ``obs_mode="goal"`` for rows of goals.
 
         Args:
-            achieved: positions of the goal particles [m], shape (rows, 3 * goal particles).
+            achieved: positions of the goal particles [m], shape (rows, axes * goal particles).
             desired: their goals [m], likewise.
 
         Returns:
             Shape (rows,), float32.
         """
-        shape = (len(achieved), len(self.goal_particles), 3)
-        points = [np.ascontiguousarray(a, dtype=np.float32).reshape(shape) for a in (achieved, desired)]
+        axes = self.observations.axes
+        points = np.zeros((2, len(achieved), len(self.goal_particles), 3), dtype=np.float32)
+        points[..., :axes] = np.reshape([achieved, desired], (*points.shape[:3], axes))
         reward = np.zeros(len(achieved), dtype=np.float32)
         config = self.config
         wp.launch(

@@ -44,6 +44,13 @@ ENTRIES = (
         100,
         "carry and turn a soft ball until its free points rest at their goals",
     ),
+    Entry(
+        "PBDPendulum-v0",
+        "pbd_gym.envs.pendulum:PendulumEnv",
+        "pbd_gym.envs.pendulum:PendulumVectorEnv",
+        300,
+        "swing up a double pendulum by its pivot, and hold it there",
+    ),
 )
 
 

@@ -87,6 +87,8 @@ class Scene:
         """Surface to draw, shape (t, 3)."""
         self.lines = np.zeros((0, 2), dtype=np.int32)
         """Segments to draw, shape (l, 2)."""
+        self.beads = np.zeros(0, dtype=np.int32)
+        """Particles to draw as balls of the contact radius, shape (b,)."""
         self.colliders: list[Collider] = []
         self.constraints: dict[str, ConstraintBatch] = {}
 

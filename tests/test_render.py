@@ -107,6 +107,9 @@ def test_each_part_shows():
         assert lone[row, column]
     plain, pinned = draw(Frame(*sheet())), draw(Frame(*sheet(), pinned=[14]))
     assert (plain != pinned).any()
+    line = draw(Frame(positions, lines=[[0, 1]]))
+    small, large = (draw(Frame(positions, lines=[[0, 1]], beads=[1], bead_radius=r)) for r in (0.05, 0.1))
+    assert 0 < (line != small).any(axis=2).sum() < (line != large).any(axis=2).sum()
 
 
 def test_two_sides_of_a_cloth_differ():
@@ -430,6 +433,8 @@ def test_gif_reads_back(tmp_path):
         ({"spheres": [((0, 1), 1.0)]}, "centre"),
         ({"spheres": [((0, 1, 0), 0.0)]}, "radii"),
         ({"line_radius": np.nan}, "radii"),
+        ({"beads": [4]}, "beads must index"),
+        ({"bead_radius": 0.0}, "radii"),
     ],
 )
 def test_bad_frames_are_refused(fields, message):

@@ -214,14 +214,16 @@ def _spheres(frame: Frame, camera: Camera, size: Size, light: np.ndarray) -> lis
 
 
 def _particles(frame: Frame, camera: Camera, size: Size, light: np.ndarray, scale: int) -> list[_Item]:
-    """Return balls for lone particles and the ends of ropes, and dots for pinned particles."""
+    """Return balls for lone particles, the ends of ropes and beads, and dots for pinned particles."""
     count = len(frame.positions)
     uses = np.bincount(frame.lines.ravel(), minlength=count)
     alone = (uses == 0) & (np.bincount(frame.triangles.ravel(), minlength=count) == 0)
+    radius = np.where(alone | (uses == 1), frame.line_radius, 0.0)
+    radius[frame.beads] = frame.bead_radius
     tone, items = _view_light(camera, light), []
     colors = frame.colors.tolist() if len(frame.colors) else None
-    for i in np.flatnonzero(alone | (uses == 1)).tolist():
-        diameter = _diameter(camera, frame.positions[i], frame.line_radius, size)
+    for i in np.flatnonzero(radius).tolist():
+        diameter = _diameter(camera, frame.positions[i], float(radius[i]), size)
         if diameter:
             diameter = max(diameter, 3 * scale) if alone[i] else diameter
             color = ROPE if colors is None else (colors[i][0], colors[i][1], colors[i][2])

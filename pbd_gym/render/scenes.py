@@ -26,6 +26,8 @@ def scene_frame(scene: Scene, positions: np.ndarray, **fields: Any) -> Frame:
         "positions": positions.astype(np.float64),
         "triangles": scene.triangles,
         "lines": scene.lines,
+        "beads": scene.beads,
+        "bead_radius": max(scene.contact_radius, 1e-3),
         "planes": [(c.normal, c.offset) for c in scene.colliders if isinstance(c, Plane)],
         "spheres": [(c.center, c.radius) for c in scene.colliders if isinstance(c, Sphere)],
         "solids": [c.mesh() for c in scene.colliders if not isinstance(c, Plane | Sphere)],

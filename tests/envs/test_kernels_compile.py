@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 import warp as wp
 
-from pbd_gym.envs import actions, episodes, observations, reaching, rope
+from pbd_gym.envs import actions, episodes, observations, pendulum, reaching, rope
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -16,6 +16,7 @@ KERNELS = {
     episodes: ("begin", "conclude", "place"),
     reaching: ("draw_carried", "rate_goals", "score"),
     rope: ("draw_line",),
+    pendulum: ("draw_pendulum",),
 }
 
 

@@ -1,0 +1,262 @@
+"""PBDPendulum-v0: swing up a double pendulum by its pivot, and hold it there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.actions import Hands
+from pbd_gym.envs.episodes import random_stream
+from pbd_gym.envs.inputs import check_numbers
+from pbd_gym.envs.reaching import ReachingConfig, ReachingVectorEnv
+from pbd_gym.envs.single import single_env
+from pbd_gym.scene import Scene
+
+wp.set_module_options({"enable_backward": False})
+
+RADIUS = 0.08
+"""Of the bobs [m]."""
+
+
+@dataclass(frozen=True)
+class PendulumConfig(ReachingConfig):
+    """Numbers of PBDPendulum-v0; each can be given to ``gym.make``."""
+
+    lengths: tuple[float, float] = (1.0, 1.0)
+    """Of the upper and of the lower link [m]."""
+    masses: tuple[float, float] = (0.5, 0.5)
+    """Of the bobs at their ends [kg]."""
+    damping: float = 0.0
+    """Rate at which the bobs lose velocity to the air [1/s]."""
+    substeps: int = 100
+    """Simulation steps per action; single precision is at its best near 1/3000 s."""
+    settle_time: float = 0.0
+    """Nothing has to come to rest: links start at random angles."""
+    start_angle: float = 0.2
+    """Largest angle between a link and the vertical at the start [rad]; pi starts anywhere."""
+    upright_starts: float = 0.0
+    """Share of episodes that start upright, within the same angle, for an agent to learn from."""
+    max_step: float = 0.1
+    """Largest move of the pivot along an axis per action [m]."""
+    max_acceleration: float = 30.0
+    """Of the pivot along an axis [m/s^2]."""
+    workspace: tuple[float, float] = (2.0, 0.5)
+    """Half the width and half the height of the box that the pivot stays in [m]."""
+    goal_shift: float = 0.4
+    """Largest shift of the goals along x from the middle of the box [m]."""
+    goal_steps: int = 30
+    """Steps in a row that both bobs have to be at their goals."""
+
+    def __post_init__(self) -> None:
+        check_numbers(
+            self,
+            positive=(
+                "lengths", "masses", "ctrl_dt", "max_step", "max_acceleration", "workspace", "goal_radius",
+                "goal_steps",
+            ),
+        )  # fmt: skip
+        for name in ("lengths", "masses", "workspace"):
+            if np.shape(getattr(self, name)) != (2,):
+                raise ValueError(f"{name} must be two numbers, got {getattr(self, name)}")
+        if self.upright_starts > 1.0:
+            raise ValueError(f"upright_starts must be a share, 1 at most, got {self.upright_starts}")
+        if self.goal_shift > self.workspace[0]:
+            raise ValueError(f"goal_shift must not be above workspace[0], {self.workspace[0]}, got {self.goal_shift}")
+
+    @property
+    def length(self) -> float:
+        return float(sum(self.lengths))
+
+
+@wp.kernel
+def draw_pendulum(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    seed: wp.array1d[wp.int32],
+    episode: wp.array1d[wp.int32],
+    bobs: wp.array1d[wp.int32],
+    lengths: wp.array1d[float],
+    start_angle: float,
+    upright_starts: float,
+    shift: float,
+    lanes: int,
+    # Out:
+    positions: wp.array4d[float],
+    goals: wp.array3d[float],
+    start_performance: wp.array1d[float],
+    performance: wp.array1d[float],
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Draw the angles of the links, and goals straight above a point near the middle of the box."""
+    env = wp.tid()
+    if chosen[env] == 0:
+        return
+    group = env // lanes
+    lane = env % lanes
+    random = random_stream(seed[env], episode[env])
+    goal = wp.vec3(shift * wp.randf(random, -1.0, 1.0), 0.0, 0.0)
+    side = wp.where(wp.randf(random) < upright_starts, 1.0, -1.0)
+    bob = wp.vec3()
+    total = float(0.0)
+    count = bobs.shape[0]
+    for k in range(count):
+        angle = start_angle * wp.randf(random, -1.0, 1.0)
+        bob += lengths[k] * wp.vec3(wp.sin(angle), side * wp.cos(angle), 0.0)
+        goal += wp.vec3(0.0, lengths[k], 0.0)
+        for axis in range(3):
+            positions[group, bobs[k], axis, lane] = bob[axis]
+            goals[env, k, axis] = goal[axis]
+        total += wp.length(goal - bob)
+    start_performance[env] = -total / float(count)
+    performance[env] = -total / float(count)
+    normalized_performance[env] = 0.0
+    is_success[env] = 0
+
+
+class PendulumVectorEnv(ReachingVectorEnv):
+    """Swing up a double pendulum by its pivot, and hold it there.
+
+    ## Description
+
+    Two links hang from a pivot that the agent moves about in a box, in the plane of the pendulum. It has to swing both
+    links up and hold them upright, one on the other, at a place drawn at reset. No force acts at the joints: energy
+    comes from the motion of the pivot alone, and upright the pendulum falls over in a fraction of a second unless it is
+    balanced. The links are two bobs on rigid distance constraints, solved by XPBD in 100 substeps of 1/3000 s per
+    action; a free swing from the horizontal loses about 5 % of its energy in ten seconds. Nothing ever leaves the plane
+    z = 0.
+
+    ## Action Space
+
+    `Box(-1, 1, (2,), float32)` with `action_mode="drag"`: the agent holds the pivot all along. The pivot changes its
+    speed by no more than 30 m/s^2 along each axis, stays within 2 m of the middle along x and 0.5 m along y, and is
+    stopped at once by the walls of that box.
+
+    | Num | Action                                | Min | Max | Unit per 1       |
+    |-----|---------------------------------------|-----|-----|------------------|
+    | 0-1 | displacement of the pivot, x, y       | -1  | 1   | 0.1 m, so 3 m/s  |
+
+    `action_mode="picker"` has three numbers, `(x, y, grip)`: the hand closes on the nearest free particle within 0.08 m
+    while `grip` is above 0, and opens otherwise; the pendulum then falls to the ground 3 m below. `action_mode="pin"`
+    has one number for the pivot and one for each bob that fixes it in space while it is above 0 and frees it otherwise;
+    this brings no energy in, so that it needs starts that have some (`start_angle`).
+
+    ## Observation Space
+
+    `Box(-100, 100, (16,), float32)` with `obs_mode="keypoints"`; particles in the order pivot, upper bob, lower bob.
+    The origin is the middle of the box.
+
+    | Num   | Observation                                 | Min  | Max | Unit |
+    |-------|---------------------------------------------|------|-----|------|
+    | 0-5   | positions of the three particles, x, y      | -100 | 100 | m    |
+    | 6-11  | velocities of the three particles           | -100 | 100 | m/s  |
+    | 12-15 | offsets from the two bobs to their goals    | -100 | 100 | m    |
+
+    `obs_mode="particles"` is the same here: there are no other particles. `obs_mode="goal"` is a dict of `observation`
+    (12 numbers), `achieved_goal` and `desired_goal` (4 numbers each: the bobs, and their goals) for hindsight
+    experience replay. In the modes `picker` and `pin` the position of each grip and whether it holds (0 or 1) follow at
+    the end.
+
+    ## Rewards
+
+    The sum of named terms, reported in `info["reward_terms"]`; `d` is the distance of a bob to its goal, `v` its speed,
+    `r` = 0.2 m, and means are over the two bobs.
+
+    - `distance`: -1.0 * mean d / 2 m; how far the bobs are below, above all
+    - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
+    - `rest`: -0.3 * mean of c * v
+    - `effort`: -0.02 * mean square of the action
+
+    `reward_mode="sparse"` gives 0 while both bobs are within `r` and -1 otherwise, and is the default of
+    `obs_mode="goal"`, whose reward depends on the goals only.
+
+    `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
+    and `is_success` (both bobs within `r` for the last 30 steps, which is a second).
+
+    ## Starting State
+
+    At rest, the pivot in the middle of the box, each link within 0.2 rad of hanging, and the goals 1 m and 2 m above a
+    point within 0.4 m of the middle, all uniform.
+
+    ## Episode End
+
+    Truncated after 300 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.TaskVectorEnv`; every field of :class:`PendulumConfig`:
+
+    ```python
+    gym.make("PBDPendulum-v0", start_angle=3.14, lengths=(1.0, 0.5))
+    ```
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDPendulum-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = PendulumConfig
+    config: PendulumConfig
+
+    def build(self, config: PendulumConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = Scene(contact_radius=RADIUS)
+        scene.add_collider(Plane(offset=self.ground, friction=config.friction))
+        hanging = np.zeros((3, 3))
+        hanging[1:, 1] = -np.cumsum(config.lengths)
+        # What the pivot weighs matters only to an agent that lets go of it.
+        particles = scene.add_particles(hanging, (config.masses[0], *config.masses))
+        links = np.stack([particles[:-1], particles[1:]], axis=1)
+        scene.add_distance_constraints(links)
+        scene.lines, scene.beads = links, particles[1:]
+        width, height = config.workspace
+        hands = Hands(
+            particles=(int(particles[0]),),
+            corners=tuple(int(p) for p in particles),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-width, self.ground + RADIUS if self.action_mode == "picker" else -height, 0.0),
+            upper=(width, height, 0.0),
+            axes=2,
+            max_change=config.max_acceleration * config.ctrl_dt**2,
+        )
+        return scene, hands, particles, particles[1:]
+
+    @property
+    def ground(self) -> float:
+        """Height of the ground, which the bobs do not reach while the pivot is held [m]."""
+        return -1.2 * (self.config.length + self.config.workspace[1])
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        width, height = self.config.workspace
+        reach = self.config.length
+        return np.array([-width - 0.4 * reach, -reach, 0.0]), np.array([width + 0.4 * reach, reach + height, 0.0])
+
+    def record_begin(self, chosen: Any) -> Any:
+        b, config = self.buffers, self.config
+        device = self.model.device
+        return wp.launch(
+            draw_pendulum,
+            dim=self.num_envs,
+            device=device,
+            record_cmd=True,
+            inputs=[
+                chosen, b["seed"], b["episode"], wp.array(self.goal_particles, dtype=wp.int32, device=device),
+                wp.array(config.lengths, dtype=float, device=device), config.start_angle,
+                config.upright_starts, config.goal_shift, self.model.lanes, self.state.positions_scalar,
+                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
+            ],
+        )  # fmt: skip
+
+
+PendulumEnv = single_env(PendulumVectorEnv)
