@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.render import Frame
+from pbd_gym.render import Camera, Frame
 from pbd_gym.render.viewer import MOUSE_HELP, Viewer
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ class Player(Viewer):
         self.env: gym.Env[Any, Any] = gym.make(env_id, max_episode_steps=-1, device="cpu", hand=True, **kwargs)
         self.batch: TaskVectorEnv = self.env.unwrapped.batch  # type: ignore[attr-defined]
         self.env.reset(seed=seed)
-        super().__init__(env_id, size, self.batch.metadata["render_fps"], self.batch.view_box)
+        lower, upper = self.batch.view_box
+        camera = Camera.overview(lower, upper, size)
+        super().__init__(env_id, size, self.batch.metadata["render_fps"], camera)
         self.random = False
         self.steps = 0
         self.keys |= {"s": self.step_once, "a": self._toggle_random}

@@ -34,6 +34,8 @@ DEMOS = (
     ),
     Entry("double-pendulum", "pbd_gym.demos.double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
     Entry("soft-body", "pbd_gym.demos.soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
+    Entry("materials", "pbd_gym.demos.materials:MaterialsDemo", "beams of three FEM materials under the same load"),
+    Entry("integrators", "pbd_gym.demos.integrators:IntegratorsDemo", "Euler's methods, RK2 and the exact motion"),
 )
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pbd_gym.demos.options import Options
-from pbd_gym.render import Frame
+from pbd_gym.render import Camera, Frame
 
 
 class Demo(ABC):
@@ -22,6 +22,8 @@ class Demo(ABC):
     options_type: ClassVar[type[Options]] = Options
     fps: ClassVar[int] = 25
     """Frames per second of simulated time. A GIF counts time in hundredths of a second, which 25 fits exactly."""
+    flat: ClassVar[bool] = False
+    """Whether everything happens in the plane z = 0, which is then looked at straight on."""
     max_pull: ClassVar[float] = 0.08
     """Largest move of the hand per frame [m]."""
 
@@ -54,6 +56,12 @@ class Demo(ABC):
     @abstractmethod
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+
+    def camera(self, size: tuple[int, int]) -> Camera:
+        """Return what it is seen by at first, in a picture of ``size`` (width, height)."""
+        if self.flat:
+            return Camera.fit(*self.view_box, size, yaw=0.0, pitch=0.0)
+        return Camera.overview(*self.view_box, size)
 
     def readout(self) -> str:
         """Return a line of measured numbers."""

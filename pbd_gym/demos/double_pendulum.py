@@ -45,6 +45,7 @@ class DoublePendulumDemo(SceneDemo):
     """Two bobs on two rods below a fixed pivot."""
 
     options_type = PendulumOptions
+    flat = True
     rebuilt = ("angle1", "angle2", "length1", "length2")
     options: PendulumOptions
 

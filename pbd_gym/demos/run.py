@@ -16,7 +16,7 @@ from pbd_gym.demos import DEMOS, find
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import add_arguments, shown
 from pbd_gym.demos.window import DemoWindow
-from pbd_gym.render import Camera, Renderer, save_gif, save_png, tile
+from pbd_gym.render import Renderer, save_gif, save_png, tile
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -76,7 +76,7 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
         if not low <= value <= high or value == 0:
             raise ValueError(f"--{label} must be above 0 and in {low:g} to {high:g}, got {value:g}")
     renderer = Renderer(size=(size, size))
-    renderer.camera = Camera.overview(*demo.view_box, renderer.size)
+    renderer.camera = demo.camera(renderer.size)
     count = max(1, round(seconds * demo.fps)) + 1
     gif = path.suffix.lower() == ".gif"
     drawn = set(range(count)) if gif else {round(t) for t in np.linspace(count - 1, 0, moments)}

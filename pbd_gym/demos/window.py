@@ -26,7 +26,7 @@ class DemoWindow(Viewer):
     """
 
     def __init__(self, name: str, demo: Demo, size: tuple[int, int] = (800, 800)) -> None:
-        super().__init__(f"pbd-gym demo {name}", size, demo.fps, demo.view_box)
+        super().__init__(f"pbd-gym demo {name}", size, demo.fps, demo.camera(size))
         self.name = name
         self.demo = demo
         self.max_pull = demo.max_pull

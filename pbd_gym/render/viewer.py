@@ -28,7 +28,7 @@ class Viewer(ABC):
         title: of the window.
         size: width and height of the window [pixels].
         fps: steps per second that the window is held to; 0 does not wait.
-        view_box: lower and upper corner of what is shown at first [m], shape (3,) each.
+        camera: what it is seen by; the mouse moves it.
 
     Raises:
         ImportError: without pygame.
@@ -37,9 +37,9 @@ class Viewer(ABC):
     max_pull = 0.08
     """Largest move of the person's hand per step [m], so that a jerk of the mouse does not tear a cloth."""
 
-    def __init__(self, title: str, size: Size, fps: float, view_box: tuple[np.ndarray, np.ndarray]) -> None:
+    def __init__(self, title: str, size: Size, fps: float, camera: Camera) -> None:
         self.renderer = Renderer("human", size, title, fps)
-        self.camera = Camera.overview(*view_box, size)
+        self.camera = camera
         self.size = size
         self.paused = False
         self.help = True

@@ -1,0 +1,142 @@
+"""Integrators of ``x'' = a(x)``, one step each, and two systems whose exact motion is known. NumPy, float64."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+class System(ABC):
+    """One degree of freedom without friction."""
+
+    @abstractmethod
+    def acceleration(self, x: float) -> float:
+        """Return a(x)."""
+
+    @abstractmethod
+    def slope(self, x: float) -> float:
+        """Return da/dx."""
+
+    @abstractmethod
+    def energy(self, x: float, v: float) -> float:
+        """Return kinetic and potential energy, per mass and squared length."""
+
+    @abstractmethod
+    def exact(self, x0: float, time: float) -> tuple[float, float]:
+        """Return x and v at ``time`` of the motion that starts at rest at ``x0``."""
+
+
+@dataclass(frozen=True)
+class Spring(System):
+    """``a = -omega^2 x``; x may be any length."""
+
+    omega: float
+    """Angular frequency [rad/s]."""
+
+    def acceleration(self, x: float) -> float:
+        """Return a(x)."""
+        return -(self.omega**2) * x
+
+    def slope(self, x: float) -> float:
+        """Return da/dx."""
+        return -(self.omega**2)
+
+    def energy(self, x: float, v: float) -> float:
+        """Return ``v^2 / 2 + omega^2 x^2 / 2``."""
+        return 0.5 * v**2 + 0.5 * (self.omega * x) ** 2
+
+    def exact(self, x0: float, time: float) -> tuple[float, float]:
+        """Return ``x0 cos(omega t)`` and its rate."""
+        phase = self.omega * time
+        return x0 * np.cos(phase), -x0 * self.omega * np.sin(phase)
+
+
+@dataclass(frozen=True)
+class Pendulum(System):
+    """``a = -omega^2 sin(x)``; x is the angle from straight down [rad]."""
+
+    omega: float
+    """Angular frequency of small swings [rad/s]."""
+
+    def acceleration(self, x: float) -> float:
+        """Return a(x)."""
+        return -(self.omega**2) * np.sin(x)
+
+    def slope(self, x: float) -> float:
+        """Return da/dx."""
+        return -(self.omega**2) * np.cos(x)
+
+    def energy(self, x: float, v: float) -> float:
+        """Return ``v^2 / 2 + omega^2 (1 - cos x)``."""
+        return 0.5 * v**2 + self.omega**2 * (1.0 - np.cos(x))
+
+    def exact(self, x0: float, time: float) -> tuple[float, float]:
+        """Return ``2 asin(k cd(omega t, k))`` with ``k = sin(x0 / 2)``, and its rate.
+
+        From Abramowitz, Stegun 1964, 16.4 and 16.8: the elliptic functions by the arithmetic-geometric mean, and cd as
+        sn a quarter period later.
+        """
+        k = np.sin(0.5 * x0)
+        sn, cn, dn = _elliptic(self.omega * time, k * k)
+        cd = cn / dn
+        # d cd(u) / du = -(1 - k^2) sn / dn^2, and x = 2 asin(k cd).
+        rate = -2.0 * k * self.omega * (1.0 - k * k) * sn / dn**2 / np.sqrt(1.0 - (k * cd) ** 2)
+        return 2.0 * np.arcsin(k * cd), rate
+
+
+def _elliptic(u: float, m: float) -> tuple[float, float, float]:
+    """Return Jacobi's sn, cn and dn of ``u`` with parameter 0 <= m < 1, by descending Landen transformation."""
+    a, c = [1.0], [np.sqrt(m)]
+    b = np.sqrt(1.0 - m)
+    while c[-1] > 1e-16:
+        a.append(0.5 * (a[-1] + b))
+        c.append(0.5 * (a[-2] - b))
+        b = np.sqrt(a[-2] * b)
+    phase = 2.0 ** (len(a) - 1) * a[-1] * u
+    for mean, gap in zip(a[:0:-1], c[:0:-1], strict=True):
+        phase = 0.5 * (phase + np.arcsin(np.clip(gap / mean * np.sin(phase), -1.0, 1.0)))
+    sn, cn = float(np.sin(phase)), float(np.cos(phase))
+    return sn, cn, float(np.sqrt(1.0 - m * sn * sn))
+
+
+def explicit_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
+    """Position and velocity both move with what was: first order, gains energy."""
+    return x + h * v, v + h * system.acceleration(x)
+
+
+def symplectic_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
+    """Velocity first, and the new one moves the position: first order, energy swings about the true one."""
+    v = v + h * system.acceleration(x)
+    return x + h * v, v
+
+
+def rk2(system: System, x: float, v: float, h: float) -> tuple[float, float]:
+    """Rates half a step ahead (midpoint rule of Runge and Kutta): second order, gains energy slowly."""
+    middle_x, middle_v = x + 0.5 * h * v, v + 0.5 * h * system.acceleration(x)
+    return x + h * middle_v, v + h * system.acceleration(middle_x)
+
+
+def implicit_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
+    """Rates at the end of the step, ``v' = v + h a(x + h v')`` solved by Newton's method: first order, loses energy."""
+    new = v
+    for _ in range(50):
+        residual = new - v - h * system.acceleration(x + h * new)
+        change = residual / (1.0 - h * h * system.slope(x + h * new))
+        new -= change
+        if abs(change) <= 1e-14 * max(1.0, abs(new)):
+            break
+    return x + h * new, new
+
+
+Step = Callable[[System, float, float, float], tuple[float, float]]
+
+METHODS: dict[str, Step] = {
+    "explicit Euler": explicit_euler,
+    "symplectic Euler": symplectic_euler,
+    "RK2": rk2,
+    "implicit Euler": implicit_euler,
+}
+"""By the name that is shown."""
