@@ -13,6 +13,8 @@ from pbd_gym.registry import register_all
 _LAZY = {
     "ClothMaterial": "pbd_gym.materials",
     "Control": "pbd_gym.solver",
+    "Cord": "pbd_gym.fabrics",
+    "Fabric": "pbd_gym.fabrics",
     "Model": "pbd_gym.model",
     "Plane": "pbd_gym.colliders",
     "RopeMaterial": "pbd_gym.materials",

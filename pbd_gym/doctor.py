@@ -13,6 +13,7 @@ import pbd_gym
 REQUIRED = ("numpy", "gymnasium", "warp-lang")
 EXTRAS = {
     "render": ("pygame",),
+    "mesh": ("trimesh", "meshio"),
     "train": ("stable-baselines3", "torch", "tqdm", "rich", "tensorboard", "matplotlib", "moviepy", "tyro"),
     "dev": ("pytest", "hypothesis", "scipy", "ruff", "mypy"),
 }

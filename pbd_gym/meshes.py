@@ -24,6 +24,12 @@ class Grid:
     areas: np.ndarray
     """Area that each particle stands for [m^2], shape (rows * columns,): a third of each triangle around it, averaged
     over the two ways of splitting a cell, so that the four corners weigh the same."""
+    cell: tuple[float, float]
+    """Width and height of a cell [m]."""
+    structural_widths: np.ndarray
+    """Width of the strip of cloth along each structural edge [m], shape (m,): half a cell at the border."""
+    bending_widths: np.ndarray
+    """Width of the strip along each bending pair [m], shape (m,)."""
 
 
 def grid(rows: int, columns: int, width: float, height: float) -> Grid:
@@ -48,7 +54,11 @@ def grid(rows: int, columns: int, width: float, height: float) -> Grid:
     weights = np.zeros((rows, columns))
     for corner in (np.s_[:-1, :-1], np.s_[:-1, 1:], np.s_[1:, :-1], np.s_[1:, 1:]):
         weights[corner] += 0.25
-    cell = (width / (columns - 1)) * (height / (rows - 1))
+    cell = (width / (columns - 1), height / (rows - 1))
+    along_rows = np.full((rows, columns), cell[1])
+    along_rows[[0, -1]] /= 2.0
+    along_columns = np.full((rows, columns), cell[0])
+    along_columns[:, [0, -1]] /= 2.0
     return Grid(
         positions=positions,
         triangles=np.concatenate(
@@ -57,5 +67,8 @@ def grid(rows: int, columns: int, width: float, height: float) -> Grid:
         structural=np.concatenate([pairs(index[:, :-1], index[:, 1:]), pairs(index[:-1], index[1:])]),
         shear=np.concatenate([pairs(index[:-1, :-1], index[1:, 1:]), pairs(index[:-1, 1:], index[1:, :-1])]),
         bending=np.concatenate([pairs(index[:, :-2], index[:, 2:]), pairs(index[:-2], index[2:])]),
-        areas=(weights * cell).ravel(),
+        areas=(weights * (cell[0] * cell[1])).ravel(),
+        cell=cell,
+        structural_widths=np.concatenate([along_rows[:, 1:].ravel(), along_columns[1:].ravel()]),
+        bending_widths=np.concatenate([along_rows[:, 2:].ravel(), along_columns[2:].ravel()]),
     )

@@ -9,39 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pbd_gym.bodies import Cloth, Garment, SoftBody
 from pbd_gym.checks import finite, whole
 from pbd_gym.colliders import Collider
 from pbd_gym.constraints import KINDS
+from pbd_gym.constraints.dihedral import hinges
+from pbd_gym.fabrics import Cord, Fabric
 from pbd_gym.materials import ClothMaterial, RopeMaterial, SoftMaterial
 from pbd_gym.meshes import grid
 from pbd_gym.tetmeshes import TetMesh
-
-
-@dataclass(frozen=True)
-class Cloth:
-    """Where a cloth sits among the particles of a scene."""
-
-    indices: np.ndarray
-    """Particle of row r and column c, shape (rows, columns), int32. Row 0 is the upper edge."""
-    triangles: np.ndarray
-    """Particles of each triangle, shape (t, 3), int32."""
-
-    @property
-    def corners(self) -> np.ndarray:
-        """Particles at the corners, shape (4,): upper left, upper right, lower left, lower right."""
-        return self.indices[[0, 0, -1, -1], [0, -1, 0, -1]]
-
-
-@dataclass(frozen=True)
-class SoftBody:
-    """Where an elastic solid sits among the particles of a scene."""
-
-    indices: np.ndarray
-    """Its particles, shape (k,), int32."""
-    tets: np.ndarray
-    """Particles of each tetrahedron, shape (m, 4), int32."""
-    triangles: np.ndarray
-    """Particles of each triangle of its surface, counter-clockwise from outside, shape (t, 3), int32."""
+from pbd_gym.trimeshes import TriMesh
 
 
 @dataclass
@@ -172,7 +149,7 @@ class Scene:
         rows: int,
         columns: int,
         size: tuple[float, float] = (1.0, 1.0),
-        material: ClothMaterial | None = None,
+        material: ClothMaterial | Fabric | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
     ) -> Cloth:
@@ -190,23 +167,54 @@ class Scene:
             Its particles and triangles.
 
         Raises:
-            ValueError: for fewer than 2 x 2 particles, a size that is not positive, or arrays of a wrong shape.
+            ValueError: for fewer than 2 x 2 particles, a size that is not positive, cells too long for the fabric, or
+                arrays of a wrong shape.
         """
         material = material or ClothMaterial()
         sheet = grid(rows, columns, *size)
-        turn = np.eye(3) if rotation is None else _array("rotation", rotation, (3, 3))
-        indices = self.add_particles(
-            sheet.positions @ turn.T + _array("position", position, (3,)), material.density * sheet.areas
-        )
-        offset = indices[0] if len(indices) else 0
-        self.add_distance_constraints(sheet.structural + offset, material.stretch_compliance)
-        self.add_distance_constraints(sheet.shear + offset, material.shear_compliance)
-        if material.bend_compliance is not None and len(sheet.bending):
-            self.add_distance_constraints(sheet.bending + offset, material.bend_compliance)
-        self.triangles = np.concatenate([self.triangles, sheet.triangles + offset])
-        return Cloth(indices.reshape(rows, columns), sheet.triangles + offset)
+        stretch, shear, bend = material.sheet_compliances(sheet)
+        particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation)
+        self.add_distance_constraints(particles[sheet.structural], stretch)
+        self.add_distance_constraints(particles[sheet.shear], shear)
+        if material.bending != "distance":
+            self._add_hinges(particles[hinges(sheet.triangles)], material)
+        elif bend is not None and len(sheet.bending):
+            self.add_distance_constraints(particles[sheet.bending], bend)
+        self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
+        return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
-    def add_rope(self, points: ArrayLike, material: RopeMaterial | None = None) -> np.ndarray:
+    def add_garment(
+        self,
+        mesh: TriMesh,
+        material: ClothMaterial | Fabric | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> Garment:
+        """Add a cloth of any shape: a distance constraint per edge, and one that bends per pair of adjacent triangles.
+
+        Args:
+            mesh: its shape at rest; see :mod:`pbd_gym.trimeshes`, :mod:`pbd_gym.garments` and :mod:`pbd_gym.meshfiles`.
+            material: what it is made of; its ``bending`` chooses the constraint kind.
+            position: where the origin of the mesh goes [m], shape (3,).
+            rotation: matrix applied before, shape (3, 3).
+
+        Returns:
+            Its particles, triangles, openings and landmarks.
+
+        Raises:
+            ValueError: for arrays of a wrong shape.
+        """
+        material = material or ClothMaterial()
+        stretch, found = material.edge_compliances(mesh), mesh.hinges()
+        particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation)
+        self.add_distance_constraints(particles[mesh.edges()], stretch)
+        self._add_hinges(particles[found], material)
+        self.triangles = np.concatenate([self.triangles, particles[mesh.triangles]])
+        loops = [particles[loop] for loop in mesh.boundary_loops()]
+        landmarks = {name: int(particles[vertex]) for name, vertex in mesh.landmarks.items()}
+        return Garment(particles, particles[mesh.triangles], loops, landmarks)
+
+    def add_rope(self, points: ArrayLike, material: RopeMaterial | Cord | None = None) -> np.ndarray:
         """Add a rope: a chain of particles with stretch and bending constraints.
 
         Args:
@@ -227,12 +235,13 @@ class Scene:
         if (segments == 0.0).any():
             raise ValueError(f"points {int(np.argmin(segments))} and {int(np.argmin(segments)) + 1} are the same")
         # Half of each segment belongs to either end: masses are added, then inverted.
-        mass = 0.5 * material.density * (np.append(segments, 0.0) + np.insert(segments, 0, 0.0))
+        mass = 0.5 * material.linear_density * (np.append(segments, 0.0) + np.insert(segments, 0, 0.0))
         particles = self.add_particles(path, mass)
         links = np.stack([particles[:-1], particles[1:]], axis=1)
-        self.add_distance_constraints(links, material.stretch_compliance)
-        if material.bend_compliance is not None and len(particles) > 2:
-            self.add_distance_constraints(np.stack([particles[:-2], particles[2:]], axis=1), material.bend_compliance)
+        self.add_distance_constraints(links, material.segment_compliances(segments))
+        bend = material.joint_compliances(segments)
+        if bend is not None and len(particles) > 2:
+            self.add_distance_constraints(np.stack([particles[:-2], particles[2:]], axis=1), bend)
         self.lines = np.concatenate([self.lines, links])
         return particles
 
@@ -243,10 +252,10 @@ class Scene:
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
     ) -> SoftBody:
-        """Add an elastic solid of tetrahedra, stable neo-Hookean.
+        """Add an elastic solid, made of the constraints that ``material.model`` names.
 
         Args:
-            mesh: its shape at rest; see :mod:`pbd_gym.tetmeshes`.
+            mesh: its shape at rest; see :mod:`pbd_gym.tetmeshes` and :mod:`pbd_gym.meshfiles`.
             material: what it is made of.
             position: where the origin of the mesh goes [m], shape (3,).
             rotation: matrix applied before, shape (3, 3).
@@ -258,16 +267,43 @@ class Scene:
             ValueError: for a flat or inverted tetrahedron, or arrays of a wrong shape.
         """
         material = material or SoftMaterial()
-        turn = np.eye(3) if rotation is None else _array("rotation", rotation, (3, 3))
+        volumes = mesh.volumes()
         # A quarter of each tetrahedron belongs to each corner: masses are added, then inverted.
         mass = np.zeros(len(mesh.positions))
-        np.add.at(mass, mesh.tets.ravel(), np.repeat(0.25 * material.density * mesh.volumes(), 4))
-        particles = self.add_particles(mesh.positions @ turn.T + _array("position", position, (3,)), mass)
+        np.add.at(mass, mesh.tets.ravel(), np.repeat(0.25 * material.density * volumes, 4))
+        particles = self._place(mesh.positions, mass, position, rotation)
         tets, surface = particles[mesh.tets], particles[mesh.triangles]
-        for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
-            self.add_constraints(kind, tets, young_modulus=material.young_modulus, poisson_ratio=material.poisson_ratio)
+        if material.model == "neo_hookean":
+            for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
+                self.add_constraints(
+                    kind, tets, young_modulus=material.young_modulus, poisson_ratio=material.poisson_ratio
+                )
+        else:
+            sides = mesh.positions[mesh.edges]
+            lengths = np.linalg.norm(sides[:, 1] - sides[:, 0], axis=1)
+            spring, volume = material.edge_and_volume_compliances(lengths, mesh.edge_volumes(), volumes)
+            self.add_distance_constraints(particles[mesh.edges], spring)
+            if np.isfinite(volume).all():
+                self.add_constraints("tet_volume", tets, compliance=volume)
         self.triangles = np.concatenate([self.triangles, surface])
         return SoftBody(particles, tets, surface)
+
+    def _place(
+        self, points: np.ndarray, mass: np.ndarray, position: ArrayLike, rotation: ArrayLike | None
+    ) -> np.ndarray:
+        """Add the particles of a body, turned and moved."""
+        turn = np.eye(3) if rotation is None else _array("rotation", rotation, (3, 3))
+        return self.add_particles(points @ turn.T + _array("position", position, (3,)), mass)
+
+    def _add_hinges(self, found: np.ndarray, material: ClothMaterial | Fabric) -> None:
+        """Add what bends between triangles: shared edge and wings, shape (h, 4)."""
+        compliance = material.hinge_compliances(self.positions[found])
+        if compliance is None or len(found) == 0:
+            return
+        if material.bending == "distance":
+            self.add_distance_constraints(found[:, 2:], compliance)
+        else:
+            self.add_constraints(material.bending, found, compliance=compliance)
 
     def add_collider(self, collider: Collider) -> None:
         """Add a solid obstacle.

@@ -1,4 +1,4 @@
-"""Procedural tetrahedral meshes for soft bodies, in NumPy.
+"""Tetrahedral meshes for soft bodies, procedural ones and given ones, in NumPy.
 
 Every mesh is conforming (two tetrahedra share a whole face or none of it), has no duplicate and no unused vertices, and
 its tetrahedra are positively oriented: (b - a) x (c - a) . (d - a) > 0.
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.checks import whole
+from pbd_gym.trimeshes import check_indices, check_manifold
 
 _MAX_CELLS = 2_000_000
 """Cells of a lattice beyond which a spacing is taken for a slip: no solver here wants that many."""
@@ -36,9 +37,53 @@ class TetMesh:
         """Return the volume of each tetrahedron [m^3], shape (m,)."""
         return _volumes(self.positions, self.tets)
 
+    def edge_volumes(self) -> np.ndarray:
+        """Return the volume of the tetrahedra at each edge [m^3], shape (e,)."""
+        _, which = np.unique(np.sort(_pairs(self.tets), axis=1), axis=0, return_inverse=True)
+        return np.bincount(which.reshape(-1), weights=np.repeat(self.volumes(), 6), minlength=len(self.edges))
+
     def volume(self) -> float:
         """Return the volume of the whole mesh [m^3]."""
         return float(self.volumes().sum())
+
+
+def tetmesh(vertices: ArrayLike, tets: ArrayLike) -> TetMesh:
+    """Make a mesh of given tetrahedra.
+
+    Args:
+        vertices: [m], shape (v, 3); those that no tetrahedron uses are dropped.
+        tets: shape (m, 4), int, all of one orientation. Programs differ in which is the positive one: a mesh that is
+            negative throughout is turned over.
+
+    Raises:
+        ValueError: for a mesh that is empty, not finite or not a manifold (three tetrahedra at a face, or two that
+            overlap there), for a tetrahedron that is flat, or inverted where others are not, or for a wrong shape.
+    """
+    points, cells = np.asarray(vertices, dtype=np.float64), np.asarray(tets)
+    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
+        raise ValueError(f"vertices must be finite and of shape (v, 3), got {points.shape}")
+    if cells.size == 0:
+        raise ValueError("the mesh is empty: it has no tetrahedra")
+    if cells.ndim != 2 or cells.shape[1] != 4 or cells.dtype.kind not in "iu":
+        raise ValueError(f"tets must be whole numbers of shape (m, 4), got {cells.dtype} of shape {cells.shape}")
+    if cells.min() < 0 or cells.max() >= len(points):
+        raise ValueError(f"tets must name vertices 0 to {len(points) - 1}")
+    volumes = _volumes(points, cells)
+    flat = np.abs(volumes) <= 1e-9 * np.ptp(points[cells], axis=1).max(axis=1) ** 3
+    if flat.any():
+        raise ValueError(f"{flat.sum()} of {len(cells)} tetrahedra are flat; the first is number {np.argmax(flat)}")
+    wrong = np.sign(volumes) != np.sign(np.median(np.sign(volumes)) or 1.0)
+    if wrong.any():
+        raise ValueError(
+            f"{wrong.sum()} of {len(cells)} tetrahedra are inverted; the first is number {np.argmax(wrong)}"
+        )
+    faces = _faces(cells)
+    if np.unique(np.sort(faces, axis=1), axis=0, return_counts=True)[1].max() > 2:
+        raise ValueError("the mesh is not a manifold: a face belongs to more than two tetrahedra")
+    start = np.argmin(faces, axis=1)[:, None]
+    if len(np.unique(np.take_along_axis(faces, (start + np.arange(3)) % 3, axis=1), axis=0)) < len(faces):
+        raise ValueError("the mesh is not a manifold: two tetrahedra lie on the same side of a face")
+    return _finish(points, cells)
 
 
 def box(cells: tuple[int, int, int], size: tuple[float, float, float]) -> TetMesh:
@@ -181,17 +226,25 @@ def _volumes(positions: np.ndarray, tets: np.ndarray) -> np.ndarray:
     return (np.cross(b - a, c - a) * (d - a)).sum(axis=1) / 6.0
 
 
+def _faces(tets: np.ndarray) -> np.ndarray:
+    """Return the faces of each tetrahedron, counter-clockwise seen from outside, shape (4 m, 3)."""
+    return tets[:, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]].reshape(-1, 3)
+
+
 def _finish(positions: np.ndarray, tets: np.ndarray) -> TetMesh:
     """Drop unused vertices, orient the tetrahedra, and find surface and edges."""
     used, flat = np.unique(tets, return_inverse=True)
     positions, tets = np.ascontiguousarray(positions[used]), flat.reshape(tets.shape).astype(np.int32)
     negative = _volumes(positions, tets) < 0
     tets[negative, 2:] = tets[negative, 2:][:, ::-1]
-    # Faces opposite to each vertex, seen from outside; those that no other tetrahedron shares are the surface.
-    faces = tets[:, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]].reshape(-1, 3)
+    faces = _faces(tets)  # those that no other tetrahedron shares are the surface
     _, first, uses = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
-    pairs = tets[:, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]].reshape(-1, 2)
-    return TetMesh(positions, tets, faces[np.sort(first[uses == 1])], np.unique(np.sort(pairs, axis=1), axis=0))
+    return TetMesh(positions, tets, faces[np.sort(first[uses == 1])], np.unique(np.sort(_pairs(tets), axis=1), axis=0))
+
+
+def _pairs(tets: np.ndarray) -> np.ndarray:
+    """Return the sides of each tetrahedron, shape (6 m, 2)."""
+    return tets[:, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]].reshape(-1, 2)
 
 
 def _cells(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -265,26 +318,10 @@ def _chains(dimension: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Check a surface; return vertices (v, 3), float64, and triangles (t, 3), int64."""
-    points, faces = np.asarray(vertices, dtype=np.float64), np.asarray(triangles)
-    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
-        raise ValueError(f"vertices must be finite and of shape (v, 3), got {points.shape}")
-    if faces.size == 0:
-        raise ValueError("the surface is empty: it has no triangles")
-    if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
-        raise ValueError(f"triangles must be whole numbers of shape (t, 3), got {faces.dtype} of shape {faces.shape}")
-    if faces.min() < 0 or faces.max() >= len(points):
-        raise ValueError(f"triangles must name vertices 0 to {len(points) - 1}")
-    faces = faces.astype(np.int64)
-    ahead = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
-    if (ahead[:, 0] == ahead[:, 1]).any():
-        raise ValueError("the surface is not a manifold: a triangle has the same vertex twice")
-    _, undirected = np.unique(np.sort(ahead, axis=1), axis=0, return_counts=True)
-    if (undirected == 1).any():
-        raise ValueError(f"the surface is open: {(undirected == 1).sum()} edges belong to one triangle only")
-    if (undirected > 2).any():
-        raise ValueError(f"the surface is not a manifold: {(undirected > 2).sum()} edges have more than two triangles")
-    if len(np.unique(ahead, axis=0)) < len(ahead):
-        raise ValueError("the surface is not a manifold with two sides: neighbouring triangles run opposite ways round")
+    points, faces = check_indices(vertices, triangles)
+    open_edges = check_manifold(faces)
+    if open_edges:
+        raise ValueError(f"the surface is open: {open_edges} edges belong to one triangle only")
     a, b, c = (points - points.mean(axis=0))[faces].swapaxes(0, 1)
     volume = float((np.cross(a, b) * c).sum() / 6.0)
     if volume < 0:
