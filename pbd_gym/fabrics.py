@@ -114,9 +114,11 @@ class Fabric:
 class Cord:
     """A rope by its thickness and moduli: a round rod.
 
-    Stretch is exact: ``E A / l`` per segment. A joint of two segments should hold the moment ``E I phi / l``; the
-    distance constraint that bends it does so at ``bend_angle``, is softer in flatter bends and stiffer in sharper ones
-    (see :func:`pbd_gym.springs.fold_compliance`): for small angles ``8 E I / (l^3 bend_angle^2)`` [N/m].
+    A joint of two segments should hold the moment ``E I phi / l``; the distance constraint that bends it does so at
+    ``bend_angle``, is softer in flatter bends and stiffer in sharper ones (see
+    :func:`pbd_gym.springs.fold_compliance`): for small angles ``8 E I / (l^3 bend_angle^2)`` [N/m]. Stretch is that of
+    ``E A / l`` per segment, of which the segments carry what the joints leave; where segments are so short that less
+    than a tenth is left (solid rods below some five radii), the rope is stiffer.
 
     Raises:
         ValueError: if a number is not positive and finite.
@@ -166,9 +168,13 @@ class Cord:
 
     def segment_compliances(self, lengths: np.ndarray) -> np.ndarray:
         """Return the compliance of each segment [m/N], shape (k,), from their lengths [m]."""
-        return lengths / (self.young_modulus * self.area)
+        whole = self.young_modulus * self.area / lengths
+        # Under an even strain half of the energy of a joint falls to either segment.
+        joints = (lengths[:-1] + lengths[1:]) ** 2 / (2.0 * self.joint_compliances(lengths))
+        carried = (np.append(joints, 0.0) + np.insert(joints, 0, 0.0)) / lengths**2
+        return 1.0 / np.maximum(whole - carried, 0.1 * whole)
 
-    def joint_compliances(self, lengths: np.ndarray) -> np.ndarray | None:
+    def joint_compliances(self, lengths: np.ndarray) -> np.ndarray:
         """Return the compliance between the ends of each two segments [m/N], shape (k - 1,)."""
         near, far = lengths[:-1], lengths[1:]
         hinge = self.flexural_rigidity / (0.5 * (near + far))

@@ -98,9 +98,7 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6) -> Tr
     collapsed = distinct & (faces == np.roll(faces, -1, axis=1)).any(axis=1)
     faces = faces[~collapsed]
     if len(faces) == 0:
-        raise ValueError(
-            "the surface is empty: every triangle is smaller than the distance at which vertices are joined"
-        )
+        raise ValueError("the surface is empty: every triangle collapses when near vertices are joined")
     check_manifold(faces)
     kept, flat = np.unique(faces, return_inverse=True)
     points, faces = points[kept], flat.reshape(faces.shape).astype(np.int32)
