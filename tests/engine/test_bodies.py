@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pbd_gym import ClothMaterial, Model, RopeMaterial, Scene, SoftMaterial, Solver
+from pbd_gym import ClothMaterial, Cord, Fabric, Model, RopeMaterial, Scene, SoftMaterial, Solver
+from pbd_gym.garments import tshirt
 from pbd_gym.tetmeshes import ball, box, lattice, torus
 
 from .newton import terms_of
@@ -29,6 +30,11 @@ BUILDERS: dict[str, Callable[[Scene], object]] = {
     "ball": lambda scene: scene.add_soft_body(ball(0.1, 2)),
     "torus": lambda scene: scene.add_soft_body(torus(0.1, 0.04, 8, 1)),
     "lattice": lambda scene: scene.add_soft_body(lattice(*octahedron(), 0.05)),
+    "edges_and_volumes": lambda scene: scene.add_soft_body(ball(0.1, 2), SoftMaterial(model="edges_and_volumes")),
+    "shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("jersey")),
+    "denim_shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("denim", bending="dihedral")),
+    "denim": lambda scene: scene.add_cloth(5, 5, (0.1, 0.1), Fabric.preset("denim")),
+    "cord": lambda scene: scene.add_rope(np.linspace([0, 0, 0], [0.3, 0.1, 0], 8), Cord.preset("nylon")),
 }
 
 
