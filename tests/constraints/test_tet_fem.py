@@ -343,6 +343,22 @@ def test_inverted_and_flat_elements_recover(material: str, start: str, dtype: st
     assert_allclose(np.linalg.norm(edges, axis=1), np.linalg.norm(np.diff(CORNER, axis=0), axis=1), rtol=1e-3)
 
 
+@pytest.mark.parametrize("height", [0.0, 1e-3, -0.5])
+def test_stvk_recovers_its_lengths_and_not_its_side(height: float) -> None:
+    """Guards the same of StVK, whose energy is that of the mirror image: lengths come back, inside out or not."""
+    scene = Scene(gravity=NO_GRAVITY)
+    scene.add_particles(CORNER, 1.0)
+    scene.add_constraints("tet_stvk", [[0, 1, 2, 3]], young_modulus=1e4, poisson_ratio=0.3)
+    solver = Solver(Model(scene, dtype="float64"), substeps=10, damping=5.0)
+    state, control = solver.state(), solver.control()
+    state.set_positions(CORNER * [1.0, 1.0, height] + 1e-4 * np.random.default_rng(13).normal(size=(4, 3)))
+    for _ in range(200):
+        solver.step(state, control, 0.02)
+    edges = np.diff(state.get_positions()[0], axis=0)
+    assert_allclose(np.abs(np.linalg.det(edges)), 1.0, rtol=1e-3)
+    assert_allclose(np.linalg.norm(edges, axis=1), np.linalg.norm(np.diff(CORNER, axis=0), axis=1), rtol=1e-3)
+
+
 def total_energy(scene: Scene, kinds: tuple[str, ...], tets: np.ndarray, x: np.ndarray, v: np.ndarray) -> float:
     """Kinetic and elastic energy [J] of a body with E = 1e5 Pa, nu = 0.3."""
     corners, rest = x[tets], scene.positions[tets]
