@@ -6,7 +6,6 @@ during the control step.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,8 +42,9 @@ class Hands:
     """Two hands stay closer than this times the rest distance of what they hold, so that cloth is not torn apart."""
     axes: int = 3
     """Axes that hands move along and observations show: 2 in a task that stays in the plane z = 0."""
-    max_change: float = math.inf
-    """Largest change of the move of a hand that holds something from one control step to the next, per axis [m]."""
+    max_change: float = 0.0
+    """Where it is above zero, an action accelerates a hand that holds something: it says by how much the move of this
+    control step differs from that of the last one, at most by this along an axis [m]."""
 
 
 @wp.func
@@ -89,8 +89,7 @@ def move_grips(
 ):
     """Turn the first numbers of each hand, one per axis, into its displacement.
 
-    It keeps to the largest change of a move, then to the box, whose walls stop a hand at once, then to the stretch
-    limit.
+    It is cut to the box, whose walls stop a hand at once, and to the stretch limit.
     """
     env = wp.tid()
     group = env // lanes
@@ -98,13 +97,14 @@ def move_grips(
     for slot in range(hand_count):
         for axis in range(3):
             start = grip_position[env, slot, axis]
-            step = float(0.0)
+            command = float(0.0)
             if axis < axes:
-                step = max_step * wp.clamp(actions[env, slot * stride + axis], -1.0, 1.0)
+                command = wp.clamp(actions[env, slot * stride + axis], -1.0, 1.0)
+            step = max_step * command
             i_held = held[env, slot]
-            if i_held >= 0:
+            if i_held >= 0 and max_change > 0.0:
                 before = velocities[group, i_held, axis, lane] * ctrl_dt
-                step = wp.clamp(step, before - max_change, before + max_change)
+                step = wp.clamp(before + max_change * command, -max_step, max_step)
             motion[env, slot, axis] = wp.clamp(start + step, lower[axis], upper[axis]) - start
     for first in range(hand_count):
         for second in range(first + 1, hand_count):

@@ -132,18 +132,19 @@ class PendulumVectorEnv(ReachingVectorEnv):
 
     ## Action Space
 
-    `Box(-1, 1, (2,), float32)` with `action_mode="drag"`: the agent holds the pivot all along. The pivot changes its
-    speed by no more than 30 m/s^2 along each axis, stays within 2 m of the middle along x and 0.5 m along y, and is
+    `Box(-1, 1, (2,), float32)` with `action_mode="drag"`: the agent holds the pivot all along and accelerates it. Along
+    each axis the pivot is no faster than 3 m/s; it stays within 2 m of the middle along x and 0.5 m along y, and is
     stopped at once by the walls of that box.
 
-    | Num | Action                                | Min | Max | Unit per 1       |
-    |-----|---------------------------------------|-----|-----|------------------|
-    | 0-1 | displacement of the pivot, x, y       | -1  | 1   | 0.1 m, so 3 m/s  |
+    | Num | Action                                | Min | Max | Unit per 1 |
+    |-----|---------------------------------------|-----|-----|------------|
+    | 0-1 | acceleration of the pivot, x, y       | -1  | 1   | 30 m/s^2   |
 
     `action_mode="picker"` has three numbers, `(x, y, grip)`: the hand closes on the nearest free particle within 0.08 m
-    while `grip` is above 0, and opens otherwise; the pendulum then falls to the ground 3 m below. `action_mode="pin"`
-    has one number for the pivot and one for each bob that fixes it in space while it is above 0 and frees it otherwise;
-    this brings no energy in, so that it needs starts that have some (`start_angle`).
+    while `grip` is above 0, and opens otherwise; the pendulum then falls to the ground 3 m below, and the empty hand
+    moves by 0.1 m per 1. `action_mode="pin"` has one number for the pivot and one for each bob that fixes it in space
+    while it is above 0 and frees it otherwise; this brings no energy in, so that it needs starts that have some
+    (`start_angle`).
 
     ## Observation Space
 

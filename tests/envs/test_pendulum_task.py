@@ -191,11 +191,10 @@ class Balance:
 
     def __init__(self) -> None:
         env = make(14)
-        self.top_speed = env.config.max_step / env.config.ctrl_dt
         env.reset(seed=0)
         nudge = 0.02
         states = np.concatenate([np.eye(7, 6), -np.eye(7, 6)]) * nudge
-        command = states[:, 1] / self.top_speed  # the pivot goes on at its speed, but for the nudge of the last
+        command = np.zeros(14)
         command[6], command[13] = nudge, -nudge
         bobs = np.stack([states[:, 2:4], np.zeros((14, 2))], axis=2)
         bobs[:, 0, 1] = np.sqrt(1.0 - (states[:, 2] - states[:, 0]) ** 2)
@@ -209,14 +208,14 @@ class Balance:
         after = np.stack([x[:, 0], v[:, 0], x[:, 1], x[:, 2], v[:, 1], v[:, 2]], axis=1).astype(np.float64)
         slopes = (after[:7] - after[7:]).T / (2.0 * nudge)
         self.a, b = slopes[:, :6], slopes[:, 6:]
-        weight, price = np.diag([1.0, 0.1, 4.0, 4.0, 0.2, 0.2]), np.array([[100.0]])
+        weight, price = np.diag([1.0, 0.1, 4.0, 4.0, 0.2, 0.2]), np.array([[10.0]])
         self.cost = solve_discrete_are(self.a, b, weight, price)
         self.gain = np.linalg.solve(price + b.T @ self.cost @ b, b.T @ self.cost @ self.a)[0]
 
     def act(self, observation: np.ndarray) -> np.ndarray:
         action = np.zeros((len(observation), 2))
-        action[:, 0] = observation[:, 6] / self.top_speed - features(observation) @ self.gain
-        action[:, 1] = -3.0 * observation[:, 1]
+        action[:, 0] = -features(observation) @ self.gain
+        action[:, 1] = -observation[:, 1] - observation[:, 7]
         return np.clip(action, -1.0, 1.0).astype(np.float32)
 
     def effort(self, observation: np.ndarray) -> np.ndarray:
