@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from pbd_gym import Model, Scene, SoftMaterial, Solver
 from pbd_gym.tetmeshes import box
-from tests.engine.newton import ImplicitEuler, terms_of
+from tests.engine.exact import exact_motion
+from tests.engine.newton import ImplicitEuler
 
 DOCS = Path(__file__).parent.parent
 CTRL_DT = 1 / 60
@@ -119,21 +119,6 @@ def draw_iterations(plt: Any) -> None:
     figure.savefig(DOCS / "convergence.png")
 
 
-def exact(scene: Scene, x: np.ndarray, v: np.ndarray, seconds: float) -> np.ndarray:
-    """Positions after ``seconds`` by Dormand and Prince's method of order 8."""
-    terms, free = terms_of(scene), (scene.inv_mass > 0)[:, None]
-    size = x.size
-
-    def rate(_: float, y: np.ndarray) -> np.ndarray:
-        force = np.zeros(x.shape)
-        for term in terms:
-            np.add.at(force, term.indices, -term.gradient(y[:size].reshape(-1, 3)))
-        return np.concatenate([y[size:], (free * scene.gravity + scene.inv_mass[:, None] * force).ravel()])
-
-    end = solve_ivp(rate, (0.0, seconds), np.concatenate([x.ravel(), v.ravel()]), "DOP853", rtol=1e-8, atol=1e-9)
-    return end.y[:size, -1].reshape(-1, 3)
-
-
 def draw_budget(plt: Any) -> None:
     """Error of a fifth of a second against sweeps per control step, spent as substeps or as iterations."""
     budget, steps = COUNTS[:9], 12
@@ -141,7 +126,7 @@ def draw_budget(plt: Any) -> None:
     for axes, (name, make) in zip(panels, SCENES.items(), strict=True):
         scene = make()
         x, v = scene.positions, scene.velocities
-        wanted = exact(scene, x, v, steps * CTRL_DT)
+        wanted, _ = exact_motion(scene, x, v, steps * CTRL_DT)
         spent: dict[str, tuple[str, Callable[[int], dict[str, int]]]] = {
             "n substeps of 1 iteration": (BLUE, lambda n: {"substeps": n, "iterations": 1}),
             "1 substep of n iterations": (RED, lambda n: {"substeps": 1, "iterations": n}),
