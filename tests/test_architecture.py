@@ -52,7 +52,7 @@ def run(code: str) -> str:
 
 def test_import_is_light() -> None:
     """Importing the package initialises no Warp and imports nothing heavy, yet registers the ids."""
-    heavy = ["warp", "pygame", "torch", "stable_baselines3", "matplotlib"]
+    heavy = ["warp", "pygame", "torch", "stable_baselines3", "matplotlib", "trimesh", "meshio"]
     out = run(
         "import sys, gymnasium, pbd_gym\n"
         f"print([name for name in {heavy} if name in sys.modules], 'PBDCloth-v0' in gymnasium.registry)"
@@ -64,7 +64,8 @@ def test_environments_do_not_need_pygame_or_torch() -> None:
     """An environment runs with the runtime dependencies alone; drawing says what is missing."""
     out = run(
         "import sys\n"
-        "for name in ('pygame', 'torch', 'stable_baselines3', 'matplotlib'): sys.modules[name] = None\n"
+        "for name in ('pygame', 'torch', 'stable_baselines3', 'matplotlib', 'trimesh', 'meshio'):\n"
+        "    sys.modules[name] = None\n"
         "import gymnasium as gym\n"
         "env = gym.make('pbd_gym:PBDCloth-v0', render_mode='rgb_array')\n"
         "env.reset(seed=0); env.step(env.action_space.sample())\n"
