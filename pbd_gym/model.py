@@ -104,7 +104,7 @@ class Model:
         # Copies: a scene that is changed afterwards is of no concern to this model.
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
-        self.data = model_data(self.scalar, self.kinds, self.shapes)()
+        self.data = model_data(self.scalar, self.kinds, self.shapes, scene.has_particle_contacts)()
         self.data.contact_radius = scene.contact_radius
         self.damped = False
         """Whether some constraint has a damping time."""
@@ -122,6 +122,35 @@ class Model:
             shapes = [c for c in scene.colliders if type(c).__module__ == shape.__name__]
             rows = shape.rows(shapes, self.dtype.type)
             getattr(self.data, shape.NAME).rows = wp.array(rows, dtype=self.scalar, device=self.device)
+
+        self.contact_count = 0
+        """Particles that collide with others."""
+        if scene.has_particle_contacts:
+            self._upload_contacts()
+
+    def _upload_contacts(self) -> None:
+        scene, table = self.scene, self.data.particle_contacts
+        members = np.concatenate([group.indices for group in scene.particle_contacts])
+        sizes = [len(group.indices) for group in scene.particle_contacts]
+        order = np.argsort(members)  # neighbours in memory are often neighbours in space
+        numbers = {
+            "members": members,
+            "body": np.repeat(np.arange(len(sizes)), sizes),
+            "radius": np.repeat([group.radius for group in scene.particle_contacts], sizes),
+            "friction": np.repeat([group.friction for group in scene.particle_contacts], sizes),
+        }
+        self.contact_count = len(members)
+        for name, array in numbers.items():
+            dtype = wp.int32 if name in ("members", "body") else self.scalar
+            setattr(table, name, wp.array(array[order], dtype=dtype, device=self.device))
+        table.rest = wp.array(scene.positions[members[order]].ravel(), dtype=self.scalar, device=self.device)
+        widest = 2.0 * float(numbers["radius"].max())
+        table.capacity = scene.contact_capacity
+        table.skin = 0.5 * widest
+        table.cell = widest + table.skin
+        # About as many cells as members, in a cube: 4^3 to 32^3.
+        table.bits = int(np.clip(round(np.log2(max(4 * len(members), 2)) / 3.0), 2, 5))
+        table.separation_speed = 0.5
 
     def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
         batch = self.scene.constraints[kind.name]

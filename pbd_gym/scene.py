@@ -21,6 +21,18 @@ from pbd_gym.tetmeshes import TetMesh
 from pbd_gym.trimeshes import TriMesh
 
 
+@dataclass(frozen=True)
+class ParticleContacts:
+    """Particles of one body that collide as spheres."""
+
+    indices: np.ndarray
+    """Shape (k,), int32."""
+    radius: float
+    """[m]"""
+    friction: float
+    """Coulomb coefficient."""
+
+
 @dataclass
 class ConstraintBatch:
     """Constraints of one kind as they were added: the order that ``order="given"`` keeps."""
@@ -68,6 +80,9 @@ class Scene:
         """Particles to draw as balls of the contact radius, shape (b,)."""
         self.colliders: list[Collider] = []
         self.constraints: dict[str, ConstraintBatch] = {}
+        self.particle_contacts: list[ParticleContacts] = []
+        self.contact_capacity = 64
+        """How many candidates for a contact a particle can have, in all environments that share a group of lanes."""
 
     @property
     def particle_count(self) -> int:
@@ -314,6 +329,37 @@ class Scene:
         if not isinstance(collider, Collider):
             raise TypeError(f"not a collider: {collider!r}")
         self.colliders.append(collider)
+
+    @property
+    def has_particle_contacts(self) -> bool:
+        """Whether particles collide with one another."""
+        return bool(self.particle_contacts)
+
+    def add_particle_contacts(self, indices: ArrayLike, radius: float, friction: float = 0.0) -> None:
+        """Let particles of one body collide with one another and with those of other calls, as spheres.
+
+        Particles of this body that are closer than three radii at rest, as they are now, do not collide: constraints
+        hold them apart. To keep a cloth from passing through itself, the radius should be 0.4 to 0.5 of the distance of
+        its particles.
+
+        Args:
+            indices: the particles, shape (k,), int, none of them named before.
+            radius: [m], above 0.
+            friction: Coulomb coefficient; that of a pair is the mean of its two.
+
+        Raises:
+            ValueError: for particles that do not exist or are named twice, a radius that is not above zero, or a
+                coefficient that is negative or not finite.
+        """
+        found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
+        if not (np.isfinite(radius) and radius > 0):
+            raise ValueError(f"radius must be finite and above zero, got {radius}")
+        if not (np.isfinite(friction) and friction >= 0):
+            raise ValueError(f"friction must be finite and not negative, got {friction}")
+        known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])
+        if len(np.unique(known)) != len(known):
+            raise ValueError("a particle can be named for particle contacts once only")
+        self.particle_contacts.append(ParticleContacts(found, float(radius), float(friction)))
 
     def pin(self, indices: ArrayLike) -> None:
         """Fix particles in space for good, at rest.

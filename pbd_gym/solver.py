@@ -96,6 +96,7 @@ class Solver:
             jacobi=method == "jacobi",
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,
+            particle_contacts=model.contact_count > 0,
         )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
@@ -150,7 +151,7 @@ class Solver:
                 self.relaxation, self.chebyshev, first, model.thread_count,
                 state.positions, state.previous, state.velocities, state.inv_mass, state.lam,
                 state.held, state.grip_positions,
-                state.delta, state.recent, state.older, state.lam_recent, state.lam_older,
+                state.delta, state.recent, state.older, state.lam_recent, state.lam_older, state.contacts,
                 state.positions_scalar, state.velocities_scalar,
                 state.grip_targets, state.diverged,
             ],

@@ -10,7 +10,27 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.checks import broadcast, finite
 from pbd_gym.kernels import layout
+from pbd_gym.kernels import particle_contacts as contacts
 from pbd_gym.model import Model, check_memory
+
+
+def contact_memory(model: Model) -> Any:
+    """Make the memory of particle contacts: empty lists, and anchors so far off that the first step searches."""
+    memory = contacts.memory_type(model.vec)()
+    table = model.data.particle_contacts if model.contact_count else None
+    groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
+    cells = 2 ** (3 * table.bits) if table else 1
+    memory.near = wp.zeros((groups, count, capacity), dtype=wp.int32)
+    memory.touching = wp.zeros((groups, count, capacity), dtype=wp.int32)
+    memory.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
+    memory.valence = wp.zeros((groups, count), dtype=model.vec)
+    memory.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
+    memory.cells = wp.zeros((groups, cells + 1 + 2 * count), dtype=wp.int32)
+    memory.sorted = wp.zeros((groups, 3 * count), dtype=model.scalar)
+    memory.stale = wp.zeros(groups, dtype=wp.int32)
+    memory.dropped = wp.zeros(groups, dtype=wp.int32)
+    memory.overflow = wp.zeros(groups * model.lanes, dtype=wp.int32)
+    return memory
 
 
 class State:
@@ -33,7 +53,11 @@ class State:
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
         multipliers = max(model.constraint_count, 1) if keep_lambda else 1
-        extra = 3 * particles * (gathers + 2 * extrapolates) + multipliers * (1 + 2 * extrapolates)
+        extra = (
+            3 * particles * (gathers or model.contact_count > 0)
+            + 6 * particles * extrapolates
+            + multipliers * (1 + 2 * extrapolates)
+        )
         check_memory(model.memory_bytes() + slots * extra * model.dtype.itemsize, model.device)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
@@ -47,7 +71,7 @@ class State:
             """[1/kg], shape (groups, n); 0 where a particle is held or pinned."""
             self.lam = wp.zeros((groups, multipliers), dtype=model.vec)
             """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
-            self.delta = wp.zeros(shape if gathers else (groups, 1, 1), dtype=model.vec)
+            self.delta = wp.zeros(shape if gathers or model.contact_count else (groups, 1, 1), dtype=model.vec)
             """Scratch: corrections that a Jacobi iteration gathers [m]; zero between steps."""
             self.recent, self.older = (
                 wp.empty(shape if extrapolates else (groups, 1, 1), dtype=model.vec) for _ in "ab"
@@ -56,6 +80,8 @@ class State:
             kept = (groups, multipliers if extrapolates else 1)
             self.lam_recent, self.lam_older = (wp.empty(kept, dtype=model.vec) for _ in "ab")
             """Scratch: multipliers of the last two iterations."""
+            self.contacts = contact_memory(model)
+            """Which particles touch or may do so soon; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
             self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)
@@ -129,6 +155,14 @@ class State:
             found[:, first + permutation] = lanes[:, first : first + len(permutation)]
             first += len(permutation)
         return found
+
+    def get_contact_overflow(self) -> np.ndarray:
+        """Return how many contact candidates found no room in the lists during the last step, shape (num_envs,), int32.
+
+        It counts per group of lanes, which share their lists. 0 means that no contact was lost; raise
+        ``Scene.contact_capacity`` where it is not.
+        """
+        return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
 
     def hold(self, held: ArrayLike) -> None:
         """Let each grip hold a particle: what it held before is released, and keeps its velocity.

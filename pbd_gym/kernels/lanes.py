@@ -22,6 +22,7 @@ using V = T;
 #define ATAN2(a, b) T(atan2(a, b))
 #define LOAD(a) (a)[lane]
 #define STORE(a, value) (a)[lane] = value
+#define ANY(condition) (condition)
 #define EACH_LANE for (int lane = 0; lane < LANES; ++lane)
 #else
 typedef T V __attribute__((ext_vector_type({lanes}), aligned(sizeof(T))));
@@ -29,6 +30,7 @@ typedef T V __attribute__((ext_vector_type({lanes}), aligned(sizeof(T))));
 #define ATAN2(a, b) [](V y, V x) {{ V r; for (int k = 0; k < LANES; ++k) r[k] = T(atan2(y[k], x[k])); return r; }}(a, b)
 #define LOAD(a) *(const V*)(a)
 #define STORE(a, value) *(V*)(a) = value
+#define ANY(condition) (__builtin_reduce_or(condition) != 0)
 #define EACH_LANE
 #endif
 """
@@ -37,6 +39,7 @@ _FOOTER = """
 #undef FLOOR
 #undef SQRT
 #undef ATAN2
+#undef ANY
 #undef LOAD
 #undef STORE
 #undef EACH_LANE
@@ -47,8 +50,8 @@ def with_lanes(wide: Wide, code: str) -> str:
     """Wrap C++ statements that use V, T, LANES and the macros below into a snippet for ``wp.func_native``.
 
     Between ``EACH_LANE {`` and ``}``, statements on V may use arithmetic, ``condition ? yes : no``, ``SQRT(a)``,
-    ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``LOAD(numbers)`` and ``STORE(numbers, value)`` of an array with one number a
-    lane. On CUDA the braces are the body of a loop over the lanes.
+    ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``ANY(condition)`` (in some lane; in this one on CUDA), ``LOAD(numbers)`` and
+    ``STORE(numbers, value)`` of an array with one number a lane. On CUDA the braces are the body of a loop over lanes.
     """
     return _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes) + code + _FOOTER
 

@@ -10,22 +10,26 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.colliders.rows import table_type as collider_table
+from pbd_gym.kernels import particle_contacts as contacts
 from pbd_gym.kernels.iterations import make_apply, make_extrapolation, make_next_omega
 from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
 @functools.cache
-def model_data(scalar: Any, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
+def model_data(scalar: Any, kinds: tuple[Any, ...], shapes: tuple[Any, ...], particle_contacts: bool = False) -> Any:
     """Warp struct with everything constant that the kernel reads: one table per constraint kind and collider shape.
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
         kinds: the constraint kinds that a scene uses.
         shapes: modules of the collider shapes that it uses.
+        particle_contacts: whether particles collide with one another.
     """
     tables = {kind.name: kind.table_type(scalar) for kind in kinds}
     tables |= {shape.NAME: collider_table(scalar) for shape in shapes}
+    if particle_contacts:
+        tables["particle_contacts"] = contacts.table_type(scalar)
     return wp.struct(
         type("ModelData", (), {"__annotations__": {"contact_radius": scalar, **tables}, "__module__": __name__})
     )
@@ -90,7 +94,9 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
     """
     wide_ = wide(lanes, scalar)
     vec, pick, positive, exceeds = wide_.vec, wide_.pick, wide_.positive, wide_.exceeds
-    data = model_data(scalar, kinds, shapes)
+    data = model_data(scalar, kinds, shapes, options.particle_contacts)
+    memory_ = contacts.memory_type(vec)
+    part_particles = contacts.make_particle_contacts(wide_, data) if options.particle_contacts else None
     body_ = body_type(vec)
     sweeps = [kind.make_sweep(wide_, data, options) for kind in kinds] or [_no_sweep(wide_, data)]
     join = functools.partial(_then_sweep, wide_, data)
@@ -133,6 +139,7 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         older_all: wp.array3d[vec],
         lam_recent_all: wp.array2d[vec],
         lam_older_all: wp.array2d[vec],
+        contact_memory: memory_,
         # Views of the same state by scalar, for single lanes:
         x_scalar: wp.array4d[scalar],
         velocity_scalar: wp.array4d[scalar],
@@ -165,6 +172,8 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
             for lane in range(wp.static(lanes)):
                 env = group * wp.static(lanes) + lane
                 diverged[env] = 0
+                if wp.static(options.particle_contacts):
+                    contact_memory.overflow[env] = contact_memory.dropped[group]
                 for grip in range(held.shape[1]):
                     i_held = held[env, grip]
                     if i_held >= 0:
@@ -209,6 +218,8 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
                         thread_count,
                     )
                     barrier()
+                if wp.static(options.particle_contacts):
+                    part_particles(model, body, contact_memory, inv_h, group, thread, thread_count)
                 if wp.static(has_colliders):
                     for i1 in range(thread, particle_count, thread_count):
                         collide(model, x, previous, inv_mass, i1)

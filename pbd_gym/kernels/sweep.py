@@ -28,6 +28,8 @@ class SweepOptions:
     """Whether every second iteration sweeps backwards."""
     chebyshev: bool = False
     """Whether iterations are extrapolated."""
+    particle_contacts: bool = False
+    """Whether particles collide with one another."""
 
 
 @functools.cache

@@ -18,7 +18,10 @@ from pbd_gym.kernels.sweep import SweepOptions
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
 SCALARS = (wp.float32, wp.float64)
-PLAIN, FULL = SweepOptions(), SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True)
+PLAIN, FULL = (
+    SweepOptions(),
+    SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True, particle_contacts=True),
+)
 GATHERING = SweepOptions(keep_lambda=True, jacobi=True)
 VARIANTS = list(itertools.product((1, 4), SCALARS, (PLAIN, FULL, GATHERING), (False, True)))
 
