@@ -34,6 +34,8 @@ class ClothConfig(ReachingConfig):
     """Of diagonal constraints [m/N]."""
     bend_compliance: float = 0.3
     """Of constraints that skip a particle [m/N]."""
+    self_collision: bool = False
+    """Whether the cloth collides with itself; hanging from both hands it hardly ever meets itself."""
     height: float = 1.6
     """Of the upper edge at the start [m]."""
     goal_shift: tuple[float, float, float] = (0.4, 0.2, 0.4)
@@ -152,6 +154,9 @@ class ClothVectorEnv(ReachingVectorEnv):
             ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
             position=(0.0, config.height, 0.0),
         )
+        if config.self_collision:
+            spacing = config.side / max(config.rows - 1, config.columns - 1)
+            scene.add_particle_contacts(cloth.indices.ravel(), 0.45 * spacing, config.friction)
         corners = cloth.corners
         extent, side = 1.3 * config.side, config.side
         hands = Hands(

@@ -129,7 +129,9 @@ class TaskVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
         self.buffers = self._make_buffers()
-        self.outputs = Outputs(self.buffers, self.term_names, self.obs_mode == "goal", output)
+        self.outputs = Outputs(
+            self.buffers, self.term_names, self.obs_mode == "goal", output, self.scene.has_particle_contacts
+        )
         self.pictures = Pictures(self)
         self._seeded = False
         self._record()
@@ -178,7 +180,7 @@ class TaskVectorEnv(VectorEnv):
         buffers = Buffers(self.num_envs, self.model.device)
         for name in ("seed", "episode", "start", "elapsed", "streak", "finished", "chosen", "restart"):
             buffers.add(name, dtype=wp.int32)
-        for name in ("is_success", "diverged", "terminated", "truncated"):
+        for name in ("is_success", "contact_overflow", "diverged", "terminated", "truncated"):
             buffers.add(name, dtype=wp.int32)
         for name in ("reward", "performance", "normalized_performance", "start_performance"):
             buffers.add(name)
@@ -231,9 +233,10 @@ class TaskVectorEnv(VectorEnv):
         self._score = self.record_score()
         self._conclude = launch(
             episodes.conclude,
-            _AUTORESET[self.autoreset_mode], self.max_episode_steps or 0, state.diverged, b["start_performance"],
+            _AUTORESET[self.autoreset_mode], self.max_episode_steps or 0, state.diverged, state.contacts.overflow,
+            b["start_performance"],
             b["terms"], b["elapsed"], b["finished"], b["performance"], b["normalized_performance"], b["reward"],
-            b["diverged"], b["terminated"], b["truncated"], b["restart"],
+            b["contact_overflow"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
         )  # fmt: skip
 
     def settle(self, held: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ def conclude(
     autoreset: int,
     time_limit: int,
     failed: wp.array1d[wp.int32],
+    overflow: wp.array1d[wp.int32],
     start_performance: wp.array1d[float],
     # State:
     terms: wp.array2d[float],
@@ -30,6 +31,7 @@ def conclude(
     # Out:
     normalized_performance: wp.array1d[float],
     reward: wp.array1d[float],
+    contact_overflow: wp.array1d[wp.int32],
     diverged: wp.array1d[wp.int32],
     terminated: wp.array1d[wp.int32],
     truncated: wp.array1d[wp.int32],
@@ -60,6 +62,7 @@ def conclude(
     start = start_performance[env]
     normalized_performance[env] = (performance[env] - start) / wp.max(-start, 1.0e-6)
     reward[env] = total
+    contact_overflow[env] = overflow[env]
     diverged[env] = bad
     terminated[env] = bad
     truncated[env] = over

@@ -14,6 +14,7 @@ _RESULTS = {
     "is_success": np.bool_,
     "diverged": np.bool_,
 }
+_CONTACTS = {"contact_overflow": np.int32}
 
 
 class Outputs:
@@ -24,14 +25,22 @@ class Outputs:
         term_names: names of the reward terms, in the order of the columns of ``terms``.
         goal: whether observations are dicts with goals.
         output: ``"numpy"`` or ``"torch"``.
+        contacts: whether particles collide, and lost contacts are to be reported.
     """
 
     def __init__(
-        self, buffers: Buffers, term_names: tuple[str, ...], goal: bool, output: Literal["numpy", "torch"]
+        self,
+        buffers: Buffers,
+        term_names: tuple[str, ...],
+        goal: bool,
+        output: Literal["numpy", "torch"],
+        contacts: bool,
     ) -> None:
         self.buffers = buffers
         self.term_names = term_names
         self.goal = goal
+        self.results = {**_RESULTS, **(_CONTACTS if contacts else {})}
+        """Name and dtype of what is reported of every environment."""
         self.torch: Any = None
         if output == "torch":
             import torch
@@ -61,11 +70,11 @@ class Outputs:
             stepped: those among them that have reward terms, bool, shape (num_envs,).
         """
         info: dict[str, Any] = {}
-        for key, dtype in _RESULTS.items():
+        for key, dtype in self.results.items():
             info[key] = self.array(key, dtype)
             info[f"_{key}"] = self._mask(shown)
         if not shown.all():
-            for key in _RESULTS:
+            for key in self.results:
                 info[key][~info[f"_{key}"]] = 0
         if stepped.any():
             terms = self.array("terms", np.float32)
@@ -101,12 +110,7 @@ class Outputs:
     def single_info(self, stepped: bool) -> dict[str, Any]:
         """Return the info of a batch of one, in Python numbers."""
         peek = self.buffers.peek
-        info: dict[str, Any] = {
-            "performance": float(peek("performance")[0]),
-            "normalized_performance": float(peek("normalized_performance")[0]),
-            "is_success": bool(peek("is_success")[0]),
-            "diverged": bool(peek("diverged")[0]),
-        }
+        info: dict[str, Any] = {key: dtype(peek(key)[0]).item() for key, dtype in self.results.items()}
         if stepped:
             info["reward_terms"] = dict(zip(self.term_names, peek("terms")[0].tolist(), strict=True))
         return info

@@ -37,6 +37,8 @@ class RopeConfig(ReachingConfig):
     """Of the segments [m/N]."""
     bend_compliance: float = 0.1
     """Of constraints that skip a particle [m/N]."""
+    self_collision: bool = True
+    """Whether the rope collides with itself."""
     starts: int = 128
     """Crooked shapes that episodes start from."""
     crookedness: float = 1.3
@@ -200,6 +202,8 @@ class RopeVectorEnv(ReachingVectorEnv):
         points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.length
         points[:, 1] = RADIUS
         rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
+        if config.self_collision:
+            scene.add_particle_contacts(rope, RADIUS, config.friction)
         ends = (int(rope[0]), int(rope[-1]))
         extent = 1.5 * config.length
         hands = Hands(

@@ -74,10 +74,7 @@ class TaskVecEnv(VecEnv):
                 infos[env] = {
                     "terminal_observation": final["final_obs"][env],
                     "TimeLimit.truncated": not terminated[env],
-                    "is_success": bool(results["is_success"][env]),
-                    "performance": float(results["performance"][env]),
-                    "normalized_performance": float(results["normalized_performance"][env]),
-                    "diverged": bool(results["diverged"][env]),
+                    **{key: results[key][env].item() for key in batch.outputs.results},
                     "episode": {"r": float(self._returns[env]), "l": int(self._lengths[env]), "t": 0.0},
                 }
                 self.reset_infos[env] = {}

@@ -29,7 +29,7 @@ def contact_memory(model: Model) -> Any:
     memory.sorted = wp.zeros((groups, 3 * count), dtype=model.scalar)
     memory.stale = wp.zeros(groups, dtype=wp.int32)
     memory.dropped = wp.zeros(groups, dtype=wp.int32)
-    memory.overflow = wp.zeros(groups * model.lanes, dtype=wp.int32)
+    memory.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
     return memory
 
 

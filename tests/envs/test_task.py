@@ -327,3 +327,16 @@ def test_long_rollout(action_mode: str, style: str) -> None:
         assert not terminated.any() and not info["diverged"].any()
         fastest = max(fastest, float(np.abs(observation[:, 768:1536]).max()))
     assert fastest < 20.0  # nothing explodes and calms down again
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_lost_contacts_are_reported(single: bool) -> None:
+    """Guards the report of contacts: 0 while nothing is lost, and no entry where nothing collides."""
+    make = gym.make if single else gym.make_vec
+    env: Any = make(ID, **{**SMALL, "self_collision": True})
+    env.reset(seed=0)
+    info = env.step(env.action_space.sample())[-1]
+    assert np.all(np.asarray(info["contact_overflow"]) == 0)
+    plain: Any = make(ID, **SMALL)
+    plain.reset(seed=0)
+    assert "contact_overflow" not in plain.step(plain.action_space.sample())[-1]
