@@ -38,6 +38,19 @@ class Plane:
             raise ValueError(f"friction must be finite and not negative, got {self.friction}")
         object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
 
+    def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far points are from the surface, in NumPy.
+
+        Args:
+            points: [m], shape (n, 3).
+
+        Returns:
+            distance: [m], shape (n,), float64, negative behind it.
+            normal: outward unit normals, shape (n, 3), float64.
+        """
+        given = np.asarray(points, dtype=np.float64)
+        return given @ np.array(self.normal) - self.offset, np.broadcast_to(np.array(self.normal), given.shape).copy()
+
 
 def rows(shapes: Sequence[Plane], dtype: Any) -> np.ndarray:
     """Return what the kernel needs to know: normal (3), offset [m], friction; shape (planes, 5), float64."""

@@ -37,6 +37,21 @@ class Sphere:
         if self.radius <= 0.0 or self.friction < 0.0:
             raise ValueError(f"a sphere needs a positive radius and a friction that is not negative, got {self}")
 
+    def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far points are from the surface, in NumPy.
+
+        Args:
+            points: [m], shape (n, 3).
+
+        Returns:
+            distance: [m], shape (n,), float64, negative inside.
+            normal: outward unit normals, shape (n, 3), float64; +y at the centre, which has none.
+        """
+        away = np.asarray(points, dtype=np.float64) - np.array(self.center)
+        length = np.linalg.norm(away, axis=1)
+        normal = np.where((length > 0)[:, None], away / np.where(length > 0, length, 1.0)[:, None], [0.0, 1.0, 0.0])
+        return length - self.radius, normal
+
 
 def rows(shapes: Sequence[Sphere], dtype: Any) -> np.ndarray:
     """Return what the kernel needs to know: center (3) [m], radius [m], friction; shape (spheres, 5), float64."""

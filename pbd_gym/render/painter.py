@@ -98,7 +98,8 @@ def _as_meshes(frame: Frame) -> Frame:
     for vertices, faces in frame.solids:
         triangles.append(faces + sum(map(len, positions)))
         positions.append(vertices)
-    return replace(frame, positions=np.concatenate(positions), triangles=np.concatenate(triangles), solids=())
+    place, index = np.concatenate(positions), np.concatenate(triangles)
+    return replace(frame, positions=place, triangles=index, solids=(), colors=np.zeros((0, 3), np.int64))
 
 
 def _in_order(bodies: list[_Item | Solid], eye: np.ndarray) -> list[_Item | Solid]:
