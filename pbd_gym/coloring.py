@@ -7,15 +7,18 @@ particle, so they may be projected at once and in any order without changing a b
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
+Rows = np.ndarray | Sequence[np.ndarray]
 
-def greedy_colors(indices: np.ndarray, particle_count: int) -> np.ndarray:
+
+def greedy_colors(indices: Rows, particle_count: int) -> np.ndarray:
     """Give each constraint the smallest colour none of its particles has yet, in the order given.
 
     Args:
-        indices: particles of each constraint, shape (m, k), int.
+        indices: particles of each constraint, shape (m, k), or m arrays of any lengths, int.
         particle_count: number of particles.
 
     Returns:
@@ -34,13 +37,13 @@ def greedy_colors(indices: np.ndarray, particle_count: int) -> np.ndarray:
     return colors
 
 
-def dependency_levels(indices: np.ndarray, particle_count: int) -> np.ndarray:
+def dependency_levels(indices: Rows, particle_count: int) -> np.ndarray:
     """Give each constraint the length of the longest chain of earlier constraints it has to wait for.
 
     Sweeping level by level gives the same bits as sweeping in the given order, yet a level can run in parallel.
 
     Args:
-        indices: particles of each constraint, shape (m, k), int.
+        indices: particles of each constraint, shape (m, k), or m arrays of any lengths, int.
         particle_count: number of particles.
 
     Returns:
@@ -70,10 +73,10 @@ def batches(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return permutation, bounds
 
 
-def find_conflict(indices: np.ndarray, bounds: np.ndarray) -> int | None:
+def find_conflict(indices: Rows, bounds: np.ndarray) -> int | None:
     """Return the first batch in which a particle appears twice, or None if the schedule is safe to run in parallel."""
     for batch, (start, end) in enumerate(itertools.pairwise(bounds)):
-        particles = indices[start:end].ravel()
+        particles = np.concatenate(indices[start:end])
         if len(np.unique(particles)) != len(particles):
             return batch
     return None

@@ -14,7 +14,7 @@ from pbd_gym.colliders import SHAPES
 from pbd_gym.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.constraints import KINDS
 from pbd_gym.constraints.kind import Kind
-from pbd_gym.constraints.upload import fill_table
+from pbd_gym.constraints.upload import cluster_values, fill_table, in_solve_order
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.scene import Scene
@@ -113,7 +113,7 @@ class Model:
         self.bounds: dict[str, np.ndarray] = {}
         """For each kind, the first constraint of each colour, and the end."""
         self.constraint_count = 0
-        used = [np.concatenate(scene.constraints[kind.name].indices).ravel() for kind in self.kinds]
+        used = [np.ravel(part) for kind in self.kinds for part in scene.constraints[kind.name].indices]
         # How many constraints pull at each particle.
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
@@ -154,25 +154,31 @@ class Model:
 
     def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
         batch = self.scene.constraints[kind.name]
-        indices = np.concatenate(batch.indices)
+        rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         # Jacobi: with this share of its correction for each constraint, no sum of corrections overshoots (mass
         # splitting: each particle lends an equal part of its mass to each of its constraints).
-        values["share"] = 1.0 / valence[indices].max(axis=1, initial=1)
+        if isinstance(rows, np.ndarray):
+            values["share"] = 1.0 / valence[rows].max(axis=1, initial=1)
+        else:
+            values |= cluster_values(rows, self.scene.mass, valence)
         self.damped |= bool((values["damping_time"] > 0).any())
         if self.order == "colored":
-            labels = greedy_colors(indices, self.particle_count)
+            labels = greedy_colors(rows, self.particle_count)
         elif self.thread_count > 1:
-            labels = dependency_levels(indices, self.particle_count)
+            labels = dependency_levels(rows, self.particle_count)
         else:
-            labels = np.zeros(len(indices), dtype=np.int32)  # one thread, one batch: swept as it stands
+            labels = np.zeros(len(rows), dtype=np.int32)  # one thread, one batch: swept as it stands
         permutation, bounds = batches(labels)
-        values = {name: value[permutation] for name, value in values.items()}
+        if isinstance(rows, np.ndarray):
+            indices, values = rows[permutation], {name: value[permutation] for name, value in values.items()}
+        else:
+            indices, values = in_solve_order(rows, values, permutation, {*kind.member_fields, "mass", "part"})
         table = getattr(self.data, kind.name)
-        fill_table(table, indices[permutation], bounds, self.constraint_count, values, self.device)
+        fill_table(table, indices, bounds, self.constraint_count, values, self.device)
         self.constraint_order[kind.name] = permutation
         self.bounds[kind.name] = bounds
-        self.constraint_count += len(indices)
+        self.constraint_count += len(rows)
 
     def memory_bytes(self) -> int:
         """Bytes that the state of the whole batch takes, without multipliers."""

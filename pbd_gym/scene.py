@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,10 +38,11 @@ class ConstraintBatch:
     """Constraints of one kind as they were added: the order that ``order="given"`` keeps."""
 
     indices: list[np.ndarray] = field(default_factory=list)
+    """Particles: arrays of shape (m, k), or one of shape (k,) for each cluster."""
     values: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
-    def add(self, indices: np.ndarray, **values: np.ndarray) -> None:
-        self.indices.append(indices)
+    def add(self, indices: Sequence[np.ndarray], **values: np.ndarray) -> None:
+        self.indices.extend(indices)
         for name, value in values.items():
             self.values.setdefault(name, []).append(value)
 
@@ -72,6 +73,8 @@ class Scene:
         """[m/s], shape (n, 3), float64."""
         self.inv_mass = np.zeros(0)
         """[1/kg], shape (n,), float64; 0 is pinned."""
+        self.mass = np.zeros(0)
+        """[kg], shape (n,), float64; also of what is pinned."""
         self.triangles = np.zeros((0, 3), dtype=np.int32)
         """Surface to draw, shape (t, 3)."""
         self.lines = np.zeros((0, 2), dtype=np.int32)
@@ -113,6 +116,7 @@ class Scene:
         self.positions = np.concatenate([self.positions, positions])
         self.velocities = np.concatenate([self.velocities, velocities])
         self.inv_mass = np.concatenate([self.inv_mass, 1.0 / mass])
+        self.mass = np.concatenate([self.mass, mass])
         return np.arange(first, first + count, dtype=np.int32)
 
     def add_distance_constraints(
@@ -131,12 +135,12 @@ class Scene:
         """
         self.add_constraints("distance", indices, compliance=compliance, rest_length=rest_length)
 
-    def add_constraints(self, kind: str, indices: ArrayLike, damping_time: ArrayLike = 0.0, **parameters: Any) -> None:
+    def add_constraints(self, kind: str, indices: Any, damping_time: ArrayLike = 0.0, **parameters: Any) -> None:
         """Add constraints of any kind; their rest state is that of the particles as they are now.
 
         Args:
             kind: name of one of :data:`pbd_gym.constraints.KINDS`.
-            indices: particles of each constraint, shape (m, k), int.
+            indices: particles of each constraint, shape (m, k), int; for clusters also m arrays of any lengths.
             damping_time: time constant of the damping in proportion to the stiffness (Rayleigh), [s], one number or
                 shape (m,); a motion that would oscillate with angular frequency w has the damping ratio w tau / 2.
             **parameters: what ``prepare`` of that kind takes.
@@ -149,15 +153,21 @@ class Scene:
         if kind not in kinds:
             raise ValueError(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
         chosen = kinds[kind]
-        found = self._check_indices(indices, chosen.width)
-        ordered = np.sort(found, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
+        found: np.ndarray | list[np.ndarray]
+        if chosen.width is None:
+            found = self._check_clusters(indices)
+        else:
+            found = self._check_indices(indices, chosen.width)
+            ordered = np.sort(found, axis=1)
+            if (ordered[:, 1:] == ordered[:, :-1]).any():
+                raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
         values = chosen.prepare(self.positions, found, **parameters)
         values["damping_time"] = finite("damping_time", np.asarray(damping_time, dtype=np.float64), (len(found),))
         if (values["damping_time"] < 0).any():
             raise ValueError("damping_time must not be negative")
-        self.constraints.setdefault(kind, ConstraintBatch()).add(found, **values)
+        self.constraints.setdefault(kind, ConstraintBatch()).add(
+            found if isinstance(found, list) else [found], **values
+        )
 
     def add_cloth(
         self,
@@ -370,6 +380,13 @@ class Scene:
         found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
         self.inv_mass[found] = 0.0
         self.velocities[found] = 0.0
+
+    def _check_clusters(self, clusters: Iterable[ArrayLike]) -> list[np.ndarray]:
+        found = [self._check_indices(np.reshape(members, (-1, 1)), 1)[:, 0] for members in clusters]
+        for number, members in enumerate(found):
+            if len(members) < 2 or len(np.unique(members)) < len(members):
+                raise ValueError(f"a cluster needs at least 2 particles, all different: number {number} does not")
+        return found
 
     def _check_indices(self, indices: ArrayLike, width: int) -> np.ndarray:
         found = np.asarray(indices)

@@ -8,6 +8,7 @@ from pbd_gym.constraints import (
     dihedral,
     distance,
     isometric_bending,
+    shape_matching,
     tet_corotated,
     tet_neo_hookean_shape,
     tet_neo_hookean_volume,
@@ -26,6 +27,7 @@ KINDS = tuple(
         tet_corotated,
         tet_neo_hookean_shape,
         tet_neo_hookean_volume,
+        shape_matching,
     )
 )
 """The constraint kinds, in the order in which an iteration sweeps them."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pbd_gym.kernels import sweep
+from pbd_gym.kernels.clusters import cluster_text
 from pbd_gym.kernels.wide import Wide
 
 
@@ -26,25 +27,37 @@ class Kind:
 
     name: str
     """Name in :meth:`pbd_gym.scene.Scene.add_constraints`."""
-    width: int
-    """Particles of one constraint."""
+    width: int | None
+    """Particles of one constraint; None for clusters, of which each has as many as it likes."""
     prepare: Callable[..., dict[str, np.ndarray]]
     """``prepare(positions, indices, **parameters)`` checks the parameters of new constraints and returns an array for
     each of ``fields`` and for ``compliance`` (inverse stiffness), with one row per constraint."""
     fields: Mapping[str, tuple[int, ...]]
     """Name and shape per constraint of each array that ``code`` reads besides ``compliance``: () is one number."""
     code: Callable[[Any], str]
-    """From a scalar type to C++ statements for C and its gradients, see :func:`pbd_gym.kernels.sweep.make_sweep`."""
+    """From a scalar type to C++ statements for C and its gradients, see
+    :func:`pbd_gym.kernels.sweep.element_text`; for clusters see :func:`pbd_gym.kernels.clusters.cluster_text`."""
     solve: str = sweep.SOLVE
     """C++ statements for the step, where the general ones can be shortened."""
+    member_fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Likewise for arrays with one row per particle of a cluster, those of the first cluster first."""
 
     @functools.cache  # noqa: B019 (kinds live as long as the program)
     def table_type(self, scalar: Any) -> Any:
         """Warp struct that carries the constraints of this kind into a kernel."""
-        index = wp.types.vector(length=self.width, dtype=wp.int32)
-        numbers = {name: wp.array(dtype=_element(shape, scalar)) for name, shape in self.fields.items()}
+        shapes = {**self.fields, **self.member_fields}
+        numbers = {name: wp.array(dtype=_element(shape, scalar)) for name, shape in shapes.items()}
+        if self.width is None:
+            index: Any = wp.int32
+            numbers |= {
+                "offsets": wp.array(dtype=wp.int32),  # first member of each cluster, and the end, shape (m + 1,)
+                "mass": wp.array(dtype=scalar),  # that a particle lends the cluster [kg], one for each member
+                "part": wp.array(dtype=scalar),  # of its mass that it lends, one for each member
+            }
+        else:
+            index = wp.types.vector(length=self.width, dtype=wp.int32)
         fields = {
-            "indices": wp.array(dtype=index),  # particles, shape (m,)
+            "indices": wp.array(dtype=index),  # particles, shape (m,), or of all clusters together
             "bounds": wp.array(dtype=wp.int32),  # first constraint of each colour, and the end, shape (colours + 1,)
             "first": wp.int32,  # index of the first multiplier of this kind
             "compliance": wp.array(dtype=scalar),  # inverse stiffness, shape (m,)
@@ -57,4 +70,6 @@ class Kind:
 
     def make_sweep(self, wide: Wide, data: Any, options: sweep.SweepOptions) -> Any:
         """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.sweep.make_sweep`."""
-        return sweep.make_sweep(wide, data, options, self.name, self.width, self.code(wide.scalar), self.solve)
+        code = self.code(wide.scalar)
+        text = sweep.element_text(self.width, code, self.solve) if self.width else cluster_text(code, self.solve)
+        return sweep.make_sweep(wide, data, options, self.name, text)

@@ -17,8 +17,12 @@ _SQUARINGS = {wp.float32: 10, wp.float64: 14}
 """Squarings of the 4x4 matrix: its eigenvalues are raised to the power 2^10 or 2^14."""
 
 
-def rotation_code(scalar: Any) -> str:
+def rotation_code(scalar: Any, squarings: int | None = None) -> str:
     """Return C++ statements that take a matrix ``a00 ... a22`` to its rotation ``r00 ... r22``.
+
+    Args:
+        scalar: ``wp.float32`` or ``wp.float64``.
+        squarings: an even number; more are needed where two singular values may be small beside the first, see below.
 
     R is the proper rotation (det +1) with the largest ``R : A``, hence the smallest ``|A - R|``, of any 3x3 matrix A.
     Entries are of type V, see :mod:`pbd_gym.kernels.lanes`.
@@ -34,7 +38,7 @@ def rotation_code(scalar: Any) -> str:
     Eigenvectors of the next eigenvalue l2 are damped by ``((l2 + r) / (l1 + r))^(2^k)``, with ``r = sqrt(3) |A|`` and
     k squarings. What rounding leaves is of the order ``eps |A| / (s2 + s3)``, as for any method.
     """
-    return _ROTATION.replace("SQUARINGS", str(_SQUARINGS[scalar] // 2))
+    return _ROTATION.replace("SQUARINGS", str((squarings or _SQUARINGS[scalar]) // 2))
 
 
 _ROTATION = """

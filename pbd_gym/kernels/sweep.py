@@ -2,6 +2,8 @@
 
 A kind says in C++ on lanes (:mod:`pbd_gym.kernels.lanes`) what its constraint is worth and where its gradients point;
 the sweep gathers positions, takes the XPBD step with compliance, damping and multiplier, and scatters corrections.
+Gathering and scattering are written out for constraints with a fixed number of particles here, and as loops for
+clusters of any size in :mod:`pbd_gym.kernels.clusters`.
 """
 
 import functools
@@ -97,20 +99,59 @@ def _scatter(width: int) -> str:
     return "\n".join(parts)
 
 
-def _fill(solve: str, width: int) -> str:
-    """Write the sums over the particles of a constraint into the text of its step."""
-    square = " + ".join(f"w{k} * (q{k}x * q{k}x + q{k}y * q{k}y + q{k}z * q{k}z)" for k in range(width))
-    advance = " + ".join(
-        f"q{k}{axis} * ({axis}{k} - LOAD(previous + (3 * a{k} + {i}) * LANES))"
-        for k in range(width)
-        for i, axis in enumerate("xyz")
+@dataclass(frozen=True)
+class Text:
+    """C++ on lanes of what differs between sweeps."""
+
+    measure: str
+    """Statements from constraint ``c`` to ``value`` (C, a V) and ``scale`` (V)."""
+    weight: str
+    """The sum ``sum w |q|^2`` over its particles, with q the gradient times ``scale``."""
+    advance: str
+    """The sum ``sum q . (x - previous)`` over its particles."""
+    scatter: str
+    """Statements that ``MOVE(slot, old, move)`` each coordinate by ``w q s``."""
+    solve: str = SOLVE
+    """Statements from the above to ``s``."""
+
+
+def element_text(width: int, code: str, solve: str) -> Text:
+    """Return the text of constraints with a fixed number of particles.
+
+    Args:
+        width: particles of one constraint.
+        code: C++ statements from positions ``x0, y0, z0, ...`` (V), numbers ``table.field.data[c]`` and ``alpha`` (V)
+            to ``value`` (C), and gradients times ``scale`` (1 unless set) as ``q1x, q1y, q1z, ...`` for all particles
+            but 0, whose gradient is minus the sum of the others.
+        solve: like :data:`SOLVE`.
+    """
+    gradients = ", ".join(f"q{k}{axis}" for k in range(1, width) for axis in "xyz")
+    first = ", ".join(f"q0{axis} = -({' + '.join(f'q{k}{axis}' for k in range(1, width))})" for axis in "xyz")
+    return Text(
+        measure=f"""
+    const int* const at = indices + {width} * c;
+{_gather(width)}
+    V value, scale = V(T(1)), {gradients};
+    {{
+{code}
+    }}
+    const V {first};
+""",
+        weight=" + ".join(f"w{k} * (q{k}x * q{k}x + q{k}y * q{k}y + q{k}z * q{k}z)" for k in range(width)),
+        advance=" + ".join(
+            f"q{k}{axis} * ({axis}{k} - LOAD(previous + (3 * a{k} + {i}) * LANES))"
+            for k in range(width)
+            for i, axis in enumerate("xyz")
+        ),
+        scatter=_scatter(width),
+        solve=solve,
     )
-    return solve.replace("{weight}", square).replace("{advance}", advance)
 
 
 _SWEEP = """
 #define DAMPED {damped}
-#if {jacobi}
+#define JACOBI {jacobi}
+#if JACOBI
 #define MOVE(slot, old, move) STORE(delta + (slot), LOAD(delta + (slot)) + (move))
 #else
 #define MOVE(slot, old, move) STORE(x + (slot), (old) + (move))
@@ -132,9 +173,7 @@ _SWEEP = """
         const int begin = bounds[color], end = bounds[color + 1];
         for (int n = begin + thread; n < end; n += thread_count) {{
             const int c = reversed ? begin + end - 1 - n : n;
-            const int* const at = indices + {width} * c;
             EACH_LANE {{
-{gather}
     const V size = V(T(1)), inv_size = T(1) / size;
     V alpha = V(table.compliance.data[c] * inv_h2);
     V old = V(T(0));
@@ -142,13 +181,9 @@ _SWEEP = """
     if (iteration > 0)  // multipliers start at zero once per substep, not once per iteration
         old = LOAD(lam + LANES * c);
 #endif
-    V value, scale = V(T(1)), {gradients};
-    {{
-{code}
-    }}
-    const V q0x = -({q0x}), q0y = -({q0y}), q0z = -({q0z});
+{measure}
 {solve}
-#if {jacobi}
+#if JACOBI
     s *= body.relaxation * table.share.data[c];
 #endif
 #if {keep_lambda}
@@ -163,11 +198,12 @@ _SWEEP = """
     }}
 }}
 #undef DAMPED
+#undef JACOBI
 #undef MOVE
 """
 
 
-def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, width: int, code: str, solve: str) -> Any:
+def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Text) -> Any:
     """Build the sweep over all constraints of a kind, for one group.
 
     Args:
@@ -175,27 +211,18 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, width: i
         data: the struct of the whole model, with a table called ``name``.
         options: what to compile for.
         name: of the kind.
-        width: particles of one constraint.
-        code: C++ statements from positions ``x0, y0, z0, ...`` (V), numbers ``table.field.data[c]`` and ``alpha`` (V)
-            to ``value`` (C), and gradients times ``scale`` (1 unless set) as ``q1x, q1y, q1z, ...`` for all particles
-            but 0, whose gradient is minus the sum of the others.
-        solve: like :data:`SOLVE`.
+        text: what its constraints are.
     """
     scalar, body_ = wide.scalar, body_type(wide.vec)
-    sums = {f"q0{axis}": " + ".join(f"q{k}{axis}" for k in range(1, width)) for axis in "xyz"}
-    text = _SWEEP.format(
+    code = _SWEEP.format(
         name=name,
-        width=width,
-        code=code,
-        solve=_fill(solve, width),
-        gather=_gather(width),
-        scatter=_scatter(width),
-        gradients=", ".join(f"q{k}{axis}" for k in range(1, width) for axis in "xyz"),
-        **sums,
+        measure=text.measure,
+        solve=text.solve.replace("{weight}", text.weight).replace("{advance}", text.advance),
+        scatter=text.scatter,
         **{flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda")},
     )
 
-    @wp.func_native(with_lanes(wide, text))
+    @wp.func_native(with_lanes(wide, code))
     def sweep(model: data, body: body_, inv_h: scalar, iteration: int, thread: int, thread_count: int): ...
 
     return sweep

@@ -17,6 +17,7 @@ COUNT = 20
 SEGMENT = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
 HINGE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.4, 0.8, 0.0], [0.5, -0.7, 0.0]])
 TET = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+CLUSTER = np.array([*TET, [1.0, 1.0, 1.0], [0.5, 0.2, 1.2]])
 HINGE_FRAME = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3))
 """Without it a triangle of a moving hinge loses its area sooner or later, and there its angle jumps."""
 ELASTIC = {"young_modulus": 50.0, "poisson_ratio": 0.3}
@@ -52,6 +53,7 @@ SAMPLES: dict[str, Sample] = {
     "tet_corotated": Sample(TET, ELASTIC),
     "tet_neo_hookean_shape": Sample(TET, ELASTIC),
     "tet_neo_hookean_volume": Sample(TET, ELASTIC),
+    "shape_matching": Sample(CLUSTER, {"compliance": 2e-3}),
 }
 """By name of the kind."""
 

@@ -1,0 +1,55 @@
+"""Shape matching: clusters of particles that keep their shape, and turn and travel as they like."""
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike
+
+from pbd_gym.checks import finite
+from pbd_gym.constraints.kind import Kind
+from pbd_gym.kernels.rotation import rotation_code
+
+_SQUARINGS = {wp.float32: 14, wp.float64: 18}
+"""More than an element needs: the cluster of a long rod has two small singular values."""
+
+
+def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayLike = 0.0) -> dict[str, np.ndarray]:
+    """Check and complete the numbers of new clusters.
+
+    Args:
+        positions: of all particles of the scene [m], shape (n, 3); those of a cluster now are its rest shape.
+        indices: particles of each cluster, m arrays of shape (k,).
+        compliance: inverse stiffness per mass [s^2], one number or shape (m,); 0 is rigid. Particles of one cluster
+            swing about their goals with the angular frequency ``1 / sqrt(compliance)``.
+
+    Returns:
+        Arrays by name: ``compliance``, shape (m,), and ``rest``, positions relative to the first particle of the
+        cluster [m], shape (sum of k, 3).
+
+    Raises:
+        ValueError: for a cluster without extent, a compliance that is negative, a number that is not finite, or a
+            wrong shape.
+    """
+    values = finite("compliance", np.asarray(compliance, dtype=np.float64), (len(indices),))
+    if (values < 0).any():
+        raise ValueError("compliance must not be negative")
+    rest = [positions[members] - positions[members[0]] for members in indices]
+    for number, offsets in enumerate(rest):
+        if not offsets.any():
+            raise ValueError(f"all particles of cluster {number} are in one place: it has no shape to keep")
+    return {"compliance": values, "rest": np.concatenate([np.zeros((0, 3)), *rest])}
+
+
+KIND = Kind(
+    "shape_matching",
+    None,
+    prepare,
+    {},
+    lambda scalar: rotation_code(scalar, _SQUARINGS[scalar]),
+    member_fields={"rest": (3,)},
+)
+"""``C(x) = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] of the goals g, the rest shape in the best rigid motion.
+
+Energy ``C^2 / (2 compliance)``, compliance in s^2; :mod:`pbd_gym.kernels.clusters` derives gradients and steps. One
+cluster is the shape matching of Mueller et al. 2005; clusters that overlap are its region-based form. The rotation is
+that of :mod:`pbd_gym.kernels.rotation`, so a flat or inverted cluster returns to its shape.
+"""

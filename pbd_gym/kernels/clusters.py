@@ -1,0 +1,106 @@
+"""The sweep over clusters: constraints that pull any number of particles towards a common, moved rest shape.
+
+Each particle of a cluster has a goal ``g = c + R (q - o)``, with c its centre of mass now, o that of its rest positions
+q, and R the rotation that fits best: of all rigid motions, the one with the least ``sum m |x - g|^2``, m being mass.
+
+As a constraint of XPBD that is ``C = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] with the energy ``C^2 / (2 compliance)``. For
+the best motion is a minimum, its own change drops out of the gradient, which is ``m (x - g) / C``. For a cluster alone
+``sum w |grad|^2 = 1`` and the step is ``x += (g - x) / (1 + compliance / h^2)``: the classical shape matching with its
+factor ``alpha = 1 / (1 + compliance / h^2)``. It is moreover the exact step of implicit Euler, for it leaves both c and
+R as they are.
+
+A particle that belongs to n clusters lends each of them 1/n of its mass: a body is then as stiff as its compliance
+says, however much its clusters overlap. A Jacobi iteration lets each cluster move its own share of the mass and takes
+the mean, which is the region-based scheme; Gauss-Seidel moves the whole particles in turn.
+
+Sums of ``m (x - g)`` and of ``m x cross (x - g)`` vanish over a cluster, so that it changes no momentum.
+
+Mueller, Heidelberger, Teschner, Gross 2005, Meshless deformations based on shape matching, doi:10.1145/1073204.1073216;
+Rivers, James 2007, FastLSM, doi:10.1145/1276377.1276480; Macklin et al. 2016, doi:10.1145/2994258.2994272.
+"""
+
+from pbd_gym.kernels.sweep import Text
+
+PINNED_FACTOR = 1e5
+"""How many times its mass a pinned or held particle weighs in the fit: the goals go through it."""
+
+_MEASURE = """
+#define MEMBER \\
+    const int a = indices[j]; \\
+    const V inv_mass = LOAD(w + a * LANES), one = V(T(1)); \\
+    const V m = table.mass.data[j] * (inv_mass > T(0) ? one : V(T(PINNED_FACTOR))); \\
+    const V px = LOAD(x + (3 * a + 0) * LANES), py = LOAD(x + (3 * a + 1) * LANES), pz = LOAD(x + (3 * a + 2) * LANES);
+// From the rest position relative to its centre, u, to the deviation from the goal.
+#define DEVIATION \\
+    const V ux = rest[3 * j] - ox, uy = rest[3 * j + 1] - oy, uz = rest[3 * j + 2] - oz; \\
+    const V dx = px - cx - size * (r00 * ux + r01 * uy + r02 * uz); \\
+    const V dy = py - cy - size * (r10 * ux + r11 * uy + r12 * uz); \\
+    const V dz = pz - cz - size * (r20 * ux + r21 * uy + r22 * uz);
+    const T* const rest = (const T*)table.rest.data;
+    const int first = table.offsets.data[c], last = table.offsets.data[c + 1];
+    V mass = V(T(0)), cx = mass, cy = mass, cz = mass, ox = mass, oy = mass, oz = mass;
+    for (int j = first; j < last; ++j) {
+        MEMBER
+        mass += m;
+        cx += m * px; cy += m * py; cz += m * pz;
+        ox += m * rest[3 * j]; oy += m * rest[3 * j + 1]; oz += m * rest[3 * j + 2];
+    }
+    const V inverse = T(1) / mass;
+    cx *= inverse; cy *= inverse; cz *= inverse;
+    ox *= inverse; oy *= inverse; oz *= inverse;
+    // The rotation maximises the sum of m (x - c) . R u, that is R : A.
+    V a00 = V(T(0)), a01 = a00, a02 = a00, a10 = a00, a11 = a00, a12 = a00, a20 = a00, a21 = a00, a22 = a00;
+    for (int j = first; j < last; ++j) {
+        MEMBER
+        const V ux = rest[3 * j] - ox, uy = rest[3 * j + 1] - oy, uz = rest[3 * j + 2] - oz;
+        const V mx = m * (px - cx), my = m * (py - cy), mz = m * (pz - cz);
+        a00 += mx * ux; a01 += mx * uy; a02 += mx * uz;
+        a10 += my * ux; a11 += my * uy; a12 += my * uz;
+        a20 += mz * ux; a21 += mz * uy; a22 += mz * uz;
+    }
+TRANSFORMATION
+    // Sums of m |d|^2, of w |q|^2 with q = m d, and of q . (x - previous). A pinned particle counts as if it could
+    // move: otherwise pins in places that do not fit together would make the step of the others arbitrarily long.
+    V squares = V(T(0)), reached = squares, advanced = squares;
+    for (int j = first; j < last; ++j) {
+        MEMBER
+        DEVIATION
+        const V square = m * (dx * dx + dy * dy + dz * dz);
+        squares += square;
+        reached += table.part.data[j] * square;
+#if DAMPED
+        const T* const before = previous + 3 * a * LANES;
+        advanced += m * (
+            dx * (px - LOAD(before)) + dy * (py - LOAD(before + LANES)) + dz * (pz - LOAD(before + 2 * LANES)));
+#endif
+    }
+#if JACOBI
+    reached = squares;  // each cluster has its share of the mass for itself
+#endif
+    const V value = SQRT(squares), scale = value;
+"""
+
+_SCATTER = """
+    for (int j = first; j < last; ++j) {
+        MEMBER
+        DEVIATION
+        const V move = s * (inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
+        MOVE((3 * a + 0) * LANES, px, dx * move);
+        MOVE((3 * a + 1) * LANES, py, dy * move);
+        MOVE((3 * a + 2) * LANES, pz, dz * move);
+    }
+#undef MEMBER
+#undef DEVIATION
+"""
+
+
+def cluster_text(transformation: str, solve: str) -> Text:
+    """Return the text of constraints that pull clusters of particles towards their goals.
+
+    Args:
+        transformation: C++ statements from the moments ``a00 ... a22`` (V) of a cluster, ``sum m (x - c) (q - o)^T``,
+            to the matrix ``r00 ... r22`` that takes rest positions to goals.
+        solve: like :data:`pbd_gym.kernels.sweep.SOLVE`.
+    """
+    measure = _MEASURE.replace("PINNED_FACTOR", f"{PINNED_FACTOR}").replace("TRANSFORMATION", transformation)
+    return Text(measure, "reached", "advanced", _SCATTER, solve)
