@@ -19,6 +19,7 @@ _LAZY = {
     "Plane": "pbd_gym.colliders",
     "RopeMaterial": "pbd_gym.materials",
     "Scene": "pbd_gym.scene",
+    "ShapeMaterial": "pbd_gym.materials",
     "SoftMaterial": "pbd_gym.materials",
     "Solver": "pbd_gym.solver",
     "Sphere": "pbd_gym.colliders",

@@ -157,6 +157,47 @@ class SoftMaterial:
             return 1.0 / springs.edge_stiffness(lengths, shares, 2.5 * mu), volumes / np.float64(rest)
 
 
+@dataclass(frozen=True)
+class ShapeMaterial:
+    """What a body of shape matching is made of.
+
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+
+    density: float = 1000.0
+    """Mass per volume [kg/m^3], for bodies with a volume."""
+    compliance: float = 0.0
+    """Inverse stiffness per mass [s^2]; 0 is rigid. Deformations of a cluster swing with the angular frequency
+    ``1 / sqrt(compliance)``, whatever its mass."""
+    damping_time: float = 0.0
+    """Time constant of the damping [s]: a swing of angular frequency w has the damping ratio ``w damping_time / 2``."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, ["density"])
+        for name in ("compliance", "damping_time"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(f"ShapeMaterial.{name} must be finite and not negative, got {value}")
+
+    @classmethod
+    def from_alpha(cls, alpha: float, time_step: float, **changes: float) -> ShapeMaterial:
+        """Return the material for which one step moves particles by the share ``alpha`` of the way to their goals.
+
+        Args:
+            alpha: the classical stiffness, above 0 and at most 1, rigid (Mueller et al. 2005,
+                doi:10.1145/1073204.1073216).
+            time_step: of a substep [s]; at another step the stiffness stays and the share changes.
+            **changes: of other numbers.
+
+        Raises:
+            ValueError: for a share or a time step out of range.
+        """
+        if not (0.0 < alpha <= 1.0 and math.isfinite(time_step) and time_step > 0.0):
+            raise ValueError(f"alpha must be above 0 and at most 1, time_step above 0, got {alpha} and {time_step}")
+        return cls(compliance=time_step**2 * (1.0 / alpha - 1.0), **changes)
+
+
 def take_preset(table: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     """Return the numbers of a preset, or raise a ValueError that names those there are."""
     if name not in table:

@@ -15,7 +15,7 @@ from pbd_gym.colliders import Collider
 from pbd_gym.constraints import KINDS
 from pbd_gym.constraints.dihedral import hinges
 from pbd_gym.fabrics import Cord, Fabric
-from pbd_gym.materials import ClothMaterial, RopeMaterial, SoftMaterial
+from pbd_gym.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
 from pbd_gym.meshes import grid
 from pbd_gym.tetmeshes import TetMesh
 from pbd_gym.trimeshes import TriMesh
@@ -293,10 +293,7 @@ class Scene:
         """
         material = material or SoftMaterial()
         volumes = mesh.volumes()
-        # A quarter of each tetrahedron belongs to each corner: masses are added, then inverted.
-        mass = np.zeros(len(mesh.positions))
-        np.add.at(mass, mesh.tets.ravel(), np.repeat(0.25 * material.density * volumes, 4))
-        particles = self._place(mesh.positions, mass, position, rotation)
+        particles = self._place(mesh.positions, material.density * mesh.vertex_volumes(), position, rotation)
         tets, surface = particles[mesh.tets], particles[mesh.triangles]
         if material.model == "neo_hookean":
             for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
@@ -313,8 +310,59 @@ class Scene:
         self.triangles = np.concatenate([self.triangles, surface])
         return SoftBody(particles, tets, surface)
 
+    def add_shape_matching(
+        self,
+        body: TetMesh | ArrayLike,
+        material: ShapeMaterial | None = None,
+        regions: Sequence[ArrayLike] | None = None,
+        mass: ArrayLike | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> SoftBody:
+        """Add a body that keeps its shape by shape matching, whether it is a solid, a sheet or loose points.
+
+        Args:
+            body: its shape at rest: a mesh, or points [m], shape (k, 3).
+            material: what it is made of.
+            regions: clusters that keep their shape, each a sequence of vertices of the body; they may overlap, as those
+                of :mod:`pbd_gym.regions` do. Without regions the whole body is one cluster, which deforms little.
+            mass: [kg], one number or shape (k,), instead of the density; points need it.
+            position: where the origin of the body goes [m], shape (3,).
+            rotation: matrix applied before, shape (3, 3).
+
+        Returns:
+            Its particles, and the tetrahedra and surface of a mesh.
+
+        Raises:
+            ValueError: for points without a mass, regions of vertices that do not exist or in one place, or arrays of a
+                wrong shape.
+        """
+        material = material or ShapeMaterial()
+        if isinstance(body, TetMesh):
+            points, tets, triangles = body.positions, body.tets, body.triangles
+            mass = material.density * body.vertex_volumes() if mass is None else mass
+        else:
+            points = _array("body", body, (-1, 3))
+            tets, triangles = np.zeros((0, 4), dtype=np.int32), np.zeros((0, 3), dtype=np.int32)
+            if mass is None:
+                raise ValueError("points have no volume: give their mass")
+        clusters = [np.arange(len(points))] if regions is None else [np.asarray(region) for region in regions]
+        for number, members in enumerate(clusters):
+            if not np.issubdtype(members.dtype, np.integer) or not ((members >= 0) & (members < len(points))).all():
+                raise ValueError(f"region {number} must be integers from 0 to {len(points) - 1}")
+        particles = self._place(points, mass, position, rotation)
+        self.add_constraints(
+            "shape_matching",
+            [particles[members] for members in clusters],
+            compliance=material.compliance,
+            damping_time=material.damping_time,
+        )
+        surface = particles[triangles]
+        self.triangles = np.concatenate([self.triangles, surface])
+        return SoftBody(particles, particles[tets], surface)
+
     def _place(
-        self, points: np.ndarray, mass: np.ndarray, position: ArrayLike, rotation: ArrayLike | None
+        self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None
     ) -> np.ndarray:
         """Add the particles of a body, turned and moved."""
         turn = np.eye(3) if rotation is None else _array("rotation", rotation, (3, 3))

@@ -37,6 +37,12 @@ class TetMesh:
         """Return the volume of each tetrahedron [m^3], shape (m,)."""
         return _volumes(self.positions, self.tets)
 
+    def vertex_volumes(self) -> np.ndarray:
+        """Return the volume that belongs to each vertex, a quarter of each of its tetrahedra [m^3], shape (n,)."""
+        shares = np.zeros(len(self.positions))
+        np.add.at(shares, self.tets.ravel(), np.repeat(0.25 * self.volumes(), 4))
+        return shares
+
     def edge_volumes(self) -> np.ndarray:
         """Return the volume of the tetrahedra at each edge [m^3], shape (e,)."""
         _, which = np.unique(np.sort(_pairs(self.tets), axis=1), axis=0, return_inverse=True)

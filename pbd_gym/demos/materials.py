@@ -62,8 +62,7 @@ class MaterialsDemo(SceneDemo):
         options = self.options
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
         mesh = tetmeshes.box((10, 2, 2), SIZE)
-        mass = np.zeros(len(mesh.positions))
-        np.add.at(mass, mesh.tets.ravel(), np.repeat(0.25 * options.density * mesh.volumes(), 4))
+        mass = options.density * mesh.vertex_volumes()
         left = np.flatnonzero(mesh.positions[:, 0] < -0.5 * SIZE[0] + 1e-9)
         tip = int(np.argmax(mesh.positions @ np.array([1.0, 1e-3, 1e-3])))
         self.tips = []

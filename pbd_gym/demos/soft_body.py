@@ -75,9 +75,7 @@ class SoftBodyDemo(SceneDemo):
         place[:, 1] += 0.4 - place[:, 1].min()
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
         scene.add_collider(Plane(friction=0.3))
-        mass = np.zeros(len(place))
-        np.add.at(mass, mesh.tets.ravel(), np.repeat(0.25 * options.density * mesh.volumes(), 4))
-        scene.add_particles(place, mass)
+        scene.add_particles(place, options.density * mesh.vertex_volumes())
         scene.add_distance_constraints(mesh.edges, options.edge_compliance)
         scene.add_constraints("tet_volume", mesh.tets, compliance=options.volume_compliance)
         scene.triangles = mesh.triangles

@@ -4,12 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
+from pbd_gym.coloring import find_conflict
 from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.materials import ShapeMaterial
 from pbd_gym.model import Model
+from pbd_gym.regions import graph_regions, lattice_regions
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
+from pbd_gym.tetmeshes import box
 
 from .helpers import DTYPES, EPS, NO_GRAVITY, Sweeper, load, rotations
 
@@ -76,12 +80,6 @@ def run(oracle: dict[str, Any], clusters: list[np.ndarray], lanes: int, dtype: A
     return np.stack(found)
 
 
-def neighbourhoods(columns: int, rows: int) -> list[np.ndarray]:
-    """Each particle of a grid with those beside it, as the tutorial's regions of half-width 1."""
-    grid = np.arange(columns * rows).reshape(rows, columns)
-    return [grid[max(r - 1, 0) : r + 2, max(c - 1, 0) : c + 2].ravel() for r in range(rows) for c in range(columns)]
-
-
 def check_run(oracle: dict[str, Any], found: np.ndarray, dtype: str) -> None:
     """1e-8 in double precision; in single what rounding of positions makes of velocities.
 
@@ -112,4 +110,221 @@ def test_shape_matching_trajectory(lanes: int, dtype: str) -> None:
 def test_region_based_trajectory(lanes: int, dtype: str) -> None:
     """Guards shared masses, the mean of goals and pins against the tutorial's sheet of 60 regions over 300 steps."""
     oracle = load("rsm_10x6_f2_hw1")
-    check_run(oracle, run(oracle, neighbourhoods(10, 6), lanes, dtype, "jacobi"), dtype)
+    check_run(oracle, run(oracle, lattice_regions((6, 10)), lanes, dtype, "jacobi"), dtype)
+
+
+def step(scene: Scene, x: np.ndarray, v: np.ndarray | float, h: float, **options: Any) -> np.ndarray:
+    """Return positions after one step in double precision, shape (n, 3)."""
+    solver = Solver(Model(scene, dtype="float64"), substeps=1, **options)
+    state = solver.state()
+    state.set_positions(x)
+    state.set_velocities(v)
+    solver.step(state, solver.control(), h)
+    return state.get_positions()[0]
+
+
+def test_step_is_implicit_euler() -> None:
+    """Guards the claim that clusters of any size take the exact step: ``m (x - x*) + h^2 m (x - g) / compliance = 0``.
+
+    The goals are those of the solution, found by singular values.
+    """
+    rng = np.random.default_rng(0)
+    scene, h, clusters = Scene(gravity=NO_GRAVITY), 0.05, []
+    for size in rng.integers(2, 20, 40):
+        particles = scene.add_particles(rng.normal(size=(size, 3)), 10.0 ** rng.uniform(-1, 1, size))
+        clusters.append(rng.permutation(particles))
+    compliance = 10.0 ** rng.uniform(-4, -2, len(clusters))
+    scene.add_constraints("shape_matching", clusters, compliance=compliance)
+    assert_array_equal(np.diff(Model(scene).data.shape_matching.offsets.numpy()), [len(c) for c in clusters])
+    v = rng.normal(0.0, 2.0, scene.positions.shape)
+    x = step(scene, scene.positions, v, h)
+    for members, soft in zip(clusters, compliance, strict=True):
+        goals = fit(x[members], scene.positions[members], scene.mass[members])
+        moved = x[members] - (scene.positions + h * v)[members]
+        assert_allclose(moved, h**2 / soft * (goals - x[members]), rtol=0, atol=1e-12)
+        assert np.abs(moved).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("copies", "method", "iterations", "damping_time"),
+    [
+        (1, "gauss-seidel", 1, 0.0),
+        (1, "gauss-seidel", 1, 0.02),
+        (1, "gauss-seidel", 10, 0.0),
+        (3, "jacobi", 1, 0.0),
+        (3, "jacobi", 10, 0.0),
+        (3, "gauss-seidel", 100, 0.0),
+        (3, "symmetric", 100, 0.0),
+    ],
+)
+def test_breathing_frequency(copies: int, method: Any, iterations: int, damping_time: float) -> None:
+    """Guards compliance: a swelling body swings as implicit Euler's oscillator of 5 Hz does, step by step.
+
+    Neither its mass, nor how many clusters it is made of, nor the iterations, nor the method matters. With damping:
+    ``(1 + h^2 k + h k tau) d'' = 2 d' - d + h k tau d'``.
+    """
+    h, k = 0.01, (2 * np.pi * 5) ** 2
+    scene = Scene(gravity=NO_GRAVITY)
+    particles = scene.add_particles(CUBE - 0.5, 3.0)
+    scene.add_constraints("shape_matching", [particles] * copies, compliance=1.0 / k, damping_time=damping_time)
+    solver = Solver(Model(scene, dtype="float64"), substeps=1, iterations=iterations, method=method)
+    state = solver.state()
+    state.set_positions(1.2 * scene.positions)
+    older = swelling = 0.2
+    for _ in range(100):
+        solver.step(state, solver.control(), h)
+        drag = h * k * damping_time
+        older, swelling = swelling, (2 * swelling - older + drag * swelling) / (1 + h**2 * k + drag)
+        assert_allclose(state.get_positions()[0], (1 + swelling) * scene.positions, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("squash", [[1, 1, 0], [1, 0, 0], [1, 1, -1], [0, 0, 0]])
+@pytest.mark.parametrize("clusters", ["one", "regions"])
+def test_flat_and_inverted_bodies_recover(squash: list[float], clusters: str) -> None:
+    """Guards the rotation: bodies pressed flat, to a line, to a point, or turned inside out recover."""
+    lattice = np.array([[x, y, z] for x in range(4) for y in range(3) for z in range(3)], dtype=float)
+    scene = Scene(gravity=NO_GRAVITY)
+    regions = lattice_regions((4, 3, 3)) if clusters == "regions" else None
+    scene.add_shape_matching(lattice, ShapeMaterial(compliance=1e-4), regions, mass=1.0)
+    solver = Solver(Model(scene, dtype="float64"), substeps=10, damping=2.0)
+    state = solver.state()
+    noise = np.random.default_rng(0).normal(0.0, 1e-3, lattice.shape)
+    state.set_positions(lattice * squash + noise)
+    for _ in range(300):
+        solver.step(state, solver.control(), 1 / 60)
+    x = state.get_positions()[0]
+    apart = [np.linalg.norm(p[:, None] - p[None], axis=2) for p in (x, lattice)]
+    assert_allclose(apart[0], apart[1], rtol=0, atol=1e-3)
+    assert np.linalg.det(x[[1, 3, 9]] - x[0]) < 0  # z, y, x: not its mirror image
+
+
+def test_spinning_body_slows_down_as_it_must() -> None:
+    """Guards angular momentum: after a turn by phi in one step a rigid body turns by ``atan(sin phi / (2 - cos phi))``.
+
+    The prediction goes straight on, to ``(2 - e^(-i phi)) x``, and the best rotation is its angle: for small angles
+    that loses phi^3. It is the only loss.
+    """
+    scene, h, phi = Scene(gravity=NO_GRAVITY), 1e-3, 0.02
+    points = np.concatenate([CUBE - 0.5, [[1.0, 0.3, 0.2], [1.0, 0.3, -0.2]]])  # the axis z is a principal one
+    mass = np.array([1, 1, 2, 2, 3, 3, 5, 5, 4, 4.0])
+    points -= mass @ points / mass.sum()
+    scene.add_shape_matching(points, mass=mass)
+    solver = Solver(Model(scene, dtype="float64"), substeps=1)
+    state = solver.state()
+
+    def turned(angle: float) -> np.ndarray:
+        c, s = np.cos(angle), np.sin(angle)
+        return points @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
+
+    state.set_velocities((points - turned(-phi)) / h)
+    angle = 0.0
+    for _ in range(1000):
+        solver.step(state, solver.control(), h)
+        phi = np.arctan(np.sin(phi) / (2 - np.cos(phi)))
+        angle += phi
+    assert_allclose(state.get_positions()[0], turned(angle), rtol=0, atol=1e-9)
+    assert angle > 2 * np.pi
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("ratio", [3, 10, 30])
+def test_rods_are_fitted_exactly(ratio: int, dtype: Any) -> None:
+    """Guards the rotation about the axis of a rod, to which the fit is less and less sensitive the thinner it is.
+
+    Rounding of the moments turns it by about eps times the square of the ratio; corners move by that times thickness.
+    """
+    rod = (CUBE - 0.5) * [1.0, 1.0 / ratio, 1.0 / ratio]
+    rng = np.random.default_rng(ratio)
+    for turn in rotations(8)[1:]:
+        scene = Scene(gravity=NO_GRAVITY)
+        scene.add_shape_matching(rod, mass=1.0)
+        solver = Solver(Model(scene, dtype=dtype), substeps=1)
+        state = solver.state()
+        x = (rod @ turn.T + rng.normal(0.0, 0.1 / ratio, rod.shape)).astype(dtype).astype(float)
+        state.set_positions(x)
+        state.set_velocities(0.0)
+        solver.step(state, solver.control(), 1.0)
+        wanted = fit(x, scene.positions, scene.mass)
+        assert_allclose(state.get_positions()[0], wanted, rtol=0, atol=20 * ratio * EPS[dtype])
+
+
+def test_body_hangs_from_what_is_held() -> None:
+    """Guards pins: a rigid body of 125 particles follows the one that is held by a grip, and does not sag from it."""
+    lattice = 0.1 * np.array([[x, y, z] for x in range(5) for y in range(5) for z in range(5)])
+    scene = Scene(grip_count=1)
+    body = scene.add_shape_matching(lattice, mass=0.01)
+    solver = Solver(Model(scene, dtype="float64"), substeps=10)
+    state, control = solver.state(), solver.control()
+    state.hold([[body.indices[0]]])
+    control.move([[[0.01, 0.02, 0.0]]])
+    for _ in range(60):
+        solver.step(state, control, 1 / 60)
+        x = state.get_positions()[0]
+        assert_allclose(np.linalg.norm(x - x[0], axis=1), np.linalg.norm(lattice, axis=1), rtol=0, atol=1e-3)
+    assert_allclose(x[0], [0.6, 1.2, 0.0], rtol=0, atol=1e-12)
+
+
+def test_colours_of_regions_share_no_particle() -> None:
+    """Guards the schedule that CUDA runs in parallel: clusters as they lie on the device, cut by its colours."""
+    scene = Scene()
+    lattice = np.array([[x, y, 0.0] for x in range(7) for y in range(9)])
+    regions = lattice_regions((7, 9))
+    scene.add_shape_matching(lattice, regions=[*regions, np.arange(20)], mass=1.0)
+    table = Model(scene).data.shape_matching
+    rows = np.split(table.indices.numpy(), table.offsets.numpy()[1:-1])
+    assert sorted(map(tuple, rows)) == sorted(map(tuple, [*regions, np.arange(20)]))
+    assert find_conflict(rows, table.bounds.numpy()) is None
+    assert find_conflict(rows, np.array([0, len(rows)])) == 0
+    # Each particle lends all of its mass.
+    lent = np.bincount(table.indices.numpy(), table.mass.numpy())
+    assert_allclose(lent, 1.0, rtol=1e-6)
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "one particle": (lambda s: s.add_constraints("shape_matching", [[0]]), "at least 2"),
+    "a particle twice": (lambda s: s.add_constraints("shape_matching", [[0, 1], [0, 2, 0]]), "number 1"),
+    "no such particle": (lambda s: s.add_constraints("shape_matching", [[0, 99]]), "particles 0 to"),
+    "all in one place": (lambda s: s.add_shape_matching(np.zeros((4, 3)), mass=1.0), "one place"),
+    "negative compliance": (lambda s: s.add_constraints("shape_matching", [[0, 1]], compliance=-1.0), "compliance"),
+    "points without mass": (lambda s: s.add_shape_matching(CUBE), "mass"),
+    "points in a plane": (lambda s: s.add_shape_matching(CUBE[:, :2], mass=1.0), "body"),
+    "region outside": (lambda s: s.add_shape_matching(CUBE, regions=[[0, 8]], mass=1.0), "region 0"),
+    "region of floats": (lambda s: s.add_shape_matching(CUBE, regions=[[0.0, 1.0]], mass=1.0), "region 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_clusters_are_named(case: str) -> None:
+    """Guards checks of what a scene is given."""
+    scene = Scene()
+    scene.add_particles(CUBE, 1.0)
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call(scene)
+
+
+@pytest.mark.parametrize(("alpha", "h"), [(0.0, 0.1), (1.5, 0.1), (0.5, 0.0), (np.nan, 0.1)])
+def test_bad_alpha(alpha: float, h: float) -> None:
+    """Guards the classical stiffness, which is a share."""
+    with pytest.raises(ValueError, match="alpha"):
+        ShapeMaterial.from_alpha(alpha, h)
+
+
+def test_alpha_is_the_share_of_one_step() -> None:
+    """Guards the translation of the classical stiffness into compliance."""
+    scene = Scene(gravity=NO_GRAVITY)
+    scene.add_shape_matching(CUBE, ShapeMaterial.from_alpha(0.3, 0.02), mass=2.0)
+    x = CUBE + np.random.default_rng(0).normal(0.0, 0.1, CUBE.shape)
+    assert_allclose(step(scene, x, 0.0, 0.02) - x, 0.3 * (fit(x, CUBE, scene.mass) - x), rtol=0, atol=1e-12)
+
+
+def test_mesh_body() -> None:
+    """Guards the builder: mass from density, surface to draw, and a mesh that falls without changing its shape."""
+    scene = Scene()
+    mesh = box((3, 2, 2), (0.3, 0.2, 0.2))
+    regions = graph_regions(mesh.edges, len(mesh.positions))
+    body = scene.add_shape_matching(mesh, ShapeMaterial(500.0), regions, position=(0.0, 1.0, 0.0))
+    assert_allclose(scene.mass.sum(), 500.0 * 0.3 * 0.2 * 0.2)
+    assert_array_equal(scene.triangles, body.triangles)
+    fallen = step(scene, scene.positions, 0.0, 0.01)
+    assert_allclose(fallen, scene.positions + 1e-4 * scene.gravity, rtol=0, atol=1e-14)
