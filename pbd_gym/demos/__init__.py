@@ -35,6 +35,7 @@ DEMOS = (
     Entry("double-pendulum", "pbd_gym.demos.double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
     Entry("soft-body", "pbd_gym.demos.soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
     Entry("materials", "pbd_gym.demos.materials:MaterialsDemo", "beams of three FEM materials under the same load"),
+    Entry("fem", "pbd_gym.demos.fem:FEMDemo", "sheets of the same materials in the plane, classical explicit FEM"),
     Entry("integrators", "pbd_gym.demos.integrators:IntegratorsDemo", "Euler's methods, RK2 and the exact motion"),
     Entry("fountain", "pbd_gym.demos.fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
     Entry("sdf", "pbd_gym.demos.sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),

@@ -1,8 +1,8 @@
 """A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
 
 Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they make a
-body that gives way and comes back to its shape. A large edge compliance gives jelly that only keeps its volume; a large
-volume compliance gives foam. The key `k` kicks a random particle up, `l` pulls one towards the origin.
+body that gives way and comes back to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4 the edges are
+left alone, and the body can be squeezed. The key `k` kicks a random particle up, `l` pulls one towards the origin.
 
 Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one of
 the tiPBD project, with lumped masses that are added before they are inverted.
@@ -18,6 +18,7 @@ from pbd_gym import tetmeshes
 from pbd_gym.colliders import Plane
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
+from pbd_gym.materials import SoftMaterial
 from pbd_gym.scene import Scene
 from pbd_gym.tetmeshes import TetMesh
 
@@ -31,8 +32,8 @@ class SoftBodyOptions(Options):
 
     shape: str = option("torus", "of the body", choices=("ball", "box", "torus"))
     density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
-    edge_compliance: float = option(1e-3, "of the edges [m/N]", low=0.0, high=1.0)
-    volume_compliance: float = option(0.0, "of the tetrahedra [m^3/Pa]", low=0.0, high=1.0, step=1e-10)
+    young_modulus: float = option(1e5, "stiffness of the edges [Pa]", low=1e2, high=1e9)
+    poisson_ratio: float = option(0.45, "0.25 for edges alone, more with volumes", low=0.25, high=0.49, step=0.04)
     kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
@@ -71,14 +72,11 @@ class SoftBodyDemo(SceneDemo):
         mesh = solid(options.shape)
         # Tilted, so that it lands on an edge and rolls over.
         tilt = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
-        place = mesh.positions @ tilt.T
-        place[:, 1] += 0.4 - place[:, 1].min()
+        lowest = float((mesh.positions @ tilt.T)[:, 1].min())
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
         scene.add_collider(Plane(friction=0.3))
-        scene.add_particles(place, options.density * mesh.vertex_volumes())
-        scene.add_distance_constraints(mesh.edges, options.edge_compliance)
-        scene.add_constraints("tet_volume", mesh.tets, compliance=options.volume_compliance)
-        scene.triangles = mesh.triangles
+        material = SoftMaterial(options.density, options.young_modulus, options.poisson_ratio, "edges_and_volumes")
+        scene.add_soft_body(mesh, material, (0.0, 0.4 - lowest, 0.0), tilt)
         self.mesh = mesh
         return scene
 
