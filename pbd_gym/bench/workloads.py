@@ -14,8 +14,11 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.bench.timing import Duration, measure
+from pbd_gym.kernels.rotation import make_rotate
+from pbd_gym.kernels.wide import wide
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.model import Model
+from pbd_gym.regions import lattice_regions
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
 from pbd_gym.threads import default_threads
@@ -127,6 +130,32 @@ def cloth_single(options: Options) -> Iterator[Row]:
     env.close()
 
 
+def rotations(options: Options) -> Iterator[Row]:
+    """Rotations of 3x3 matrices alone, in cache, and those of shape matching: a block of regions of 27 particles."""
+    cuda = options.device != "cpu"
+    width, count = (1, 2**20) if cuda else (16, 1024)
+    wide_ = wide(width, wp.float32)
+    matrices = np.random.default_rng(0).normal(size=(count, 9, width))
+    with wp.ScopedDevice(options.device):
+        given = wp.array(matrices, dtype=wide_.vec)
+        launch = wp.launch(make_rotate(wide_), dim=count, inputs=[given, wp.empty_like(given)], record_cmd=True)
+
+    def rotate() -> None:
+        launch.launch()
+        wp.synchronize_device(options.device)
+
+    time_ = measure(rotate, options.repeats)
+    yield Row("rotations", f"L = {width}", count * width / time_.median / 1e6, "M rotations/s", time_.spread)
+
+    scene, size = Scene(), 8
+    block = np.stack(np.meshgrid(*[np.arange(size) * 0.1] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    scene.add_shape_matching(block, regions=lattice_regions((size,) * 3), mass=0.01)
+    num_envs = 1024 if cuda else 64
+    time_, regions, _ = engine(scene, num_envs, options, 1)
+    yield Row("rotations", f"regions of a block of 512, {num_envs} envs", regions / time_.median / 1e6, "M regions/s",
+              time_.spread)  # fmt: skip
+
+
 def startup(options: Options) -> Iterator[Row]:
     """Import, and the first step in a fresh process with and without compiled kernels."""
 
@@ -154,5 +183,6 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "lanes": lanes,
     "cloth-vec": cloth_vec,
     "cloth-single": cloth_single,
+    "rotations": rotations,
     "startup": startup,
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.lanes import NATIVE, lanes_code
+from pbd_gym.kernels.lanes import lanes_code
 from pbd_gym.kernels.wide import Wide
 
 _SQUARINGS = {wp.float32: 10, wp.float64: 14}
@@ -99,27 +99,29 @@ V r00, r01, r02, r10, r11, r12, r20, r21, r22;
 
 
 @functools.cache
-def make_rotation(wide: Wide) -> Any:
-    """Build the Warp function that takes nine vectors, a matrix A row by row, to its rotation.
+def make_rotate(wide: Wide) -> Any:
+    """Build a kernel that takes matrices to their rotations, for those who want nothing else.
 
-    The result is a matrix of nine rows: ``r[0]`` ... ``r[8]`` are the lanes of R00, R01, ..., R22. See
-    :func:`rotation_code`.
+    Its arguments are two arrays of shape (n, 9), entries row by row and one vector of lanes each, the second for the
+    results; a launch has n threads. See :func:`rotation_code`.
     """
     vec = wide.vec
-    rows = wp.types.matrix(shape=(9, wide.lanes), dtype=wide.scalar)
     names = [f"{row}{column}" for row in range(3) for column in range(3)]
     code = "".join(
         [
-            *(f"const V a{name} = LOAD(m{name}.c);\n" for name in names),
+            "const T* const in = (const T*)matrices.data;\nT* const out = (T*)rotations.data;\n",
+            *(f"const V a{name} = LOAD(in + {i} * LANES);\n" for i, name in enumerate(names)),
             rotation_code(wide.scalar),
-            *(f"STORE(result.data[{i}], r{name});\n" for i, name in enumerate(names)),
+            *(f"STORE(out + {i} * LANES, r{name});\n" for i, name in enumerate(names)),
         ]
     )
-    snippet = f"wp::mat_t<9, {wide.lanes}, {NATIVE[wide.scalar]}> result;\n{lanes_code(wide, code)}\nreturn result;"
 
-    @wp.func_native(snippet)
-    def rotation(
-        m00: vec, m01: vec, m02: vec, m10: vec, m11: vec, m12: vec, m20: vec, m21: vec, m22: vec
-    ) -> rows: ...  # fmt: skip
+    @wp.func_native(lanes_code(wide, code))
+    def rotate_one(matrices: wp.array1d[vec], rotations: wp.array1d[vec]): ...
 
-    return rotation
+    @wp.kernel(module="unique", enable_backward=False)
+    def rotate(matrices: wp.array2d[vec], rotations: wp.array2d[vec]):
+        i = wp.tid()
+        rotate_one(matrices[i], rotations[i])
+
+    return rotate

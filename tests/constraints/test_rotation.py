@@ -1,13 +1,11 @@
 """The rotation of a deformation against a published library and against NumPy's singular values."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.kernels.rotation import make_rotation
+from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.wide import LANE_COUNTS, wide
 
 from .helpers import DTYPES, EPS, load
@@ -16,22 +14,12 @@ SCALARS = {"float32": wp.float32, "float64": wp.float64}
 
 
 def extract(matrices: np.ndarray, lanes: int, dtype: str) -> np.ndarray:
-    """Run the Warp function on matrices, shape (n, 3, 3), n a multiple of the lane count."""
+    """Run the kernel on matrices, shape (n, 3, 3), n a multiple of the lane count."""
     wide_ = wide(lanes, SCALARS[dtype])
-    vec: Any = wide_.vec
-    rotation = make_rotation(wide_)
-
-    @wp.kernel(module="unique", enable_backward=False)
-    def rotate(a: wp.array2d[vec], r: wp.array2d[vec]):
-        i = wp.tid()
-        found = rotation(a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
-        for entry in range(9):
-            r[i, entry] = found[entry]
-
     groups = matrices.astype(dtype).reshape(-1, lanes, 9).transpose(0, 2, 1)
-    a = wp.array(np.ascontiguousarray(groups), dtype=vec, device="cpu")
+    a = wp.array(np.ascontiguousarray(groups), dtype=wide_.vec, device="cpu")
     r = wp.zeros_like(a)
-    wp.launch(rotate, dim=len(groups), inputs=[a, r], device="cpu")
+    wp.launch(make_rotate(wide_), dim=len(groups), inputs=[a, r], device="cpu")
     return r.numpy().transpose(0, 2, 1).reshape(-1, 3, 3).astype(np.float64)
 
 

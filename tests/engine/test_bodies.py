@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pbd_gym import ClothMaterial, Cord, Fabric, Model, RopeMaterial, Scene, SoftMaterial, Solver
+from pbd_gym import ClothMaterial, Cord, Fabric, Model, RopeMaterial, Scene, ShapeMaterial, SoftMaterial, Solver
 from pbd_gym.garments import tshirt
+from pbd_gym.regions import graph_regions
 from pbd_gym.tetmeshes import ball, box, lattice, torus
 
 from .newton import terms_of
@@ -23,6 +24,12 @@ def octahedron() -> tuple[np.ndarray, np.ndarray]:
     return vertices, np.array(upper + [[b, a, 5] for a, b, _ in upper])
 
 
+def matched(scene: Scene) -> None:
+    """Add a ball of overlapping regions."""
+    mesh = ball(0.1, 2)
+    scene.add_shape_matching(mesh, ShapeMaterial(compliance=1e-6), graph_regions(mesh.edges, len(mesh.positions)))
+
+
 BUILDERS: dict[str, Callable[[Scene], object]] = {
     "cloth": lambda scene: scene.add_cloth(6, 7),
     "rope": lambda scene: scene.add_rope([[0, 0, 0], [0.1, 0, 0], [0.2, 0.05, 0], [0.25, 0.05, 0.1]]),
@@ -31,6 +38,7 @@ BUILDERS: dict[str, Callable[[Scene], object]] = {
     "torus": lambda scene: scene.add_soft_body(torus(0.1, 0.04, 8, 1)),
     "lattice": lambda scene: scene.add_soft_body(lattice(*octahedron(), 0.05)),
     "edges_and_volumes": lambda scene: scene.add_soft_body(ball(0.1, 2), SoftMaterial(model="edges_and_volumes")),
+    "shape_matching": matched,
     "shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("jersey")),
     "denim_shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("denim", bending="dihedral")),
     "denim": lambda scene: scene.add_cloth(5, 5, (0.1, 0.1), Fabric.preset("denim")),

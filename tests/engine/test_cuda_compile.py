@@ -12,8 +12,10 @@ import warp as wp
 from pbd_gym.colliders import SHAPES
 from pbd_gym.constraints import KINDS
 from pbd_gym.kernels import layout
+from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.sweep import SweepOptions
+from pbd_gym.kernels.wide import wide
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -68,6 +70,12 @@ def test_module_compiles(prepare: Callable[[], ModuleType], tmp_path: Path) -> N
     module = wp.get_module(prepare().__name__)
     assert module.kernels
     check_compiles(module, tmp_path, list(module.kernels))
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_rotations_compile(lanes: int, tmp_path: Path) -> None:
+    """Guards what `pbd-gym bench rotations` runs."""
+    check_compiles(make_rotate(wide(lanes, wp.float32)).module, tmp_path, ["rotate"])
 
 
 @pytest.mark.parametrize(("kinds", "shapes"), [(KINDS[:1] * 3, ()), (KINDS[:1], SHAPES[:1] * 3)])
