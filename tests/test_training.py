@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from PIL import Image
 
 from pbd_gym.cli import main
 from pbd_gym.envs.sb3 import make_sb3_vec_env
-from pbd_gym.training import tuned
+from pbd_gym.training import train, tuned
 from pbd_gym.training.evaluate import evaluate, random_policy, table
 from pbd_gym.training.train import TrainArgs
 
@@ -73,3 +75,23 @@ def test_evaluation_repeats() -> None:
     assert noisy == evaluate(random_policy(env), env)
     assert noisy.mean_return < still.mean_return
     assert "| still | 4 | 100% |" in table({"still": still})
+
+
+def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards that easier starts are for training alone, and that numbers of the command line arrive as numbers."""
+    made: list[dict[str, Any]] = []
+
+    def spy(env_id: str, num_envs: int, seed: int | None = None, **kwargs: Any) -> Any:
+        made.append(kwargs)
+        return make_sb3_vec_env(env_id, num_envs, seed, **kwargs)
+
+    easier = {"upright_starts": 0.5, "start_angle": 0.1}
+    settings = dataclasses.replace(tuned.FALLBACK, n_steps=16, batch_size=64, training_env=easier)
+    monkeypatch.setitem(tuned.PPO, "PBDPendulum-v0", settings)
+    monkeypatch.setattr(train, "make_sb3_vec_env", spy)
+    arguments = ["--total-timesteps", "64", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1", "--no-gif"]
+    kwargs = ["--env-kwargs", "substeps", "10", "lengths", "(1.0,0.5)", "start_angle", "0.3", "obs_mode", "particles"]
+    assert main(["train", "PBDPendulum-v0", *arguments, "--no-progress", "--out", str(tmp_path), *kwargs]) == 0
+    given = {"substeps": 10, "lengths": (1.0, 0.5), "start_angle": 0.3, "obs_mode": "particles"}
+    assert made == [given | {"upright_starts": 0.5}, given]
+    assert json.loads((tmp_path / "run.json").read_text())["settings"]["training_env"] == easier

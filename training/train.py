@@ -5,6 +5,7 @@ pbd-gym train PBDCloth-v0 --out runs/cloth
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import time
@@ -52,7 +53,7 @@ class TrainArgs:
     torch_threads: int = 1
     """threads of the learner; the physics has its own"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
-    """arguments of the environment, for example --env-kwargs action_mode picker"""
+    """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
 
     def settings(self) -> tuned.PPOSettings:
         """Return the tuned numbers of the id with those given on the command line in their place."""
@@ -126,6 +127,14 @@ def make_model(env: TaskVecEnv, settings: tuned.PPOSettings, seed: int, log: Pat
     )
 
 
+def _value(text: str) -> Any:
+    """Return a number or tuple that was given on the command line, or the word itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
 def main(args: TrainArgs) -> dict[str, Summary]:
     """Train, evaluate, and write ``model.zip``, ``run.json``, ``curve.csv``, ``curve.png`` and ``agent.gif``.
 
@@ -136,9 +145,10 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     settings = args.settings()
     out = args.out or Path("runs") / f"{args.env_id}-{args.seed}"
     out.mkdir(parents=True, exist_ok=True)
-    env_kwargs: dict[str, Any] = dict(args.env_kwargs)
+    env_kwargs = {name: _value(text) for name, text in args.env_kwargs.items()}
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
-    env = make_sb3_vec_env(args.env_id, settings.num_envs, seed=args.seed * settings.num_envs, **env_kwargs)
+    seed = args.seed * settings.num_envs
+    env = make_sb3_vec_env(args.env_id, settings.num_envs, seed, **{**settings.training_env, **env_kwargs})
     unseen = make_sb3_vec_env(args.env_id, args.eval_episodes, **env_kwargs)
     baseline = evaluate(random_policy(unseen), unseen)
 
