@@ -58,21 +58,32 @@ SAMPLES: dict[str, Sample] = {
 """By name of the kind."""
 
 
-def make_scene(kind: str, rng: np.random.Generator) -> Scene:
-    """Build a scene of the sample of one kind, without gravity; masses from 0.1 to 10 kg."""
-    sample = SAMPLES[kind]
+def every_sample(
+    rng: np.random.Generator, held_together: bool = False, **parameters: Any
+) -> tuple[Scene, dict[str, np.ndarray]]:
+    """Build one scene of the samples of every kind, without gravity; masses from 0.1 to 10 kg.
+
+    No two elements share a particle, so that each kind is by itself, and one kernel serves them all.
+
+    Args:
+        rng: draws shapes and masses.
+        held_together: whether elements get their frames.
+        **parameters: more parameters for every kind.
+
+    Returns:
+        The scene, and for each kind its particles, shape (COUNT, k).
+    """
     scene = Scene(gravity=(0.0, 0.0, 0.0))
-    rest = sample.rest(rng)
-    particles = scene.add_particles(rest.reshape(-1, 3), 10.0 ** rng.uniform(-1.0, 1.0, rest.shape[:2]).ravel())
-    scene.add_constraints(kind, particles.reshape(rest.shape[:2]), **sample.parameters)
-    return scene
-
-
-def hold_together(scene: Scene, kind: str) -> None:
-    """Add the frame of the kind's sample to a scene of it."""
-    particles = np.arange(len(scene.positions)).reshape(COUNT, -1)
-    for pair in SAMPLES[kind].frame:
-        scene.add_distance_constraints(particles[:, pair], 1e-2)
+    members = {}
+    for kind, sample in SAMPLES.items():
+        rest = sample.rest(rng)
+        mass = 10.0 ** rng.uniform(-1.0, 1.0, rest.shape[:2])
+        particles = scene.add_particles(rest.reshape(-1, 3), mass.ravel()).reshape(mass.shape)
+        scene.add_constraints(kind, particles, **sample.parameters, **parameters)
+        members[kind] = particles
+        for pair in sample.frame if held_together else ():
+            scene.add_distance_constraints(particles[:, pair], 1e-2)
+    return scene, members
 
 
 def deformed(scene: Scene, rng: np.random.Generator, size: float = 0.3) -> np.ndarray:

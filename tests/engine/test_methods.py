@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from pbd_gym.coloring import batches, greedy_colors
 from pbd_gym.materials import RopeMaterial
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
@@ -55,6 +56,27 @@ def test_acceleration_and_order(solution: np.ndarray) -> None:
     assert error["chebyshev"] < 0.5 * error["gauss-seidel"]
     assert error["jacobi"] < error["under-relaxed"]
     assert error["symmetric"] < error["jacobi"]
+
+
+@pytest.mark.parametrize("order", ["given", "colored"])
+def test_symmetric_sweep_goes_back_the_way_it_came(order: Any) -> None:
+    """Guards the schedule: without compliance, forth and back is one sweep over the list and the list turned round."""
+    rng = np.random.default_rng(1)
+    positions = rng.normal(size=(12, 3))
+    pairs = np.array([[i, j] for i in range(12) for j in range(i)])[rng.permutation(66)[:30]]
+    permutation, _ = batches(greedy_colors(pairs, 12)) if order == "colored" else (np.arange(30), None)
+    there = pairs[permutation]
+    found = []
+    for indices, sweeps, method in ((pairs, 2, "symmetric"), (np.concatenate([there, there[::-1]]), 1, "gauss-seidel")):
+        scene = Scene()
+        scene.add_particles(positions, np.linspace(0.5, 2.0, 12))
+        scene.add_distance_constraints(indices, 0.0, 1.0)
+        model = Model(scene, dtype="float64", order=order if sweeps == 2 else "given")
+        solver = Solver(model, substeps=1, iterations=sweeps, method=method)  # type: ignore[arg-type]
+        state = solver.state()
+        solver.step(state, solver.control(), 1 / 60)
+        found.append(state.get_positions())
+    assert_allclose(found[0], found[1], rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("choice", CHOICES)
