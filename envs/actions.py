@@ -133,7 +133,7 @@ def grasp(
     stride: int,
     reach: float,
     hand_count: int,
-    base_inv_mass: wp.array1d[float],
+    free_inv_mass: wp.array3d[float],
     lanes: int,
     positions: wp.array4d[float],
     # State:
@@ -148,7 +148,7 @@ def grasp(
     lane = env % lanes
     for slot in range(hand_count):
         if actions[env, slot * stride + stride - 1] <= 0.0:
-            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass, velocities)
+            grip(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
     for slot2 in range(hand_count):
         if actions[env, slot2 * stride + stride - 1] > 0.0 and held[env, slot2] < 0:
             nearest = int(-1)
@@ -161,7 +161,7 @@ def grasp(
                 if d2 <= best and inv_mass[group, i, lane] > 0.0:
                     best = d2
                     nearest = i
-            grip(env, slot2, nearest, base_inv_mass, lanes, held, inv_mass, velocities)
+            grip(env, slot2, nearest, free_inv_mass, lanes, held, inv_mass, velocities)
 
 
 @wp.kernel
@@ -169,7 +169,7 @@ def pin(
     # In:
     actions: wp.array2d[float],
     particles: wp.array1d[wp.int32],
-    base_inv_mass: wp.array1d[float],
+    free_inv_mass: wp.array3d[float],
     lanes: int,
     positions: wp.array4d[float],
     # State:
@@ -186,9 +186,9 @@ def pin(
     for slot in range(particles.shape[0]):
         i = particles[slot]
         if actions[env, slot] <= 0.0:
-            grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass, velocities)
+            grip(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
         elif held[env, slot] < 0 and inv_mass[group, i, lane] > 0.0:
-            grip(env, slot, i, base_inv_mass, lanes, held, inv_mass, velocities)
+            grip(env, slot, i, free_inv_mass, lanes, held, inv_mass, velocities)
         for axis in range(3):
             motion[env, slot, axis] = 0.0
             grip_position[env, slot, axis] = positions[group, i, axis, lane]
@@ -243,7 +243,7 @@ class Actions:
             )
 
         grips = (state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar)
-        where = (model.inv_mass, model.lanes, state.positions_scalar)
+        where = (state.free_inv_mass_scalar, model.lanes, state.positions_scalar)
         if self.mode == "pin":
             particles = wp.array(self.particles, dtype=wp.int32, device=model.device)
             add(pin, actions, particles, *where, *grips, control.motion)

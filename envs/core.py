@@ -216,7 +216,8 @@ class TaskVectorEnv(VectorEnv):
         def place(chosen: Any) -> Any:
             dim = (self.num_envs, model.particle_count)
             return launch(
-                episodes.place, chosen, b["start"], start, held, particles, model.inv_mass, model.lanes, *into, dim=dim
+                episodes.place, chosen, b["start"], start, held, particles,
+                state.free_inv_mass_scalar, model.lanes, *into, dim=dim,
             )  # fmt: skip
 
         def restart(chosen: Any) -> list[Any]:

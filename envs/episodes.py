@@ -83,7 +83,7 @@ def place(
     start_positions: wp.array2d[wp.vec3],
     start_held: wp.array1d[wp.int32],
     grip_particles: wp.array1d[wp.int32],
-    base_inv_mass: wp.array1d[float],
+    free_inv_mass: wp.array3d[float],
     lanes: int,
     # State:
     positions: wp.array4d[float],
@@ -101,7 +101,7 @@ def place(
     for axis in range(3):
         positions[group, i, axis, lane] = start_positions[start[env], i][axis]
         velocities[group, i, axis, lane] = 0.0
-    mass = base_inv_mass[i]
+    mass = free_inv_mass[group, i, lane]
     for slot in range(start_held.shape[0]):
         if start_held[slot] == i:
             mass = 0.0

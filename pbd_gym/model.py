@@ -101,6 +101,10 @@ class Model:
             self.gravity = wp.array(scene.gravity, dtype=self.scalar)
             self.inv_mass = wp.array(scene.inv_mass, dtype=self.scalar)
             """[1/kg], shape (n,); what a particle returns to when it is let go."""
+            self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
+            """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
+        self.labels = tuple(scene.labels)
+        """Names of the groups of constraints whose stiffness can be set by itself."""
         # Copies: a scene that is changed afterwards is of no concern to this model.
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
@@ -162,6 +166,7 @@ class Model:
             values["share"] = 1.0 / valence[rows].max(axis=1, initial=1)
         else:
             values |= cluster_values(rows, self.scene.mass, valence)
+        values["label"] = np.concatenate(batch.labels)
         self.damped |= bool((values["damping_time"] > 0).any())
         if self.order == "colored":
             labels = greedy_colors(rows, self.particle_count)
@@ -182,7 +187,7 @@ class Model:
 
     def memory_bytes(self) -> int:
         """Bytes that the state of the whole batch takes, without multipliers."""
-        scalars = self.particle_count * 10 + self.grip_count * 9
+        scalars = self.particle_count * 11 + self.grip_count * 9
         return self.group_count * self.lanes * scalars * self.dtype.itemsize
 
 

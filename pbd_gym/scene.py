@@ -40,9 +40,11 @@ class ConstraintBatch:
     indices: list[np.ndarray] = field(default_factory=list)
     """Particles: arrays of shape (m, k), or one of shape (k,) for each cluster."""
     values: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    labels: list[np.ndarray] = field(default_factory=list)
 
-    def add(self, indices: Sequence[np.ndarray], **values: np.ndarray) -> None:
+    def add(self, indices: Sequence[np.ndarray], label: np.ndarray, **values: np.ndarray) -> None:
         self.indices.extend(indices)
+        self.labels.append(label)
         for name, value in values.items():
             self.values.setdefault(name, []).append(value)
 
@@ -73,6 +75,8 @@ class Scene:
         """[m/s], shape (n, 3), float64."""
         self.inv_mass = np.zeros(0)
         """[1/kg], shape (n,), float64; 0 is pinned."""
+        self.dimensions = np.zeros(0, dtype=np.int32)
+        """Of the body that a particle belongs to, shape (n,), int32: its mass grows with that power of the size."""
         self.mass = np.zeros(0)
         """[kg], shape (n,), float64; also of what is pinned."""
         self.triangles = np.zeros((0, 3), dtype=np.int32)
@@ -83,6 +87,8 @@ class Scene:
         """Particles to draw as balls of the contact radius, shape (b,)."""
         self.colliders: list[Collider] = []
         self.constraints: dict[str, ConstraintBatch] = {}
+        self.labels: list[str] = []
+        """Names of the groups of constraints whose stiffness can differ by itself."""
         self.particle_contacts: list[ParticleContacts] = []
         self.contact_capacity = 64
         """How many candidates for a contact a particle can have, in all environments that share a group of lanes."""
@@ -92,19 +98,24 @@ class Scene:
         """Number of particles, n."""
         return len(self.positions)
 
-    def add_particles(self, positions: ArrayLike, mass: ArrayLike, velocities: ArrayLike = 0.0) -> np.ndarray:
+    def add_particles(
+        self, positions: ArrayLike, mass: ArrayLike, velocities: ArrayLike = 0.0, dimension: int = 0
+    ) -> np.ndarray:
         """Add loose particles.
 
         Args:
             positions: [m], shape (k, 3).
             mass: [kg], one number or shape (k,); all above 0 (fix a particle with :meth:`pin`).
             velocities: [m/s], one number or shape (k, 3).
+            dimension: of the body they belong to, 1 for a rope, 2 for a sheet, 3 for a solid: where an environment has
+                another ``size``, masses grow with that power of it. 0 keeps the masses given.
 
         Returns:
             Their indices, shape (k,), int32.
 
         Raises:
-            ValueError: for a wrong shape, a number that is not finite, or a mass of zero or less.
+            ValueError: for a wrong shape, a number that is not finite, a mass of zero or less, or a dimension that is
+                not 0 to 3.
         """
         positions = _array("positions", positions, (-1, 3))
         count = len(positions)
@@ -112,15 +123,22 @@ class Scene:
         velocities = finite("velocities", np.asarray(velocities, dtype=np.float64), (count, 3))
         if (mass <= 0).any():
             raise ValueError("every mass must be above zero; use Scene.pin to fix a particle")
+        if whole("dimension", dimension, 0) > 3:
+            raise ValueError(f"dimension must be 0 to 3, got {dimension}")
         first = self.particle_count
         self.positions = np.concatenate([self.positions, positions])
         self.velocities = np.concatenate([self.velocities, velocities])
         self.inv_mass = np.concatenate([self.inv_mass, 1.0 / mass])
         self.mass = np.concatenate([self.mass, mass])
+        self.dimensions = np.append(self.dimensions, np.full(count, dimension, dtype=np.int32))
         return np.arange(first, first + count, dtype=np.int32)
 
     def add_distance_constraints(
-        self, indices: ArrayLike, compliance: ArrayLike = 0.0, rest_length: ArrayLike | None = None
+        self,
+        indices: ArrayLike,
+        compliance: ArrayLike = 0.0,
+        rest_length: ArrayLike | None = None,
+        label: str | None = None,
     ) -> None:
         """Add constraints that keep pairs of particles at a distance.
 
@@ -128,14 +146,17 @@ class Scene:
             indices: particles of each pair, shape (m, 2), int.
             compliance: inverse stiffness [m/N], one number or shape (m,); 0 is rigid (plain PBD).
             rest_length: [m], one number or shape (m,); by default the distance the particles have now.
+            label: as in :meth:`add_constraints`.
 
         Raises:
             ValueError: for particles that do not exist, a pair of a particle with itself, a wrong shape, or a number
                 that is negative or not finite.
         """
-        self.add_constraints("distance", indices, compliance=compliance, rest_length=rest_length)
+        self.add_constraints("distance", indices, label=label, compliance=compliance, rest_length=rest_length)
 
-    def add_constraints(self, kind: str, indices: Any, damping_time: ArrayLike = 0.0, **parameters: Any) -> None:
+    def add_constraints(
+        self, kind: str, indices: Any, damping_time: ArrayLike = 0.0, label: str | None = None, **parameters: Any
+    ) -> None:
         """Add constraints of any kind; their rest state is that of the particles as they are now.
 
         Args:
@@ -143,6 +164,8 @@ class Scene:
             indices: particles of each constraint, shape (m, k), int; for clusters also m arrays of any lengths.
             damping_time: time constant of the damping in proportion to the stiffness (Rayleigh), [s], one number or
                 shape (m,); a motion that would oscillate with angular frequency w has the damping ratio w tau / 2.
+            label: name under which the stiffness can differ per environment; that of the kind by default. See
+                :meth:`pbd_gym.state.State.set_parameters`.
             **parameters: what ``prepare`` of that kind takes.
 
         Raises:
@@ -165,8 +188,12 @@ class Scene:
         values["damping_time"] = finite("damping_time", np.asarray(damping_time, dtype=np.float64), (len(found),))
         if (values["damping_time"] < 0).any():
             raise ValueError("damping_time must not be negative")
+        label = label or kind
+        if label not in self.labels:
+            self.labels.append(label)
+        labels = np.full(len(found), self.labels.index(label), dtype=np.int32)
         self.constraints.setdefault(kind, ConstraintBatch()).add(
-            found if isinstance(found, list) else [found], **values
+            found if isinstance(found, list) else [found], labels, **values
         )
 
     def add_cloth(
@@ -198,13 +225,13 @@ class Scene:
         material = material or ClothMaterial()
         sheet = grid(rows, columns, *size)
         stretch, shear, bend = material.sheet_compliances(sheet)
-        particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation)
-        self.add_distance_constraints(particles[sheet.structural], stretch)
-        self.add_distance_constraints(particles[sheet.shear], shear)
+        particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
+        self.add_distance_constraints(particles[sheet.structural], stretch, label="stretch")
+        self.add_distance_constraints(particles[sheet.shear], shear, label="shear")
         if material.bending != "distance":
             self._add_hinges(particles[hinges(sheet.triangles)], material)
         elif bend is not None and len(sheet.bending):
-            self.add_distance_constraints(particles[sheet.bending], bend)
+            self.add_distance_constraints(particles[sheet.bending], bend, label="bend")
         self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
@@ -231,8 +258,8 @@ class Scene:
         """
         material = material or ClothMaterial()
         stretch, found = material.edge_compliances(mesh), mesh.hinges()
-        particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation)
-        self.add_distance_constraints(particles[mesh.edges()], stretch)
+        particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation, dimension=2)
+        self.add_distance_constraints(particles[mesh.edges()], stretch, label="stretch")
         self._add_hinges(particles[found], material)
         self.triangles = np.concatenate([self.triangles, particles[mesh.triangles]])
         loops = [particles[loop] for loop in mesh.boundary_loops()]
@@ -261,12 +288,13 @@ class Scene:
             raise ValueError(f"points {int(np.argmin(segments))} and {int(np.argmin(segments)) + 1} are the same")
         # Half of each segment belongs to either end: masses are added, then inverted.
         mass = 0.5 * material.linear_density * (np.append(segments, 0.0) + np.insert(segments, 0, 0.0))
-        particles = self.add_particles(path, mass)
+        particles = self.add_particles(path, mass, dimension=1)
         links = np.stack([particles[:-1], particles[1:]], axis=1)
-        self.add_distance_constraints(links, material.segment_compliances(segments))
+        self.add_distance_constraints(links, material.segment_compliances(segments), label="stretch")
         bend = material.joint_compliances(segments)
         if bend is not None and len(particles) > 2:
-            self.add_distance_constraints(np.stack([particles[:-2], particles[2:]], axis=1), bend)
+            skips = np.stack([particles[:-2], particles[2:]], axis=1)
+            self.add_distance_constraints(skips, bend, label="bend")
         self.lines = np.concatenate([self.lines, links])
         return particles
 
@@ -293,20 +321,26 @@ class Scene:
         """
         material = material or SoftMaterial()
         volumes = mesh.volumes()
-        particles = self._place(mesh.positions, material.density * mesh.vertex_volumes(), position, rotation)
+        particles = self._place(
+            mesh.positions, material.density * mesh.vertex_volumes(), position, rotation, dimension=3
+        )
         tets, surface = particles[mesh.tets], particles[mesh.triangles]
         if material.model == "neo_hookean":
             for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
                 self.add_constraints(
-                    kind, tets, young_modulus=material.young_modulus, poisson_ratio=material.poisson_ratio
+                    kind,
+                    tets,
+                    label="elastic",
+                    young_modulus=material.young_modulus,
+                    poisson_ratio=material.poisson_ratio,
                 )
         else:
             sides = mesh.positions[mesh.edges]
             lengths = np.linalg.norm(sides[:, 1] - sides[:, 0], axis=1)
             spring, volume = material.edge_and_volume_compliances(lengths, mesh.edge_volumes(), volumes)
-            self.add_distance_constraints(particles[mesh.edges], spring)
+            self.add_distance_constraints(particles[mesh.edges], spring, label="elastic")
             if np.isfinite(volume).all():
-                self.add_constraints("tet_volume", tets, compliance=volume)
+                self.add_constraints("tet_volume", tets, label="elastic", compliance=volume)
         self.triangles = np.concatenate([self.triangles, surface])
         return SoftBody(particles, tets, surface)
 
@@ -340,17 +374,19 @@ class Scene:
         material = material or ShapeMaterial()
         if isinstance(body, TetMesh):
             points, tets, triangles = body.positions, body.tets, body.triangles
+            dimension = 3 if mass is None else 0
             mass = material.density * body.vertex_volumes() if mass is None else mass
         else:
             points = _array("body", body, (-1, 3))
             tets, triangles = np.zeros((0, 4), dtype=np.int32), np.zeros((0, 3), dtype=np.int32)
+            dimension = 0
             if mass is None:
                 raise ValueError("points have no volume: give their mass")
         clusters = [np.arange(len(points))] if regions is None else [np.asarray(region) for region in regions]
         for number, members in enumerate(clusters):
             if not np.issubdtype(members.dtype, np.integer) or not ((members >= 0) & (members < len(points))).all():
                 raise ValueError(f"region {number} must be integers from 0 to {len(points) - 1}")
-        particles = self._place(points, mass, position, rotation)
+        particles = self._place(points, mass, position, rotation, dimension)
         self.add_constraints(
             "shape_matching",
             [particles[members] for members in clusters],
@@ -362,11 +398,11 @@ class Scene:
         return SoftBody(particles, particles[tets], surface)
 
     def _place(
-        self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None
+        self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None, dimension: int
     ) -> np.ndarray:
         """Add the particles of a body, turned and moved."""
         turn = np.eye(3) if rotation is None else _array("rotation", rotation, (3, 3))
-        return self.add_particles(points @ turn.T + _array("position", position, (3,)), mass)
+        return self.add_particles(points @ turn.T + _array("position", position, (3,)), mass, dimension=dimension)
 
     def _add_hinges(self, found: np.ndarray, material: ClothMaterial | Fabric) -> None:
         """Add what bends between triangles: shared edge and wings, shape (h, 4)."""
@@ -374,9 +410,9 @@ class Scene:
         if compliance is None or len(found) == 0:
             return
         if material.bending == "distance":
-            self.add_distance_constraints(found[:, 2:], compliance)
+            self.add_distance_constraints(found[:, 2:], compliance, label="bend")
         else:
-            self.add_constraints(material.bending, found, compliance=compliance)
+            self.add_constraints(material.bending, found, label="bend", compliance=compliance)
 
     def add_collider(self, collider: Collider) -> None:
         """Add a solid obstacle.

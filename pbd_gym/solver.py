@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -118,7 +119,7 @@ class Solver:
         Raises:
             ValueError: if ``ctrl_dt`` is not positive and finite, or state or control are of another model.
         """
-        key = (state, control, ctrl_dt)
+        key = (state, control, ctrl_dt, state.parameters.varied)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             if state.model is not self.model or control.model is not self.model:
                 raise ValueError("state and control must be of the solver's own model")
@@ -137,7 +138,8 @@ class Solver:
     def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
         model = self.model
         h = ctrl_dt / self.substeps
-        kernel = make_step(model.lanes, model.scalar, self.options, model.kinds, model.shapes)
+        options = replace(self.options, varied=state.parameters.varied)
+        kernel = make_step(model.lanes, model.scalar, options, model.kinds, model.shapes)
         return wp.launch(
             kernel,
             dim=(count, model.thread_count),
@@ -149,7 +151,7 @@ class Solver:
                 control.motion,
                 self.substeps, self.iterations, h, math.exp(-self.damping * h), self.max_speed,
                 self.relaxation, self.chebyshev, first, model.thread_count,
-                state.positions, state.previous, state.velocities, state.inv_mass, state.lam,
+                state.positions, state.previous, state.velocities, state.inv_mass, state.parameters.rows, state.lam,
                 state.held, state.grip_positions,
                 state.delta, state.recent, state.older, state.lam_recent, state.lam_older, state.contacts,
                 state.positions_scalar, state.velocities_scalar,

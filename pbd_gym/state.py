@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from pbd_gym.checks import broadcast, finite
 from pbd_gym.kernels import layout
 from pbd_gym.kernels import particle_contacts as contacts
+from pbd_gym.kernels.parameters import weigh
 from pbd_gym.model import Model, check_memory
+from pbd_gym.parameters import Parameters, Stiffness
 
 
 def contact_memory(model: Model) -> Any:
@@ -69,6 +71,8 @@ class State:
             """[m/s], shape (groups, n, 3)."""
             self.inv_mass = wp.empty((groups, particles), dtype=model.vec)
             """[1/kg], shape (groups, n); 0 where a particle is held or pinned."""
+            self.free_inv_mass = wp.empty((groups, particles), dtype=model.vec)
+            """The same, but for pinned particles only 0: what one returns to when it is let go."""
             self.lam = wp.zeros((groups, multipliers), dtype=model.vec)
             """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
             self.delta = wp.zeros(shape if gathers or model.contact_count else (groups, 1, 1), dtype=model.vec)
@@ -94,6 +98,9 @@ class State:
         """The same memory as ``positions``, shape (groups, n, 3, lanes)."""
         self.velocities_scalar = self._by_scalar(self.velocities)
         self.inv_mass_scalar = self._by_scalar(self.inv_mass)
+        self.free_inv_mass_scalar = self._by_scalar(self.free_inv_mass)
+        self.parameters = Parameters(model)
+        """What differs from environment to environment."""
         self.reset()
 
     def _by_scalar(self, array: Any) -> Any:
@@ -102,14 +109,16 @@ class State:
         )
 
     def reset(self) -> None:
-        """Put every environment back to the scene: nothing held, particles where they were added."""
+        """Put every environment back to the scene: nothing held, particles where they were added, nothing varied."""
         model = self.model
+        self.parameters.reset()
         self.held.fill_(-1)
         self.grip_positions.zero_()
         for target, values in (
             (self.positions_scalar, model.start_positions),
             (self.velocities_scalar, model.start_velocities),
             (self.inv_mass_scalar, model.inv_mass.numpy()),
+            (self.free_inv_mass_scalar, model.inv_mass.numpy()),
         ):
             shape = (model.group_count, *values.shape, model.lanes)
             target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
@@ -139,6 +148,64 @@ class State:
             ValueError: for a wrong shape or a number that is not finite.
         """
         self._scatter(self.velocities_scalar, "velocities", values)
+
+    def set_parameters(
+        self,
+        *,
+        gravity: ArrayLike | None = None,
+        size: ArrayLike | None = None,
+        density: ArrayLike | None = None,
+        stiffness: Stiffness | None = None,
+        friction: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+    ) -> None:
+        """Let environments differ: each number is a factor of what the scene and the solver say, but for gravity.
+
+        What is left out stays as it is. Kernels for environments that differ are compiled with the next step, and are
+        a little slower. Numbers hold until they are set again, or until :meth:`reset`.
+
+        Args:
+            gravity: acceleration [m/s^2], broadcast to (num_envs, 3).
+            size: of every rest length, broadcast to (num_envs,), from 0.001. Masses grow with the size, its square or
+                its cube, for ropes, sheets and solids (at equal density), compliances of tetrahedra as the elastic
+                modulus demands; the compliance of other constraints is a number by itself and stays. Positions are
+                left where they are, and contact radii and colliders as they are.
+            density: of every mass, broadcast to (num_envs,), from 1e-6.
+            stiffness: divides compliances, broadcast to (num_envs,), from 1e-6; or a mapping from labels of
+                constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
+            friction: of every Coulomb coefficient, broadcast to (num_envs,), not negative.
+            damping: of the rate ``damping`` of the solver, broadcast to (num_envs,), not negative.
+
+        Raises:
+            ValueError: for a number out of its range or not finite, a wrong shape, or a label that is not there. The
+                state is then as it was.
+        """
+        factors = {"size": size, "density": density, "friction": friction, "damping": damping}
+        self.parameters.write(self.parameters.changed(gravity, stiffness, factors))
+        self._weigh()
+
+    def get_parameters(self) -> dict[str, Any]:
+        """Return what :meth:`set_parameters` has set.
+
+        Returns:
+            Arrays by name, shape (num_envs,), but for ``gravity`` [m/s^2], (num_envs, 3), and ``stiffness``, a dict of
+            them by label.
+        """
+        return self.parameters.get()
+
+    def _weigh(self) -> None:
+        """Let masses follow from the parameters."""
+        model, slots = self.model, self.model.group_count * self.model.lanes
+        every = wp.full(slots, 1, dtype=wp.int32, device=model.device)
+        wp.launch(
+            weigh,
+            dim=(slots, model.particle_count),
+            inputs=[
+                every, model.inv_mass, model.dimensions, self.parameters.rows_scalar, model.lanes, self.held,
+                self.free_inv_mass_scalar, self.inv_mass_scalar,
+            ],
+            device=model.device,
+        )  # fmt: skip
 
     def get_lambda(self) -> np.ndarray:
         """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
@@ -186,9 +253,12 @@ class State:
         wp.launch(
             layout.hold,
             dim=model.num_envs,
-            inputs=[target, model.inv_mass, model.lanes, self.held, self.inv_mass_scalar, self.velocities_scalar],
+            inputs=[
+                target, self.free_inv_mass_scalar, model.lanes,
+                self.held, self.inv_mass_scalar, self.velocities_scalar,
+            ],
             device=model.device,
-        )
+        )  # fmt: skip
 
     def save(self) -> dict[str, np.ndarray]:
         """Return everything a step depends on, one row per environment, as plain arrays (``np.savez`` keeps them)."""
@@ -197,6 +267,7 @@ class State:
             "positions": self.get_positions(),
             "velocities": self.get_velocities(),
             "held": held,
+            "parameters": self.parameters.read(),
             "grip_positions": self.grip_positions.numpy()[: self.model.num_envs].copy(),
         }
 
@@ -214,6 +285,9 @@ class State:
         for name in ("positions", "velocities", "grip_positions"):  # all of it or none of it
             if not np.isfinite(saved[name]).all():
                 raise ValueError(f"{name} must be finite")
+        self.parameters.check(saved["parameters"])
+        self.parameters.write(saved["parameters"][rows])
+        self._weigh()
         if self.model.grip_count:  # before the velocities: letting go of a pinned particle stops it
             self.hold(saved["held"][rows])
             grips = self.grip_positions.numpy()

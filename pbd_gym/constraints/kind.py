@@ -62,6 +62,7 @@ class Kind:
             "first": wp.int32,  # index of the first multiplier of this kind
             "compliance": wp.array(dtype=scalar),  # inverse stiffness, shape (m,)
             "damping_time": wp.array(dtype=scalar),  # [s], shape (m,)
+            "label": wp.array(dtype=wp.int32),  # which of the scene's stiffness labels, shape (m,)
             "share": wp.array(dtype=scalar),  # of its correction that a Jacobi iteration may take, shape (m,)
             **numbers,
         }

@@ -12,7 +12,7 @@ def grip(
     env: int,
     slot: int,
     particle: int,
-    base_inv_mass: wp.array1d[Any],
+    free_inv_mass: wp.array3d[Any],
     lanes: int,
     held: wp.array2d[wp.int32],
     inv_mass: wp.array3d[Any],
@@ -27,8 +27,8 @@ def grip(
     lane = env % lanes
     old = held[env, slot]
     if old >= 0:
-        inv_mass[group, old, lane] = base_inv_mass[old]
-        if base_inv_mass[old] == base_inv_mass.dtype(0.0):
+        inv_mass[group, old, lane] = free_inv_mass[group, old, lane]
+        if free_inv_mass[group, old, lane] == inv_mass.dtype(0.0):
             for axis in range(3):
                 velocities[group, old, axis, lane] = velocities.dtype(0.0)
     if particle >= 0:
@@ -39,7 +39,7 @@ def grip(
 @wp.kernel
 def hold(
     wanted: wp.array2d[wp.int32],
-    base_inv_mass: wp.array1d[Any],
+    free_inv_mass: wp.array3d[Any],
     lanes: int,
     held: wp.array2d[wp.int32],
     inv_mass: wp.array3d[Any],
@@ -48,6 +48,6 @@ def hold(
     """Apply a table of wanted particles (envs, grips): first let go of all, so that grips can swap."""
     env = wp.tid()
     for slot in range(held.shape[1]):
-        grip(env, slot, -1, base_inv_mass, lanes, held, inv_mass, velocities)
+        grip(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
     for slot2 in range(held.shape[1]):
-        grip(env, slot2, wanted[env, slot2], base_inv_mass, lanes, held, inv_mass, velocities)
+        grip(env, slot2, wanted[env, slot2], free_inv_mass, lanes, held, inv_mass, velocities)

@@ -12,6 +12,7 @@ import warp as wp
 from pbd_gym.colliders.rows import table_type as collider_table
 from pbd_gym.kernels import particle_contacts as contacts
 from pbd_gym.kernels.iterations import make_apply, make_extrapolation, make_next_omega
+from pbd_gym.kernels.parameters import DAMPING, GRAVITY
 from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
@@ -81,6 +82,31 @@ def _then_collide(wide: Wide, data: Any, before: Any, last: Any) -> Any:
     return collide
 
 
+def _make_drift(wide: Wide, varied: bool) -> tuple[Any, Any]:
+    """Return the functions for what acts on free particles during a substep: gravity, and the damping of velocities.
+
+    The first takes 'h where free, else 0' to the gain of velocity along an axis, the second the factor of velocities of
+    the scene to that of each environment.
+    """
+    vec, scalar, power = wide.vec, wide.scalar, wide.power
+
+    @wp.func
+    def pull(gravity: wp.array1d[scalar], parameters: wp.array1d[vec], axis: int, free: vec):
+        if wp.static(varied):
+            return wp.cw_mul(parameters[GRAVITY + axis], free)
+        else:
+            return gravity[axis] * free
+
+    @wp.func
+    def slowing(velocity_scale: scalar, parameters: wp.array1d[vec]):
+        if wp.static(varied):
+            return power(velocity_scale, parameters[DAMPING])
+        else:
+            return vec(velocity_scale)
+
+    return pull, slowing
+
+
 @functools.cache
 def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
     """Build the kernel for a lane count and precision, with the constraints and colliders that a scene uses.
@@ -108,6 +134,7 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
     has_colliders = bool(shapes)
     apply, next_omega = make_apply(wide_), make_next_omega(scalar)
     extrapolate, extrapolate_multipliers = make_extrapolation(wide_)
+    pull, slowing = _make_drift(wide_, options.varied)
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(
@@ -131,6 +158,7 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         previous_all: wp.array3d[vec],
         velocity_all: wp.array3d[vec],
         inv_mass_all: wp.array2d[vec],
+        parameters_all: wp.array2d[vec],
         lam_all: wp.array2d[vec],
         held: wp.array2d[wp.int32],
         grip_position: wp.array3d[scalar],
@@ -158,12 +186,13 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         body.x = x
         body.previous = previous
         body.inv_mass = inv_mass
+        body.parameters = parameters_all[group]
         body.lam = lam_all[group]
         body.delta = delta_all[group]
         body.relaxation = relaxation
         particle_count = x.shape[0]
         inv_h = scalar(1.0) / h
-        slow = vec(velocity_scale)  # damping is for free particles; held ones keep to their path
+        slow = slowing(velocity_scale, body.parameters)  # damping is for free particles; held ones keep to their path
         steady = vec(scalar(1.0))
 
         # A held particle is an infinitely heavy one with a given velocity: the prediction then carries it along.
@@ -186,7 +215,7 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         for i in range(thread, particle_count, thread_count):
             free = positive(inv_mass[i], h)
             for axis1 in range(3):
-                v = velocity[i, axis1] + gravity[axis1] * free
+                v = velocity[i, axis1] + pull(gravity, body.parameters, axis1, free)
                 p = x[i, axis1]
                 previous[i, axis1] = p
                 x[i, axis1] = p + h * v
@@ -232,7 +261,9 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
                     scale2 = pick(w2, slow, steady)
                     for axis2 in range(3):
                         p2 = x[i2, axis2]
-                        v2 = wp.cw_mul((p2 - previous[i2, axis2]) * inv_h, scale2) + gravity[axis2] * free2
+                        v2 = wp.cw_mul((p2 - previous[i2, axis2]) * inv_h, scale2) + pull(
+                            gravity, body.parameters, axis2, free2
+                        )
                         previous[i2, axis2] = p2
                         x[i2, axis2] = p2 + h * v2
                 barrier()

@@ -13,6 +13,7 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.lanes import with_lanes
+from pbd_gym.kernels.parameters import COMPLIANCE, INV_SIZE, SIZE
 from pbd_gym.kernels.wide import Wide
 
 
@@ -32,6 +33,8 @@ class SweepOptions:
     """Whether iterations are extrapolated."""
     particle_contacts: bool = False
     """Whether particles collide with one another."""
+    varied: bool = False
+    """Whether environments differ in their parameters."""
 
 
 @functools.cache
@@ -47,6 +50,8 @@ def body_type(vec: Any) -> Any:
         """positions at the start of the substep [m], shape (n, 3)"""
         inv_mass: wp.array1d[vec]
         """[1/kg], shape (n,)"""
+        parameters: wp.array1d[vec]
+        """see :mod:`pbd_gym.kernels.parameters`"""
         lam: wp.array1d[vec]
         """multipliers, shape (m,)"""
         delta: wp.array2d[vec]
@@ -165,6 +170,7 @@ _SWEEP = """
     T* const lam = (T*)body.lam.data + LANES * table.first;
     const T* const w = (const T*)body.inv_mass.data;
     const T* const previous = (const T*)body.previous.data;
+    const T* const parameters = (const T*)body.parameters.data;
     const T inv_h2 = inv_h * inv_h;
     const int colors = table.bounds.shape[0] - 1;
     const bool reversed = {symmetric} && iteration % 2 == 1;
@@ -174,8 +180,13 @@ _SWEEP = """
         for (int n = begin + thread; n < end; n += thread_count) {{
             const int c = reversed ? begin + end - 1 - n : n;
             EACH_LANE {{
+#if {varied}
+    const V size = LOAD(parameters + {size} * LANES), inv_size = LOAD(parameters + {inv_size} * LANES);
+    V alpha = table.compliance.data[c] * inv_h2 * LOAD(parameters + ({compliance} + table.label.data[c]) * LANES);
+#else
     const V size = V(T(1)), inv_size = T(1) / size;
     V alpha = V(table.compliance.data[c] * inv_h2);
+#endif
     V old = V(T(0));
 #if {keep_lambda}
     if (iteration > 0)  // multipliers start at zero once per substep, not once per iteration
@@ -219,7 +230,8 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Te
         measure=text.measure,
         solve=text.solve.replace("{weight}", text.weight).replace("{advance}", text.advance),
         scatter=text.scatter,
-        **{flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda")},
+        **{flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda", "varied")},
+        **{name: int(column) for name, column in (("size", SIZE), ("inv_size", INV_SIZE), ("compliance", COMPLIANCE))},
     )
 
     @wp.func_native(with_lanes(wide, code))

@@ -45,6 +45,8 @@ class Wide:
     """(a: vec, value: scalar) -> vec: ``value`` where a > 0, else 0."""
     pick: Any
     """(a: vec, yes: vec, no: vec) -> vec: ``yes`` where a > 0, else ``no``."""
+    power: Any
+    """(a: scalar, b: vec) -> vec: a to the power b."""
     exceeds: Any
     """(a: vec, limit: scalar, flag: vec) -> vec: 1 where a is above the limit or NaN, else ``flag``."""
     any_positive: Any
@@ -70,6 +72,9 @@ def wide(lanes: int, scalar: Any) -> Wide:
     @wp.func_native(_MAP.format("a.c[i] > 0 ? yes.c[i] : no.c[i]"))
     def wide_pick(a: vec, yes: vec, no: vec) -> vec: ...
 
+    @wp.func_native(_MAP.replace("auto r = a", "auto r = b").replace("a.c", "b.c").format("pow(a, b.c[i])"))
+    def wide_power(a: scalar, b: vec) -> vec: ...
+
     # Written as "not (a <= limit)" so that a NaN counts as too large.
     @wp.func_native(_MAP.format("a.c[i] <= limit ? flag.c[i] : 1"))
     def wide_exceeds(a: vec, limit: scalar, flag: vec) -> vec: ...
@@ -77,4 +82,6 @@ def wide(lanes: int, scalar: Any) -> Wide:
     @wp.func_native(_ANY.format("a.c[i] > 0"))
     def wide_any_positive(a: vec) -> bool: ...
 
-    return Wide(lanes, scalar, vec, wide_sqrt, wide_floor, wide_positive, wide_pick, wide_exceeds, wide_any_positive)
+    return Wide(
+        lanes, scalar, vec, wide_sqrt, wide_floor, wide_positive, wide_pick, wide_power, wide_exceeds, wide_any_positive
+    )  # fmt: skip

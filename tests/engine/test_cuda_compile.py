@@ -11,7 +11,7 @@ import warp as wp
 
 from pbd_gym.colliders import SHAPES
 from pbd_gym.constraints import KINDS
-from pbd_gym.kernels import layout
+from pbd_gym.kernels import layout, parameters
 from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.sweep import SweepOptions
@@ -22,7 +22,7 @@ ARCHITECTURES = (80, 90)
 SCALARS = (wp.float32, wp.float64)
 PLAIN, FULL = (
     SweepOptions(),
-    SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True, particle_contacts=True),
+    SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True, particle_contacts=True, varied=True),
 )
 GATHERING = SweepOptions(keep_lambda=True, jacobi=True)
 VARIANTS = list(itertools.product((1, 4), SCALARS, (PLAIN, FULL, GATHERING), (False, True)))
@@ -32,7 +32,7 @@ def layout_kernels() -> ModuleType:
     """Give the generic kernels of `layout` the types that states have; without them there is nothing to compile."""
     for scalar in SCALARS:
         weights: dict[str, Any] = {
-            "base_inv_mass": wp.array(dtype=scalar, ndim=1),
+            "free_inv_mass": wp.array(dtype=scalar, ndim=3),
             "inv_mass": wp.array(dtype=scalar, ndim=3),
             "velocities": wp.array(dtype=scalar, ndim=4),
         }
@@ -40,8 +40,18 @@ def layout_kernels() -> ModuleType:
     return layout
 
 
+def parameters_kernels() -> ModuleType:
+    """Do the same for `parameters`."""
+    for scalar in SCALARS:
+        lanes = wp.array(dtype=scalar, ndim=3)
+        base = {"base_inv_mass": wp.array(dtype=scalar, ndim=1)}
+        wp.overload(parameters.weigh, {**base, "rows": lanes, "free_inv_mass": lanes, "inv_mass": lanes})
+    return parameters
+
+
 MODULES: list[Callable[[], ModuleType]] = [
     layout_kernels,
+    parameters_kernels,
 ]
 """Modules with kernels besides the step: a function each that returns the module (`lambda: module` if not generic)."""
 
