@@ -7,13 +7,19 @@ The kernel of a scene is compiled with the kinds that it uses.
 from pbd_gym.constraints import (
     dihedral,
     distance,
+    edge_edge,
+    edge_point,
     isometric_bending,
     shape_matching,
+    strain_tet,
+    strain_triangle,
     tet_corotated,
     tet_neo_hookean_shape,
     tet_neo_hookean_volume,
     tet_stvk,
     tet_volume,
+    triangle_fem,
+    triangle_point,
 )
 
 KINDS = tuple(
@@ -28,6 +34,12 @@ KINDS = tuple(
         tet_neo_hookean_shape,
         tet_neo_hookean_volume,
         shape_matching,
+        triangle_fem,
+        strain_triangle,
+        strain_tet,
+        edge_point,
+        edge_edge,
+        triangle_point,
     )
 )
 """The constraint kinds, in the order in which an iteration sweeps them."""

@@ -43,6 +43,20 @@ def prepare(
         raise ValueError("young_modulus must be above zero")
     if ((poisson <= -1) | (poisson >= 0.5)).any():
         raise ValueError("poisson_ratio must be above -1 and below 0.5")
+    edges = rest_edges(positions, indices)
+    return {
+        "inv_rest": np.linalg.inv(edges),
+        "compliance": 6.0 / (young * np.linalg.det(edges)),
+        "lame": np.stack([0.5 / (1.0 + poisson), poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson))], axis=1),
+    }
+
+
+def rest_edges(positions: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return the matrices with columns x1 - x0, x2 - x0, x3 - x0 of tetrahedra [m], shape (m, 3, 3).
+
+    Raises:
+        ValueError: for a tetrahedron that is flat or turned inside out.
+    """
     corners = positions[indices]
     edges = (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
     six_volumes = np.linalg.det(edges)
@@ -54,11 +68,7 @@ def prepare(
             f"tetrahedron {tet} (particles {indices[tet].tolist()}) must have a positive rest volume, got "
             f"{six_volumes[tet] / 6.0:.3g} m^3; swap two of its particles to turn it right side out"
         )
-    return {
-        "inv_rest": np.linalg.inv(edges),
-        "compliance": 6.0 / (young * six_volumes),
-        "lame": np.stack([0.5 / (1.0 + poisson), poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson))], axis=1),
-    }
+    return edges
 
 
 def neo_hookean_prepare(

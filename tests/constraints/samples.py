@@ -20,6 +20,12 @@ TET = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.
 CLUSTER = np.array([*TET, [1.0, 1.0, 1.0], [0.5, 0.2, 1.2]])
 HINGE_FRAME = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3))
 """Without it a triangle of a moving hinge loses its area sooner or later, and there its angle jumps."""
+TET_FRAME = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.3, 0.9, 0.0]])
+TRIANGLE_FRAME = ((0, 1), (0, 2), (1, 2))
+POINT_OVER_EDGE = np.array([[0.4, 0.5, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+CROSSING = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.4, 0.6, -0.5], [0.5, 0.7, 0.6]])
+POINT_OVER_TRIANGLE = np.array([[0.4, 0.3, 0.6], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.3, 0.9, 0.0]])
 ELASTIC = {"young_modulus": 50.0, "poisson_ratio": 0.3}
 
 
@@ -44,6 +50,11 @@ class Sample:
         return self.shape + noise
 
 
+def _cycle(*names: str) -> list[str]:
+    """Return one name for each element, in turn."""
+    return [names[k % len(names)] for k in range(COUNT)]
+
+
 SAMPLES: dict[str, Sample] = {
     "distance": Sample(SEGMENT, {"compliance": 1e-2}),
     "tet_volume": Sample(TET, {"compliance": 1e-2}),
@@ -54,6 +65,16 @@ SAMPLES: dict[str, Sample] = {
     "tet_neo_hookean_shape": Sample(TET, ELASTIC),
     "tet_neo_hookean_volume": Sample(TET, ELASTIC),
     "shape_matching": Sample(CLUSTER, {"compliance": 2e-3}),
+    "triangle_fem": Sample(TRIANGLE, {"young_modulus": (60.0, 40.0), "poisson_ratio": 0.3, "shear_modulus": 10.0}),
+    "strain_triangle": Sample(
+        TRIANGLE, {"component": _cycle("warp", "shear", "weft"), "compliance": 1e-1}, frame=TRIANGLE_FRAME
+    ),
+    "strain_tet": Sample(
+        TET, {"component": _cycle("x", "xy", "y", "xz", "yz", "z"), "compliance": 1e-1}, frame=TET_FRAME
+    ),
+    "edge_point": Sample(POINT_OVER_EDGE, {"compliance": 1e-2}, frame=((1, 2),)),
+    "edge_edge": Sample(CROSSING, {"compliance": 1e-2}, frame=((0, 1), (2, 3))),
+    "triangle_point": Sample(POINT_OVER_TRIANGLE, {"compliance": 1e-2}, frame=((1, 2), (1, 3), (2, 3))),
 }
 """By name of the kind."""
 
