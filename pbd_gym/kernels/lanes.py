@@ -19,7 +19,6 @@ constexpr int LANES = {lanes};
 #if defined(__CUDA_ARCH__) || {lanes} == 1
 using V = T;
 #define SQRT(a) T(sqrt(a))
-#define ATAN2(a, b) T(atan2(a, b))
 #define LOAD(a) (a)[lane]
 #define STORE(a, value) (a)[lane] = value
 #define ANY(condition) (condition)
@@ -27,12 +26,43 @@ using V = T;
 #else
 typedef T V __attribute__((ext_vector_type({lanes}), aligned(sizeof(T))));
 #define SQRT(a) __builtin_elementwise_sqrt(a)
-#define ATAN2(a, b) [](V y, V x) {{ V r; for (int k = 0; k < LANES; ++k) r[k] = T(atan2(y[k], x[k])); return r; }}(a, b)
 #define LOAD(a) *(const V*)(a)
 #define STORE(a, value) *(V*)(a) = value
 #define ANY(condition) (__builtin_reduce_or(condition) != 0)
 #define EACH_LANE
 #endif
+"""
+
+_ATAN2 = {
+    # A vector of libm's, lane after lane.
+    wp.float64: """
+#if defined(__CUDA_ARCH__) || COUNT == 1
+#define ATAN2(y, x) T(atan2(y, x))
+#else
+#define ATAN2(y, x) [](V a, V b) { V r; for (int k = 0; k < LANES; ++k) r[k] = T(atan2(a[k], b[k])); return r; }(y, x)
+#endif
+""",
+    # Of the smaller over the larger; beyond tan(pi/8) an eighth of a turn is taken off first. The polynomial is the
+    # best one for the relative error (Remez), which is 0.012 units in the last place; rounding adds some two units.
+    wp.float32: """
+#define ATAN2(y, x) [](V a, V b) { \\
+    const V none = V(T(0)), up = a < none ? -a : a, along = b < none ? -b : b; \\
+    const V large = up > along ? up : along, small = up > along ? along : up; \\
+    const V t0 = small / FLOOR(large, 1e-37); \\
+    const V far = T(0.41421356237309503) - t0, turned = (small - large) / FLOOR(small + large, 1e-37); \\
+    const V t = far < none ? turned : t0, z = t * t; \\
+    const V p = T(-0.3333331518861375) + z * (T(0.19998471515581254) + z * (T(-0.14243533346902112) \\
+        + z * (T(0.10593813746790418) + z * T(-0.06078221452020248)))); \\
+    V r = t + t * (z * p); \\
+    r = far < none ? r + T(0.7853981633974483) : r; \\
+    r = up > along ? T(1.5707963267948966) - r : r; \\
+    r = b < none ? T(3.141592653589793) - r : r; \\
+    return a < none ? -r : r; }(y, x)
+""",
+}
+"""Angle of the point (x, y); in float32 by arithmetic alone, so that it vectorises.
+
+Single precision is within 4 units in the last place of the exact angle. (0, 0) has the angle 0, and a zero has no sign.
 """
 
 _FOOTER = """
@@ -53,7 +83,10 @@ def with_lanes(wide: Wide, code: str) -> str:
     ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``ANY(condition)`` (in some lane; in this one on CUDA), ``LOAD(numbers)`` and
     ``STORE(numbers, value)`` of an array with one number a lane. On CUDA the braces are the body of a loop over lanes.
     """
-    return _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes) + code + _FOOTER
+    header = _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes) + _ATAN2[wide.scalar].replace(
+        "COUNT", str(wide.lanes)
+    )
+    return header + code + _FOOTER
 
 
 def lanes_code(wide: Wide, code: str) -> str:
