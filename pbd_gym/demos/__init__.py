@@ -34,6 +34,12 @@ DEMOS = (
     ),
     Entry("double-pendulum", "pbd_gym.demos.double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
     Entry("soft-body", "pbd_gym.demos.soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
+    Entry(
+        "shape-matching", "pbd_gym.demos.shape_matching:ShapeMatchingDemo", "loose particles that come back to a shape"
+    ),
+    Entry(
+        "region-shape-matching", "pbd_gym.demos.region_shape_matching:RegionDemo", "regions that overlap: it bends, too"
+    ),
     Entry("materials", "pbd_gym.demos.materials:MaterialsDemo", "beams of three FEM materials under the same load"),
     Entry("fem", "pbd_gym.demos.fem:FEMDemo", "sheets of the same materials in the plane, classical explicit FEM"),
     Entry("integrators", "pbd_gym.demos.integrators:IntegratorsDemo", "Euler's methods, RK2 and the exact motion"),

@@ -13,13 +13,14 @@ from pbd_gym.model import Model, Order
 from pbd_gym.render import Frame, Picker
 from pbd_gym.render.scenes import scene_frame
 from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.solver import Method, Solver
 
 
 class SceneDemo(Demo):
     """A scene under XPBD. Its options may have ``time_step`` (of a substep [s]), ``iterations``, ``damping`` [1/s]."""
 
     order: ClassVar[Order] = "colored"
+    method: ClassVar[Method] = "gauss-seidel"
     rebuilt: ClassVar[tuple[str, ...]] = ()
     """Options that change which particles there are: with them the demonstration starts again."""
 
@@ -44,6 +45,7 @@ class SceneDemo(Demo):
             substeps=self.substeps,
             iterations=getattr(numbers, "iterations", 1),
             damping=getattr(numbers, "damping", 0.0),
+            method=self.method,
             threads=1,
         )
         self.state, self.control = self.solver.state(), self.solver.control()

@@ -25,6 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "pbd-cloth": {"width": 8, "height": 6},
     "mass-spring": {"width": 8, "height": 6, "mass": 0.5},
     "soft-body": {"shape": "box"},
+    "region-shape-matching": {"width": 6, "height": 5},
     "fem": {"width": 5, "height": 4},
     "fountain": {"rate": 500.0},
     "neighbours": {"count": 200},
