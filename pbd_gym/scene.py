@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -171,6 +171,7 @@ class Scene:
         Raises:
             ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint, or
                 parameters that are out of range.
+            TypeError: for clusters that are no sequence.
         """
         kinds = {known.name: known for known in KINDS}
         if kind not in kinds:
@@ -465,7 +466,9 @@ class Scene:
         self.inv_mass[found] = 0.0
         self.velocities[found] = 0.0
 
-    def _check_clusters(self, clusters: Iterable[ArrayLike]) -> list[np.ndarray]:
+    def _check_clusters(self, clusters: Any) -> list[np.ndarray]:
+        if not isinstance(clusters, Sequence | np.ndarray):
+            raise TypeError(f"clusters must be a sequence of index arrays, got {clusters!r}")
         found = [self._check_indices(np.reshape(members, (-1, 1)), 1)[:, 0] for members in clusters]
         for number, members in enumerate(found):
             if len(members) < 2 or len(np.unique(members)) < len(members):

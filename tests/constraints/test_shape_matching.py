@@ -113,6 +113,16 @@ def test_region_based_trajectory(lanes: int, dtype: str) -> None:
     check_run(oracle, run(oracle, lattice_regions((6, 10)), lanes, dtype, "jacobi"), dtype)
 
 
+@pytest.mark.parametrize("method", ["jacobi", "gauss-seidel"])
+def test_lanes_give_regions_the_same_bits(method: Any) -> None:
+    """Guards the promise that neither batch nor lane matters where clusters overlap and particles are pinned."""
+    oracle = load("rsm_10x6_f2_hw1")
+    first = run(oracle, lattice_regions((6, 10)), 1, "float32", method)
+    for lanes in LANE_COUNTS[1:]:
+        other = run(oracle, lattice_regions((6, 10)), lanes, "float32", method)
+        assert_array_equal(other, np.broadcast_to(first, other.shape))
+
+
 def step(scene: Scene, x: np.ndarray, v: np.ndarray | float, h: float, **options: Any) -> np.ndarray:
     """Return positions after one step in double precision, shape (n, 3)."""
     solver = Solver(Model(scene, dtype="float64"), substeps=1, **options)
@@ -301,6 +311,9 @@ def test_bad_clusters_are_named(case: str) -> None:
     call, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         call(scene)
+    with pytest.raises(TypeError, match="sequence of index arrays"):
+        scene.add_constraints("shape_matching", 5)
+    assert not scene.constraints
 
 
 @pytest.mark.parametrize(("alpha", "h"), [(0.0, 0.1), (1.5, 0.1), (0.5, 0.0), (np.nan, 0.1)])
