@@ -11,10 +11,13 @@ import warp as wp
 
 from pbd_gym.checks import whole
 from pbd_gym.colliders import SHAPES
+from pbd_gym.colliders.table import arrange
+from pbd_gym.colliders.table import fill_table as fill_colliders
 from pbd_gym.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.constraints import KINDS
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.upload import cluster_values, fill_table, in_solve_order
+from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.scene import Scene
@@ -93,8 +96,12 @@ class Model:
         self.thread_count = _BLOCK_DIM if self.device.is_cuda else 1
         self.kinds = tuple(kind for kind in KINDS if kind.name in scene.constraints)
         """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
-        self.shapes = tuple(s for s in SHAPES if any(type(c).__module__ == s.__name__ for c in scene.colliders))
-        """Modules of the collider shapes that the scene uses."""
+        self.moving_colliders = tuple(scene.moving_colliders)
+        """Colliders that have a pose, as indices of ``scene.colliders``."""
+        parts = arrange(scene.colliders, self.moving_colliders, SHAPES)
+        self.parts = tuple(parts)
+        """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
+        self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
         check_memory(self.memory_bytes(), self.device)
 
         with wp.ScopedDevice(self.device):
@@ -103,12 +110,16 @@ class Model:
             """[1/kg], shape (n,); what a particle returns to when it is let go."""
             self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
             """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
+            self.colliders = fill_colliders(self.dtype.type, scene.colliders, self.moving_colliders, parts)
         self.labels = tuple(scene.labels)
         """Names of the groups of constraints whose stiffness can be set by itself."""
+        origins = [scene.colliders[i].origin for i in self.moving_colliders]
+        self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
+        """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
         # Copies: a scene that is changed afterwards is of no concern to this model.
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
-        self.data = model_data(self.scalar, self.kinds, self.shapes, scene.has_particle_contacts)()
+        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts)()
         self.data.contact_radius = scene.contact_radius
         self.damped = False
         """Whether some constraint has a damping time."""
@@ -122,15 +133,24 @@ class Model:
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
             self._upload_constraints(kind, valence)
-        for shape in self.shapes:
-            shapes = [c for c in scene.colliders if type(c).__module__ == shape.__name__]
-            rows = shape.rows(shapes, self.dtype.type)
-            getattr(self.data, shape.NAME).rows = wp.array(rows, dtype=self.scalar, device=self.device)
 
         self.contact_count = 0
         """Particles that collide with others."""
         if scene.has_particle_contacts:
             self._upload_contacts()
+
+    def pose_index(self, collider: int) -> int:
+        """Return where among the poses a collider is.
+
+        Args:
+            collider: what :meth:`Scene.add_collider` returned.
+
+        Raises:
+            ValueError: for one that does not move.
+        """
+        if collider not in self.moving_colliders:
+            raise ValueError(f"collider {collider} does not move: add it with moving=True")
+        return self.moving_colliders.index(collider)
 
     def _upload_contacts(self) -> None:
         scene, table = self.scene, self.data.particle_contacts
@@ -187,7 +207,7 @@ class Model:
 
     def memory_bytes(self) -> int:
         """Bytes that the state of the whole batch takes, without multipliers."""
-        scalars = self.particle_count * 11 + self.grip_count * 9
+        scalars = self.particle_count * 11 + self.grip_count * 9 + len(self.moving_colliders) * (FRAMES + 13)
         return self.group_count * self.lanes * scalars * self.dtype.itemsize
 
 

@@ -86,6 +86,8 @@ class Scene:
         self.beads = np.zeros(0, dtype=np.int32)
         """Particles to draw as balls of the contact radius, shape (b,)."""
         self.colliders: list[Collider] = []
+        self.moving_colliders: list[int] = []
+        """Indices of the colliders that have a pose."""
         self.constraints: dict[str, ConstraintBatch] = {}
         self.labels: list[str] = []
         """Names of the groups of constraints whose stiffness can differ by itself."""
@@ -415,15 +417,27 @@ class Scene:
         else:
             self.add_constraints(material.bending, found, label="bend", compliance=compliance)
 
-    def add_collider(self, collider: Collider) -> None:
+    def add_collider(self, collider: Collider, moving: bool = False) -> int:
         """Add a solid obstacle.
+
+        Args:
+            collider: its shape, and where it is.
+            moving: whether it has a pose in each environment, which :meth:`State.set_pose` sets and
+                :meth:`Control.move_collider` moves. Particles do not push it.
+
+        Returns:
+            Its number, to name it by.
 
         Raises:
             TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`.
         """
         if not isinstance(collider, Collider):
             raise TypeError(f"not a collider: {collider!r}")
+        number = len(self.colliders)
         self.colliders.append(collider)
+        if moving:
+            self.moving_colliders.append(number)
+        return number
 
     @property
     def has_particle_contacts(self) -> bool:

@@ -139,7 +139,7 @@ class Solver:
         model = self.model
         h = ctrl_dt / self.substeps
         options = replace(self.options, varied=state.parameters.varied)
-        kernel = make_step(model.lanes, model.scalar, options, model.kinds, model.shapes)
+        kernel = make_step(model.lanes, model.scalar, options, model.kinds, model.parts, model.bouncing)
         return wp.launch(
             kernel,
             dim=(count, model.thread_count),
@@ -147,15 +147,15 @@ class Solver:
             device=model.device,
             record_cmd=True,
             inputs=[
-                model.data, model.gravity,
-                control.motion,
+                model.data, model.colliders, model.gravity,
+                control.motion, control.collider_motion,
                 self.substeps, self.iterations, h, math.exp(-self.damping * h), self.max_speed,
                 self.relaxation, self.chebyshev, first, model.thread_count,
                 state.positions, state.previous, state.velocities, state.inv_mass, state.parameters.rows, state.lam,
                 state.held, state.grip_positions,
-                state.delta, state.recent, state.older, state.lam_recent, state.lam_older, state.contacts,
+                state.delta, state.recent, state.older, state.lam_recent, state.lam_older, state.contacts, state.poses,
                 state.positions_scalar, state.velocities_scalar,
-                state.grip_targets, state.diverged,
+                state.grip_targets, state.frames, state.frames_scalar, state.diverged,
             ],
         )  # fmt: skip
 
@@ -173,6 +173,12 @@ class Control:
         self.motion = wp.zeros((slots, model.grip_count, 3), dtype=model.scalar, device=model.device)
         """Displacement of each grip, and of what it holds, over the step [m], shape (slots, grips, 3)."""
 
+        self.collider_motion = wp.zeros(
+            (slots, len(model.moving_colliders), 6), dtype=model.scalar, device=model.device
+        )
+        """Displacement [m] and rotation vector [rad] of each collider that moves over the step, in the axes of the
+        world, shape (slots, moving, 6)."""
+
     def move(self, motion: ArrayLike) -> None:
         """Set the displacement of every grip [m], broadcast to (num_envs, grips, 3).
 
@@ -184,3 +190,25 @@ class Control:
         padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
         padded[: self.model.num_envs] = given
         self.motion.assign(padded)
+
+    def move_collider(self, collider: int, displacement: ArrayLike = 0.0, rotation: ArrayLike = 0.0) -> None:
+        """Set how far a collider that moves goes in a step: at constant speed, and round its origin.
+
+        It holds for every step until it is set again.
+
+        Args:
+            collider: what :meth:`Scene.add_collider` returned.
+            displacement: of its origin [m], broadcast to (num_envs, 3).
+            rotation: axis times angle [rad], in the axes of the world, broadcast to (num_envs, 3).
+
+        Raises:
+            ValueError: for a collider that does not move, a wrong shape or a number that is not finite.
+        """
+        slot, shape = self.model.pose_index(collider), (self.model.num_envs, 3)
+        given = [
+            finite(name, np.asarray(value, dtype=self.model.dtype), shape)
+            for name, value in (("displacement", displacement), ("rotation", rotation))
+        ]
+        motion = self.collider_motion.numpy()
+        motion[: self.model.num_envs, slot] = np.concatenate(given, axis=1)
+        self.collider_motion.assign(motion)

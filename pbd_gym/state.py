@@ -12,6 +12,7 @@ from pbd_gym.checks import broadcast, finite
 from pbd_gym.kernels import layout
 from pbd_gym.kernels import particle_contacts as contacts
 from pbd_gym.kernels.parameters import weigh
+from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.model import Model, check_memory
 from pbd_gym.parameters import Parameters, Stiffness
 
@@ -92,6 +93,11 @@ class State:
             """[m], shape (slots, grips, 3)."""
             self.grip_targets = wp.zeros((slots, grips, 3), dtype=model.scalar)
             """Scratch: where held particles are to be at the end of the step [m]."""
+            moving = len(model.moving_colliders)
+            self.poses = wp.zeros((slots, moving, 7), dtype=model.scalar)
+            """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (slots, moving, 7)."""
+            self.frames = wp.zeros((groups, moving, FRAMES), dtype=model.vec)
+            """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.poses`."""
             self.diverged = wp.zeros(slots, dtype=wp.int32)
             """1 where the last step produced a NaN or ran away, shape (slots,), int32."""
         self.positions_scalar = self._by_scalar(self.positions)
@@ -101,6 +107,7 @@ class State:
         self.free_inv_mass_scalar = self._by_scalar(self.free_inv_mass)
         self.parameters = Parameters(model)
         """What differs from environment to environment."""
+        self.frames_scalar = self._by_scalar(self.frames)
         self.reset()
 
     def _by_scalar(self, array: Any) -> Any:
@@ -122,6 +129,7 @@ class State:
         ):
             shape = (model.group_count, *values.shape, model.lanes)
             target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
+        self.poses.assign(np.broadcast_to(model.start_poses, self.poses.shape).astype(model.dtype))
         self.previous.assign(self.positions)
         self.diverged.zero_()
 
@@ -207,6 +215,46 @@ class State:
             device=model.device,
         )  # fmt: skip
 
+    def get_poses(self) -> np.ndarray:
+        """Return a copy of the poses of the colliders that move, in the order in which they were added.
+
+        Returns:
+            Origin [m] and orientation (x, y, z, w), shape (num_envs, moving, 7). The orientation is the turn from how
+            the collider was declared.
+        """
+        return self.poses.numpy()[: self.model.num_envs].copy()
+
+    def set_pose(self, collider: int, origin: ArrayLike | None = None, orientation: ArrayLike | None = None) -> None:
+        """Put a collider that moves somewhere at once; particles do not feel that motion.
+
+        Args:
+            collider: what :meth:`Scene.add_collider` returned.
+            origin: where its origin goes [m], broadcast to (num_envs, 3); where it is by default.
+            orientation: unit quaternion (x, y, z, w) that turns it from how it was declared, broadcast to
+                (num_envs, 4); as it is by default. Scaled to length one.
+
+        Raises:
+            ValueError: for a collider that does not move, a wrong shape, a number that is not finite, or a quaternion
+                of zero. The state is then as it was.
+        """
+        slot = self.model.pose_index(collider)
+        poses = self.get_poses()
+        count = self.model.num_envs
+        if origin is not None:
+            poses[:, slot, :3] = finite("origin", np.asarray(origin, dtype=np.float64), (count, 3))
+        if orientation is not None:
+            given = finite("orientation", np.asarray(orientation, dtype=np.float64), (count, 4))
+            length = np.linalg.norm(given, axis=1, keepdims=True)
+            if (length < 1e-6).any():
+                raise ValueError("orientation must be a quaternion (x, y, z, w) other than zero")
+            poses[:, slot, 3:] = given / length
+        self._set_poses(poses)
+
+    def _set_poses(self, poses: np.ndarray) -> None:
+        # Idle slots repeat the last environment: a quaternion of zero would not be a rotation.
+        idle = len(self.poses) - len(poses)
+        self.poses.assign(np.concatenate([poses, np.repeat(poses[-1:], idle, axis=0)]).astype(self.model.dtype))
+
     def get_lambda(self) -> np.ndarray:
         """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
 
@@ -269,6 +317,7 @@ class State:
             "held": held,
             "parameters": self.parameters.read(),
             "grip_positions": self.grip_positions.numpy()[: self.model.num_envs].copy(),
+            "poses": self.get_poses(),
         }
 
     def load(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
@@ -282,7 +331,7 @@ class State:
             ValueError: for a number that is not finite or a wrong shape. The state is then as it was.
         """
         rows = np.arange(self.model.num_envs) if rows is None else rows
-        for name in ("positions", "velocities", "grip_positions"):  # all of it or none of it
+        for name in ("positions", "velocities", "grip_positions", "poses"):  # all of it or none of it
             if not np.isfinite(saved[name]).all():
                 raise ValueError(f"{name} must be finite")
         self.parameters.check(saved["parameters"])
@@ -295,6 +344,7 @@ class State:
             self.grip_positions.assign(grips)
         self.set_positions(saved["positions"][rows])
         self.set_velocities(saved["velocities"][rows])
+        self._set_poses(saved["poses"][rows])
 
     def _gather(self, source: Any) -> np.ndarray:
         lanes = source.numpy()  # (groups, n, 3, lanes)

@@ -1,7 +1,8 @@
 """Collider shapes. Each module owns one shape: its dataclass, its numbers for the kernel and its signed distance.
 
-To add a shape: write a module with ``NAME``, a dataclass with a convex ``mesh()`` to draw, ``rows`` and
-``make_contact`` like :mod:`pbd_gym.colliders.capsule`, and name it in :data:`SHAPES`.
+To add a shape: write a module with a :class:`Solid` that has a ``mesh()`` to draw, ``SWEPT``, ``row`` and
+``make_distance`` like :mod:`pbd_gym.colliders.capsule`, and name it in :data:`SHAPES`. Contacts, friction, restitution,
+poses and the sweeping of fast particles follow from these.
 """
 
 from pbd_gym.colliders import box, capsule, cylinder, plane, sphere

@@ -3,48 +3,64 @@
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import warp as wp
+from numpy.typing import ArrayLike
 
-from pbd_gym.kernels.contact import make_response
+from pbd_gym.colliders.solid import Mesh, Point, Solid
+from pbd_gym.colliders.table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
-NAME = "capsules"
-
-Point = tuple[float, float, float]
-Mesh = tuple[np.ndarray, np.ndarray]
-"""Vertices [m], shape (v, 3), float64, and outward triangles, shape (t, 3), int64."""
+SWEPT = True
 
 SEGMENTS = 32
 """Sides of the meshes that round shapes are drawn as."""
 
 
 @dataclass(frozen=True)
-class Capsule:
-    """A solid cylinder with round ends, at rest: everything within ``radius`` of the segment ``start`` to ``end``.
+class Segment(Solid):
+    """A solid round the segment from ``start`` to ``end``."""
+
+    start: Point
+    """One end of the segment [m]; the middle of a flat end for a cylinder."""
+    end: Point
+    """Its other end [m]."""
+    radius: float
+    """[m]"""
+
+    def __post_init__(self) -> None:
+        check_segment(self, type(self).__name__.lower())
+
+    @property
+    def origin(self) -> np.ndarray:
+        """The middle of the segment [m], shape (3,)."""
+        return np.add(self.start, self.end) / 2
+
+    def moved(self, origin: ArrayLike, turn: ArrayLike) -> Any:
+        """Return the shape in another place."""
+        half = np.asarray(turn) @ np.subtract(self.end, self.start) / 2
+        origin = np.asarray(origin, dtype=np.float64)
+        return replace(self, start=tuple((origin - half).tolist()), end=tuple((origin + half).tolist()))
+
+
+class Capsule(Segment):
+    """A solid cylinder with round ends: everything within ``radius`` of the segment ``start`` to ``end``.
 
     A particle on the segment itself has no nearest point on the surface. It is pushed at right angles to the axis,
     and as far up (+y) as that allows; along +x if the axis is vertical.
 
     Raises:
-        ValueError: for ends that coincide, a radius that is not positive, a negative friction, or a number that is not
+        ValueError: for ends that coincide, a radius that is not positive, a bad surface, or a number that is not
             finite.
     """
 
-    start: Point
-    """One end of the segment [m]."""
-    end: Point
-    """Its other end [m]."""
-    radius: float
-    """[m]"""
-    friction: float = 0.5
-    """Coulomb coefficient."""
-
-    def __post_init__(self) -> None:
-        check_segment(self, "capsule")
+    @property
+    def half_thickness(self) -> float:
+        """Its radius [m]."""
+        return self.radius
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far points are from the surface, in NumPy.
@@ -81,11 +97,11 @@ def check_segment(shape: Any, name: str) -> None:
         ValueError: if it is not one.
     """
     ends = [np.asarray(point, dtype=np.float64) for point in (shape.start, shape.end)]
-    numbers = np.array([shape.radius, shape.friction], dtype=np.float64)
-    if any(end.shape != (3,) for end in ends) or not np.isfinite(np.concatenate([*ends, numbers])).all():
-        raise ValueError(f"a {name} needs two finite ends (x, y, z) and a finite radius and friction, got {shape}")
-    if shape.radius <= 0.0 or shape.friction < 0.0:
-        raise ValueError(f"a {name} needs a positive radius and a friction that is not negative, got {shape}")
+    if any(end.shape != (3,) for end in ends) or not np.isfinite(np.concatenate([*ends, [shape.radius]])).all():
+        raise ValueError(f"a {name} needs two finite ends (x, y, z) and a finite radius, got {shape}")
+    if shape.radius <= 0.0:
+        raise ValueError(f"a {name} needs a positive radius, got {shape}")
+    shape.check_surface()
     # Ends closer than rounding can tell apart (in float32, which kernels use) have no direction.
     if np.linalg.norm(ends[1] - ends[0]) <= 1e-6 * max(1e-6, float(np.abs(ends).max())):
         raise ValueError(f"a {name} needs two ends that differ, got {shape}")
@@ -111,21 +127,17 @@ def _core(shape: Any, dtype: Any) -> float:
     return 16.0 * float(np.finfo(dtype).eps) * (float(np.abs([shape.start, shape.end]).max()) + shape.radius)
 
 
-def rows(shapes: Sequence[Any], dtype: Any) -> np.ndarray:
-    """Return what a kernel needs to know of shapes round a segment.
+def row(shape: Segment, dtype: Any) -> np.ndarray:
+    """Return what a kernel needs to know of a shape round a segment.
 
     Returns:
-        middle (3) [m], unit direction (3), half the length [m], radius [m], core [m], normal in the core (3), friction;
-        shape (shapes, 13), float64.
+        middle (3) [m], unit direction (3), half the length [m], radius [m], core [m], normal in the core (3); shape
+        (12,), float64.
     """
-    found = []
-    for shape in shapes:
-        start, end = np.array(shape.start), np.array(shape.end)
-        length = np.linalg.norm(end - start)
-        middle, direction = (start + end) / 2, (end - start) / length
-        core, normal = _core(shape, dtype), sideways(shape)
-        found.append(np.r_[middle, direction, length / 2, shape.radius, core, normal, shape.friction])
-    return np.array(found, dtype=np.float64)
+    start, end = np.array(shape.start), np.array(shape.end)
+    length = np.linalg.norm(end - start)
+    middle, direction = (start + end) / 2, (end - start) / length
+    return np.r_[middle, direction, length / 2, shape.radius, _core(shape, dtype), sideways(shape)]
 
 
 def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
@@ -158,37 +170,42 @@ def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
 
 
 @functools.cache
-def make_contact(wide: Wide, data: Any) -> Any:
-    """Build the contact of one particle with every capsule of the model ``data``."""
-    vec, scalar = wide.vec, wide.scalar
-    sqrt, floor, pick, any_positive = wide.sqrt, wide.floor, wide.pick, wide.any_positive
-    respond = make_response(wide)
+def make_distance(wide: Wide) -> Distance:
+    """Build distance and normal of a capsule."""
+    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
+    sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
 
     @wp.func
-    def collide_capsules(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
-        for k in range(model.capsules.rows.shape[0]):
-            ux = model.capsules.rows[k, 3]
-            uy = model.capsules.rows[k, 4]
-            uz = model.capsules.rows[k, 5]
-            half = model.capsules.rows[k, 6]
-            core = model.capsules.rows[k, 8]
-            dx = x[i, 0] - vec(model.capsules.rows[k, 0])
-            dy = x[i, 1] - vec(model.capsules.rows[k, 1])
-            dz = x[i, 2] - vec(model.capsules.rows[k, 2])
-            # The nearest point of the segment: along, held between -half and half.
-            along = ux * dx + uy * dy + uz * dz
-            along = -floor(-floor(along, -half), -half)
-            rx = dx - ux * along
-            ry = dy - uy * along
-            rz = dz - uz * along
-            distance = sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
-            depth = vec(model.capsules.rows[k, 7] + model.contact_radius) - distance
-            if any_positive(depth):
-                off_axis = distance - vec(core)
-                inverse = wp.cw_div(vec(scalar(1.0)), floor(distance, core))
-                nx = pick(off_axis, wp.cw_mul(rx, inverse), vec(model.capsules.rows[k, 9]))
-                ny = pick(off_axis, wp.cw_mul(ry, inverse), vec(model.capsules.rows[k, 10]))
-                nz = pick(off_axis, wp.cw_mul(rz, inverse), vec(model.capsules.rows[k, 11]))
-                respond(x, previous, inv_mass, i, nx, ny, nz, depth, model.capsules.rows[k, 12])
+    def radial(colliders: table, k: int, x: vec, y: vec, z: vec):
+        """Return the way from the nearest point of the segment, and its length."""
+        ux = colliders.rows[k, 3]
+        uy = colliders.rows[k, 4]
+        uz = colliders.rows[k, 5]
+        half = colliders.rows[k, 6]
+        dx = x - vec(colliders.rows[k, 0])
+        dy = y - vec(colliders.rows[k, 1])
+        dz = z - vec(colliders.rows[k, 2])
+        along = ux * dx + uy * dy + uz * dz
+        along = -floor(-floor(along, -half), -half)
+        rx = dx - ux * along
+        ry = dy - uy * along
+        rz = dz - uz * along
+        return rx, ry, rz, sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
 
-    return collide_capsules
+    @wp.func
+    def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
+        _x, _y, _z, length = radial(colliders, k, x, y, z)
+        return length - vec(colliders.rows[k, 7])
+
+    @wp.func
+    def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
+        rx, ry, rz, length = radial(colliders, k, x, y, z)
+        core = colliders.rows[k, 8]
+        off_axis = length - vec(core)
+        inverse = wp.cw_div(vec(scalar(1.0)), floor(length, core))
+        nx = pick(off_axis, wp.cw_mul(rx, inverse), vec(colliders.rows[k, 9]))
+        ny = pick(off_axis, wp.cw_mul(ry, inverse), vec(colliders.rows[k, 10]))
+        nz = pick(off_axis, wp.cw_mul(rz, inverse), vec(colliders.rows[k, 11]))
+        return nx, ny, nz
+
+    return Distance(distance, normal)

@@ -2,44 +2,36 @@
 
 import functools
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pbd_gym.colliders.capsule import Mesh, Point, check_segment, lathe, sideways
-from pbd_gym.colliders.capsule import rows as segment_rows
-from pbd_gym.kernels.contact import make_response
+from pbd_gym.colliders.capsule import Segment, lathe, row, sideways
+from pbd_gym.colliders.solid import Mesh
+from pbd_gym.colliders.table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
-NAME = "cylinders"
+__all__ = ["SWEPT", "Cylinder", "make_distance", "row"]
+
+SWEPT = True
 
 
-@dataclass(frozen=True)
-class Cylinder:
-    """A solid cylinder at rest, whose flat ends stand at right angles to its axis.
+class Cylinder(Segment):
+    """A solid cylinder, whose flat ends stand at right angles to its axis.
 
     Inside, the nearest of the round side and the two ends gives the normal. Where several are equally near: the ends
     come before the side, and ``end`` before ``start``. On the axis the side's normal points as far up (+y) as can be,
     or along +x if the axis is vertical.
 
     Raises:
-        ValueError: for ends that coincide, a radius that is not positive, a negative friction, or a number that is not
+        ValueError: for ends that coincide, a radius that is not positive, a bad surface, or a number that is not
             finite.
     """
 
-    start: Point
-    """Middle of one end [m]."""
-    end: Point
-    """Middle of the other end [m]."""
-    radius: float
-    """[m]"""
-    friction: float = 0.5
-    """Coulomb coefficient."""
-
-    def __post_init__(self) -> None:
-        check_segment(self, "cylinder")
+    @property
+    def half_thickness(self) -> float:
+        """Its radius or half its length, whichever is smaller [m]."""
+        return min(self.radius, math.dist(self.start, self.end) / 2)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far points are from the surface, in NumPy.
@@ -81,61 +73,67 @@ class Cylinder:
         return lathe(self, [(-half, 0.0), (-half, self.radius), (half, self.radius), (half, 0.0)])
 
 
-rows = segment_rows
-
-
 @functools.cache
-def make_contact(wide: Wide, data: Any) -> Any:
-    """Build the contact of one particle with every cylinder of the model ``data``."""
-    vec, scalar = wide.vec, wide.scalar
-    sqrt, floor, pick, any_positive = wide.sqrt, wide.floor, wide.pick, wide.any_positive
-    respond = make_response(wide)
+def make_distance(wide: Wide) -> Distance:
+    """Build distance and normal of a cylinder.
+
+    In the half plane through the axis and the point the solid is a rectangle, as in :mod:`pbd_gym.colliders.box`.
+    """
+    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
+    sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
 
     @wp.func
-    def collide_cylinders(
-        model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int
-    ):
+    def radial(colliders: table, k: int, x: vec, y: vec, z: vec):
+        """Return height above the middle, the way from the axis, and its length."""
+        ux = colliders.rows[k, 3]
+        uy = colliders.rows[k, 4]
+        uz = colliders.rows[k, 5]
+        dx = x - vec(colliders.rows[k, 0])
+        dy = y - vec(colliders.rows[k, 1])
+        dz = z - vec(colliders.rows[k, 2])
+        height = ux * dx + uy * dy + uz * dz
+        rx = dx - ux * height
+        ry = dy - uy * height
+        rz = dz - uz * height
+        return height, rx, ry, rz, sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
+
+    @wp.func
+    def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
+        height, _x, _y, _z, reach = radial(colliders, k, x, y, z)
+        over = pick(-height, -height, height) - vec(colliders.rows[k, 6])
+        beside = reach - vec(colliders.rows[k, 7])
+        over_out = floor(over, scalar(0.0))
+        beside_out = floor(beside, scalar(0.0))
+        gap = sqrt(wp.cw_mul(over_out, over_out) + wp.cw_mul(beside_out, beside_out))
+        return gap - floor(-pick(beside - over, beside, over), scalar(0.0))
+
+    @wp.func
+    def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
         zero = vec(scalar(0.0))
         one = vec(scalar(1.0))
         tiny = scalar(1e-18)
-        for k in range(model.cylinders.rows.shape[0]):
-            ux = model.cylinders.rows[k, 3]
-            uy = model.cylinders.rows[k, 4]
-            uz = model.cylinders.rows[k, 5]
-            core = model.cylinders.rows[k, 8]
-            dx = x[i, 0] - vec(model.cylinders.rows[k, 0])
-            dy = x[i, 1] - vec(model.cylinders.rows[k, 1])
-            dz = x[i, 2] - vec(model.cylinders.rows[k, 2])
-            height = ux * dx + uy * dy + uz * dz
-            rx = dx - ux * height
-            ry = dy - uy * height
-            rz = dz - uz * height
-            reach = sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
-            # In the half plane through the axis the solid is a rectangle: how far beyond its two sides?
-            sign = pick(-height, -one, one)
-            over = wp.cw_mul(sign, height) - vec(model.cylinders.rows[k, 6])
-            beside = reach - vec(model.cylinders.rows[k, 7])
-            over_out = floor(over, scalar(0.0))
-            beside_out = floor(beside, scalar(0.0))
-            gap = sqrt(wp.cw_mul(over_out, over_out) + wp.cw_mul(beside_out, beside_out))
-            through_side = beside - over
-            nearest = pick(through_side, beside, over)
-            distance = gap - floor(-nearest, scalar(0.0))
-            depth = vec(model.contact_radius) - distance
-            if any_positive(depth):
-                outside = gap - vec(tiny)
-                inverse = wp.cw_div(one, floor(gap, tiny))
-                axial = pick(outside, wp.cw_mul(over_out, inverse), pick(through_side, zero, one))
-                radial = pick(outside, wp.cw_mul(beside_out, inverse), pick(through_side, one, zero))
-                axial = wp.cw_mul(axial, sign)
-                off_axis = reach - vec(core)
-                shrink = wp.cw_div(one, floor(reach, core))
-                sx = pick(off_axis, wp.cw_mul(rx, shrink), vec(model.cylinders.rows[k, 9]))
-                sy = pick(off_axis, wp.cw_mul(ry, shrink), vec(model.cylinders.rows[k, 10]))
-                sz = pick(off_axis, wp.cw_mul(rz, shrink), vec(model.cylinders.rows[k, 11]))
-                nx = ux * axial + wp.cw_mul(radial, sx)
-                ny = uy * axial + wp.cw_mul(radial, sy)
-                nz = uz * axial + wp.cw_mul(radial, sz)
-                respond(x, previous, inv_mass, i, nx, ny, nz, depth, model.cylinders.rows[k, 12])
+        core = colliders.rows[k, 8]
+        height, rx, ry, rz, reach = radial(colliders, k, x, y, z)
+        sign = pick(-height, -one, one)
+        over = wp.cw_mul(sign, height) - vec(colliders.rows[k, 6])
+        beside = reach - vec(colliders.rows[k, 7])
+        over_out = floor(over, scalar(0.0))
+        beside_out = floor(beside, scalar(0.0))
+        gap = sqrt(wp.cw_mul(over_out, over_out) + wp.cw_mul(beside_out, beside_out))
+        through_side = beside - over
+        outside = gap - vec(tiny)
+        inverse = wp.cw_div(one, floor(gap, tiny))
+        axial = pick(outside, wp.cw_mul(over_out, inverse), pick(through_side, zero, one))
+        side = pick(outside, wp.cw_mul(beside_out, inverse), pick(through_side, one, zero))
+        axial = wp.cw_mul(axial, sign)
+        off_axis = reach - vec(core)
+        shrink = wp.cw_div(one, floor(reach, core))
+        sx = pick(off_axis, wp.cw_mul(rx, shrink), vec(colliders.rows[k, 9]))
+        sy = pick(off_axis, wp.cw_mul(ry, shrink), vec(colliders.rows[k, 10]))
+        sz = pick(off_axis, wp.cw_mul(rz, shrink), vec(colliders.rows[k, 11]))
+        nx = colliders.rows[k, 3] * axial + wp.cw_mul(side, sx)
+        ny = colliders.rows[k, 4] * axial + wp.cw_mul(side, sy)
+        nz = colliders.rows[k, 5] * axial + wp.cw_mul(side, sz)
+        return nx, ny, nz
 
-    return collide_cylinders
+    return Distance(distance, normal)

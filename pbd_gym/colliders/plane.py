@@ -2,76 +2,79 @@
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import warp as wp
+from numpy.typing import ArrayLike
 
-from pbd_gym.kernels.contact import make_response
+from pbd_gym.colliders.solid import Point, Solid
+from pbd_gym.colliders.table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
-NAME = "planes"
+SWEPT = False
+"""Nothing passes through: behind a plane all is solid."""
 
 
 @dataclass(frozen=True)
-class Plane:
+class Plane(Solid):
     """Everything behind the plane ``normal . x = offset`` is solid.
 
     Raises:
-        ValueError: for a zero normal, a negative friction, or a number that is not finite.
+        ValueError: for a zero normal, a bad surface, or a number that is not finite.
     """
 
-    normal: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    normal: Point = (0.0, 1.0, 0.0)
     """Outward direction; normalised when the plane is made."""
     offset: float = 0.0
     """Signed distance of the plane from the origin along the normal [m]."""
-    friction: float = 0.5
-    """Coulomb coefficient."""
 
     def __post_init__(self) -> None:
         length = math.sqrt(sum(float(c) ** 2 for c in self.normal))
         if len(self.normal) != 3 or not math.isfinite(length) or length == 0.0 or not math.isfinite(self.offset):
             raise ValueError(f"a plane needs a finite, non-zero normal and a finite offset, got {self}")
-        if not (math.isfinite(self.friction) and self.friction >= 0.0):
-            raise ValueError(f"friction must be finite and not negative, got {self.friction}")
+        self.check_surface()
         object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
 
+    @property
+    def origin(self) -> np.ndarray:
+        """The point of the plane that is nearest to the world's origin when it is made."""
+        return self.offset * np.array(self.normal)
+
+    @property
+    def half_thickness(self) -> float:
+        """All of space [m]."""
+        return math.inf
+
+    def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Plane":
+        """Return the plane in another place."""
+        normal = np.asarray(turn) @ self.normal
+        return replace(self, normal=tuple(normal.tolist()), offset=float(normal @ np.asarray(origin)))
+
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far points are from the surface, in NumPy.
-
-        Args:
-            points: [m], shape (n, 3).
-
-        Returns:
-            distance: [m], shape (n,), float64, negative behind it.
-            normal: outward unit normals, shape (n, 3), float64.
-        """
-        given = np.asarray(points, dtype=np.float64)
-        return given @ np.array(self.normal) - self.offset, np.broadcast_to(np.array(self.normal), given.shape).copy()
+        """Return distance and outward normal; see :meth:`Solid.signed_distance`."""
+        points = np.asarray(points, dtype=np.float64)
+        return points @ np.array(self.normal) - self.offset, np.broadcast_to(self.normal, points.shape)
 
 
-def rows(shapes: Sequence[Plane], dtype: Any) -> np.ndarray:
-    """Return what the kernel needs to know: normal (3), offset [m], friction; shape (planes, 5), float64."""
-    return np.array([[*p.normal, p.offset, p.friction] for p in shapes], dtype=np.float64)
+def row(plane: Plane, dtype: Any) -> np.ndarray:
+    """Return what the kernel needs to know: normal (3), offset [m]; shape (4,), float64."""
+    return np.array([*plane.normal, plane.offset])
 
 
 @functools.cache
-def make_contact(wide: Wide, data: Any) -> Any:
-    """Build the contact of one particle with every plane of the model ``data``."""
-    vec, any_positive = wide.vec, wide.any_positive
-    respond = make_response(wide)
+def make_distance(wide: Wide) -> Distance:
+    """Build distance and normal of a plane."""
+    vec, table = wide.vec, table_type(wide.scalar)
 
     @wp.func
-    def collide_planes(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
-        for k in range(model.planes.rows.shape[0]):
-            nx = model.planes.rows[k, 0]
-            ny = model.planes.rows[k, 1]
-            nz = model.planes.rows[k, 2]
-            height = nx * x[i, 0] + ny * x[i, 1] + nz * x[i, 2]
-            depth = vec(model.planes.rows[k, 3] + model.contact_radius) - height
-            if any_positive(depth):
-                respond(x, previous, inv_mass, i, vec(nx), vec(ny), vec(nz), depth, model.planes.rows[k, 4])
+    def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
+        height = colliders.rows[k, 0] * x + colliders.rows[k, 1] * y + colliders.rows[k, 2] * z
+        return height - vec(colliders.rows[k, 3])
 
-    return collide_planes
+    @wp.func
+    def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
+        return vec(colliders.rows[k, 0]), vec(colliders.rows[k, 1]), vec(colliders.rows[k, 2])
+
+    return Distance(distance, normal)

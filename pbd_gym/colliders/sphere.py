@@ -2,40 +2,55 @@
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import warp as wp
+from numpy.typing import ArrayLike
 
-from pbd_gym.kernels.contact import make_response
+from pbd_gym.colliders.solid import Point, Solid
+from pbd_gym.colliders.table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
-NAME = "spheres"
+SWEPT = True
 
 
 @dataclass(frozen=True)
-class Sphere:
-    """A solid ball at rest.
+class Sphere(Solid):
+    """A solid ball.
+
+    A particle in the very centre has no normal; it stays until another force moves it.
 
     Raises:
-        ValueError: for a radius that is not positive, a negative friction, or a number that is not finite.
+        ValueError: for a radius that is not positive, a bad surface, or a number that is not finite.
     """
 
-    center: tuple[float, float, float]
+    center: Point
     """[m]"""
     radius: float
     """[m]"""
-    friction: float = 0.5
-    """Coulomb coefficient."""
 
     def __post_init__(self) -> None:
-        numbers = [*self.center, self.radius, self.friction]
-        if len(self.center) != 3 or not all(math.isfinite(c) for c in numbers):
-            raise ValueError(f"a sphere needs a finite center (x, y, z), radius and friction, got {self}")
-        if self.radius <= 0.0 or self.friction < 0.0:
-            raise ValueError(f"a sphere needs a positive radius and a friction that is not negative, got {self}")
+        if len(self.center) != 3 or not all(math.isfinite(c) for c in [*self.center, self.radius]):
+            raise ValueError(f"a sphere needs a finite center (x, y, z) and radius, got {self}")
+        if self.radius <= 0.0:
+            raise ValueError(f"a sphere needs a positive radius, got {self}")
+        self.check_surface()
+
+    @property
+    def origin(self) -> np.ndarray:
+        """Its centre [m], shape (3,)."""
+        return np.array(self.center, dtype=np.float64)
+
+    @property
+    def half_thickness(self) -> float:
+        """Its radius [m]."""
+        return self.radius
+
+    def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Sphere":
+        """Return the ball in another place."""
+        return replace(self, center=tuple(np.asarray(origin, dtype=np.float64).tolist()))
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far points are from the surface, in NumPy.
@@ -53,32 +68,30 @@ class Sphere:
         return length - self.radius, normal
 
 
-def rows(shapes: Sequence[Sphere], dtype: Any) -> np.ndarray:
-    """Return what the kernel needs to know: center (3) [m], radius [m], friction; shape (spheres, 5), float64."""
-    return np.array([[*s.center, s.radius, s.friction] for s in shapes], dtype=np.float64)
+def row(sphere: Sphere, dtype: Any) -> np.ndarray:
+    """Return what the kernel needs to know: center (3) [m], radius [m]; shape (4,), float64."""
+    return np.array([*sphere.center, sphere.radius])
 
 
 @functools.cache
-def make_contact(wide: Wide, data: Any) -> Any:
-    """Build the contact of one particle with every sphere of the model ``data``."""
-    vec, scalar = wide.vec, wide.scalar
-    sqrt, floor, any_positive = wide.sqrt, wide.floor, wide.any_positive
-    respond = make_response(wide)
+def make_distance(wide: Wide) -> Distance:
+    """Build distance and normal of a ball."""
+    vec, scalar, sqrt, floor, table = wide.vec, wide.scalar, wide.sqrt, wide.floor, table_type(wide.scalar)
 
     @wp.func
-    def collide_spheres(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
-        for k in range(model.spheres.rows.shape[0]):
-            dx = x[i, 0] - vec(model.spheres.rows[k, 0])
-            dy = x[i, 1] - vec(model.spheres.rows[k, 1])
-            dz = x[i, 2] - vec(model.spheres.rows[k, 2])
-            distance = sqrt(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz))
-            depth = vec(model.spheres.rows[k, 3] + model.contact_radius) - distance
-            if any_positive(depth):
-                # A particle in the very centre has no normal; it stays until another force moves it.
-                inverse = wp.cw_div(vec(scalar(1.0)), floor(distance, scalar(1e-12)))
-                nx = wp.cw_mul(dx, inverse)
-                ny = wp.cw_mul(dy, inverse)
-                nz = wp.cw_mul(dz, inverse)
-                respond(x, previous, inv_mass, i, nx, ny, nz, depth, model.spheres.rows[k, 4])
+    def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
+        dx = x - vec(colliders.rows[k, 0])
+        dy = y - vec(colliders.rows[k, 1])
+        dz = z - vec(colliders.rows[k, 2])
+        return sqrt(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz)) - vec(colliders.rows[k, 3])
 
-    return collide_spheres
+    @wp.func
+    def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
+        dx = x - vec(colliders.rows[k, 0])
+        dy = y - vec(colliders.rows[k, 1])
+        dz = z - vec(colliders.rows[k, 2])
+        length = sqrt(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz))
+        inverse = wp.cw_div(vec(scalar(1.0)), floor(length, scalar(1e-12)))
+        return wp.cw_mul(dx, inverse), wp.cw_mul(dy, inverse), wp.cw_mul(dz, inverse)
+
+    return Distance(distance, normal)

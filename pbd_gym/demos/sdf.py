@@ -45,10 +45,10 @@ def solids(friction: float) -> dict[str, Collider]:
     tilt = np.array([[0.9, -np.sqrt(0.19), 0.0], [np.sqrt(0.19), 0.9, 0.0], [0.0, 0.0, 1.0]])
     x, y, z = ((float(a), float(b), float(c)) for a, b, c in turn @ tilt)
     return {
-        "sphere": Sphere((-0.5, 0.35, -0.5), 0.25, friction),
-        "box": Box((0.5, 0.35, -0.5), (0.2, 0.2, 0.2), (x, y, z), friction),
-        "capsule": Capsule((-0.7, 0.25, 0.5), (-0.3, 0.4, 0.5), 0.15, friction),
-        "cylinder": Cylinder((0.5, 0.1, 0.5), (0.5, 0.45, 0.5), 0.22, friction),
+        "sphere": Sphere((-0.5, 0.35, -0.5), 0.25, friction=friction),
+        "box": Box((0.5, 0.35, -0.5), (0.2, 0.2, 0.2), (x, y, z), friction=friction),
+        "capsule": Capsule((-0.7, 0.25, 0.5), (-0.3, 0.4, 0.5), 0.15, friction=friction),
+        "cylinder": Cylinder((0.5, 0.1, 0.5), (0.5, 0.45, 0.5), 0.22, friction=friction),
     }
 
 

@@ -1,11 +1,26 @@
-"""Position-level response to a contact: push out, then Coulomb friction."""
+"""Contacts of particles with colliders: one loop for every shape, push-out, Coulomb friction and restitution."""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import warp as wp
 
+from pbd_gym.colliders.table import Part, table_type
+from pbd_gym.kernels.frames import make_frame
+from pbd_gym.kernels.tracing import make_trace
 from pbd_gym.kernels.wide import Wide
+
+_ROUNDS = 4
+"""How often the path of a fast particle is followed, which each time has slid on along another wall."""
+
+
+class Contacts(NamedTuple):
+    """What the step calls for each particle."""
+
+    collide: Any
+    """Resolves penetrations, on the level of positions."""
+    bounce: Any
+    """Takes velocities from positions, and gives back to them what restitution wants."""
 
 
 @functools.cache
@@ -14,10 +29,6 @@ def make_response(wide: Wide) -> Any:
     vec, scalar = wide.vec, wide.scalar
     sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
     tiny = 1e-30
-
-    @wp.func
-    def positive_part(depth: vec, inv_mass: vec):
-        return pick(inv_mass, floor(depth, scalar(0.0)), vec(scalar(0.0)))
 
     @wp.func
     def respond(
@@ -29,41 +40,285 @@ def make_response(wide: Wide) -> Any:
         ny: vec,
         nz: vec,
         depth: vec,
-        friction: scalar,
+        sx: vec,
+        sy: vec,
+        sz: vec,
+        kinetic: vec,
+        static: vec,
     ):
-        """Move particle ``i`` out along the normal and hold back its slip during the substep.
+        """Move particle ``i`` out along the normal and hold back its slip on the surface during the substep.
 
-        The slip is cancelled altogether while it is shorter than ``friction * depth`` (sticking), and shortened by that
-        length otherwise (sliding): Coulomb's law on the level of positions, Macklin et al. 2014 (Unified particle
-        physics, doi:10.1145/2601097.2601152, eq. 24) with one coefficient for both. Held and pinned particles are left
-        where they are. A lane without contact keeps its bits.
+        The slip is cancelled altogether while it is no longer than ``static * depth`` (sticking), and shortened by
+        ``kinetic * depth`` otherwise (sliding): Coulomb's law on the level of positions, Macklin et al. 2014 (Unified
+        particle physics, doi:10.1145/2601097.2601152, eq. 24). Held and pinned particles are left where they are. A
+        lane without contact keeps its bits.
 
         Args:
             x, previous: positions now and at the start of the substep [m], shape (particles, 3).
             inv_mass: shape (particles,) [1/kg].
             i: the particle.
-            nx, ny, nz: outward unit normal of the collider, which is at rest.
+            nx, ny, nz: outward unit normal of the collider.
             depth: penetration [m], not positive where there is no contact.
-            friction: Coulomb coefficient.
+            sx, sy, sz: how the surface has moved at the contact during the substep [m].
+            kinetic, static: Coulomb coefficients.
         """
         # A held lane is treated like one without contact.
-        push = positive_part(depth, inv_mass[i])
+        none = vec(scalar(0.0))
+        push = pick(inv_mass[i], floor(depth, scalar(0.0)), none)
         qx = x[i, 0] + wp.cw_mul(nx, push)
         qy = x[i, 1] + wp.cw_mul(ny, push)
         qz = x[i, 2] + wp.cw_mul(nz, push)
-        ux = qx - previous[i, 0]
-        uy = qy - previous[i, 1]
-        uz = qz - previous[i, 2]
+        ux = qx - previous[i, 0] - sx
+        uy = qy - previous[i, 1] - sy
+        uz = qz - previous[i, 2] - sz
         along = wp.cw_mul(ux, nx) + wp.cw_mul(uy, ny) + wp.cw_mul(uz, nz)
         tx = ux - wp.cw_mul(along, nx)
         ty = uy - wp.cw_mul(along, ny)
         tz = uz - wp.cw_mul(along, nz)
         slip = sqrt(wp.cw_mul(tx, tx) + wp.cw_mul(ty, ty) + wp.cw_mul(tz, tz))
-        # Share of the slip that friction takes: at most all of it, and none without depth.
-        grip = friction * push
-        share = wp.cw_div(grip, floor(pick(slip - grip, slip, grip), scalar(tiny)))
+        # Share of the slip that friction takes: all of it where it sticks, and none without depth.
+        sticks = pick(push, vec(scalar(1.0)), none)
+        slides = slip - wp.cw_mul(static, push)
+        share = pick(slides, wp.cw_div(wp.cw_mul(kinetic, push), floor(slip, scalar(tiny))), sticks)
         x[i, 0] = qx - wp.cw_mul(share, tx)
         x[i, 1] = qy - wp.cw_mul(share, ty)
         x[i, 2] = qz - wp.cw_mul(share, tz)
 
     return respond
+
+
+@functools.cache
+def _make_collide(wide: Wide, part: Part, index: int) -> Any:
+    """Build the contacts of one particle with the colliders of one part."""
+    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    table = table_type(wide.scalar)
+    distance, normal = part.shape.make_distance(wide)
+    to_local, to_world, travel = make_frame(wide, part.moving)
+    respond, trace = make_response(wide), make_trace(wide, part.shape)
+    swept = part.shape.SWEPT
+
+    @wp.func
+    def collide(
+        colliders: table,
+        radius: scalar,
+        frames: wp.array2d[vec],
+        x: wp.array2d[vec],
+        previous: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        grip: vec,
+        i: int,
+    ):
+        """Bring particle ``i`` out of every collider of the part, and stop it from passing through one in a substep.
+
+        Where it has moved farther than a collider is thick, its path (relative to the collider) is followed to the
+        first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
+        that plane, it may come to another wall of the same collider: hence a few rounds.
+        """
+        none = vec(scalar(0.0))
+        for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            far = none
+            active = vec(scalar(1.0))
+            step = scalar(0.0)
+            deep = scalar(0.0)
+            ox = none
+            oy = none
+            oz = none
+            if wp.static(swept):
+                safe = radius + colliders.half_thickness[k]
+                step = scalar(0.25) * safe
+                px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
+                ox, oy, oz = to_local(frames, k, 12, previous[i, 0], previous[i, 1], previous[i, 2])
+                dx = px - ox
+                dy = py - oy
+                dz = pz - oz
+                far = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe)
+                far = pick(inv_mass[i], far, none)
+            for _round in range(wp.static(_ROUNDS if swept else 1)):
+                px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
+                hx = px
+                hy = py
+                hz = pz
+                if wp.static(swept):
+                    if any_positive(far):
+                        hx, hy, hz, far = trace(colliders, k, ox, oy, oz, px, py, pz, far, radius, step, deep)
+                        ox = hx
+                        oy = hy
+                        oz = hz
+                        # What is left of later rounds is that it goes deep; the rest the last one deals with.
+                        deep = scalar(2.0) * step
+                reach = distance(colliders, k, hx, hy, hz)
+                depth = vec(radius) - reach
+                if any_positive(pick(active, pick(far, far, depth), none)):
+                    nx, ny, nz = normal(colliders, k, hx, hy, hz)
+                    if wp.static(swept):
+                        depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
+                        depth = pick(active, depth, none)
+                    # Friction acts where the surface is touched, not in the middle of the particle.
+                    sx, sy, sz = travel(
+                        frames, k, hx - wp.cw_mul(nx, reach), hy - wp.cw_mul(ny, reach), hz - wp.cw_mul(nz, reach)
+                    )
+                    wx, wy, wz = to_world(frames, k, nx, ny, nz)
+                    kinetic = colliders.surfaces[k, 0] * grip
+                    static = colliders.surfaces[k, 1] * grip
+                    respond(x, previous, inv_mass, i, wx, wy, wz, depth, sx, sy, sz, kinetic, static)
+                if wp.static(swept):
+                    if not any_positive(far):
+                        break
+                    active = far
+
+    return collide
+
+
+@functools.cache
+def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
+    """Build the restitution of one particle at the colliders of one part."""
+    vec, scalar, sqrt = wide.vec, wide.scalar, wide.sqrt
+    pick, floor, any_positive = wide.pick, wide.floor, wide.any_positive
+    table = table_type(wide.scalar)
+    distance, normal = part.shape.make_distance(wide)
+    to_local, to_world, travel = make_frame(wide, part.moving)
+    rounding = 64.0 * (2.0**-52 if scalar is wp.float64 else 2.0**-23)
+
+    @wp.func
+    def rebound(
+        colliders: table,
+        radius: scalar,
+        frames: wp.array2d[vec],
+        x: wp.array2d[vec],
+        velocity: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        grip: vec,
+        i: int,
+        inv_h: scalar,
+        slow: vec,
+        vx: vec,
+        vy: vec,
+        vz: vec,
+    ):
+        """Return the velocity of particle ``i`` after bounces.
+
+        A particle that touches at the end of the substep, and came on with a normal speed ``u`` above ``slow`` at its
+        start, leaves with ``restitution * u`` or faster: Mueller et al. 2020 (Detailed rigid body simulation with
+        extended position based dynamics, doi:10.1111/cgf.14105, eq. 34), where ``slow = 2 |g| h`` keeps things at
+        rest from trembling. Speeds are relative to the surface.
+
+        Args:
+            velocity: at the start of the substep [m/s], shape (particles, 3).
+            vx, vy, vz: at its end, from positions [m/s].
+        """
+        none = vec(scalar(0.0))
+        size = wp.cw_mul(x[i, 0], x[i, 0]) + wp.cw_mul(x[i, 1], x[i, 1]) + wp.cw_mul(x[i, 2], x[i, 2])
+        blur = scalar(rounding) * (vec(scalar(1.0)) + sqrt(size))
+        for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
+            gap = distance(colliders, k, px, py, pz) - vec(radius)
+            touches = blur + vec(colliders.slack[k]) - gap
+            if any_positive(touches):
+                nx, ny, nz = normal(colliders, k, px, py, pz)
+                reach = gap + vec(radius)
+                sx, sy, sz = travel(
+                    frames, k, px - wp.cw_mul(nx, reach), py - wp.cw_mul(ny, reach), pz - wp.cw_mul(nz, reach)
+                )
+                wx, wy, wz = to_world(frames, k, nx, ny, nz)
+                away = inv_h * (wp.cw_mul(wx, sx) + wp.cw_mul(wy, sy) + wp.cw_mul(wz, sz))
+                before = wp.cw_mul(wx, velocity[i, 0]) + wp.cw_mul(wy, velocity[i, 1]) + wp.cw_mul(wz, velocity[i, 2])
+                after = wp.cw_mul(wx, vx) + wp.cw_mul(wy, vy) + wp.cw_mul(wz, vz) - away
+                onset = away - before
+                wanted = colliders.surfaces[k, 2] * onset
+                gain = pick(wanted, floor(wanted - after, scalar(0.0)), none)
+                gain = pick(onset - slow, gain, none)
+                gain = pick(touches, gain, none)
+                gain = pick(inv_mass[i], gain, none)
+                vx = vx + wp.cw_mul(wx, gain)
+                vy = vy + wp.cw_mul(wy, gain)
+                vz = vz + wp.cw_mul(wz, gain)
+        return vx, vy, vz
+
+    return rebound
+
+
+@functools.cache
+def make_contacts(wide: Wide, parts: tuple[Part, ...]) -> Contacts:
+    """Build the contacts of one particle with the colliders of all parts, in their order."""
+    collide = [_make_collide(wide, part, index) for index, part in enumerate(parts)]
+    rebound = [_make_rebound(wide, part, index) for index, part in enumerate(parts)]
+    if not parts:
+        return Contacts(None, None)
+    return Contacts(
+        functools.reduce(functools.partial(_then_collide, wide), collide),
+        _make_bounce(wide, functools.reduce(functools.partial(_then_rebound, wide), rebound)),
+    )
+
+
+def _make_bounce(wide: Wide, rebound: Any) -> Any:
+    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
+
+    @wp.func
+    def bounce(
+        colliders: table,
+        radius: scalar,
+        frames: wp.array2d[vec],
+        x: wp.array2d[vec],
+        previous: wp.array2d[vec],
+        velocity: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        grip: vec,
+        i: int,
+        inv_h: scalar,
+        slow: vec,
+    ):
+        """Replace the velocity at the start of the substep by that at its end."""
+        vx = (x[i, 0] - previous[i, 0]) * inv_h
+        vy = (x[i, 1] - previous[i, 1]) * inv_h
+        vz = (x[i, 2] - previous[i, 2]) * inv_h
+        vx, vy, vz = rebound(colliders, radius, frames, x, velocity, inv_mass, grip, i, inv_h, slow, vx, vy, vz)
+        velocity[i, 0] = vx
+        velocity[i, 1] = vy
+        velocity[i, 2] = vz
+
+    return bounce
+
+
+def _then_collide(wide: Wide, before: Any, last: Any) -> Any:
+    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
+
+    @wp.func
+    def collide(
+        colliders: table,
+        radius: scalar,
+        frames: wp.array2d[vec],
+        x: wp.array2d[vec],
+        previous: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        grip: vec,
+        i: int,
+    ):
+        before(colliders, radius, frames, x, previous, inv_mass, grip, i)
+        last(colliders, radius, frames, x, previous, inv_mass, grip, i)
+
+    return collide
+
+
+def _then_rebound(wide: Wide, before: Any, last: Any) -> Any:
+    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
+
+    @wp.func
+    def rebound(
+        colliders: table,
+        radius: scalar,
+        frames: wp.array2d[vec],
+        x: wp.array2d[vec],
+        velocity: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        grip: vec,
+        i: int,
+        inv_h: scalar,
+        slow: vec,
+        vx: vec,
+        vy: vec,
+        vz: vec,
+    ):
+        ux, uy, uz = before(colliders, radius, frames, x, velocity, inv_mass, grip, i, inv_h, slow, vx, vy, vz)
+        return last(colliders, radius, frames, x, velocity, inv_mass, grip, i, inv_h, slow, ux, uy, uz)
+
+    return rebound

@@ -9,26 +9,27 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.colliders.rows import table_type as collider_table
+from pbd_gym.colliders.table import Part
+from pbd_gym.colliders.table import table_type as collider_table
 from pbd_gym.kernels import particle_contacts as contacts
+from pbd_gym.kernels.contact import make_contacts
 from pbd_gym.kernels.iterations import make_apply, make_extrapolation, make_next_omega
-from pbd_gym.kernels.parameters import DAMPING, GRAVITY
+from pbd_gym.kernels.parameters import DAMPING, FRICTION, GRAVITY
+from pbd_gym.kernels.poses import make_place
 from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
 @functools.cache
-def model_data(scalar: Any, kinds: tuple[Any, ...], shapes: tuple[Any, ...], particle_contacts: bool = False) -> Any:
-    """Warp struct with everything constant that the kernel reads: one table per constraint kind and collider shape.
+def model_data(scalar: Any, kinds: tuple[Any, ...], particle_contacts: bool = False) -> Any:
+    """Warp struct with everything constant that the kernel reads, but for colliders: one table per constraint kind.
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
         kinds: the constraint kinds that a scene uses.
-        shapes: modules of the collider shapes that it uses.
         particle_contacts: whether particles collide with one another.
     """
     tables = {kind.name: kind.table_type(scalar) for kind in kinds}
-    tables |= {shape.NAME: collider_table(scalar) for shape in shapes}
     if particle_contacts:
         tables["particle_contacts"] = contacts.table_type(scalar)
     return wp.struct(
@@ -47,17 +48,6 @@ def _no_sweep(wide: Wide, data: Any) -> Any:
     return sweep
 
 
-def _no_collide(wide: Wide, data: Any) -> Any:
-    """Return the contact function of a scene without colliders."""
-    vec = wide.vec
-
-    @wp.func
-    def collide(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
-        pass
-
-    return collide
-
-
 def _then_sweep(wide: Wide, data: Any, before: Any, last: Any) -> Any:
     """Join two sweeps into one."""
     scalar, body_ = wide.scalar, body_type(wide.vec)
@@ -68,18 +58,6 @@ def _then_sweep(wide: Wide, data: Any, before: Any, last: Any) -> Any:
         last(model, body, inv_h, iteration, thread, thread_count)
 
     return sweep
-
-
-def _then_collide(wide: Wide, data: Any, before: Any, last: Any) -> Any:
-    """Join two contact functions into one."""
-    vec = wide.vec
-
-    @wp.func
-    def collide(model: data, x: wp.array2d[vec], previous: wp.array2d[vec], inv_mass: wp.array1d[vec], i: int):
-        before(model, x, previous, inv_mass, i)
-        last(model, x, previous, inv_mass, i)
-
-    return collide
 
 
 def _make_drift(wide: Wide, varied: bool) -> tuple[Any, Any]:
@@ -108,7 +86,14 @@ def _make_drift(wide: Wide, varied: bool) -> tuple[Any, Any]:
 
 
 @functools.cache
-def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
+def make_step(
+    lanes: int,
+    scalar: Any,
+    options: SweepOptions,
+    kinds: tuple[Any, ...],
+    parts: tuple[Part, ...] = (),
+    bouncing: bool = False,
+) -> Any:
     """Build the kernel for a lane count and precision, with the constraints and colliders that a scene uses.
 
     Args:
@@ -116,22 +101,21 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         scalar: ``wp.float32`` or ``wp.float64``.
         options: what iterations do.
         kinds: the constraint kinds, in the order in which an iteration sweeps them.
-        shapes: modules of the collider shapes, in the order in which contacts are resolved.
+        parts: colliders by shape and by whether they move, in the order in which contacts are resolved.
+        bouncing: whether some collider has a restitution.
     """
     wide_ = wide(lanes, scalar)
-    vec, pick, positive, exceeds = wide_.vec, wide_.pick, wide_.positive, wide_.exceeds
-    data = model_data(scalar, kinds, shapes, options.particle_contacts)
+    vec, sqrt, pick, positive, exceeds = wide_.vec, wide_.sqrt, wide_.pick, wide_.positive, wide_.exceeds
+    data, colliders_table = model_data(scalar, kinds, options.particle_contacts), collider_table(scalar)
     memory_ = contacts.memory_type(vec)
     part_particles = contacts.make_particle_contacts(wide_, data) if options.particle_contacts else None
     body_ = body_type(vec)
     sweeps = [kind.make_sweep(wide_, data, options) for kind in kinds] or [_no_sweep(wide_, data)]
     join = functools.partial(_then_sweep, wide_, data)
     sweep, sweep_back = functools.reduce(join, sweeps), functools.reduce(join, sweeps[::-1])
-    collide = functools.reduce(
-        functools.partial(_then_collide, wide_, data),
-        [shape.make_contact(wide_, data) for shape in shapes] or [_no_collide(wide_, data)],
-    )
-    has_colliders = bool(shapes)
+    collide, bounce = make_contacts(wide_, parts)
+    place, settle = make_place(wide_)
+    has_colliders, has_moving = bool(parts), any(part.moving for part in parts)
     apply, next_omega = make_apply(wide_), make_next_omega(scalar)
     extrapolate, extrapolate_multipliers = make_extrapolation(wide_)
     pull, slowing = _make_drift(wide_, options.varied)
@@ -140,9 +124,11 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
     def step(
         # Model:
         model: data,
+        colliders: colliders_table,
         gravity: wp.array1d[scalar],
         # Control:
         grip_motion: wp.array3d[scalar],
+        collider_motion: wp.array3d[scalar],
         # Options:
         substeps: int,
         iterations: int,
@@ -168,11 +154,14 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         lam_recent_all: wp.array2d[vec],
         lam_older_all: wp.array2d[vec],
         contact_memory: memory_,
+        poses: wp.array3d[scalar],
         # Views of the same state by scalar, for single lanes:
         x_scalar: wp.array4d[scalar],
         velocity_scalar: wp.array4d[scalar],
         # Scratch and out:
         grip_target: wp.array3d[scalar],
+        frames_all: wp.array3d[vec],
+        frames_scalar: wp.array4d[scalar],
         diverged: wp.array1d[wp.int32],
     ):
         block, thread = wp.tid()
@@ -194,6 +183,18 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         inv_h = scalar(1.0) / h
         slow = slowing(velocity_scale, body.parameters)  # damping is for free particles; held ones keep to their path
         steady = vec(scalar(1.0))
+        frames = frames_all[group]
+        grip_factor = vec(scalar(1.0))
+        if wp.static(options.varied):
+            grip_factor = body.parameters[FRICTION]
+        # Speed that gravity gives within two substeps: slower impacts do not bounce.
+        gx = pull(gravity, body.parameters, 0, vec(h))
+        gy = pull(gravity, body.parameters, 1, vec(h))
+        gz = pull(gravity, body.parameters, 2, vec(h))
+        calm = scalar(2.0) * sqrt(wp.cw_mul(gx, gx) + wp.cw_mul(gy, gy) + wp.cw_mul(gz, gz))
+        if wp.static(has_moving):
+            start = scalar(0.0)
+            place(colliders, poses, collider_motion, frames, frames_scalar[group], group, start, thread, thread_count)
 
         # A held particle is an infinitely heavy one with a given velocity: the prediction then carries it along.
         if thread == 0:
@@ -222,6 +223,10 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
         barrier()
 
         for substep in range(substeps):
+            if wp.static(has_moving):
+                now = scalar(substep + 1) / scalar(substeps)
+                place(colliders, poses, collider_motion, frames, frames_scalar[group], group, now, thread, thread_count)
+                barrier()
             omega = scalar(1.0)
             for iteration in range(iterations):
                 if wp.static(options.symmetric):
@@ -251,8 +256,12 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
                     part_particles(model, body, contact_memory, inv_h, group, thread, thread_count)
                 if wp.static(has_colliders):
                     for i1 in range(thread, particle_count, thread_count):
-                        collide(model, x, previous, inv_mass, i1)
+                        collide(colliders, model.contact_radius, frames, x, previous, inv_mass, grip_factor, i1)
                     barrier()
+            if wp.static(bouncing):
+                radius = model.contact_radius
+                for i4 in range(thread, particle_count, thread_count):
+                    bounce(colliders, radius, frames, x, previous, velocity, inv_mass, grip_factor, i4, inv_h, calm)
             if substep + 1 < substeps:
                 # New velocity and the next prediction in one pass over memory.
                 for i2 in range(thread, particle_count, thread_count):
@@ -261,9 +270,11 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
                     scale2 = pick(w2, slow, steady)
                     for axis2 in range(3):
                         p2 = x[i2, axis2]
-                        v2 = wp.cw_mul((p2 - previous[i2, axis2]) * inv_h, scale2) + pull(
-                            gravity, body.parameters, axis2, free2
-                        )
+                        change2 = (p2 - previous[i2, axis2]) * inv_h
+                        if wp.static(bouncing):
+                            change2 = velocity[i2, axis2]
+                            velocity[i2, axis2] = wp.cw_mul(change2, scale2)
+                        v2 = wp.cw_mul(change2, scale2) + pull(gravity, body.parameters, axis2, free2)
                         previous[i2, axis2] = p2
                         x[i2, axis2] = p2 + h * v2
                 barrier()
@@ -273,7 +284,10 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
             speed2 = vec(scalar(0.0))
             scale3 = pick(inv_mass[i3], slow, steady)
             for axis3 in range(3):
-                v3 = wp.cw_mul((x[i3, axis3] - previous[i3, axis3]) * inv_h, scale3)
+                change3 = (x[i3, axis3] - previous[i3, axis3]) * inv_h
+                if wp.static(bouncing):
+                    change3 = velocity[i3, axis3]
+                v3 = wp.cw_mul(change3, scale3)
                 velocity[i3, axis3] = v3
                 speed2 += wp.cw_mul(v3, v3)
             bad = exceeds(speed2, max_speed * max_speed, bad)
@@ -281,6 +295,9 @@ def make_step(lanes: int, scalar: Any, options: SweepOptions, kinds: tuple[Any, 
             if bad[lane1] > scalar(0.0):
                 diverged[group * wp.static(lanes) + lane1] = 1
         barrier()
+
+        if wp.static(has_moving):
+            settle(colliders, poses, collider_motion, group, thread, thread_count)
 
         # Rounding has moved held particles a little off their path: put them exactly where they were to go.
         if thread == 0:

@@ -27,10 +27,10 @@ def rotation(rng: np.random.Generator) -> np.ndarray:
 def posed(name: str, turn: np.ndarray, middle: np.ndarray, sizes: np.ndarray, friction: float = 0.5) -> Any:
     """A shape whose own y axis is its axis; ``sizes`` are half extents, or (radius, half length, unused)."""
     if name == "box":
-        return Box(tuple(middle), tuple(sizes), tuple(map(tuple, turn)), friction)
+        return Box(tuple(middle), tuple(sizes), tuple(map(tuple, turn)), friction=friction)
     along = turn[:, 1] * sizes[1]
     kind = Capsule if name == "capsule" else Cylinder
-    return kind(tuple(middle - along), tuple(middle + along), sizes[0], friction)
+    return kind(tuple(middle - along), tuple(middle + along), sizes[0], friction=friction)
 
 
 def surface(name: str, turn: np.ndarray, middle: np.ndarray, sizes: np.ndarray, n: int = 60) -> np.ndarray:

@@ -14,6 +14,8 @@ from scipy.spatial import cKDTree
 from pbd_gym.colliders.box import Box
 from pbd_gym.colliders.capsule import Capsule
 from pbd_gym.colliders.cylinder import Cylinder
+from pbd_gym.colliders.plane import Plane
+from pbd_gym.colliders.sphere import Sphere
 from tests.colliders.helpers import NAMES, posed, rotation, surface
 
 
@@ -108,8 +110,6 @@ MIRROR = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))
         (((0, 0, 0), (0, 1, 0), np.nan), "finite radius"),
         (((0, 0, 0), (0, 1, 0), 0.0), "positive radius"),
         (((0, 0, 0), (0, 1, 0), -1.0), "positive radius"),
-        (((0, 0, 0), (0, 1, 0), 1.0, -0.1), "friction"),
-        (((0, 0, 0), (0, 1, 0), 1.0, np.inf), "friction"),
     ],
 )
 def test_bad_segments_are_refused(kind: Any, arguments: Any, message: str) -> None:
@@ -129,12 +129,38 @@ def test_bad_segments_are_refused(kind: Any, arguments: Any, message: str) -> No
         (((0, 0, 0), (1, 1, 1), NOT_A_ROTATION), "orthonormal"),
         (((0, 0, 0), (1, 1, 1), MIRROR), "right-handed"),
         (((0, 0, 0), (1, 1, 1), (0, 0, 0, 1)), "rotation matrix"),
-        (((0, 0, 0), (1, 1, 1), np.eye(3), -1.0), "friction"),
     ],
 )
 def test_bad_boxes_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Box(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("surface", "message"),
+    [
+        ({"friction": -0.1}, "friction"),
+        ({"friction": np.inf}, "friction"),
+        ({"friction": 0.5, "static_friction": 0.4}, "static_friction"),
+        ({"static_friction": np.nan}, "static_friction"),
+        ({"restitution": -0.1}, "restitution"),
+        ({"restitution": 1.1}, "restitution"),
+        ({"restitution": np.nan}, "restitution"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (Plane, ()),
+        (Sphere, ((0, 0, 0), 1.0)),
+        (Box, ((0, 0, 0), (1, 1, 1))),
+        (Capsule, ((0, 0, 0), (0, 1, 0), 1.0)),
+        (Cylinder, ((0, 0, 0), (0, 1, 0), 1.0)),
+    ],
+)
+def test_bad_surfaces_are_refused(kind: Any, arguments: Any, surface: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind(*arguments, **surface)
 
 
 def test_arrays_become_tuples_that_can_be_hashed() -> None:

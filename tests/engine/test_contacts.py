@@ -53,7 +53,7 @@ def test_sliding_acceleration(friction: float, iterations: int) -> None:
     downhill = np.array([np.cos(angle), -np.sin(angle), 0.0])
     scene = Scene(contact_radius=RADIUS)
     scene.add_particles([normal * RADIUS], 0.3)
-    scene.add_collider(Plane(tuple(normal), 0.0, friction))
+    scene.add_collider(Plane(tuple(normal), 0.0, friction=friction))
     x, v = advance(scene, substeps * h, substeps, iterations)
     acceleration = GRAVITY * (np.sin(angle) - friction * np.cos(angle))
     travelled = acceleration * h**2 * substeps * (substeps + 1) / 2
@@ -69,7 +69,7 @@ def test_sticks_from_the_angle_of_friction_on() -> None:
     for factor in (0.999, 1.001):
         scene = Scene(contact_radius=RADIUS)
         scene.add_particles([normal * RADIUS], 0.3)
-        scene.add_collider(Plane(tuple(normal), 0.0, factor * np.tan(angle)))
+        scene.add_collider(Plane(tuple(normal), 0.0, friction=factor * np.tan(angle)))
         x, _ = advance(scene, 1.0, 500)
         moved[factor] = float(np.linalg.norm(x[0] - normal * RADIUS))
     # Half a second squared of 0.1 % of g sin(theta); and rounding of 500 substeps.

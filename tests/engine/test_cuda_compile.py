@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import warp as wp
 
-from pbd_gym.colliders import SHAPES
+from pbd_gym.colliders import SHAPES, plane, sphere
+from pbd_gym.colliders.table import Part, table_type
 from pbd_gym.constraints import KINDS
 from pbd_gym.kernels import layout, parameters
 from pbd_gym.kernels.rotation import make_rotate
@@ -70,8 +71,34 @@ def check_compiles(module: Any, folder: Path, kernels: list[str]) -> None:
 @pytest.mark.parametrize(("lanes", "scalar", "options", "everything"), VARIANTS)
 def test_step_compiles(lanes: int, scalar: Any, options: SweepOptions, everything: bool, tmp_path: Path) -> None:
     """Guards what only CUDA compiles: barriers, native snippets, and C++ that NVRTC is stricter about than Clang."""
-    kernel = make_step(lanes, scalar, options, *((KINDS, SHAPES) if everything else ((), ())))
+    kernel = make_step(lanes, scalar, options, KINDS if everything else ())
     check_compiles(kernel.module, tmp_path, ["step"])
+
+
+@pytest.mark.parametrize("parts", [(Part(sphere, True), Part(sphere, False)), (Part(plane, True),)], ids=len)
+def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
+    """Guards the contact loop, at rest and moved, with restitution; it is the same for every shape."""
+    check_compiles(make_step(1, wp.float32, PLAIN, (), parts, True).module, tmp_path, ["step"])
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__.rsplit(".")[-1])
+def test_distances_compile(shape: Any, lanes: int, tmp_path: Path) -> None:
+    """Guards what each shape brings to it."""
+    numbers = wide(lanes, wp.float64)
+    table, vec = table_type(numbers.scalar), numbers.vec
+    distance, normal = shape.make_distance(numbers)
+
+    @wp.kernel(module="unique", enable_backward=False)
+    def measure(colliders: table, points: wp.array2d[vec], found: wp.array2d[vec]):
+        i = wp.tid()
+        found[i, 0] = distance(colliders, i, points[i, 0], points[i, 1], points[i, 2])
+        nx, ny, nz = normal(colliders, i, points[i, 0], points[i, 1], points[i, 2])
+        found[i, 1] = nx
+        found[i, 2] = ny
+        found[i, 3] = nz
+
+    check_compiles(measure.module, tmp_path, ["measure"])
 
 
 @pytest.mark.parametrize("prepare", MODULES, ids=lambda prepare: prepare.__name__)
@@ -91,5 +118,5 @@ def test_rotations_compile(lanes: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kinds", "shapes"), [(KINDS[:1] * 3, ()), (KINDS[:1], SHAPES[:1] * 3)])
 def test_three_kinds_can_be_chained(kinds: tuple[Any, ...], shapes: tuple[Any, ...], tmp_path: Path) -> None:
     """Guards the promise that a kind or shape is added by naming it: three in a row must compile."""
-    kernel = make_step(1, wp.float32, FULL, kinds, shapes)
+    kernel = make_step(1, wp.float32, FULL, kinds, tuple(Part(shape, False) for shape in shapes))
     check_compiles(kernel.module, tmp_path, ["step"])

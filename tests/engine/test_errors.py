@@ -121,7 +121,7 @@ def test_scene_refuses_what_is_no_collider() -> None:
         (lambda: Plane(friction=-0.1), "friction"),
         (lambda: Sphere((0.0, 0.0, 0.0), 0.0), "radius"),
         (lambda: Sphere((0.0, NAN, 0.0), 1.0), "center"),
-        (lambda: Sphere((0.0, 0.0, 0.0), 1.0, -0.5), "friction"),
+        (lambda: Sphere((0.0, 0.0, 0.0), 1.0, friction=-0.5), "friction"),
         (lambda: Scene(gravity=(0.0, NAN, 0.0)), "gravity"),
         (lambda: Scene(gravity=(0.0, -9.81)), "gravity"),
         (lambda: Scene(contact_radius=-1.0), "contact_radius"),

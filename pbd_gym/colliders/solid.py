@@ -1,0 +1,94 @@
+"""What colliders of every shape have in common: how they feel to the touch, and how they are moved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+Point = tuple[float, float, float]
+Mesh = tuple[np.ndarray, np.ndarray]
+"""Vertices [m], shape (v, 3), float64, and outward triangles, shape (t, 3), int64."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solid:
+    """A solid obstacle; a shape adds its sizes.
+
+    A particle that touches is held while the force needed is below ``static_friction`` times the normal force, and
+    slides against ``friction`` times the normal force otherwise (Coulomb).
+    """
+
+    friction: float = 0.5
+    """Kinetic Coulomb coefficient."""
+    static_friction: float | None = None
+    """Static Coulomb coefficient, not below ``friction``; equal to it by default."""
+    restitution: float = 0.0
+    """Share of the normal speed that an impact gives back, 0 to 1."""
+
+    def check_surface(self) -> None:
+        """Check the numbers of the surface, and complete them.
+
+        Raises:
+            ValueError: for a negative friction, a static one below the kinetic one, a restitution out of range, or a
+                number that is not finite.
+        """
+        static = self.friction if self.static_friction is None else self.static_friction
+        if not (math.isfinite(self.friction) and self.friction >= 0.0):
+            raise ValueError(f"friction must be finite and not negative, got {self.friction}")
+        if not (math.isfinite(static) and static >= self.friction):
+            raise ValueError(f"static_friction must be finite and not below friction, got {static} < {self.friction}")
+        if not 0.0 <= self.restitution <= 1.0:
+            raise ValueError(f"restitution must be from 0 to 1, got {self.restitution}")
+        object.__setattr__(self, "static_friction", static)
+
+    @property
+    def origin(self) -> np.ndarray:
+        """The point that a pose places and that a turn leaves where it is [m], shape (3,)."""
+        raise NotImplementedError
+
+    @property
+    def half_thickness(self) -> float:
+        """How deep a particle may be before another side than the one it came through can be nearer [m]."""
+        raise NotImplementedError
+
+    @property
+    def slack(self) -> float:
+        """How far off the surface a push may leave a particle, besides rounding [m]."""
+        return 0.0
+
+    def moved(self, origin: ArrayLike, turn: ArrayLike) -> Any:
+        """Return the shape in another place.
+
+        Args:
+            origin: where :attr:`origin` goes [m], shape (3,).
+            turn: rotation from how the shape stands now, in the axes of the world, shape (3, 3).
+        """
+        raise NotImplementedError
+
+    def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far points are from the surface, in NumPy.
+
+        Args:
+            points: [m], shape (n, 3).
+
+        Returns:
+            distance: [m], shape (n,), float64, negative inside.
+            normal: outward unit normals at the nearest point of the surface, shape (n, 3), float64.
+        """
+        raise NotImplementedError
+
+
+def matrix_of(orientation: ArrayLike) -> np.ndarray:
+    """Return the rotation matrix, shape (3, 3), of a quaternion (x, y, z, w) of any length but zero."""
+    x, y, z, w = np.asarray(orientation, dtype=np.float64) / np.linalg.norm(orientation)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )

@@ -1,0 +1,89 @@
+"""Points and directions between the world and the frame of a collider."""
+
+import functools
+from typing import Any, NamedTuple
+
+import warp as wp
+
+from pbd_gym.kernels.wide import Wide
+
+
+class Frame(NamedTuple):
+    """Warp functions of (frames, collider, ..., x, y, z), where frames are those of :mod:`pbd_gym.kernels.poses`."""
+
+    to_local: Any
+    """A point of the world in the collider's frame; takes 0 for the end of the substep, 12 for its start."""
+    to_world: Any
+    """A direction of the collider's frame in the world, at the end of the substep."""
+    travel: Any
+    """How a point that is fixed to the collider moves in the world during the substep."""
+
+
+@functools.cache
+def make_frame(wide: Wide, moving: bool) -> Frame:
+    """Build the frame of a collider that moves, or of one at rest, for which there is nothing to do."""
+    return _moving(wide) if moving else _resting(wide)
+
+
+def _resting(wide: Wide) -> Frame:
+    vec, scalar = wide.vec, wide.scalar
+
+    @wp.func
+    def to_local(frames: wp.array2d[vec], k: int, first: int, x: vec, y: vec, z: vec):
+        return x, y, z
+
+    @wp.func
+    def to_world(frames: wp.array2d[vec], k: int, x: vec, y: vec, z: vec):
+        return x, y, z
+
+    @wp.func
+    def travel(frames: wp.array2d[vec], k: int, x: vec, y: vec, z: vec):
+        none = vec(scalar(0.0))
+        return none, none, none
+
+    return Frame(to_local, to_world, travel)
+
+
+def _moving(wide: Wide) -> Frame:
+    vec = wide.vec
+
+    @wp.func
+    def to_local(frames: wp.array2d[vec], k: int, first: int, x: vec, y: vec, z: vec):
+        dx = x - frames[k, first]
+        dy = y - frames[k, first + 1]
+        dz = z - frames[k, first + 2]
+        lx = wp.cw_mul(frames[k, first + 3], dx)
+        lx += wp.cw_mul(frames[k, first + 6], dy)
+        lx += wp.cw_mul(frames[k, first + 9], dz)
+        ly = wp.cw_mul(frames[k, first + 4], dx)
+        ly += wp.cw_mul(frames[k, first + 7], dy)
+        ly += wp.cw_mul(frames[k, first + 10], dz)
+        lz = wp.cw_mul(frames[k, first + 5], dx)
+        lz += wp.cw_mul(frames[k, first + 8], dy)
+        lz += wp.cw_mul(frames[k, first + 11], dz)
+        return lx, ly, lz
+
+    @wp.func
+    def to_world(frames: wp.array2d[vec], k: int, x: vec, y: vec, z: vec):
+        wx = wp.cw_mul(frames[k, 3], x) + wp.cw_mul(frames[k, 4], y) + wp.cw_mul(frames[k, 5], z)
+        wy = wp.cw_mul(frames[k, 6], x) + wp.cw_mul(frames[k, 7], y) + wp.cw_mul(frames[k, 8], z)
+        wz = wp.cw_mul(frames[k, 9], x) + wp.cw_mul(frames[k, 10], y) + wp.cw_mul(frames[k, 11], z)
+        return wx, wy, wz
+
+    @wp.func
+    def travel(frames: wp.array2d[vec], k: int, x: vec, y: vec, z: vec):
+        sx = frames[k, 0] - frames[k, 12]
+        sy = frames[k, 1] - frames[k, 13]
+        sz = frames[k, 2] - frames[k, 14]
+        sx += wp.cw_mul(frames[k, 3] - frames[k, 15], x)
+        sx += wp.cw_mul(frames[k, 4] - frames[k, 16], y)
+        sx += wp.cw_mul(frames[k, 5] - frames[k, 17], z)
+        sy += wp.cw_mul(frames[k, 6] - frames[k, 18], x)
+        sy += wp.cw_mul(frames[k, 7] - frames[k, 19], y)
+        sy += wp.cw_mul(frames[k, 8] - frames[k, 20], z)
+        sz += wp.cw_mul(frames[k, 9] - frames[k, 21], x)
+        sz += wp.cw_mul(frames[k, 10] - frames[k, 22], y)
+        sz += wp.cw_mul(frames[k, 11] - frames[k, 23], z)
+        return sx, sy, sz
+
+    return Frame(to_local, to_world, travel)

@@ -1,0 +1,107 @@
+"""Where moving colliders are during a step: their poses, interpolated over the substeps."""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.colliders.table import table_type
+from pbd_gym.kernels.wide import Wide
+
+FRAMES = 24
+"""Numbers of a moving collider in a substep: origin (3) [m] and rotation by rows (9) at its end, then at its start."""
+
+
+@functools.cache
+def make_place(wide: Wide) -> tuple[Any, Any]:
+    """Build the two functions that move the colliders of one group.
+
+    ``place`` brings their frames to the end of a substep, ``settle`` their poses to the end of the step.
+    """
+    scalar, vec, lanes = wide.scalar, wide.vec, wide.lanes
+    table = table_type(wide.scalar)
+
+    @wp.func
+    def turn(pose: wp.array1d[scalar], motion: wp.array1d[scalar], share: scalar):
+        """Return the orientation (x, y, z, w) after a share of the rotation vector, in the axes of the world.
+
+        The angular velocity is constant, so the share goes into the angle. Without rotation no bit changes.
+        """
+        bx = pose[3]
+        by = pose[4]
+        bz = pose[5]
+        bw = pose[6]
+        angle = wp.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
+        half = share * scalar(0.5)
+        if angle > scalar(0.0):
+            s = wp.sin(angle * half) / angle
+            ax = motion[3] * s
+            ay = motion[4] * s
+            az = motion[5] * s
+            aw = wp.cos(angle * half)
+            qx = aw * bx + ax * bw + ay * bz - az * by
+            qy = aw * by - ax * bz + ay * bw + az * bx
+            qz = aw * bz + ax * by - ay * bx + az * bw
+            qw = aw * bw - ax * bx - ay * by - az * bz
+            shrink = scalar(1.0) / wp.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
+            bx = qx * shrink
+            by = qy * shrink
+            bz = qz * shrink
+            bw = qw * shrink
+        return bx, by, bz, bw
+
+    @wp.func
+    def place(
+        colliders: table,
+        poses: wp.array3d[scalar],
+        motion: wp.array3d[scalar],
+        frames: wp.array2d[vec],
+        frames_scalar: wp.array3d[scalar],
+        group: int,
+        share: scalar,
+        thread: int,
+        thread_count: int,
+    ):
+        one = scalar(1.0)
+        two = scalar(2.0)
+        for k in range(thread, colliders.pose.shape[0], thread_count):
+            slot = colliders.pose[k]
+            for entry in range(12):
+                frames[k, entry + 12] = frames[k, entry]
+            for lane in range(wp.static(lanes)):
+                env = group * wp.static(lanes) + lane
+                for axis in range(3):
+                    frames_scalar[k, axis, lane] = poses[env, slot, axis] + share * motion[env, slot, axis]
+                x, y, z, w = turn(poses[env, slot], motion[env, slot], share)
+                frames_scalar[k, 3, lane] = one - two * (y * y + z * z)
+                frames_scalar[k, 4, lane] = two * (x * y - z * w)
+                frames_scalar[k, 5, lane] = two * (x * z + y * w)
+                frames_scalar[k, 6, lane] = two * (x * y + z * w)
+                frames_scalar[k, 7, lane] = one - two * (x * x + z * z)
+                frames_scalar[k, 8, lane] = two * (y * z - x * w)
+                frames_scalar[k, 9, lane] = two * (x * z - y * w)
+                frames_scalar[k, 10, lane] = two * (y * z + x * w)
+                frames_scalar[k, 11, lane] = one - two * (x * x + y * y)
+
+    @wp.func
+    def settle(
+        colliders: table,
+        poses: wp.array3d[scalar],
+        motion: wp.array3d[scalar],
+        group: int,
+        thread: int,
+        thread_count: int,
+    ):
+        for k in range(thread, colliders.pose.shape[0], thread_count):
+            slot = colliders.pose[k]
+            for lane in range(wp.static(lanes)):
+                env = group * wp.static(lanes) + lane
+                x, y, z, w = turn(poses[env, slot], motion[env, slot], scalar(1.0))
+                for axis in range(3):
+                    poses[env, slot, axis] = poses[env, slot, axis] + motion[env, slot, axis]
+                poses[env, slot, 3] = x
+                poses[env, slot, 4] = y
+                poses[env, slot, 5] = z
+                poses[env, slot, 6] = w
+
+    return place, settle
