@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.parameters import SIZE, scaled
 from pbd_gym.kernels.layout import grip
 from pbd_gym.solver import Control
 from pbd_gym.state import State
@@ -76,6 +77,8 @@ def move_grips(
     ctrl_dt: float,
     lower: wp.vec3,
     upper: wp.vec3,
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
     max_stretch: float,
     rest: wp.array1d[wp.vec3],
     held: wp.array2d[wp.int32],
@@ -94,6 +97,9 @@ def move_grips(
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
+    size = parameters[env, SIZE]
+    low = scaled(lower, anchor, size)
+    high = scaled(upper, anchor, size)
     for slot in range(hand_count):
         for axis in range(3):
             start = grip_position[env, slot, axis]
@@ -105,7 +111,7 @@ def move_grips(
             if i_held >= 0 and max_change > 0.0:
                 before = velocities[group, i_held, axis, lane] * ctrl_dt
                 step = wp.clamp(before + max_change * command, -max_step, max_step)
-            motion[env, slot, axis] = wp.clamp(start + step, lower[axis], upper[axis]) - start
+            motion[env, slot, axis] = wp.clamp(start + step, low[axis], high[axis]) - start
     for first in range(hand_count):
         for second in range(first + 1, hand_count):
             i = held[env, first]
@@ -116,7 +122,7 @@ def move_grips(
                 q = particle(positions, group, j, lane)
                 p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
                 q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
-                limit = max_stretch * wp.length(rest[i] - rest[j])
+                limit = max_stretch * size * wp.length(rest[i] - rest[j])
                 # What is farther apart already need not come closer, but rounding must not let it creep outwards.
                 if wp.length(p - q) > 1.001 * limit:
                     limit = wp.length(p - q)
@@ -225,7 +231,16 @@ class Actions:
         held = [p if p in self.hands.particles else -1 for p in self.particles]
         return np.array(held, dtype=np.int32)
 
-    def record(self, actions: Any, state: State, control: Control, rest: np.ndarray, ctrl_dt: float) -> None:
+    def record(
+        self,
+        actions: Any,
+        state: State,
+        control: Control,
+        rest: np.ndarray,
+        ctrl_dt: float,
+        parameters: Any,
+        anchor: tuple[float, float, float],
+    ) -> None:
         """Prepare the launches for these arrays.
 
         Args:
@@ -234,6 +249,8 @@ class Actions:
             control: where the displacements go.
             rest: rest positions [m], shape (n, 3).
             ctrl_dt: time between actions [s].
+            parameters: device array, shape (num_envs, names), float32; the box and rest distances grow with the size.
+            anchor: the point that stays where it is when they do [m].
         """
         model, hands = state.model, self.hands
 
@@ -253,7 +270,7 @@ class Actions:
         rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
         add(
             move_grips, actions, self.stride, hands.axes, hands.max_step, hands.max_change, ctrl_dt,
-            wp.vec3(*hands.lower), wp.vec3(*hands.upper), hands.max_stretch, rest_array,
+            wp.vec3(*hands.lower), wp.vec3(*hands.upper), parameters, anchor, hands.max_stretch, rest_array,
             state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
             self.grip_count, control.motion,
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
@@ -13,13 +14,14 @@ from gymnasium.vector.utils import batch_space
 
 from pbd_gym.announce import compiling
 from pbd_gym.checks import whole
-from pbd_gym.envs import episodes
+from pbd_gym.envs import episodes, parameters
 from pbd_gym.envs.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.buffers import Buffers
 from pbd_gym.envs.inputs import check_actions, check_options, make_config, split_seed
 from pbd_gym.envs.observations import Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.pictures import Pictures
+from pbd_gym.kernels.parameters import weigh as weigh_kernel
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
@@ -50,10 +52,12 @@ class TaskVectorEnv(VectorEnv):
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
         threads: CPU threads of the physics; see :func:`pbd_gym.threads.default_threads`.
         hand: adds a free grip for a person to use (``pbd-gym play``).
+        randomize: range of each parameter that is drawn anew for every episode, as a factor of the task's own number:
+            ``{"stiffness": (0.5, 2.0)}``; see :class:`pbd_gym.envs.parameters.Randomization`.
         **overrides: fields of the task's configuration.
 
     Raises:
-        ValueError: for an unknown mode or a number out of range.
+        ValueError: for an unknown mode or parameter, or a number out of range.
         TypeError: for a configuration field that does not exist.
         MemoryError: if the batch would not fit.
     """
@@ -82,6 +86,7 @@ class TaskVectorEnv(VectorEnv):
         output: Literal["numpy", "torch"] = "numpy",
         threads: int | None = None,
         hand: bool = False,
+        randomize: Mapping[str, parameters.Range] | None = None,
         **overrides: Any,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
@@ -97,6 +102,7 @@ class TaskVectorEnv(VectorEnv):
             max_episode_steps = whole("max_episode_steps", max_episode_steps, 1)
         num_envs = whole("num_envs", num_envs, 1)
         self.config = make_config(self.config_type, overrides)
+        self._ranges = dict(randomize or {})
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.obs_mode, self.action_mode, self.reward_mode = obs_mode, action_mode, reward_mode
@@ -119,6 +125,9 @@ class TaskVectorEnv(VectorEnv):
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
         self.solver = Solver(self.model, config.substeps, damping=config.damping, threads=threads)
         self.state, self.control = self.solver.state(), self.solver.control()
+        self.randomization = parameters.Randomization(self._ranges, self.model.labels)
+        """Which parameters differ from environment to environment."""
+        self.state.parameters.varied = bool(self.randomization.columns)
         shown_grips = 0 if self.action_mode == "drag" else self.actions.grip_count
         self.observations = Observations(
             self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips, hands.axes
@@ -130,8 +139,9 @@ class TaskVectorEnv(VectorEnv):
 
         self.buffers = self._make_buffers()
         self.outputs = Outputs(
-            self.buffers, self.term_names, self.obs_mode == "goal", output, self.scene.has_particle_contacts
-        )
+            self.buffers, self.term_names, self.obs_mode == "goal", output, self.scene.has_particle_contacts,
+            self.randomization.columns,
+        )  # fmt: skip
         self.pictures = Pictures(self)
         self._seeded = False
         self._record()
@@ -157,6 +167,19 @@ class TaskVectorEnv(VectorEnv):
     def start_shapes(self) -> np.ndarray:
         """*Task*, may be left as it is: return what is let come to rest to start from [m], shape (starts, n, 3)."""
         return self.scene.positions[None]
+
+    @property
+    def anchor(self) -> tuple[float, float, float]:
+        """*Task*, may be left as it is: the point that stays where it is when the task grows or shrinks [m].
+
+        It is the place on the ground: what stands or lies there goes on doing so.
+        """
+        return (0.0, self.scene.contact_radius, 0.0)
+
+    @property
+    def largest_size(self) -> float:
+        """Largest factor of the size that an episode can have."""
+        return max(1.0, parameters.declared_size(self._ranges))
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
@@ -185,6 +208,9 @@ class TaskVectorEnv(VectorEnv):
         for name in ("reward", "performance", "normalized_performance", "start_performance"):
             buffers.add(name)
         buffers.add("terms", (len(self.term_names),))
+        for name, value in (("parameters", 1.0), ("fixed_parameters", np.nan)):
+            buffers.add(name, (len(self.randomization.names),))
+            buffers.write(name, value)
         buffers.add("actions", (self.actions.size,))
         buffers.add("goals", (len(self.goal_particles), 3))
         buffers.add("observation", (self.observations.size,))
@@ -202,6 +228,7 @@ class TaskVectorEnv(VectorEnv):
         with wp.ScopedDevice(model.device):
             start = wp.array(self.start_positions, dtype=wp.vec3, ndim=2)
             held, particles = wp.array(grips[0]), wp.array(np.maximum(grips[1], 0))
+            ranges = wp.array(self.randomization.table)
         into = (
             state.positions_scalar,
             state.velocities_scalar,
@@ -216,7 +243,7 @@ class TaskVectorEnv(VectorEnv):
         def place(chosen: Any) -> Any:
             dim = (self.num_envs, model.particle_count)
             return launch(
-                episodes.place, chosen, b["start"], start, held, particles,
+                episodes.place, chosen, b["start"], start, b["parameters"], self.anchor, held, particles,
                 state.free_inv_mass_scalar, model.lanes, *into, dim=dim,
             )  # fmt: skip
 
@@ -225,9 +252,25 @@ class TaskVectorEnv(VectorEnv):
                 episodes.begin, chosen, b["seed"], len(self.start_positions),
                 b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
             )  # fmt: skip
-            return [begin, place(chosen), self.record_begin(chosen)]
+            return [begin, *vary(chosen), place(chosen), self.record_begin(chosen)]
 
-        self.actions.record(b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt)
+        def vary(chosen: Any) -> list[Any]:
+            if not self.randomization.columns:
+                return []
+            rows = state.parameters.rows_scalar
+            draw = launch(
+                parameters.draw, chosen, b["seed"], b["episode"], ranges, b["fixed_parameters"],
+                wp.vec3(*self.scene.gravity), len(model.labels), model.lanes, b["parameters"], rows,
+            )  # fmt: skip
+            weigh = launch(
+                weigh_kernel, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,
+                state.free_inv_mass_scalar, state.inv_mass_scalar, dim=(self.num_envs, model.particle_count),
+            )  # fmt: skip
+            return [draw, weigh]
+
+        self.actions.record(
+            b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt, b["parameters"], self.anchor
+        )
         self._observe = self.observations.record(b, state)
         self._restart, self._begin = restart(b["restart"]), restart(b["chosen"])
         self._place_diverged = place(state.diverged)
@@ -272,15 +315,18 @@ class TaskVectorEnv(VectorEnv):
             seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list; None goes on with the streams there
                 are, and starts from entropy the first time.
             options: ``{"reset_mask": mask}`` resets only some environments; mask is bool, shape (num_envs,).
+                ``{"parameters": {name: value}}`` fixes parameters that were declared with ``randomize``, to a number or
+                one per environment, until these environments are reset by this method again; others are drawn.
 
         Returns:
             Observation of all environments, and info of those that were reset.
 
         Raises:
-            ValueError: for an unknown option, a bad mask or seed, or a mask in the first reset. The environments are
-                then as they were.
+            ValueError: for an unknown option, a bad mask, seed or parameter, or a mask in the first reset. The
+                environments are then as they were.
         """
         mask = check_options(options, self.num_envs)
+        fixed = self.randomization.fixed((options or {}).get("parameters") or {}, self.num_envs)
         seeds = split_seed(seed, self.num_envs)
         if not self._seeded and not mask.all():
             raise ValueError("the first reset begins all environments: give no reset_mask")
@@ -292,6 +338,7 @@ class TaskVectorEnv(VectorEnv):
             b.write("seed", np.where(mask, seeds, b.peek("seed")))
             b.write("episode", np.where(mask, 0, b.peek("episode")))
             self._seeded = True
+        b.write("fixed_parameters", np.where(mask[:, None], fixed, b.peek("fixed_parameters")))
         b.write("chosen", mask)
         for launch in self._begin:
             launch.launch()

@@ -2,6 +2,8 @@
 
 import warp as wp
 
+from pbd_gym.envs.parameters import SIZE, scaled
+
 wp.set_module_options({"enable_backward": False})
 
 NEXT_STEP = wp.constant(0)
@@ -81,6 +83,8 @@ def place(
     chosen: wp.array1d[wp.int32],
     start: wp.array1d[wp.int32],
     start_positions: wp.array2d[wp.vec3],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
     start_held: wp.array1d[wp.int32],
     grip_particles: wp.array1d[wp.int32],
     free_inv_mass: wp.array3d[float],
@@ -98,8 +102,9 @@ def place(
         return
     group = env // lanes
     lane = env % lanes
+    point = scaled(start_positions[start[env], i], anchor, parameters[env, SIZE])
     for axis in range(3):
-        positions[group, i, axis, lane] = start_positions[start[env], i][axis]
+        positions[group, i, axis, lane] = point[axis]
         velocities[group, i, axis, lane] = 0.0
     mass = free_inv_mass[group, i, lane]
     for slot in range(start_held.shape[0]):
@@ -109,8 +114,9 @@ def place(
     if i == 0:
         for slot2 in range(start_held.shape[0]):
             held[env, slot2] = start_held[slot2]
+            hand = scaled(start_positions[start[env], grip_particles[slot2]], anchor, parameters[env, SIZE])
             for axis2 in range(3):
-                grip_position[env, slot2, axis2] = start_positions[start[env], grip_particles[slot2]][axis2]
+                grip_position[env, slot2, axis2] = hand[axis2]
 
 
 @wp.kernel

@@ -76,9 +76,9 @@ def check_options(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:
     Raises:
         ValueError: for an unknown option, or a mask of a wrong shape or dtype, or one that chooses nothing.
     """
-    unknown = set(options or {}) - {"reset_mask"}
+    unknown = set(options or {}) - {"reset_mask", "parameters"}
     if unknown:
-        raise ValueError(f"unknown reset options {sorted(unknown)}; there is 'reset_mask'")
+        raise ValueError(f"unknown reset options {sorted(unknown)}; there are 'reset_mask' and 'parameters'")
     mask = (options or {}).get("reset_mask")
     if mask is None:
         return np.ones(num_envs, dtype=bool)

@@ -26,6 +26,7 @@ class Outputs:
         goal: whether observations are dicts with goals.
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, and lost contacts are to be reported.
+        parameters: name and column of each parameter that differs from environment to environment.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class Outputs:
         goal: bool,
         output: Literal["numpy", "torch"],
         contacts: bool,
+        parameters: dict[str, int],
     ) -> None:
         self.buffers = buffers
         self.term_names = term_names
         self.goal = goal
+        self.parameters = parameters
         self.results = {**_RESULTS, **(_CONTACTS if contacts else {})}
         """Name and dtype of what is reported of every environment."""
         self.torch: Any = None
@@ -77,16 +80,22 @@ class Outputs:
             for key in self.results:
                 info[key][~info[f"_{key}"]] = 0
         if stepped.any():
-            terms = self.array("terms", np.float32)
-            if not stepped.all():
-                terms[~self._mask(stepped)] = 0
-            named: dict[str, Any] = {}
-            for column, name in enumerate(self.term_names):
-                named[name] = terms[:, column]
-                named[f"_{name}"] = self._mask(stepped)
-            info["reward_terms"] = named
-            info["_reward_terms"] = self._mask(stepped)
+            columns = {name: column for column, name in enumerate(self.term_names)}
+            info |= self._table("reward_terms", "terms", columns, stepped)
+        if self.parameters:
+            info |= self._table("parameters", "parameters", self.parameters, shown)
         return info
+
+    def _table(self, key: str, buffer: str, columns: dict[str, int], shown: np.ndarray) -> dict[str, Any]:
+        """Return the columns of a buffer as a nested info, with masks."""
+        table = self.array(buffer, np.float32)
+        if not shown.all():
+            table[~self._mask(shown)] = 0
+        named: dict[str, Any] = {}
+        for name, column in columns.items():
+            named[name] = table[:, column]
+            named[f"_{name}"] = self._mask(shown)
+        return {key: named, f"_{key}": self._mask(shown)}
 
     def final(self, ended: np.ndarray) -> dict[str, Any]:
         """Return ``final_obs`` and ``final_info`` of episodes that have just ended, with their masks.
@@ -113,6 +122,8 @@ class Outputs:
         info: dict[str, Any] = {key: dtype(peek(key)[0]).item() for key, dtype in self.results.items()}
         if stepped:
             info["reward_terms"] = dict(zip(self.term_names, peek("terms")[0].tolist(), strict=True))
+        if self.parameters:
+            info["parameters"] = {name: float(peek("parameters")[0, k]) for name, k in self.parameters.items()}
         return info
 
     def _mask(self, mask: np.ndarray) -> Any:

@@ -12,6 +12,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.envs.actions import Hands
 from pbd_gym.envs.episodes import random_stream
 from pbd_gym.envs.inputs import check_numbers
+from pbd_gym.envs.parameters import SIZE
 from pbd_gym.envs.reaching import ReachingConfig, ReachingVectorEnv
 from pbd_gym.envs.single import single_env
 from pbd_gym.scene import Scene
@@ -78,6 +79,7 @@ def draw_pendulum(
     chosen: wp.array1d[wp.int32],
     seed: wp.array1d[wp.int32],
     episode: wp.array1d[wp.int32],
+    parameters: wp.array2d[float],
     bobs: wp.array1d[wp.int32],
     lengths: wp.array1d[float],
     start_angle: float,
@@ -99,15 +101,16 @@ def draw_pendulum(
     group = env // lanes
     lane = env % lanes
     random = random_stream(seed[env], episode[env])
-    goal = wp.vec3(shift * wp.randf(random, -1.0, 1.0), 0.0, 0.0)
+    size = parameters[env, SIZE]
+    goal = wp.vec3(size * shift * wp.randf(random, -1.0, 1.0), 0.0, 0.0)
     side = wp.where(wp.randf(random) < upright_starts, 1.0, -1.0)
     bob = wp.vec3()
     total = float(0.0)
     count = bobs.shape[0]
     for k in range(count):
         angle = start_angle * wp.randf(random, -1.0, 1.0)
-        bob += lengths[k] * wp.vec3(wp.sin(angle), side * wp.cos(angle), 0.0)
-        goal += wp.vec3(0.0, lengths[k], 0.0)
+        bob += size * lengths[k] * wp.vec3(wp.sin(angle), side * wp.cos(angle), 0.0)
+        goal += wp.vec3(0.0, size * lengths[k], 0.0)
         for axis in range(3):
             positions[group, bobs[k], axis, lane] = bob[axis]
             goals[env, k, axis] = goal[axis]
@@ -235,7 +238,11 @@ class PendulumVectorEnv(ReachingVectorEnv):
     @property
     def ground(self) -> float:
         """Height of the ground, which the bobs do not reach while the pivot is held [m]."""
-        return -1.2 * (self.config.length + self.config.workspace[1])
+        return -1.2 * self.largest_size * (self.config.length + self.config.workspace[1])
+
+    @property
+    def anchor(self) -> tuple[float, float, float]:
+        return (0.0, 0.0, 0.0)
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
@@ -252,7 +259,8 @@ class PendulumVectorEnv(ReachingVectorEnv):
             device=device,
             record_cmd=True,
             inputs=[
-                chosen, b["seed"], b["episode"], wp.array(self.goal_particles, dtype=wp.int32, device=device),
+                chosen, b["seed"], b["episode"], b["parameters"],
+                wp.array(self.goal_particles, dtype=wp.int32, device=device),
                 wp.array(config.lengths, dtype=float, device=device), config.start_angle,
                 config.upright_starts, config.goal_shift, self.model.lanes, self.state.positions_scalar,
                 b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],

@@ -10,6 +10,7 @@ import warp as wp
 
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.episodes import random_stream
+from pbd_gym.envs.parameters import SIZE, scaled
 
 wp.set_module_options({"enable_backward": False})
 
@@ -159,6 +160,8 @@ def draw_carried(
     seed: wp.array1d[wp.int32],
     episode: wp.array1d[wp.int32],
     start: wp.array1d[wp.int32],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
     shapes: wp.array2d[wp.vec3],
     shift: wp.vec3,
     lowest: float,
@@ -190,9 +193,10 @@ def draw_carried(
         x = wp.cos(angle) * arm[0] + wp.sin(angle) * arm[2]
         z = wp.cos(angle) * arm[2] - wp.sin(angle) * arm[0]
         goal = center + wp.vec3(x + dx, arm[1] + dy, z + dz)
+        place = scaled(goal, anchor, parameters[env, SIZE])
         for axis in range(3):
-            goals[env, k2, axis] = goal[axis]
-        total += wp.length(goal - shapes[row, k2])
+            goals[env, k2, axis] = place[axis]
+        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
     start_performance[env] = -total / count
     performance[env] = -total / count
     normalized_performance[env] = 0.0
@@ -233,7 +237,8 @@ class ReachingVectorEnv(TaskVectorEnv):
             device=self.model.device,
             record_cmd=True,
             inputs=[
-                chosen, b["seed"], b["episode"], b["start"], shapes, wp.vec3(*shift), 0.0 if only_up else -1.0, turn,
+                chosen, b["seed"], b["episode"], b["start"], b["parameters"], self.anchor, shapes,
+                wp.vec3(*shift), 0.0 if only_up else -1.0, turn,
                 b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
             ],
         )  # fmt: skip

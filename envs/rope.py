@@ -12,6 +12,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.envs.actions import Hands
 from pbd_gym.envs.episodes import random_stream
 from pbd_gym.envs.inputs import check_numbers
+from pbd_gym.envs.parameters import SIZE, scaled
 from pbd_gym.envs.reaching import ReachingConfig, ReachingVectorEnv
 from pbd_gym.envs.single import single_env
 from pbd_gym.materials import RopeMaterial
@@ -75,6 +76,8 @@ def draw_line(
     seed: wp.array1d[wp.int32],
     episode: wp.array1d[wp.int32],
     start: wp.array1d[wp.int32],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
     shapes: wp.array2d[wp.vec3],
     places: wp.array1d[float],
     length: float,
@@ -105,9 +108,10 @@ def draw_line(
     for k2 in range(count):
         along = places[k2] * length
         goal = wp.vec3(x + along * wp.cos(angle), center[1], z + along * wp.sin(angle))
+        place = scaled(goal, anchor, parameters[env, SIZE])
         for axis in range(3):
-            goals[env, k2, axis] = goal[axis]
-        total += wp.length(goal - shapes[row, k2])
+            goals[env, k2, axis] = place[axis]
+        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
     start_performance[env] = -total / float(count)
     performance[env] = -total / float(count)
     normalized_performance[env] = 0.0
@@ -252,7 +256,8 @@ class RopeVectorEnv(ReachingVectorEnv):
             device=device,
             record_cmd=True,
             inputs=[
-                chosen, b["seed"], b["episode"], b["start"], shapes, wp.array(places, dtype=float, device=device),
+                chosen, b["seed"], b["episode"], b["start"], b["parameters"], self.anchor,
+                shapes, wp.array(places, dtype=float, device=device),
                 config.length, config.goal_shift, config.goal_turn,
                 b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
             ],

@@ -15,6 +15,15 @@ from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.registry import find
 
 
+def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
+    """Return what a batched info says of one environment, in Python numbers and without masks."""
+    return {
+        name: row_of(value, env) if isinstance(value, dict) else value[env].item()
+        for name, value in info.items()
+        if not name.startswith("_")
+    }
+
+
 class TaskVecEnv(VecEnv):
     """A batch as Stable-Baselines3 wants it: done environments come back reset, with ``terminal_observation``.
 
@@ -43,8 +52,7 @@ class TaskVecEnv(VecEnv):
         observation, info = self.batch.reset(seed=seeds, options=options)
         self._reset_seeds()
         self._reset_options()
-        names = [name for name in info if not name.startswith("_")]
-        self.reset_infos = [{name: info[name][env].item() for name in names} for env in range(self.num_envs)]
+        self.reset_infos = [row_of(info, env) for env in range(self.num_envs)]
         self._returns[:] = 0.0
         self._lengths[:] = 0
         return observation
@@ -75,6 +83,7 @@ class TaskVecEnv(VecEnv):
                     "terminal_observation": final["final_obs"][env],
                     "TimeLimit.truncated": not terminated[env],
                     **{key: results[key][env].item() for key in batch.outputs.results},
+                    **({"parameters": row_of(results["parameters"], env)} if "parameters" in results else {}),
                     "episode": {"r": float(self._returns[env]), "l": int(self._lengths[env]), "t": 0.0},
                 }
                 self.reset_infos[env] = {}

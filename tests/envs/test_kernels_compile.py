@@ -6,13 +6,14 @@ from types import ModuleType
 import pytest
 import warp as wp
 
-from pbd_gym.envs import actions, episodes, observations, pendulum, reaching, rope
+from pbd_gym.envs import actions, episodes, observations, parameters, pendulum, reaching, rope
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
 KERNELS = {
     actions: ("grasp", "move_grips", "pin"),
     observations: ("observe",),
+    parameters: ("draw",),
     episodes: ("begin", "conclude", "place"),
     reaching: ("draw_carried", "rate_goals", "score"),
     rope: ("draw_line",),
