@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -30,13 +30,21 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0].startswith("-"):
         listing = argparse.ArgumentParser(
             prog="pbd-gym demo", description="Demonstrations. Each has options: pbd-gym demo NAME --help.",
-            usage="pbd-gym demo [NAME [options]]", epilog=_table(),
+            usage="pbd-gym demo [NAME [options] | all --out FILE.png]", epilog=_table(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         listing.parse_args(arguments)
         print(_table())
         return 0
     name = arguments[0]
+    if name == "all":
+        together = argparse.ArgumentParser(prog="pbd-gym demo all", description="A picture of every demonstration.")
+        together.add_argument("--out", type=Path, metavar="FILE", required=True, help="a .png")
+        out = together.parse_args(arguments[1:]).out
+        with compiling():
+            overview(out)
+        print(f"wrote {out}")
+        return 0
     demo_type = find(name)
     args = _parser(name, demo_type).parse_args(arguments[1:])
     chosen = {f.name: getattr(args, f.name) for f in fields(demo_type.options_type)}
@@ -75,24 +83,42 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
     ):
         if not low <= value <= high or value == 0:
             raise ValueError(f"--{label} must be above 0 and in {low:g} to {high:g}, got {value:g}")
+    count = max(1, round(seconds * demo.fps)) + 1
+    if path.suffix.lower() == ".gif":
+        save_gif(path, list(_film(demo, size, set(range(count)))), demo.fps, colors=128)
+    else:
+        save_png(path, tile(list(_film(demo, size, {round(t) for t in np.linspace(count - 1, 0, moments)}))))
+
+
+def overview(path: Path, seconds: float = 2.2, size: int = 240) -> None:
+    """Write a PNG in which every demonstration is seen as it is after ``seconds``, by name.
+
+    Raises:
+        ValueError: for a file that is no PNG.
+        ImportError: without pygame.
+    """
+    if path.suffix.lower() != ".png":
+        raise ValueError(f"all demonstrations together go into a .png file, got {path}")
+    pictures = []
+    for entry in DEMOS:
+        demo = find(entry.name)()
+        pictures += _film(demo, size, {round(seconds * demo.fps)}, entry.name)
+    save_png(path, tile(pictures, columns=5))
+
+
+def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) -> Iterator[np.ndarray]:
+    """Run a demonstration by itself and draw it after some of its steps, with its numbers unless there is a caption."""
     renderer = Renderer(size=(size, size))
     renderer.camera = demo.camera(renderer.size)
-    count = max(1, round(seconds * demo.fps)) + 1
-    gif = path.suffix.lower() == ".gif"
-    drawn = set(range(count)) if gif else {round(t) for t in np.linspace(count - 1, 0, moments)}
-    pictures = []
-    for step in range(count):
+    for step in range(max(steps) + 1):
         if step:
             demo.perform()
             demo.step()
-        if step in drawn:
-            picture = renderer.draw(demo.frame(f"{shown(demo.options, every=False)}\n{demo.readout()}"))
+        if step in steps:
+            text = f"{shown(demo.options, every=False)}\n{demo.readout()}" if caption is None else caption
+            picture = renderer.draw(demo.frame(text))
             assert picture is not None  # only a window returns none
-            pictures.append(picture)
-    if gif:
-        save_gif(path, pictures, demo.fps, colors=128)
-    else:
-        save_png(path, tile(pictures))
+            yield picture
 
 
 def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:

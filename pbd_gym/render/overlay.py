@@ -125,6 +125,7 @@ def _panel(surface: pygame.Surface, panel: Panel, width: int, height: int) -> py
             pygame.draw.lines(paper, curve.color, False, np.stack([along, up], axis=1).tolist(), 2)
     paper.set_clip(None)
     for value, y in ((high, plot.top), (low, plot.bottom - line)):
+        value = value if abs(value) > 1e-6 * (high - low) else 0.0  # rounding is nothing to be read
         number = font.render(f"{value:.3g}", True, TEXT)
         paper.blit(number, (plot.right - number.get_width(), y))
     return paper

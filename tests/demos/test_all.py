@@ -149,6 +149,16 @@ def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]
     assert len((sys.modules[find(name).__module__].__doc__ or "").split()) > 40
 
 
+def test_picture_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One tile each, five in a row."""
+    few = tuple(entry for entry in DEMOS if entry.name in ("double-pendulum", "integrators", "fem"))
+    monkeypatch.setattr("pbd_gym.demos.run.DEMOS", few)
+    assert main(["demo", "all", "--out", str(tmp_path / "all.png")]) == 0
+    assert pygame.image.load(tmp_path / "all.png").get_size() == (5 * 242 - 2, 240)
+    assert main(["demo", "all", "--out", str(tmp_path / "all.gif")]) == 1
+    assert ".png" in capsys.readouterr().err
+
+
 def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == NAMES
