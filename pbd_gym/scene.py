@@ -14,6 +14,7 @@ from pbd_gym.checks import finite, whole
 from pbd_gym.colliders import Collider
 from pbd_gym.constraints import KINDS
 from pbd_gym.constraints.dihedral import hinges
+from pbd_gym.constraints.tether import attachments
 from pbd_gym.fabrics import Cord, Fabric
 from pbd_gym.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
 from pbd_gym.meshes import grid
@@ -416,6 +417,50 @@ class Scene:
             self.add_distance_constraints(found[:, 2:], compliance, label="bend")
         else:
             self.add_constraints(material.bending, found, label="bend", compliance=compliance)
+
+    def add_tethers(
+        self,
+        anchors: ArrayLike | None = None,
+        edges: ArrayLike | None = None,
+        slack: float = 0.0,
+        compliance: ArrayLike = 0.0,
+    ) -> np.ndarray:
+        """Keep particles as near to where they hang as the material allows, however few iterations there are.
+
+        Each particle gets a tether to the nearest anchor of each group of neighbouring anchors that it hangs on; see
+        :mod:`pbd_gym.constraints.tether`. Add what is to be tethered first, and pin it.
+
+        Args:
+            anchors: particles that are fixed, shape (a,), int; by default all that are pinned.
+            edges: pairs of particles along which the material reaches, shape (m, 2), int; their length is that now.
+                By default those of the distance constraints, with the rest lengths of these.
+            slack: how much longer than the way along the material a tether is, as a share of it; not negative.
+            compliance: inverse stiffness of the tethers [m/N]; 0 is rigid.
+
+        Returns:
+            Anchor and particle of each tether, shape (k, 2), int32.
+
+        Raises:
+            ValueError: for particles that do not exist, no anchor, no edges, or a slack that is negative or not finite.
+        """
+        if not (np.isfinite(slack) and slack >= 0):
+            raise ValueError(f"slack must be finite and not negative, got {slack}")
+        fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)
+        fixed = self._check_indices(np.reshape(fixed, (-1, 1)), 1)[:, 0]
+        if not len(fixed):
+            raise ValueError("tethers need anchors: pin particles first, or name some")
+        if edges is None:
+            batch = self.constraints.get("distance")
+            if batch is None:
+                raise ValueError("tethers need edges: add distance constraints first, or name edges")
+            pairs, lengths = np.concatenate(batch.indices), np.concatenate(batch.values["rest_length"])
+        else:
+            pairs = self._check_indices(edges, 2)
+            lengths = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
+        found, ways = attachments(self.particle_count, pairs, lengths, fixed)
+        if len(found):
+            self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)
+        return found
 
     def add_collider(self, collider: Collider, moving: bool = False) -> int:
         """Add a solid obstacle.

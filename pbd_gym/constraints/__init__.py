@@ -18,6 +18,7 @@ from pbd_gym.constraints import (
     tet_neo_hookean_volume,
     tet_stvk,
     tet_volume,
+    tether,
     triangle_fem,
     triangle_point,
 )
@@ -40,6 +41,7 @@ KINDS = tuple(
         edge_point,
         edge_edge,
         triangle_point,
+        tether,
     )
 )
 """The constraint kinds, in the order in which an iteration sweeps them."""

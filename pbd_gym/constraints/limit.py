@@ -9,8 +9,12 @@ LIMIT = """
     const T side = table.side.data[c];
     const V undone = -old / FLOOR(scale, 1e-30);
     s = side * (old + s * scale) > T(0) ? undone : s;
+    const V none = V(T(0)), held = side * old < T(0) ? s : none;
+    s = side * value < T(0) ? held : s;
 """
 """C++ statements after a step: where the new multiplier would have the sign of ``side``, it becomes zero instead.
+
+Where the constraint is slack and no earlier iteration has used it, nothing happens at all: damping alone is no reason.
 
 The multiplier is that of all iterations of a substep, so a later iteration can take back what an earlier one did too
 much (projected Gauss-Seidel: Erleben 2013, doi:10.1145/2504435.2504443). ``side`` is 1 for ``C <= 0``, -1 for

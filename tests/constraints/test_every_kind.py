@@ -123,8 +123,10 @@ def test_strong_damping_stops_the_motion_along_the_gradient(kind: str) -> None:
     x, v, at = deformed(scene, rng), rng.normal(size=scene.positions.shape), members[kind]
     found = step(scene, x, v)
     gradient = ((found - x - H * v) / scene.inv_mass[:, None])[at].reshape(COUNT, -1)
+    acts = np.abs(gradient).max(1) > 0.0  # a constraint on one side may have nothing to do
+    assert acts.sum() >= COUNT / 4
+    gradient, moved = gradient[acts], (found - x)[at].reshape(COUNT, -1)[acts]
     assert np.median(np.abs(gradient).max(1)) > 1e-3
-    moved = (found - x)[at].reshape(COUNT, -1)
     along = (gradient * moved).sum(1) / (np.linalg.norm(gradient, axis=1) * np.linalg.norm(moved, axis=1))
     assert_allclose(along, 0.0, atol=1e-4)
 
@@ -169,8 +171,10 @@ def test_stiffness_does_not_depend_on_iterations(kind: str) -> None:
     # What one iteration leaves to do is little beside what it does, but what a second substep does is not.
     again = step(scene, many, iterations=150)
     moved = [np.abs(b - a)[at].max((1, 2)) for a, b in ((x, once), (once, many), (many, again))]
-    assert np.median(moved[1] / moved[0]) < 0.2
-    assert np.median(moved[2] / moved[0]) > 0.02
+    taut = moved[0] > 0.0  # a constraint on one side may have nothing to do
+    assert taut.sum() >= COUNT / 2
+    assert np.median((moved[1] / np.where(taut, moved[0], 1.0))[taut]) < 0.2
+    assert np.median((moved[2] / np.where(taut, moved[0], 1.0))[taut]) > 0.02
 
 
 @functools.cache
