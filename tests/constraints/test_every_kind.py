@@ -123,8 +123,8 @@ def test_strong_damping_stops_the_motion_along_the_gradient(kind: str) -> None:
     x, v, at = deformed(scene, rng), rng.normal(size=scene.positions.shape), members[kind]
     found = step(scene, x, v)
     gradient = ((found - x - H * v) / scene.inv_mass[:, None])[at].reshape(COUNT, -1)
-    acts = np.abs(gradient).max(1) > 0.0  # a constraint on one side may have nothing to do
-    assert acts.sum() >= COUNT / 4
+    acts = np.abs(gradient).max(1) > 1e-9  # a constraint on one side may have nothing to do
+    assert acts.sum() >= COUNT / 5
     gradient, moved = gradient[acts], (found - x)[at].reshape(COUNT, -1)[acts]
     assert np.median(np.abs(gradient).max(1)) > 1e-3
     along = (gradient * moved).sum(1) / (np.linalg.norm(gradient, axis=1) * np.linalg.norm(moved, axis=1))
