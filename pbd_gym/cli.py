@@ -28,11 +28,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         commands.add_parser(name, help=text, add_help=False)
     bench = commands.add_parser("bench", help="measure speed")
-    bench.add_argument("workloads", nargs="*", help="some of them; all by default")
-    bench.add_argument("--peer", action="append", default=[], choices=["newton"], help="measure this engine as well")
+    bench.add_argument("workloads", nargs="*", help="some of them; all by default; or: scaling")
+    bench.add_argument(
+        "--peer", action="append", default=[], choices=["newton", "newton-vbd", "numpy", "taichi"],
+        help="measure this engine beside, on w1",
+    )  # fmt: skip
+    bench.add_argument("--limit", action="store_true", help="measure hand-written C beside, on w1")
     bench.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
+    bench.add_argument("--csv", metavar="FILE", help="likewise, as comma-separated values")
     bench.add_argument("--repeats", type=int, default=5, help="runs to take the median of (default 5)")
     bench.add_argument("--device", default="cpu", help="Warp device (default cpu)")
+    bench.add_argument("--threads", type=int, help="CPU threads (default: one, and all)")
+    bench.add_argument("--num-envs", type=int, help="environments of a batch (default: each workload's own)")
     play = commands.add_parser("play", help="open a window and drag the particles with the mouse")
     play.add_argument("id", nargs="?", default="PBDCloth-v0")
     play.add_argument("--seed", type=int, default=0)
@@ -85,8 +92,10 @@ def _learning(args: argparse.Namespace, rest: list[str]) -> None:
 
 def _bench(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.bench import run
+    from pbd_gym.bench.rows import Options
 
-    run.main(args.workloads, args.peer, args.json, args.repeats, args.device)
+    options = Options(args.repeats, args.device, args.threads, args.num_envs, tuple(args.peer), args.limit)
+    run.main(args.workloads, options, args.json, args.csv)
 
 
 def _play(args: argparse.Namespace, rest: list[str]) -> None:

@@ -51,7 +51,7 @@ def test_doctor_runs_an_environment(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bench_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "cloth-single", "--repeats", "1", "--json", str(tmp_path / "b.json")]) == 0
     found = json.loads((tmp_path / "b.json").read_text())
-    assert found["about"]["warp"]
+    assert found["about"]["Warp"]
     (row,) = found["rows"]
     assert row["unit"] == "steps/s"
     assert row["value"] > 0

@@ -1,83 +1,101 @@
-"""``pbd-gym bench``: run workloads, show progress, print a table, write JSON on request."""
+"""``pbd-gym bench``: run workloads, show progress, print a table, write JSON and CSV on request."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import json
+import functools
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import warp as wp
 
 import pbd_gym
 from pbd_gym.announce import compiling
-from pbd_gym.bench.workloads import WORKLOADS, Options, Row
+from pbd_gym.bench import environments, peers, rotations, workloads
+from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
+from pbd_gym.threads import default_threads
+
+WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
+    "w1": workloads.w1,
+    "w2": workloads.w2,
+    "w3": workloads.w3,
+    "w4": workloads.w4,
+    "w5": workloads.w5,
+    **{name: functools.partial(environments.vector, name) for name in environments.VECTOR_IDS},
+    "cloth-single": environments.cloth_single,
+    "lanes": workloads.lanes,
+    "rotations": rotations.rotations,
+    "startup": workloads.startup,
+}
 
 
-def main(names: Sequence[str], peers: Sequence[str], json_path: str | None, repeats: int, device: str) -> list[Row]:
-    """Measure and print.
+def main(names: Sequence[str], options: Options, json_path: str | None = None, csv_path: str | None = None) -> None:
+    """Measure, print a table, and write files.
 
     Args:
-        names: workloads; empty for all.
-        peers: engines to measure beside ours.
+        names: workloads; empty for all, or for W1 alone where peers or the C limit are asked for.
+        options: what every workload is told.
         json_path: where to write the numbers, ``"-"`` for standard output, None for nowhere.
-        repeats: runs to take medians of.
-        device: Warp device.
+        csv_path: likewise, as comma-separated values.
 
     Raises:
-        ValueError: for an unknown workload or a count below one.
+        ValueError: for an unknown workload, a count below one, or a device that is not there.
+        ModuleNotFoundError: for a peer that is not installed.
     """
+    beside = bool(options.peers or options.limit)
+    names = list(names) or (["w1"] if beside else list(WORKLOADS))
     unknown = [name for name in names if name not in WORKLOADS]
-    if unknown or repeats < 1:
-        raise ValueError(f"unknown workload {unknown}: there are {', '.join(WORKLOADS)}" if unknown else "repeats < 1")
+    if unknown:
+        raise ValueError(f"unknown workload {', '.join(unknown)}: there are {', '.join(WORKLOADS)}")
+    for name in ("repeats", "threads", "num_envs"):
+        if (getattr(options, name) or 1) < 1 or getattr(options, name) == 0:
+            raise ValueError(f"{name} must be at least 1, got {getattr(options, name)}")
+    if beside and set(names) != {"w1"}:
+        raise ValueError("peers and the C limit are measured on w1")
+    check_device(options.device)
+    found: list[Row] = []
+    for name in names:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        for row in peers.rows(options) if beside else WORKLOADS[name](options):
+            found.append(row)
+            print(f"  {row.what}: {row.value:,.4g} {row.unit}", file=sys.stderr, flush=True)
+    about = machine(options)
+    for path, text in ((json_path, to_json(found, about)), (csv_path, to_csv(found))):
+        if path == "-":
+            print(text, end="")
+        elif path is not None:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(text)
+    if "-" not in (json_path, csv_path):
+        print(table(found, about))
+
+
+def check_device(name: str) -> None:
+    """Start Warp, and raise a ValueError that names the devices there are if ``name`` is none of them."""
     with compiling():
         wp.init()
-    options = Options(repeats, str(wp.get_device(device)))
-    chosen = [(name, WORKLOADS[name]) for name in names or ([] if peers else WORKLOADS)]
-    if "newton" in peers:
-        from pbd_gym.bench.newton import rows as newton_rows
+    aliases = [device.alias for device in wp.get_devices()]
+    if name not in aliases and not (name == "cuda" and wp.is_cuda_available()):
+        raise ValueError(f"there is no device {name!r}; there are {', '.join(aliases)}")
 
-        chosen.append(("newton", newton_rows))
-    found: list[Row] = []
-    for name, workload in chosen:
-        print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        for row in workload(options):
-            found.append(row)
-            print(f"  {row.what}: {row.value:,.2f} {row.unit}", file=sys.stderr, flush=True)
-    about = {
-        "hardware": cpu_name() if options.device == "cpu" else wp.get_device(device).name,
-        "load": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "warp": wp.__version__,
+
+def machine(options: Options) -> dict[str, object]:
+    """Return what a number means nothing without: hardware, versions, load and date."""
+    about: dict[str, object] = {"CPU": cpu_name(), "threads": options.threads or default_threads()}
+    if options.is_cuda:
+        device = wp.get_device(options.device)
+        about["GPU"] = f"{device.name}, {device.total_memory / 2**30:.0f} GiB, sm_{device.arch}"
+    return about | {
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else "unknown",
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "Warp": wp.__version__,
         "pbd_gym": pbd_gym.__version__,
         "date": datetime.date.today().isoformat(),
-        "repeats": repeats,
+        "repeats": options.repeats,
     }
-    if json_path is not None:
-        text = json.dumps({"about": about, "rows": [dataclasses.asdict(row) for row in found]}, indent=2)
-        if json_path == "-":
-            print(text)
-        else:
-            with open(json_path, "w") as file:
-                file.write(text + "\n")
-    if json_path != "-":
-        print(table(found, about))
-    return found
-
-
-def table(rows: Sequence[Row], about: dict[str, object]) -> str:
-    """Lay the rows out as a Markdown table with a line on the machine."""
-    lines = ["| workload | what | median | unit | spread |", "|---|---|---|---|---|"]
-    for row in rows:
-        shown = f"{row.value:,.0f}" if row.value >= 1000 else f"{row.value:.3g}"
-        spread = f"{row.spread:.0%}" if row.spread else ""
-        extra = "".join(f" ({name} {value:,.3g})" for name, value in row.extra.items())
-        lines.append(f"| {row.workload} | {row.what}{extra} | {shown} | {row.unit} | {spread} |")
-    lines.append("\n" + ", ".join(f"{name} {value}" for name, value in about.items()))
-    return "\n".join(lines)

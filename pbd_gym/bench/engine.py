@@ -1,0 +1,98 @@
+"""pbd_gym itself as something to be measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.bench.rows import Options, Row
+from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS, strain
+from pbd_gym.bench.timing import Duration, measure
+from pbd_gym.model import Model
+from pbd_gym.scene import Scene
+from pbd_gym.solver import Solver
+from pbd_gym.threads import default_threads
+
+
+class Engine:
+    """A batch of a scene under the solver with its defaults.
+
+    Args:
+        scene: what one environment holds.
+        num_envs: environments.
+        device: Warp device.
+        threads: CPU threads.
+        lanes: environments per group, chosen by the model by default.
+        start: positions to start from [m], shape (n, 3); those of the scene by default.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        num_envs: int,
+        device: str = "cpu",
+        threads: int = 1,
+        lanes: int | None = None,
+        start: np.ndarray | None = None,
+    ) -> None:
+        self.scene = scene
+        self.model = Model(scene, num_envs, device=device, threads=threads, lanes=lanes)
+        self.solver = Solver(self.model, SUBSTEPS, threads=threads)
+        self.state, self.control = self.solver.state(), self.solver.control()
+        if start is not None:
+            self.state.set_positions(start)
+
+    @property
+    def projections(self) -> int:
+        """Constraint projections of a control step, of all environments."""
+        return self.model.num_envs * self.model.constraint_count * SUBSTEPS
+
+    def step(self) -> None:
+        """Do a control step, and wait for its end."""
+        self.solver.step(self.state, self.control, CTRL_DT)
+        wp.synchronize_device(self.model.device)
+
+    def run(self, seconds: float) -> None:
+        """Advance the simulation by about a time [s]."""
+        for _ in range(round(seconds / CTRL_DT)):
+            self.step()
+
+    def strain(self) -> float:
+        """Return the strain that is left in the first environment, see :func:`pbd_gym.bench.scenes.strain`."""
+        return strain(self.scene, self.state.get_positions()[0])
+
+    def row(self, workload: str, duration: Duration, what: str | None = None) -> Row:
+        """Make the row of a measured control step."""
+        envs, threads = self.model.num_envs, self.solver.threads
+        name = f"{envs:,} environment{'s'[: envs > 1]}"
+        if self.model.device.is_cpu:
+            name += f", {threads} thread{'s'[: threads > 1]}"
+        return Row(workload, what or name, envs / duration.median, "frames/s", duration.spread,
+                   projections=self.projections / duration.median, strain=self.strain())  # fmt: skip
+
+
+def sizes(options: Options, cpu: list[tuple[int, int]], cuda: list[int]) -> list[tuple[int, int]]:
+    """Return the (environments, threads) to measure: a workload's own unless the options say otherwise.
+
+    Args:
+        options: as they were given.
+        cpu: what to measure on a CPU; cases that take more threads than there are are left out.
+        cuda: environments to measure on a GPU.
+    """
+    cases = [(envs, 1) for envs in cuda] if options.is_cuda else cpu
+    if options.num_envs is not None:
+        cases = [(options.num_envs, threads) for threads in sorted({threads for _, threads in cases})]
+    if options.threads is not None and not options.is_cuda:
+        return [(envs, options.threads) for envs in dict.fromkeys(envs for envs, _ in cases)]
+    return [(envs, threads) for envs, threads in cases if threads <= default_threads()]
+
+
+def measured(
+    workload: str, scene: Scene, options: Options, case: tuple[int, int], settle: float = 1.0, **start: Any
+) -> Row:
+    """Let a scene settle for a while [s], then time its control step."""
+    engine = Engine(scene, case[0], options.device, case[1], **start)
+    engine.run(settle)
+    return engine.row(workload, measure(engine.step, options.repeats))

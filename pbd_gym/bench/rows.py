@@ -1,0 +1,90 @@
+"""What is measured, and how it is shown: Markdown, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement."""
+
+    workload: str
+    what: str
+    value: float
+    unit: str
+    spread: float = 0.0
+    """Largest minus smallest run, as a share of the median."""
+    projections: float | None = None
+    """Constraint projections per second."""
+    limit_share: float | None = None
+    """Speed as a share of that of hand-written C in the same run, in processor time."""
+    strain: float | None = None
+    """Mean relative change of length that is left at the end."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every workload is told."""
+
+    repeats: int = 5
+    device: str = "cpu"
+    threads: int | None = None
+    """CPU threads; None for each workload's own choice."""
+    num_envs: int | None = None
+    """Environments of a batch; None for each workload's own choice."""
+    peers: tuple[str, ...] = ()
+    """Engines to measure beside this one."""
+    limit: bool = False
+    """Whether to measure hand-written C beside W1."""
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the device is a GPU."""
+        return self.device.startswith("cuda")
+
+
+def table(rows: Sequence[Row], about: Mapping[str, object]) -> str:
+    """Lay rows out as a Markdown table, with a line on the machine below."""
+    shown = {
+        "workload": lambda row: row.workload,
+        "what": lambda row: row.what,
+        "median": lambda row: f"{_number(row.value)} {row.unit}",
+        "spread": lambda row: f"{row.spread:.0%}" if row.spread else "",
+        "projections/s": lambda row: _number(row.projections),
+        "of the C limit": lambda row: "" if row.limit_share is None else f"{row.limit_share:.0%}",
+        "strain left": lambda row: "" if row.strain is None else f"{row.strain:.3g}",
+    }
+    cells = {name: [show(row) for row in rows] for name, show in shown.items()}
+    names = [name for name, column in cells.items() if any(column)]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(cells[name][i] for name in names) + " |" for i in range(len(rows))]
+    return "\n".join([*lines, "", ", ".join(f"{name} {value}" for name, value in about.items())])
+
+
+def to_json(rows: Sequence[Row], about: Mapping[str, object]) -> str:
+    """Return rows and machine as JSON: ``{"about": {...}, "rows": [...]}``."""
+    return json.dumps({"about": about, "rows": [dataclasses.asdict(row) for row in rows]}, indent=2) + "\n"
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return rows as comma-separated values with a line of headings."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in dataclasses.fields(Row)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(dataclasses.asdict(row) for row in rows)
+    return text.getvalue()
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    for size, suffix in ((1e9, " G"), (1e6, " M")):
+        if value >= size:
+            return f"{value / size:.3g}{suffix}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
