@@ -176,9 +176,11 @@ class State:
             gravity: acceleration [m/s^2], broadcast to (num_envs, 3).
             size: of every rest length, broadcast to (num_envs,), from 0.001. Masses grow with the size, its square or
                 its cube, for ropes, sheets and solids (at equal density), compliances of tetrahedra as the elastic
-                modulus demands; the compliance of other constraints is a number by itself and stays. Positions are
-                left where they are, and contact radii and colliders as they are.
-            density: of every mass, broadcast to (num_envs,), from 1e-6.
+                modulus demands; the compliance of other constraints is a number by itself and stays. Radii with which
+                particles collide with each other grow too. Positions are left where they are, and the distance that
+                particles keep from colliders, and these, as they are.
+            density: of every mass, broadcast to (num_envs,), from 1e-6. Clusters of shape matching do not feel it:
+                their stiffness is per mass.
             stiffness: divides compliances, broadcast to (num_envs,), from 1e-6; or a mapping from labels of
                 constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
             friction: of every Coulomb coefficient, broadcast to (num_envs,), not negative.

@@ -15,6 +15,7 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.lanes import with_lanes
+from pbd_gym.kernels.parameters import FRICTION, INV_SIZE, SIZE
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 
@@ -95,6 +96,29 @@ _TOOLS = """
 #endif
 """
 
+_ALIKE = """
+#define SIZES T(1)
+#define INV_SIZES T(1)
+#define INV_SIZE T(1)
+#define ROUGHNESS T(1)
+"""
+
+_VARIED = """
+#define SIZES LOAD(parameters + {0} * LANES)
+#define INV_SIZES LOAD(parameters + {1} * LANES)
+#define INV_SIZE parameters[{1} * LANES + lane_]
+#define ROUGHNESS LOAD(parameters + {2} * LANES)
+"""
+
+_CLEAR = """
+#undef BARRIER
+#undef ADD
+#undef SIZES
+#undef INV_SIZES
+#undef INV_SIZE
+#undef ROUGHNESS
+"""
+
 _STALE = """
     {
         T worst[LANES];
@@ -105,7 +129,7 @@ _STALE = """
                 const V dx = LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
                 const V dy = LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
                 const V dz = LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
-                const V d2 = dx * dx + dy * dy + dz * dz;
+                const V d2 = (dx * dx + dy * dy + dz * dz) * INV_SIZES * INV_SIZES;
                 const V most = LOAD(worst);
                 STORE(worst, d2 <= most ? most : d2);  // a NaN stays
             }
@@ -136,13 +160,15 @@ _SEARCH = """
         }
         if (thread == 0) memory.dropped.data[group] = 0;
         for (int lane_ = 0; lane_ < LANES; ++lane_) {
+            // The search goes by the sizes of the scene, and brings the environment down or up to them.
+            const T shrink = INV_SIZE;
             // Members sorted by cell: count, add up, and put each where its cell ends so far.
             for (int c = thread; c <= cell_count; c += thread_count) start[c] = 0;
             BARRIER
             for (int k = thread; k < count; k += thread_count) {
                 const T* const p = x + 3 * LANES * members[k] + lane_;
-                const int cx = (int)floor(p[0] * inv_cell), cy = (int)floor(p[LANES] * inv_cell);
-                const int cz = (int)floor(p[2 * LANES] * inv_cell);
+                const int cx = (int)floor(p[0] * shrink * inv_cell), cy = (int)floor(p[LANES] * shrink * inv_cell);
+                const int cz = (int)floor(p[2 * LANES] * shrink * inv_cell);
                 cell_of[k] = (((cz & mask) << table.bits | (cy & mask)) << table.bits) | (cx & mask);
                 ADD(start[cell_of[k]], 1);
             }
@@ -173,12 +199,12 @@ _SEARCH = """
             for (int k = thread; k < count; k += thread_count) {
                 const int at = ADD(start[cell_of[k]], -1) - 1;
                 order[at] = k;
-                for (int a = 0; a < 3; ++a) sorted[3 * at + a] = x[(3 * members[k] + a) * LANES + lane_];
+                for (int a = 0; a < 3; ++a) sorted[3 * at + a] = shrink * x[(3 * members[k] + a) * LANES + lane_];
             }
             BARRIER
             for (int k = thread; k < count; k += thread_count) {
                 const T* const p = x + 3 * LANES * members[k] + lane_;
-                const T px = p[0], py = p[LANES], pz = p[2 * LANES];
+                const T px = shrink * p[0], py = shrink * p[LANES], pz = shrink * p[2 * LANES];
                 const T reach = table.radius.data[k] + table.skin;
                 const int cell = cell_of[k];
                 const int cx = cell & mask, cy = (cell >> table.bits) & mask, cz = cell >> (2 * table.bits);
@@ -251,7 +277,7 @@ _COUNT = """
                 const V dx = LOAD(x + (3 * i) * LANES) - LOAD(x + (3 * j) * LANES);
                 const V dy = LOAD(x + (3 * i + 1) * LANES) - LOAD(x + (3 * j + 1) * LANES);
                 const V dz = LOAD(x + (3 * i + 2) * LANES) - LOAD(x + (3 * j + 2) * LANES);
-                const auto inside = dx * dx + dy * dy + dz * dz < V(reach * reach);
+                const auto inside = (dx * dx + dy * dy + dz * dz) * INV_SIZES * INV_SIZES < V(reach * reach);
                 any = any || ANY(inside);
                 STORE(contacts, LOAD(contacts) + (inside ? V(T(1)) : V(T(0))));
             }
@@ -292,7 +318,7 @@ _GATHER = """
                 const V uy = dy - LOAD(previous + (3 * i + 1) * LANES) + LOAD(previous + (3 * j + 1) * LANES);
                 const V uz = dz - LOAD(previous + (3 * i + 2) * LANES) + LOAD(previous + (3 * j + 2) * LANES);
                 const V along = ux * nx + uy * ny + uz * nz;
-                const V overlap = reach - length;
+                const V overlap = reach * SIZES - length;
                 const V soft = FLOOR(-along, 0) + slowest;
                 V depth = overlap < soft ? overlap : soft;
                 depth = overlap > T(0) ? depth : none;
@@ -302,7 +328,7 @@ _GATHER = """
                 const V part = shared > T(0) ? wi / FLOOR(shared, 1e-30) : none;
                 const V tx = ux - along * nx, ty = uy - along * ny, tz = uz - along * nz;
                 const V slip = SQRT(tx * tx + ty * ty + tz * tz);
-                const V grip = mu * depth;
+                const V grip = mu * ROUGHNESS * depth;
                 const V held = grip / FLOOR((slip > grip ? slip : grip), 1e-30);
                 STORE(move, LOAD(move) + part * (depth * nx - held * tx));
                 STORE(move + LANES, LOAD(move + LANES) + part * (depth * ny - held * ty));
@@ -335,6 +361,7 @@ _NAMES = """
     T* const delta = (T*)body.delta.data;
     const T* const previous = (const T*)body.previous.data;
     const T* const w = (const T*)body.inv_mass.data;
+    const T* const parameters = (const T*)body.parameters.data;
     int* const near = memory.near.data + group * count * table.capacity;
     int* const touching = memory.touching.data + group * count * table.capacity;
     int* const lengths = memory.counts.data + group * 2 * count;
@@ -346,7 +373,7 @@ _NAMES = """
 
 
 @functools.cache
-def make_particle_contacts(wide: Wide, data: Any) -> Any:
+def make_particle_contacts(wide: Wide, data: Any, varied: bool) -> Any:
     """Build the function that parts overlapping particles of one group, with Coulomb friction.
 
     For a pair at distance d below the sum r of its radii, ``C = d - r >= 0`` is projected without compliance, each
@@ -358,9 +385,15 @@ def make_particle_contacts(wide: Wide, data: Any) -> Any:
 
     The cell grid is that of Teschner et al. 2003 with a modulus in place of a hash: cells that fall on each other are
     far apart, and a distance tells.
+
+    Args:
+        wide: lane count and precision.
+        data: the struct of the whole model.
+        varied: whether environments differ: radii then grow with the size, and friction has a factor.
     """
     scalar, body_, memory_ = wide.scalar, body_type(wide.vec), memory_type(wide.vec)
-    text = _TOOLS + "{" + _NAMES + _STALE + _SEARCH + _COUNT + _GATHER + "}\n#undef BARRIER\n#undef ADD\n"
+    sizes = _VARIED.format(int(SIZE), int(INV_SIZE), int(FRICTION)) if varied else _ALIKE
+    text = _TOOLS + sizes + "{" + _NAMES + _STALE + _SEARCH + _COUNT + _GATHER + "}\n" + _CLEAR
 
     @wp.func_native(with_lanes(wide, text.replace("NEAR", str(NEAR))))
     def part_particles(

@@ -108,7 +108,7 @@ def make_step(
     vec, sqrt, pick, positive, exceeds = wide_.vec, wide_.sqrt, wide_.pick, wide_.positive, wide_.exceeds
     data, colliders_table = model_data(scalar, kinds, options.particle_contacts), collider_table(scalar)
     memory_ = contacts.memory_type(vec)
-    part_particles = contacts.make_particle_contacts(wide_, data) if options.particle_contacts else None
+    part_particles = contacts.make_particle_contacts(wide_, data, options.varied) if options.particle_contacts else None
     body_ = body_type(vec)
     sweeps = [kind.make_sweep(wide_, data, options) for kind in kinds] or [_no_sweep(wide_, data)]
     join = functools.partial(_then_sweep, wide_, data)

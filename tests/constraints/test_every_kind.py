@@ -235,6 +235,64 @@ def test_stiffness_does_not_depend_on_iterations(kind: str) -> None:
     assert np.median((moved[2] / np.where(taut, moved[0], 1.0))[taut]) > 0.02
 
 
+SIZES = np.array([0.5, 1.0, 2.5])
+
+
+@functools.cache
+def sized() -> tuple[np.ndarray, np.ndarray]:
+    """Return where all elements are after a step from rest in environments of three sizes, scaled and not scaled."""
+    scene, _ = scene_of(7)
+    solver = Solver(Model(scene, 3, dtype="float64", lanes=4), substeps=1)
+    state, ends = solver.state(), []
+    state.set_parameters(size=SIZES)
+    for scale in (SIZES, np.ones(3)):
+        state.set_positions(scale[:, None, None] * scene.positions)
+        state.set_velocities(0.0)
+        solver.step(state, solver.control(), H)
+        ends.append(state.get_positions() - scale[:, None, None] * scene.positions)
+    return ends[0], ends[1]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_rest_shape_grows_with_the_size(kind: str) -> None:
+    """Guards ``size``: an element as large as its environment says is at rest, to rounding; one that is not moves.
+
+    Hinges have the same angle in any size, and components of shear the same strain: those stay.
+    """
+    at = scene_of(7)[1][kind]
+    scaled, unscaled = (np.abs(moved[:, at]).max((2, 3)) for moved in sized())
+    assert scaled.max() < 1e4 * EPS
+    if kind not in ("dihedral", "isometric_bending"):
+        assert (unscaled[[0, 2]] > 1e-4).mean() > 0.4
+    assert unscaled[1].max() < 1e4 * EPS
+
+
+@functools.cache
+def stiffened() -> tuple[np.ndarray, np.ndarray]:
+    """Return a step of four times the stiffness of each kind by its label, and a step twice as long."""
+    scene, _ = scene_of(8)
+    x = deformed(scene, np.random.default_rng(8))
+    solver = Solver(Model(scene, 2, dtype="float64", lanes=4), substeps=1)
+    state = solver.state()
+    state.set_parameters(stiffness={kind: [1.0, 4.0] for kind in NAMES})
+    state.set_positions(x)
+    solver.step(state, solver.control(), H)
+    factor = state.get_positions()[1]
+    plain = solver.state()
+    plain.set_positions(x)
+    solver.step(plain, solver.control(), 2.0 * H)
+    return factor - x, plain.get_positions()[0] - x
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_stiffness_is_a_factor(kind: str) -> None:
+    """Guards labels: from rest, a projection depends on compliance / h^2 alone, so 4 k is the same as 2 h."""
+    at = scene_of(8)[1][kind]
+    factor, longer = (moved[at] for moved in stiffened())
+    assert np.abs(longer).max() > 1e-3
+    assert_allclose(factor, longer, rtol=0, atol=1e3 * EPS)
+
+
 @functools.cache
 def free_motion() -> tuple[dict[str, np.ndarray], dict[str, list[np.ndarray]]]:
     """Kinetic energy of each element at the start, and in 100 moments of 10,000 substeps, by kind."""

@@ -243,3 +243,67 @@ def test_dimension_is_checked(act: Callable[[Scene], object], words: str) -> Non
     with pytest.raises(ValueError, match=words):
         act(scene)
     assert scene.particle_count == 0
+
+
+def test_friction_is_a_factor_on_slopes() -> None:
+    """Guards friction with a plane and with gravity turned: a = g (sin - mu cos), exactly, once mu is below tan.
+
+    As in test_contacts, rounding of n substeps adds up to n^2 eps |x| at most.
+    """
+    factors, angles = np.array([0.0, 0.5, 1.0, 2.0]), np.radians([30.0, 30.0, 20.0, 30.0])
+    scene = Scene(contact_radius=0.01)
+    scene.add_particles([[0.0, 0.01, 0.0]], 0.3)
+    scene.add_collider(Plane(friction=0.3))
+    substeps, h = 200, 0.002
+    solver = Solver(Model(scene, 4, dtype="float64"), substeps=substeps)
+    state = solver.state()
+    tilted = 9.81 * np.stack([np.sin(angles), -np.cos(angles), 0.0 * angles], axis=1)
+    state.set_parameters(friction=factors, gravity=tilted)
+    solver.step(state, solver.control(), substeps * h)
+    acceleration = 9.81 * np.maximum(np.sin(angles) - 0.3 * factors * np.cos(angles), 0.0)
+    assert acceleration[-1] == 0.0 and (acceleration[:-1] > 0.1).all()
+    travelled = acceleration * h**2 * substeps * (substeps + 1) / 2
+    assert_allclose(state.get_positions()[:, 0, 0], travelled, rtol=0, atol=substeps**2 * 10 * 2.3e-16)
+
+
+@pytest.mark.parametrize("grow", [0.25, 1.0, 3.0])
+def test_particle_contacts_grow_with_the_size(grow: float) -> None:
+    """Guards search and response: a cloud of another size is the cloud scaled, in lanes that differ.
+
+    An overlap that was there before leaves with a speed, which is not scaled; there is none here.
+    """
+    generator = np.random.default_rng(0)
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    # Bodies of one particle each: no pair is left out for being close at rest.
+    points = generator.uniform(-0.3, 0.3, (60, 3))
+    for index in scene.add_particles(points, 1.0):
+        scene.add_particle_contacts([index], 0.06, 0.5)
+    velocities = generator.normal(0.0, 1.0, (60, 3))
+    solver = Solver(Model(scene, 3, dtype="float64", lanes=4), substeps=10)
+    state, control = solver.state(), solver.control()
+    sizes = np.array([1.0, grow, 2.0])[:, None, None]
+    spread = 2.5 * points * sizes
+    state.set_parameters(size=sizes[:, 0, 0])
+    state.set_positions(spread)
+    state.set_velocities(-4.0 * points * sizes + 0.2 * velocities * sizes)
+    for _ in range(10):
+        solver.step(state, control, 0.02)
+    found = state.get_positions()
+    moved = np.abs(found[0] - spread[0] - 0.2 * (-4.0 * points + 0.2 * velocities)).max(axis=1)
+    assert (moved > 1e-3).sum() > 10  # many have met
+    assert_allclose(found[1] / grow, found[0], rtol=0, atol=1e-9)
+    assert_allclose(found[2] / 2.0, found[0], rtol=0, atol=1e-9)
+
+
+def test_friction_between_particles_is_a_factor() -> None:
+    """Guards the coefficient of a pair: a fast approach stops as much slip as the factor allows."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_particles([(0.0, 0.0, 0.0), (0.1, 0.0, 0.0)], 1.0, [(4.0, 0.0, 0.0), (0.0, 6.0, 0.0)])
+    for i in range(2):
+        scene.add_particle_contacts([i], 0.05, 0.5)
+    solver = Solver(Model(scene, 3, dtype="float64"), 1)
+    state = solver.state()
+    state.set_parameters(friction=[0.0, 1.0, 2.0])
+    solver.step(state, solver.control(), 1e-6)
+    v = state.get_velocities()
+    assert_allclose(v[:, 1, 1] - v[:, 0, 1], [6.0, 4.0, 2.0], atol=1e-3)
