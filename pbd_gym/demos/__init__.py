@@ -32,6 +32,7 @@ DEMOS = (
     Entry(
         "mass-spring", "pbd_gym.demos.mass_spring:MassSpringDemo", "the same of springs, which explode at long steps"
     ),
+    Entry("impulses", "pbd_gym.demos.impulses:ImpulsesDemo", "the same by impulses that look one step ahead"),
     Entry("double-pendulum", "pbd_gym.demos.double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
     Entry("soft-body", "pbd_gym.demos.soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
     Entry(

@@ -85,13 +85,11 @@ class MassSpring:
         )
 
     def step(self, dt: float) -> None:
-        """Advance by ``dt`` seconds. Fixed particles keep their place."""
-        free = self.inv_mass[:, None] > 0
+        """Advance by ``dt`` seconds. Particles of inverse mass 0 go on with the velocity that they have."""
         before = self.velocities
+        free = self.inv_mass[:, None] > 0
         self.velocities = before + dt * np.where(free, self.gravity + self.inv_mass[:, None] * self.forces(), 0.0)
-        self.positions = self.positions + dt * np.where(
-            free, before if self.method == "explicit" else self.velocities, 0.0
-        )
+        self.positions = self.positions + dt * (before if self.method == "explicit" else self.velocities)
 
     def energy(self) -> float:
         """Return kinetic, elastic and gravitational energy of the free particles together [J]."""

@@ -24,6 +24,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "cloth": {"width": 8, "height": 6},
     "pbd-cloth": {"width": 8, "height": 6},
     "mass-spring": {"width": 8, "height": 6, "mass": 0.5},
+    "impulses": {"width": 6, "height": 5},
     "soft-body": {"shape": "box"},
     "region-shape-matching": {"width": 6, "height": 5},
     "fem": {"width": 5, "height": 4},
