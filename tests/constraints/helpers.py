@@ -51,11 +51,11 @@ def rotations(count: int) -> np.ndarray:
 
 
 @functools.cache
-def make_sweep_kernel(lanes: int, scalar: Any, kind: Any, parts: tuple[Any, ...]) -> Any:
+def make_sweep_kernel(lanes: int, scalar: Any, kind: Any, kinds: tuple[Any, ...]) -> Any:
     """Build a kernel that does one sweep over the constraints of one kind, and nothing else of a step."""
     wide_ = wide(lanes, scalar)
     vec = wide_.vec
-    data = model_data(scalar, parts, ())
+    data = model_data(scalar, kinds, False)
     body_ = body_type(vec)
     sweep = kind.make_sweep(wide_, data, SweepOptions(keep_lambda=True))
 
@@ -100,7 +100,7 @@ class Sweeper:
         model, state = self.model, self.state
         state.set_positions(positions)
         for kind in model.kinds:
-            kernel = make_sweep_kernel(model.lanes, model.scalar, kind, (*model.kinds, *model.shapes))
+            kernel = make_sweep_kernel(model.lanes, model.scalar, kind, model.kinds)
             wp.launch(
                 kernel, dim=1, device="cpu",
                 inputs=[model.data, state.positions, state.inv_mass, state.lam, inv_h, iteration],
