@@ -61,14 +61,13 @@ class Particles:
 
     Args:
         emitters: the nozzles.
-        colliders: the solids, with their friction.
+        colliders: the solids, with their friction and restitution.
         gravity: acceleration [m/s^2], shape (3,).
-        restitution: share of the normal speed that a bounce gives back, 0 to 1.
         radius: of a particle [m].
         seed: of the directions.
 
     Raises:
-        ValueError: for a restitution or radius out of range.
+        ValueError: for a radius that is negative or not finite.
     """
 
     def __init__(
@@ -76,16 +75,14 @@ class Particles:
         emitters: Sequence[Emitter],
         colliders: Sequence[Collider] = (),
         gravity: tuple[float, float, float] = (0.0, -9.81, 0.0),
-        restitution: float = 0.5,
         radius: float = 0.02,
         seed: int = 0,
     ) -> None:
-        if not (0.0 <= restitution <= 1.0 and 0.0 <= radius < np.inf):
-            raise ValueError(f"restitution must be in 0..1 and radius not negative, got {restitution} and {radius}")
+        if not 0.0 <= radius < np.inf:
+            raise ValueError(f"radius must be finite and not negative, got {radius}")
         self.emitters = list(emitters)
         self.colliders = list(colliders)
         self.gravity = np.array(gravity, dtype=np.float64)
-        self.restitution = restitution
         self.radius = radius
         self.time = 0.0
         """[s]"""
@@ -139,6 +136,6 @@ class Particles:
         n, speed = normal[closing], along[closing, None]
         slide = self.velocities[closing] - speed * n
         slip = np.linalg.norm(slide, axis=1, keepdims=True)
-        impulse = -(1.0 + self.restitution) * speed
+        impulse = -(1.0 + collider.restitution) * speed
         keep = 1.0 - np.minimum(collider.friction * impulse / np.maximum(slip, 1e-12), 1.0)
-        self.velocities[closing] = keep * slide - self.restitution * speed * n
+        self.velocities[closing] = keep * slide - collider.restitution * speed * n

@@ -9,11 +9,11 @@ Reeves 1983: Particle systems, a technique for modeling a class of fuzzy objects
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pbd_gym.colliders import Plane, Sphere
+from pbd_gym.colliders import Collider, Plane, Sphere
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.emitters import Emitter, Particles
 from pbd_gym.demos.options import Options, option
@@ -50,9 +50,7 @@ class FountainDemo(Demo):
         """Go back to the start, with the options as they are now."""
         self.time = 0.0
         options = self.options
-        self.particles = Particles(
-            self._nozzles(), [BALL, FLOOR], (0.0, options.gravity, 0.0), options.restitution, radius=0.02
-        )
+        self.particles = Particles(self._nozzles(), self._solids(), (0.0, options.gravity, 0.0), radius=0.02)
 
     def _nozzles(self) -> list[Emitter]:
         options = self.options
@@ -67,13 +65,16 @@ class FountainDemo(Demo):
             )  # fmt: skip
         return found
 
+    def _solids(self) -> list[Collider]:
+        return [replace(solid, restitution=self.options.restitution) for solid in (BALL, FLOOR)]
+
     def change(self, options: Options) -> None:
         """Go on with other options; particles that are in the air stay there."""
         assert isinstance(options, FountainOptions)
         self.options = options
         self.particles.emitters = self._nozzles()
         self.particles.gravity = np.array([0.0, options.gravity, 0.0])
-        self.particles.restitution = options.restitution
+        self.particles.colliders = self._solids()
 
     def step(self) -> None:
         """Advance by one frame."""

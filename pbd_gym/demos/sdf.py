@@ -35,20 +35,22 @@ class SDFOptions(Options):
 
     falling: str = option("particles", "what falls", choices=("particles", "cloth"))
     friction: float = option(0.3, "Coulomb coefficient of every solid", low=0.0, high=2.0, step=0.1)
+    restitution: float = option(0.2, "share of the speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
 
 
-def solids(friction: float) -> dict[str, Collider]:
+def solids(friction: float, restitution: float) -> dict[str, Collider]:
     """Return the shapes, by name."""
     turn = np.array([[0.8, 0.0, 0.6], [0.0, 1.0, 0.0], [-0.6, 0.0, 0.8]])
     tilt = np.array([[0.9, -np.sqrt(0.19), 0.0], [np.sqrt(0.19), 0.9, 0.0], [0.0, 0.0, 1.0]])
     x, y, z = ((float(a), float(b), float(c)) for a, b, c in turn @ tilt)
+    surface = {"friction": friction, "restitution": restitution}
     return {
-        "sphere": Sphere((-0.5, 0.35, -0.5), 0.25, friction=friction),
-        "box": Box((0.5, 0.35, -0.5), (0.2, 0.2, 0.2), (x, y, z), friction=friction),
-        "capsule": Capsule((-0.7, 0.25, 0.5), (-0.3, 0.4, 0.5), 0.15, friction=friction),
-        "cylinder": Cylinder((0.5, 0.1, 0.5), (0.5, 0.45, 0.5), 0.22, friction=friction),
+        "sphere": Sphere((-0.5, 0.35, -0.5), 0.25, **surface),
+        "box": Box((0.5, 0.35, -0.5), (0.2, 0.2, 0.2), (x, y, z), **surface),
+        "capsule": Capsule((-0.7, 0.25, 0.5), (-0.3, 0.4, 0.5), 0.15, **surface),
+        "cylinder": Cylinder((0.5, 0.1, 0.5), (0.5, 0.45, 0.5), 0.22, **surface),
     }
 
 
@@ -63,8 +65,8 @@ class SDFDemo(SceneDemo):
         """Return the scene, with one grip for the hand."""
         options = self.options
         scene = Scene(gravity=(0.0, options.gravity, 0.0), contact_radius=0.02, grip_count=1)
-        self.solids = solids(options.friction)
-        self.floor = Plane(friction=options.friction)
+        self.solids = solids(options.friction, options.restitution)
+        self.floor = Plane(friction=options.friction, restitution=options.restitution)
         for solid in (self.floor, *self.solids.values()):
             scene.add_collider(solid)
         for x, z in PLACES:

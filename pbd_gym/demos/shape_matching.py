@@ -34,6 +34,7 @@ class ShapeMatchingOptions(Options):
     mass: float = option(1.0, "of a particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]; 0 has no floor", low=-100.0, high=100.0, step=1.0)
     friction: float = option(0.3, "of the floor", low=0.0, high=2.0, step=0.1)
+    restitution: float = option(0.3, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
@@ -54,7 +55,7 @@ class ShapeMatchingDemo(SceneDemo):
         options = self.options
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
         if options.gravity != 0.0:
-            scene.add_collider(Plane(friction=options.friction))
+            scene.add_collider(Plane(friction=options.friction, restitution=options.restitution))
         material = ShapeMaterial.from_alpha(options.stiffness, options.time_step)
         if options.shape in ("square", "lattice"):
             count, size = (2, 1.0) if options.shape == "square" else (6, 0.6)

@@ -35,6 +35,7 @@ class SoftBodyOptions(Options):
     young_modulus: float = option(1e5, "stiffness of the edges [Pa]", low=1e2, high=1e9)
     poisson_ratio: float = option(0.45, "0.25 for edges alone, more with volumes", low=0.25, high=0.49, step=0.04)
     kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
+    restitution: float = option(0.4, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(1, "sweeps over all constraints per step", low=1, high=100)
@@ -74,7 +75,7 @@ class SoftBodyDemo(SceneDemo):
         tilt = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
         lowest = float((mesh.positions @ tilt.T)[:, 1].min())
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
-        scene.add_collider(Plane(friction=0.3))
+        scene.add_collider(Plane(friction=0.3, restitution=options.restitution))
         material = SoftMaterial(options.density, options.young_modulus, options.poisson_ratio, "edges_and_volumes")
         scene.add_soft_body(mesh, material, (0.0, 0.4 - lowest, 0.0), tilt)
         self.mesh = mesh

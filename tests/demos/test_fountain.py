@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.colliders import Box, Plane, Sphere
+from pbd_gym.colliders import Plane, Sphere
 from pbd_gym.demos.emitters import Emitter, Particles
 from pbd_gym.demos.fountain import BALL, FountainDemo, FountainOptions
 
@@ -59,7 +59,7 @@ def test_jet_fills_its_cone_evenly() -> None:
 
 def test_bounce_height_and_friction() -> None:
     """Dropped on the floor: a bounce has restitution^2 of the height, and costs the slide friction times impulse."""
-    particles = Particles([], [Plane(friction=0.4)], tuple(GRAVITY), restitution=0.6, radius=0.0)
+    particles = Particles([], [Plane(friction=0.4, restitution=0.6)], tuple(GRAVITY), radius=0.0)
     particles.positions, particles.velocities = np.array([[0.0, 1.0, 0.0]]), np.array([[3.0, 0.0, 0.0]])
     particles.ages, particles.lifetimes = np.zeros(1), np.full(1, 99.0)
     height, speed = [], []
@@ -98,7 +98,6 @@ def test_bad_emitters_are_refused(change: dict[str, Any]) -> None:
         Emitter(**UP | change)
 
 
-@pytest.mark.parametrize("change", [{"restitution": 1.1}, {"radius": -1.0}])
-def test_bad_particles_are_refused(change: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(change))):
-        Particles([], [Box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))], **change)
+def test_bad_particles_are_refused() -> None:
+    with pytest.raises(ValueError, match="radius"):
+        Particles([], [], radius=-1.0)
