@@ -235,6 +235,7 @@ class TaskVectorEnv(VectorEnv):
             state.inv_mass_scalar,
             state.held,
             state.grip_positions,
+            state.memory_scalar,
         )
 
         def launch(kernel: Any, *inputs: Any, dim: Any = self.num_envs) -> Any:

@@ -95,8 +95,9 @@ def place(
     inv_mass: wp.array3d[float],
     held: wp.array2d[wp.int32],
     grip_position: wp.array3d[float],
+    memory: wp.array3d[float],
 ):
-    """Put the chosen environments into their start configuration, at rest, hands included."""
+    """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget."""
     env, i = wp.tid()
     if chosen[env] == 0:
         return
@@ -111,6 +112,8 @@ def place(
         if start_held[slot] == i:
             mass = 0.0
     inv_mass[group, i, lane] = mass
+    for slot1 in range(i, memory.shape[1], positions.shape[1]):
+        memory[group, slot1, lane] = 0.0
     if i == 0:
         for slot2 in range(start_held.shape[0]):
             held[env, slot2] = start_held[slot2]

@@ -17,6 +17,7 @@ _LAZY = {
     "Fabric": "pbd_gym.fabrics",
     "Model": "pbd_gym.model",
     "Plane": "pbd_gym.colliders",
+    "Plasticity": "pbd_gym.materials",
     "RopeMaterial": "pbd_gym.materials",
     "Scene": "pbd_gym.scene",
     "ShapeMaterial": "pbd_gym.materials",

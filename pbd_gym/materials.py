@@ -96,6 +96,29 @@ class RopeMaterial:
 
 
 @dataclass(frozen=True)
+class Plasticity:
+    """How a solid gives way for good; see :mod:`pbd_gym.constraints.plastic_distance`. Numbers default to a soft clay.
+
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+
+    yield_strain: float = 0.01
+    """Strain of an edge up to which it springs back."""
+    creep_rate: float = 50.0
+    """How fast strain beyond that becomes permanent [1/s]."""
+    max_strain: float = 0.6
+    """Largest permanent strain of an edge, either way, below 1."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, ["creep_rate"])
+        if not 0.0 <= self.yield_strain < math.inf:
+            raise ValueError(f"Plasticity.yield_strain must be finite and not negative, got {self.yield_strain}")
+        if not 0.0 <= self.max_strain < 1.0:
+            raise ValueError(f"Plasticity.max_strain must be at least 0 and below 1, got {self.max_strain}")
+
+
+@dataclass(frozen=True)
 class SoftMaterial:
     """What an elastic solid is made of. Numbers default to a soft gel.
 
@@ -113,8 +136,13 @@ class SoftMaterial:
     """``neo_hookean``: stable neo-Hookean finite elements. ``edges_and_volumes``: every edge a spring, every
     tetrahedron a volume constraint; cheaper, and right on average over directions for small strains (Poisson's ratio at
     least 1/4)."""
+    plasticity: Plasticity | None = None
+    """How it gives way for good, as clay does; None for a body that always springs back. For ``edges_and_volumes``:
+    edges give way, volumes do not."""
 
     def __post_init__(self) -> None:
+        if self.plasticity is not None and self.model != "edges_and_volumes":
+            raise ValueError(f"SoftMaterial.plasticity needs model='edges_and_volumes', got {self.model!r}")
         check_positive(self, ["density", "young_modulus"])
         if not -1.0 < self.poisson_ratio < 0.5:
             raise ValueError(f"SoftMaterial.poisson_ratio must be above -1 and below 0.5, got {self.poisson_ratio}")

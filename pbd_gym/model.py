@@ -128,6 +128,8 @@ class Model:
         self.bounds: dict[str, np.ndarray] = {}
         """For each kind, the first constraint of each colour, and the end."""
         self.constraint_count = 0
+        self.memory_count = 0
+        """How many constraints remember a number from substep to substep."""
         used = [np.ravel(part) for kind in self.kinds for part in scene.constraints[kind.name].indices]
         # How many constraints pull at each particle.
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
@@ -200,10 +202,11 @@ class Model:
         else:
             indices, values = in_solve_order(rows, values, permutation, {*kind.member_fields, "mass", "part"})
         table = getattr(self.data, kind.name)
-        fill_table(table, indices, bounds, self.constraint_count, values, self.device)
+        fill_table(table, indices, bounds, self.constraint_count, self.memory_count, values, self.device)
         self.constraint_order[kind.name] = permutation
         self.bounds[kind.name] = bounds
         self.constraint_count += len(rows)
+        self.memory_count += len(rows) * kind.remembers
 
     def memory_bytes(self) -> int:
         """Bytes that the state of the whole batch takes, without multipliers."""

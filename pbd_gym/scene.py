@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -342,7 +342,16 @@ class Scene:
             sides = mesh.positions[mesh.edges]
             lengths = np.linalg.norm(sides[:, 1] - sides[:, 0], axis=1)
             spring, volume = material.edge_and_volume_compliances(lengths, mesh.edge_volumes(), volumes)
-            self.add_distance_constraints(particles[mesh.edges], spring, label="elastic")
+            if material.plasticity is None:
+                self.add_distance_constraints(particles[mesh.edges], spring, label="elastic")
+            else:
+                self.add_constraints(
+                    "plastic_distance",
+                    particles[mesh.edges],
+                    label="elastic",
+                    compliance=spring,
+                    **asdict(material.plasticity),
+                )
             if np.isfinite(volume).all():
                 self.add_constraints("tet_volume", tets, label="elastic", compliance=volume)
         self.triangles = np.concatenate([self.triangles, surface])

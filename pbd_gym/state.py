@@ -60,6 +60,7 @@ class State:
             3 * particles * (gathers or model.contact_count > 0)
             + 6 * particles * extrapolates
             + multipliers * (1 + 2 * extrapolates)
+            + model.memory_count
         )
         check_memory(model.memory_bytes() + slots * extra * model.dtype.itemsize, model.device)
         with wp.ScopedDevice(model.device):
@@ -76,6 +77,8 @@ class State:
             """The same, but for pinned particles only 0: what one returns to when it is let go."""
             self.lam = wp.zeros((groups, multipliers), dtype=model.vec)
             """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
+            self.memory = wp.zeros((groups, max(model.memory_count, 1)), dtype=model.vec)
+            """What constraints remember from substep to substep, such as permanent strains, in solve order."""
             self.delta = wp.zeros(shape if gathers or model.contact_count else (groups, 1, 1), dtype=model.vec)
             """Scratch: corrections that a Jacobi iteration gathers [m]; zero between steps."""
             self.recent, self.older = (
@@ -104,6 +107,7 @@ class State:
         """The same memory as ``positions``, shape (groups, n, 3, lanes)."""
         self.velocities_scalar = self._by_scalar(self.velocities)
         self.inv_mass_scalar = self._by_scalar(self.inv_mass)
+        self.memory_scalar = self._by_scalar(self.memory)
         self.free_inv_mass_scalar = self._by_scalar(self.free_inv_mass)
         self.parameters = Parameters(model)
         """What differs from environment to environment."""
@@ -131,6 +135,7 @@ class State:
             target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
         self.poses.assign(np.broadcast_to(model.start_poses, self.poses.shape).astype(model.dtype))
         self.previous.assign(self.positions)
+        self.memory.zero_()
         self.diverged.zero_()
 
     def get_positions(self) -> np.ndarray:
@@ -257,6 +262,38 @@ class State:
         idle = len(self.poses) - len(poses)
         self.poses.assign(np.concatenate([poses, np.repeat(poses[-1:], idle, axis=0)]).astype(self.model.dtype))
 
+    def get_memory(self) -> np.ndarray:
+        """Return what constraints remember, such as permanent strains, shape (num_envs, k).
+
+        The kinds come in the order of ``KINDS``, and the constraints of each in the order they were added.
+        """
+        lanes = self.memory_scalar.numpy().transpose(0, 2, 1).reshape(-1, self.memory.shape[1])
+        return np.ascontiguousarray(lanes[: self.model.num_envs, self._memory_slots()])
+
+    def set_memory(self, values: ArrayLike) -> None:
+        """Set what :meth:`get_memory` returns, broadcast to (num_envs, k).
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        slots = self._memory_slots()
+        given = finite("memory", np.asarray(values, dtype=self.model.dtype), (self.model.num_envs, len(slots)))
+        lanes = np.zeros((self.model.group_count * self.model.lanes, self.memory.shape[1]), dtype=self.model.dtype)
+        lanes[: self.model.num_envs, slots] = given
+        grouped = lanes.reshape(self.model.group_count, self.model.lanes, -1)
+        self.memory_scalar.assign(np.ascontiguousarray(grouped.transpose(0, 2, 1)))
+
+    def _memory_slots(self) -> np.ndarray:
+        """Return where what a constraint remembers is, for constraints in the order they were added, shape (k,)."""
+        slots = np.empty(self.model.memory_count, dtype=np.int64)
+        first = 0
+        for kind in self.model.kinds:
+            if kind.remembers:
+                order = self.model.constraint_order[kind.name]
+                slots[first + order] = first + np.arange(len(order))
+                first += len(order)
+        return slots
+
     def get_lambda(self) -> np.ndarray:
         """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
 
@@ -320,6 +357,7 @@ class State:
             "parameters": self.parameters.read(),
             "grip_positions": self.grip_positions.numpy()[: self.model.num_envs].copy(),
             "poses": self.get_poses(),
+            "memory": self.get_memory(),
         }
 
     def load(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
@@ -333,7 +371,7 @@ class State:
             ValueError: for a number that is not finite or a wrong shape. The state is then as it was.
         """
         rows = np.arange(self.model.num_envs) if rows is None else rows
-        for name in ("positions", "velocities", "grip_positions", "poses"):  # all of it or none of it
+        for name in ("positions", "velocities", "grip_positions", "poses", "memory"):  # all of it or none of it
             if not np.isfinite(saved[name]).all():
                 raise ValueError(f"{name} must be finite")
         self.parameters.check(saved["parameters"])
@@ -347,6 +385,7 @@ class State:
         self.set_positions(saved["positions"][rows])
         self.set_velocities(saved["velocities"][rows])
         self._set_poses(saved["poses"][rows])
+        self.set_memory(saved["memory"][rows])
 
     def _gather(self, source: Any) -> np.ndarray:
         lanes = source.numpy()  # (groups, n, 3, lanes)

@@ -10,6 +10,7 @@ from pbd_gym.constraints import (
     edge_edge,
     edge_point,
     isometric_bending,
+    plastic_distance,
     shape_matching,
     strain_tet,
     strain_triangle,
@@ -27,6 +28,7 @@ KINDS = tuple(
     module.KIND
     for module in (
         distance,
+        plastic_distance,
         tet_volume,
         dihedral,
         isometric_bending,

@@ -39,6 +39,8 @@ class Kind:
     :func:`pbd_gym.kernels.sweep.element_text`; for clusters see :func:`pbd_gym.kernels.clusters.cluster_text`."""
     solve: str = sweep.SOLVE
     """C++ statements for the step, where the general ones can be shortened."""
+    remembers: bool = False
+    """Whether each constraint has a number that lasts from substep to substep, ``memory + LANES * c``; 0 at first."""
     member_fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Likewise for arrays with one row per particle of a cluster, those of the first cluster first."""
 
@@ -60,6 +62,7 @@ class Kind:
             "indices": wp.array(dtype=index),  # particles, shape (m,), or of all clusters together
             "bounds": wp.array(dtype=wp.int32),  # first constraint of each colour, and the end, shape (colours + 1,)
             "first": wp.int32,  # index of the first multiplier of this kind
+            "first_memory": wp.int32,  # likewise of the first number that it remembers
             "compliance": wp.array(dtype=scalar),  # inverse stiffness, shape (m,)
             "damping_time": wp.array(dtype=scalar),  # [s], shape (m,)
             "label": wp.array(dtype=wp.int32),  # which of the scene's stiffness labels, shape (m,)

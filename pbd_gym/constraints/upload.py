@@ -55,7 +55,13 @@ def in_solve_order(
 
 
 def fill_table(
-    table: Any, indices: np.ndarray, bounds: np.ndarray, first: int, values: dict[str, np.ndarray], device: Any
+    table: Any,
+    indices: np.ndarray,
+    bounds: np.ndarray,
+    first: int,
+    first_memory: int,
+    values: dict[str, np.ndarray],
+    device: Any,
 ) -> None:
     """Upload constraints that are already in solve order into the table of their kind.
 
@@ -65,6 +71,7 @@ def fill_table(
             ``indices``.
         bounds: first constraint of each colour, and the end, shape (colours + 1,), int32; field ``bounds``.
         first: where the kind's multipliers start among those of all kinds; field ``first``.
+        first_memory: likewise of the numbers that constraints remember; field ``first_memory``.
         values: what the kind's ``prepare`` returned, and what goes with it; a field of the same name each.
         device: Warp device.
     """
@@ -72,3 +79,4 @@ def fill_table(
         declared = table._cls.vars[name].type
         setattr(table, name, wp.array(array, dtype=declared.dtype, ndim=declared.ndim, device=device))
     table.first = first
+    table.first_memory = first_memory

@@ -146,6 +146,7 @@ def make_step(
         inv_mass_all: wp.array2d[vec],
         parameters_all: wp.array2d[vec],
         lam_all: wp.array2d[vec],
+        memory_all: wp.array2d[vec],
         held: wp.array2d[wp.int32],
         grip_position: wp.array3d[scalar],
         delta_all: wp.array3d[vec],
@@ -177,6 +178,7 @@ def make_step(
         body.inv_mass = inv_mass
         body.parameters = parameters_all[group]
         body.lam = lam_all[group]
+        body.memory = memory_all[group]
         body.delta = delta_all[group]
         body.relaxation = relaxation
         particle_count = x.shape[0]

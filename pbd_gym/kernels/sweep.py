@@ -54,6 +54,8 @@ def body_type(vec: Any) -> Any:
         """see :mod:`pbd_gym.kernels.parameters`"""
         lam: wp.array1d[vec]
         """multipliers, shape (m,)"""
+        memory: wp.array1d[vec]
+        """what constraints remember from substep to substep, shape (memory,)"""
         delta: wp.array2d[vec]
         """corrections that a Jacobi sweep gathers [m], shape (n, 3)"""
         relaxation: scalar
@@ -168,6 +170,7 @@ _SWEEP = """
     T* const x = (T*)body.x.data;
     T* const delta = (T*)body.delta.data;
     T* const lam = (T*)body.lam.data + LANES * table.first;
+    T* const memory = (T*)body.memory.data + LANES * table.first_memory;
     const T* const w = (const T*)body.inv_mass.data;
     const T* const previous = (const T*)body.previous.data;
     const T* const parameters = (const T*)body.parameters.data;

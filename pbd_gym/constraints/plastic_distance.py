@@ -1,0 +1,96 @@
+"""Distance constraints whose rest length gives way: the edges of clay, a wire that stays bent."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.checks import finite
+from pbd_gym.constraints import distance
+from pbd_gym.constraints.kind import Kind
+
+
+def prepare(
+    positions: np.ndarray,
+    indices: np.ndarray,
+    yield_strain: ArrayLike,
+    creep_rate: ArrayLike = np.inf,
+    max_strain: ArrayLike = 0.5,
+    compliance: ArrayLike = 0.0,
+    rest_length: ArrayLike | None = None,
+) -> dict[str, np.ndarray]:
+    """Check and complete the numbers of new constraints.
+
+    Args:
+        positions: of all particles of the scene [m], shape (n, 3).
+        indices: particles of each constraint, shape (m, 2).
+        yield_strain: elastic strain up to which nothing gives way, one number or shape (m,); not negative.
+        creep_rate: how fast the strain beyond that becomes permanent [1/s], one number or shape (m,); above 0, and
+            infinite for at once.
+        max_strain: of the permanent strain, either way, one number or shape (m,); not negative and below 1.
+        compliance: inverse stiffness [m/N], one number or shape (m,).
+        rest_length: [m], one number or shape (m,), above 0; by default the distance the particles have now.
+
+    Returns:
+        Arrays by name, shape (m,) each.
+
+    Raises:
+        ValueError: for a number that is out of its range or not finite, or a wrong shape.
+    """
+    count = len(indices)
+    values = distance.prepare(positions, indices, compliance, rest_length)
+    if (values["rest_length"] <= 0).any():
+        raise ValueError("rest_length of a plastic_distance must be above zero: strain is relative to it")
+    for name, value in (("yield_strain", yield_strain), ("max_strain", max_strain)):
+        values[name] = finite(name, np.asarray(value, dtype=np.float64), (count,))
+        if (values[name] < 0).any():
+            raise ValueError(f"{name} must not be negative")
+    if (values["max_strain"] >= 1).any():
+        raise ValueError("max_strain must be below 1: an edge cannot shrink to nothing")
+    rate = np.asarray(creep_rate, dtype=np.float64)
+    if not (rate > 0).all():
+        raise ValueError("creep_rate must be above zero")
+    values["creep_time"] = finite("creep_rate", 1.0 / rate, (count,))
+    return values
+
+
+_CODE = """
+    const V rest_length = size * table.rest_length.data[c];
+    V set = LOAD(memory + LANES * c);
+    if (iteration == 0) {  // by the strain that the last substep has left
+        const V bx = LOAD(previous + (3 * a1 + 0) * LANES) - LOAD(previous + (3 * a0 + 0) * LANES);
+        const V by = LOAD(previous + (3 * a1 + 1) * LANES) - LOAD(previous + (3 * a0 + 1) * LANES);
+        const V bz = LOAD(previous + (3 * a1 + 2) * LANES) - LOAD(previous + (3 * a0 + 2) * LANES);
+        const V elastic = SQRT(bx * bx + by * by + bz * bz) / rest_length - T(1) - set;
+        const T limit = table.yield_strain.data[c], most = table.max_strain.data[c];
+        const V low = elastic + limit, high = elastic - limit, none = V(T(0));
+        const V beyond = low < T(0) ? low : FLOOR(high, 0);
+        set += beyond / (T(1) + inv_h * table.creep_time.data[c]);
+        set = FLOOR(set, -most);
+        set = set > most ? none + most : set;
+        STORE(memory + LANES * c, set);
+    }
+    q1x = x1 - x0; q1y = y1 - y0; q1z = z1 - z0;
+    scale = SQRT(q1x * q1x + q1y * q1y + q1z * q1z);
+    value = scale - rest_length * (T(1) + set);
+"""
+
+KIND = Kind(
+    "plastic_distance",
+    2,
+    prepare,
+    {"rest_length": (), "yield_strain": (), "max_strain": (), "creep_time": ()},
+    lambda scalar: _CODE,
+    distance.KIND.solve,
+    remembers=True,
+)
+"""``C(x) = |x_1 - x_0| - l0 (1 + p)`` [m], where the permanent strain p starts at zero and belongs to the state.
+
+Once per substep, before anything is projected, the elastic strain ``e = |x_1 - x_0| / l0 - 1 - p`` is looked at. What
+is beyond the yield strain flows, ``dp/dt = (e - yield sign e) / tau`` with tau = 1 / creep rate, by one step of
+implicit Euler, which cannot overshoot however small tau is; p stays between -max and max. The elastic energy
+``C^2 / (2 compliance)`` can only fall by that. Edges alone say nothing of volume: with ``tet_volume``, whose rest does
+not change, a body keeps its volume while its shape gives way.
+
+Springs with a yield strain and a flow rate: Clavet, Beaudoin, Poulin 2005, doi:10.1145/1073368.1073400, section 5;
+yield and largest strain as in O'Brien, Bargteil, Hodgins 2002, doi:10.1145/566654.566579, section 3. One number for an
+edge, and no decomposition of the deformation of a tetrahedron: the same kind serves solids, cloth and ropes.
+"""
