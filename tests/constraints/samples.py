@@ -57,7 +57,8 @@ def _cycle(*names: str) -> list[str]:
 
 SAMPLES: dict[str, Sample] = {
     "distance": Sample(SEGMENT, {"compliance": 1e-2}),
-    "plastic_distance": Sample(SEGMENT, {"compliance": 1e-2, "yield_strain": 0.02, "creep_rate": 1.0}),
+    # Elastic up to any strain of these tests, for what flows is no function of positions; see test_plastic.py.
+    "plastic_distance": Sample(SEGMENT, {"compliance": 1e-2, "yield_strain": 5.0}),
     "tet_volume": Sample(TET, {"compliance": 1e-2}),
     "dihedral": Sample(HINGE, {"compliance": 1e-1}, frame=HINGE_FRAME),
     "isometric_bending": Sample(HINGE, {"compliance": 1e-1}, planar=True, frame=HINGE_FRAME),  # it wants the hinge flat

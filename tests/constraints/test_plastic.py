@@ -53,6 +53,25 @@ def test_below_the_yield_nothing_flows() -> None:
     assert_array_equal(state.get_memory(), 0.0)
 
 
+def test_flow_takes_energy_and_no_momentum() -> None:
+    """Guards passivity: two masses on a yielding spring swing ever less, about a centre that moves on as it did."""
+    scene = Scene(gravity=NO_GRAVITY)
+    mass = np.array([1.0, 3.0])
+    scene.add_particles([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], mass, [[0.5, 0.2, 0.0], [-0.1, 0.3, 0.2]])
+    scene.add_constraints("plastic_distance", [[0, 1]], yield_strain=0.02, creep_rate=5.0, compliance=1e-2)
+    solver = Solver(Model(scene, dtype="float64"), substeps=20)
+    state = solver.state()
+    v = state.get_velocities()[0]
+    momentum, energy = mass @ v, 0.5 * mass @ (v**2).sum(1)
+    for _ in range(100):
+        solver.step(state, solver.control(), 0.02)
+        v, x = state.get_velocities()[0], state.get_positions()[0]
+        stretch = np.linalg.norm(x[1] - x[0]) - 1.0 - state.get_memory()[0, 0]
+        assert_allclose(mass @ v, momentum, atol=1e-11)
+        assert 0.5 * mass @ (v**2).sum(1) + 0.5 * stretch**2 / 1e-2 <= energy * (1 + 1e-9)
+    assert np.abs(state.get_memory()).max() > 5e-3
+
+
 def block(plasticity: Plasticity | None, num_envs: int = 1, **options: Any) -> tuple[Solver, State]:
     """Build a block that is held at its top and bottom."""
     scene = Scene(gravity=NO_GRAVITY, grip_count=len(TOP) + len(BOTTOM))
