@@ -15,7 +15,7 @@ EXTRAS = {
     "render": ("pygame",),
     "mesh": ("trimesh", "meshio"),
     "train": ("stable-baselines3", "torch", "tqdm", "rich", "tensorboard", "matplotlib", "moviepy", "tyro"),
-    "dev": ("pytest", "hypothesis", "scipy", "ruff", "mypy"),
+    "dev": ("pytest", "hypothesis", "scipy", "ruff", "mypy", "capstone"),
 }
 
 
