@@ -143,6 +143,7 @@ class ClothVectorEnv(ReachingVectorEnv):
 
     config_type = ClothConfig
     config: ClothConfig
+    ground_collider = 0
 
     def build(self, config: ClothConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
         scene = Scene()

@@ -53,7 +53,7 @@ class TaskVectorEnv(VectorEnv):
         threads: CPU threads of the physics; see :func:`pbd_gym.threads.default_threads`.
         hand: adds a free grip for a person to use (``pbd-gym play``).
         randomize: range of each parameter that is drawn anew for every episode, as a factor of the task's own number:
-            ``{"stiffness": (0.5, 2.0)}``; see :class:`pbd_gym.envs.parameters.Randomization`.
+            ``{"stiffness": (0.5, 2.0)}``, or where the ground is; see :class:`pbd_gym.envs.parameters.Randomization`.
         **overrides: fields of the task's configuration.
 
     Raises:
@@ -71,6 +71,8 @@ class TaskVectorEnv(VectorEnv):
     """*Task*: dataclass with its numbers; the core reads ``ctrl_dt``, ``substeps``, ``damping``, ``settle_time``."""
     term_names: ClassVar[tuple[str, ...]]
     """*Task*: names of the reward terms."""
+    ground_collider: ClassVar[int | None] = None
+    """*Task*: which of its scene's colliders is the ground, if nothing lies on it at the start."""
 
     def __init__(
         self,
@@ -122,10 +124,12 @@ class TaskVectorEnv(VectorEnv):
         self.hand_grip = self.actions.grip_count if hand else None
         """Grip that a person may use, if asked for."""
         self.scene.grip_count = self.actions.grip_count + int(hand)
+        if self.ground_collider is not None and "ground_height" in self._ranges:
+            self.scene.moving_colliders.append(self.ground_collider)
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
         self.solver = Solver(self.model, config.substeps, damping=config.damping, threads=threads)
         self.state, self.control = self.solver.state(), self.solver.control()
-        self.randomization = parameters.Randomization(self._ranges, self.model.labels)
+        self.randomization = parameters.Randomization(self._ranges, self.model.labels, self.ground_collider is not None)
         """Which parameters differ from environment to environment."""
         self.state.parameters.varied = bool(self.randomization.columns)
         shown_grips = 0 if self.action_mode == "drag" else self.actions.grip_count
@@ -208,7 +212,7 @@ class TaskVectorEnv(VectorEnv):
         for name in ("reward", "performance", "normalized_performance", "start_performance"):
             buffers.add(name)
         buffers.add("terms", (len(self.term_names),))
-        for name, value in (("parameters", 1.0), ("fixed_parameters", np.nan)):
+        for name, value in (("parameters", self.randomization.nominal), ("fixed_parameters", np.nan)):
             buffers.add(name, (len(self.randomization.names),))
             buffers.write(name, value)
         buffers.add("actions", (self.actions.size,))
@@ -258,10 +262,14 @@ class TaskVectorEnv(VectorEnv):
         def vary(chosen: Any) -> list[Any]:
             if not self.randomization.columns:
                 return []
-            rows = state.parameters.rows_scalar
+            rows, slot, height = state.parameters.rows_scalar, -1, 0.0
+            if self.ground_collider in model.moving_colliders:
+                slot = model.pose_index(self.ground_collider)
+                height = float(self.scene.colliders[self.ground_collider].origin[1])
             draw = launch(
                 parameters.draw, chosen, b["seed"], b["episode"], ranges, b["fixed_parameters"],
-                wp.vec3(*self.scene.gravity), len(model.labels), model.lanes, b["parameters"], rows,
+                wp.vec3(*self.scene.gravity), len(model.labels),
+                slot, height, model.lanes, b["parameters"], rows, state.poses,
             )  # fmt: skip
             weigh = launch(
                 weigh_kernel, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,

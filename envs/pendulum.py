@@ -211,6 +211,7 @@ class PendulumVectorEnv(ReachingVectorEnv):
 
     config_type = PendulumConfig
     config: PendulumConfig
+    ground_collider = 0
 
     def build(self, config: PendulumConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
         scene = Scene(contact_radius=RADIUS)

@@ -42,6 +42,7 @@ class Pictures:
         return scene_frame(
             scene,
             positions,
+            poses=batch.state.get_poses()[env],
             line_radius=max(0.25 * scene.contact_radius, 0.012),
             pickers=[
                 Picker(p, 0.02, bool(h >= 0))

@@ -10,13 +10,14 @@ from gymnasium.utils.env_checker import check_env
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.envs.parameters import LogUniform, Uniform
+from pbd_gym.envs.parameters import PLACES, LogUniform, Uniform
 
 from .helpers import AUTORESET, ID, SMALL, SMALL_OF, assert_same, make_vec, random_actions, roll, rows_of
 
 RANGES: dict[str, Any] = {
     "size": (0.7, 1.4), "density": LogUniform(0.5, 2.0), "stiffness": LogUniform(0.2, 5.0),
     "friction": (0.4, 1.6), "damping": Uniform(0.0, 2.0), "gravity": (0.8, 1.2), "bend_stiffness": (0.5, 1.0),
+    "tilt_x": (-0.1, 0.2), "tilt_z": (-0.2, 0.1), "ground_height": (-0.3, 0.1),
 }  # fmt: skip
 LIMIT = 5
 
@@ -55,7 +56,12 @@ def test_physics_has_what_info_says() -> None:
     told, found = info["parameters"], env.state.get_parameters()
     for name in ("size", "density", "friction", "damping"):
         assert_array_equal(found[name], told[name])
-    assert_allclose(found["gravity"], np.outer(told["gravity"], [0.0, -9.81, 0.0]), rtol=1e-6)
+    assert_allclose(np.linalg.norm(found["gravity"], axis=1), 9.81 * told["gravity"], rtol=1e-6)
+    falls = found["gravity"] / -found["gravity"][:, 1:2]
+    assert_allclose(falls[:, 0], np.tan(told["tilt_x"]) / np.cos(told["tilt_z"]), rtol=1e-5)
+    assert_allclose(falls[:, 2], np.tan(told["tilt_z"]), rtol=1e-5)
+    assert_array_equal(env.state.get_poses()[:, 0, 1], told["ground_height"])
+    assert_array_equal(env.state.get_poses()[:, 0, [0, 2, 3, 4, 5, 6]], [[0, 0, 0, 0, 0, 1]] * 20)
     assert_allclose(found["stiffness"]["stretch"], told["stiffness"], rtol=1e-6)
     assert_allclose(found["stiffness"]["bend"], told["stiffness"] * told["bend_stiffness"], rtol=1e-6)
     mass = 1.0 / env.state.free_inv_mass_scalar.numpy().transpose(0, 2, 1).reshape(-1, 16)[:20]
@@ -120,6 +126,7 @@ def test_streams_are_independent() -> None:
     plain = make_vec(8)
     some = make(8, randomize={"stiffness": RANGES["stiffness"]})
     every = make(8, randomize={**RANGES, "size": (1.0, 1.0)})
+    assert len(every.randomization.columns) == len(RANGES)
     plain.reset(seed=5)
     told = [env.reset(seed=5)[1]["parameters"]["stiffness"] for env in (some, every)]
     assert_array_equal(told[0], told[1])
@@ -130,7 +137,8 @@ def test_streams_are_independent() -> None:
 
 def test_ranges_of_one_change_no_bit() -> None:
     """Guards the tasks: with every factor one, they are the ones without randomisation."""
-    plain, ones = make_vec(5), make(5, randomize=dict.fromkeys(RANGES, (1.0, 1.0)), max_episode_steps=None)
+    nominal = {name: (0.0, 0.0) if name in PLACES else (1.0, 1.0) for name in RANGES}
+    plain, ones = make_vec(5), make(5, randomize=nominal, max_episode_steps=None)
     actions = random_actions(plain, 5)
     assert_array_equal(plain.reset(seed=2)[0], ones.reset(seed=2)[0])
     for one, other in zip(roll(plain, actions), roll(ones, actions), strict=True):
@@ -210,7 +218,7 @@ def test_size_is_a_similar_task(env_id: str, size: float) -> None:
 def test_every_task_and_checker(env_id: str) -> None:
     """Guards every id under Gymnasium's checker, all parameters drawn, warnings being errors; and long random play."""
     labels = make_labels(env_id)
-    ranges = {name: RANGES[name] for name in RANGES if name != "bend_stiffness"}
+    ranges = {name: RANGES[name] for name in RANGES if name not in ("bend_stiffness", "ground_height")}
     ranges |= {f"{label}_stiffness": LogUniform(0.5, 2.0) for label in labels}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -246,6 +254,32 @@ def test_heavier_and_stiffer_hang_differently() -> None:
     assert_allclose(sag[1:3] / sag[0], 2.0, rtol=0.1)
 
 
+def test_slope_and_ground() -> None:
+    """Guards what the places do: a ball let go slides down the slope; a cloth let go falls onto its own ground."""
+    ball = gym.make_vec(
+        "PBDSoftBody-v0", 3, action_mode="picker", friction=0.05, randomize={"tilt_x": (-0.3, 0.3)},
+        **SMALL_OF["PBDSoftBody-v0"],
+    )  # fmt: skip
+    assert isinstance(ball, TaskVectorEnv)
+    ball.reset(seed=0, options={"parameters": {"tilt_x": [-0.3, 0.0, 0.3]}})
+    start = ball.state.get_positions().mean(axis=1)
+    still = np.zeros(ball.action_space.shape, dtype=np.float32)
+    for _ in range(30):
+        ball.step(still)
+    moved = ball.state.get_positions().mean(axis=1)[:, 0] - start[:, 0]
+    assert moved[0] < -0.2 and abs(moved[1]) < 0.05 and moved[2] > 0.2
+    cloth = make(2, action_mode="picker", randomize={"ground_height": (-0.5, 0.5)}, max_episode_steps=-1)
+    heights = np.float32([-0.4, 0.3])
+    cloth.reset(seed=0, options={"parameters": {"ground_height": heights}})
+    still = np.zeros(cloth.action_space.shape, dtype=np.float32)
+    for _ in range(90):
+        cloth.step(still)
+    lowest = cloth.state.get_positions()[..., 1].min(axis=1)
+    assert_allclose(lowest, heights + cloth.scene.contact_radius, atol=1e-4)
+    with pytest.raises(ValueError, match="lies on the ground"):
+        gym.make_vec("PBDRope-v0", 1, randomize={"ground_height": (0.0, 0.1)}, **SMALL_OF["PBDRope-v0"])
+
+
 def test_torch_and_sb3() -> None:
     """Guards the other ways out: tensors, and the infos of Stable-Baselines3."""
     torch = pytest.importorskip("torch")
@@ -278,7 +312,9 @@ ERRORS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"size": (0.0, 1.0)}, ValueError, "size is a factor from 0.001"),
     ({"stretch_stiffness": (0.0, 1.0)}, ValueError, "stretch_stiffness is a factor from 1e-06"),
     ({"density": (1.0, float("inf"))}, ValueError, "both finite"),
-    ({"damping": (-1.0, 1.0)}, ValueError, "low <= high"),
+    ({"damping": (-1.0, 1.0)}, ValueError, "damping is a factor from 0"),
+    ({"tilt_x": (-1.2, 0.0)}, ValueError, "tilt_x must be from -1 to 1"),
+    ({"ground_height": (0.0, 200.0)}, ValueError, "ground_height must be from -100 to 100"),
     ({"damping": 1.0}, TypeError, "must be a pair"),
     ({"damping": (1.0, 2.0, 3.0)}, TypeError, "must be a pair"),
 ]
