@@ -183,9 +183,10 @@ class Model:
         rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         # Jacobi: with this share of its correction for each constraint, no sum of corrections overshoots (mass
-        # splitting: each particle lends an equal part of its mass to each of its constraints).
+        # splitting: each particle lends an equal part of its mass to each of its constraints). What is pinned has mass
+        # without end: an anchor of many tethers slows none of them down.
         if isinstance(rows, np.ndarray):
-            values["share"] = 1.0 / valence[rows].max(axis=1, initial=1)
+            values["share"] = 1.0 / np.where(self.scene.inv_mass > 0, valence, 1)[rows].max(axis=1, initial=1)
         else:
             values |= cluster_values(rows, self.scene.mass, valence)
         values["label"] = np.concatenate(batch.labels)
