@@ -100,6 +100,8 @@ class ShapeMatchingDemo(SceneDemo):
     def goals(self) -> np.ndarray:
         """Return the rest shape in the rigid motion that comes nearest to the particles [m], shape (n, 3)."""
         here, rest = self.positions(), self.scene.positions
+        if not np.isfinite(here).all():  # there is nothing to fit to
+            return here
         middle, offsets = here.mean(axis=0), rest - rest.mean(axis=0)  # all masses are equal
         u, _, v = np.linalg.svd((here - middle).T @ offsets)
         turn = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ v))]) @ v
@@ -108,7 +110,7 @@ class ShapeMatchingDemo(SceneDemo):
 
     def drawn(self) -> dict[str, Any]:
         """Return further fields of the frame: the way of each particle to its place."""
-        ways = np.stack([self.positions(), self.goals()], axis=1) if not self.diverged else np.zeros((0, 2, 3))
+        ways = np.stack([self.positions(), self.goals()], axis=1)
         return super().drawn() | {"polylines": [(way, PALETTE[3]) for way in ways]}
 
     @property

@@ -138,6 +138,28 @@ def test_own_keys_and_the_mouse(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert window.renderer.closed
 
 
+@pytest.mark.parametrize("limit", ["low", "high"])
+@pytest.mark.parametrize("name", NAMES)
+def test_any_number_in_range_is_stood(name: str, limit: str) -> None:
+    """Every number at one end of its range: it may explode, and says so; it draws, goes on and starts again."""
+    demo_type = find(name)
+    ends = {f.name: f.metadata[limit] for f in fields(demo_type.options_type) if not f.metadata["choices"]}
+    small = {key: 6 for key in ("width", "height", "iterations")} | {"count": 50, "rate": 200.0}
+    ends |= {key: value for key, value in small.items() if key in ends}
+    demo = demo_type(demo_type.options_type(**ends))
+    with np.errstate(all="ignore"):
+        for _ in range(3):
+            demo.step()
+            for _, deed in demo.keys.values():
+                deed()
+        assert Renderer(size=(96, 96)).draw(demo.frame(demo.readout())) is not None
+        demo.change(demo_type.options_type(**{key: value for key, value in small.items() if key in ends}))
+        demo.step()
+        demo.reset()
+        demo.step()
+    assert np.isfinite(demo.frame().positions).all()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
