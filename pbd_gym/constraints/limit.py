@@ -17,8 +17,9 @@ LIMIT = """
 Where the constraint is slack and no earlier iteration has used it, nothing happens at all: damping alone is no reason.
 
 The multiplier is that of all iterations of a substep, so a later iteration can take back what an earlier one did too
-much (projected Gauss-Seidel: Erleben 2013, doi:10.1145/2504435.2504443). ``side`` is 1 for ``C <= 0``, -1 for
-``C >= 0``, and 0 for a constraint that acts on both sides.
+much (projected Gauss-Seidel: Erleben 2013, Numerical methods for linear complementarity problems in physics-based
+animation, SIGGRAPH course notes). ``side`` is 1 for ``C <= 0``, -1 for ``C >= 0``, and 0 for a constraint that acts on
+both sides.
 """
 
 

@@ -90,7 +90,7 @@ implicit Euler, which cannot overshoot however small tau is; p stays between -ma
 ``C^2 / (2 compliance)`` can only fall by that. Edges alone say nothing of volume: with ``tet_volume``, whose rest does
 not change, a body keeps its volume while its shape gives way.
 
-Springs with a yield strain and a flow rate: Clavet, Beaudoin, Poulin 2005, doi:10.1145/1073368.1073400, section 5;
-yield and largest strain as in O'Brien, Bargteil, Hodgins 2002, doi:10.1145/566654.566579, section 3. One number for an
+Springs with a yield strain and a flow rate: Clavet, Beaudoin, Poulin 2005, doi:10.1145/1073368.1073400;
+yield and largest strain as in O'Brien, Bargteil, Hodgins 2002, doi:10.1145/566654.566579. One number for an
 edge, and no decomposition of the deformation of a tetrahedron: the same kind serves solids, cloth and ropes.
 """
