@@ -86,8 +86,12 @@ class DemoWindow(Viewer):
             number += 1
         picture = Renderer(size=self.size).draw(self.frame(""), self.camera)
         assert picture is not None  # only a window returns none
-        save_png(path, picture)
-        self.said = f"saved {path}"
+        try:
+            save_png(path, picture)
+        except OSError as error:  # a folder that cannot be written to: no reason to close the window
+            self.said = f"not saved: {error}"
+        else:
+            self.said = f"saved {path}"
 
     def _choose(self, direction: int) -> None:
         if self.names:

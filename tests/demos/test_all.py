@@ -138,6 +138,18 @@ def test_own_keys_and_the_mouse(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert window.renderer.closed
 
 
+def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("read-only folder")
+
+    monkeypatch.setattr("pbd_gym.demos.window.save_png", refuse)
+    window = DemoWindow("double-pendulum", make("double-pendulum"), (100, 100))
+    window.tick()
+    press(window, "s")
+    assert "read-only folder" in window.caption()
+    window.renderer.close()
+
+
 @pytest.mark.parametrize("limit", ["low", "high"])
 @pytest.mark.parametrize("name", NAMES)
 def test_any_number_in_range_is_stood(name: str, limit: str) -> None:
