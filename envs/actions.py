@@ -6,6 +6,7 @@ during the control step.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,8 +20,8 @@ from pbd_gym.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ActionMode = Literal["drag", "picker", "pin"]
-ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin")
+ActionMode = Literal["drag", "picker", "pin", "pick_place"]
+ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Hands:
     """What the agent's hands can do in a task."""
 
     particles: tuple[int, ...]
-    """Particle that each hand holds at the start of an episode."""
+    """Particle that each hand holds, or is at, at the start of an episode."""
     corners: tuple[int, ...]
     """Particles that ``pin`` mode can fix and free."""
     reach: float
@@ -43,6 +44,8 @@ class Hands:
     """Two hands stay closer than this times the rest distance of what they hold, so that cloth is not torn apart."""
     axes: int = 3
     """Axes that hands move along and observations show: 2 in a task that stays in the plane z = 0."""
+    holding: bool = True
+    """Whether hands that can let go hold their particles at the start of an episode."""
     max_change: float = 0.0
     """Where it is above zero, an action accelerates a hand that holds something: it says by how much the move of this
     control step differs from that of the last one, at most by this along an axis [m]."""
@@ -71,6 +74,7 @@ def move_grips(
     # In:
     actions: wp.array2d[float],
     stride: int,
+    absolute: int,
     axes: int,
     max_step: float,
     max_change: float,
@@ -92,7 +96,9 @@ def move_grips(
 ):
     """Turn the first numbers of each hand, one per axis, into its displacement.
 
-    It is cut to the box, whose walls stop a hand at once, and to the stretch limit.
+    They are a displacement or, where ``absolute`` is not zero, a place in the box, from -1 at its lower to 1 at its
+    upper side, which is approached in a straight line. The displacement is cut to the box, whose walls stop a hand at
+    once, and to the stretch limit.
     """
     env = wp.tid()
     group = env // lanes
@@ -101,12 +107,23 @@ def move_grips(
     low = scaled(lower, anchor, size)
     high = scaled(upper, anchor, size)
     for slot in range(hand_count):
+        farthest = float(0.0)  # of the axes of an absolute place
+        if absolute != 0:
+            for axis3 in range(axes):
+                a = wp.clamp(actions[env, slot * stride + axis3], -1.0, 1.0)
+                target = low[axis3] + 0.5 * (a + 1.0) * (high[axis3] - low[axis3])
+                farthest = wp.max(farthest, wp.abs(target - grip_position[env, slot, axis3]))
         for axis in range(3):
             start = grip_position[env, slot, axis]
             command = float(0.0)
             if axis < axes:
                 command = wp.clamp(actions[env, slot * stride + axis], -1.0, 1.0)
             step = max_step * command
+            if absolute != 0:
+                away = low[axis] + 0.5 * (command + 1.0) * (high[axis] - low[axis]) - start
+                step = away * wp.min(1.0, max_step / wp.max(farthest, 1.0e-9))
+                if axis >= axes:
+                    step = 0.0
             i_held = held[env, slot]
             if i_held >= 0 and max_change > 0.0:
                 before = velocities[group, i_held, axis, lane] * ctrl_dt
@@ -205,7 +222,9 @@ class Actions:
 
     Args:
         mode: ``"drag"`` (a displacement per axis and hand, what is held stays held), ``"picker"`` (one number more:
-            above zero it closes the hand, else it opens), or ``"pin"`` (one per corner: above zero fixes it).
+            above zero it closes the hand, else it opens), ``"pin"`` (one per corner: above zero fixes it), or
+            ``"pick_place"`` (numbers of a picker, but the first are a place in the box that the hand goes to, and takes
+            as many control steps for as it may need: SoftGym's pick-and-place).
         hands: what the hands can do.
 
     Raises:
@@ -220,15 +239,19 @@ class Actions:
         self.particles = hands.corners if mode == "pin" else hands.particles
         """Particle that belongs to each grip."""
         self.grip_count = len(self.particles)
-        self.stride = {"drag": hands.axes, "picker": hands.axes + 1, "pin": 1}[mode]
+        self.stride = {"drag": hands.axes, "pin": 1}.get(mode, hands.axes + 1)
         """Numbers per grip."""
+        way = max(high - low for low, high in zip(hands.lower, hands.upper, strict=True))
+        self.repeat = math.ceil(way / hands.max_step) + 1 if mode == "pick_place" else 1
+        """Control steps per action."""
         self.size = self.stride * self.grip_count
         self._launches: list[Any] = []
 
     @property
     def initially_held(self) -> np.ndarray:
         """Particle in each grip at the start of an episode, -1 for none, shape (grip_count,), int32."""
-        held = [p if p in self.hands.particles else -1 for p in self.particles]
+        holds = self.hands.holding or self.mode == "drag"
+        held = [p if holds and p in self.hands.particles else -1 for p in self.particles]
         return np.array(held, dtype=np.int32)
 
     def record(
@@ -265,11 +288,12 @@ class Actions:
             particles = wp.array(self.particles, dtype=wp.int32, device=model.device)
             add(pin, actions, particles, *where, *grips, control.motion)
             return
-        if self.mode == "picker":
+        if self.mode in ("picker", "pick_place"):
             add(grasp, actions, self.stride, hands.reach, self.grip_count, *where, *grips)
         rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
         add(
-            move_grips, actions, self.stride, hands.axes, hands.max_step, hands.max_change, ctrl_dt,
+            move_grips, actions, self.stride, int(self.mode == "pick_place"), hands.axes,
+            hands.max_step, hands.max_change, ctrl_dt,
             wp.vec3(*hands.lower), wp.vec3(*hands.upper), parameters, anchor, hands.max_stretch, rest_array,
             state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
             self.grip_count, control.motion,

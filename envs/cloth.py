@@ -165,7 +165,11 @@ class ClothVectorEnv(ReachingVectorEnv):
             corners=tuple(int(c) for c in corners),
             reach=config.reach,
             max_step=config.max_step,
-            lower=(-extent, 0.02 if self.action_mode == "picker" else config.height - 0.5 * side, -extent),
+            lower=(
+                -extent,
+                0.02 if self.action_mode in ("picker", "pick_place") else config.height - 0.5 * side,
+                -extent,
+            ),
             upper=(extent, config.height + 0.5 * side, extent),
         )
         return scene, hands, corners, corners[2:]

@@ -17,7 +17,15 @@ from pbd_gym.checks import whole
 from pbd_gym.envs import episodes, parameters
 from pbd_gym.envs.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.buffers import Buffers
-from pbd_gym.envs.inputs import check_actions, check_options, make_config, split_seed
+from pbd_gym.envs.inputs import (
+    Split,
+    check_actions,
+    check_options,
+    check_starts,
+    make_config,
+    split_range,
+    split_seed,
+)
 from pbd_gym.envs.observations import Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.pictures import Pictures
@@ -27,8 +35,14 @@ from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
 from pbd_gym.threads import default_threads
 
-RewardMode = Literal["dense", "sparse"]
-REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse")
+RewardMode = Literal["dense", "sparse", "delta", "normalized"]
+REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized")
+_REWARD = {
+    "dense": int(episodes.DENSE),
+    "sparse": int(episodes.SPARSE),
+    "delta": int(episodes.DELTA),
+    "normalized": int(episodes.NORMALIZED),
+}
 _AUTORESET = {
     AutoresetMode.NEXT_STEP: int(episodes.NEXT_STEP),
     AutoresetMode.SAME_STEP: int(episodes.SAME_STEP),
@@ -45,8 +59,9 @@ class TaskVectorEnv(VectorEnv):
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
         obs_mode: see :class:`pbd_gym.envs.observations.Observations`.
         action_mode: see :class:`pbd_gym.envs.actions.Actions`.
-        reward_mode: ``"dense"`` (sum of named terms) or ``"sparse"`` (0 at the goal, -1 elsewhere); sparse by default
-            with ``obs_mode="goal"``, dense otherwise.
+        reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 at the goal, -1 elsewhere), ``"delta"`` (gain of
+            ``performance`` in this step) or ``"normalized"`` (``normalized_performance``); sparse by default with
+            ``obs_mode="goal"``, dense otherwise.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
@@ -54,6 +69,7 @@ class TaskVectorEnv(VectorEnv):
         hand: adds a free grip for a person to use (``pbd-gym play``).
         randomize: range of each parameter that is drawn anew for every episode, as a factor of the task's own number:
             ``{"stiffness": (0.5, 2.0)}``, or where the ground is; see :class:`pbd_gym.envs.parameters.Randomization`.
+        split: start states to draw from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
         **overrides: fields of the task's configuration.
 
     Raises:
@@ -73,6 +89,12 @@ class TaskVectorEnv(VectorEnv):
     """*Task*: names of the reward terms."""
     ground_collider: ClassVar[int | None] = None
     """*Task*: which of its scene's colliders is the ground, if nothing lies on it at the start."""
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
+    """*Task*: action modes that make sense, the default first."""
+    best_performance: float = 0.0
+    """*Task*: the performance that counts as 1 when normalised."""
+    success_at: float = 0.0
+    """*Task*: normalised performance that counts as success; 0 where the task's score says what success is."""
 
     def __init__(
         self,
@@ -81,7 +103,7 @@ class TaskVectorEnv(VectorEnv):
         *,
         device: str = "cpu",
         obs_mode: ObsMode = "keypoints",
-        action_mode: ActionMode = "drag",
+        action_mode: ActionMode | None = None,
         reward_mode: RewardMode | None = None,
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -89,6 +111,7 @@ class TaskVectorEnv(VectorEnv):
         threads: int | None = None,
         hand: bool = False,
         randomize: Mapping[str, parameters.Range] | None = None,
+        split: Split = "all",
         **overrides: Any,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
@@ -107,7 +130,10 @@ class TaskVectorEnv(VectorEnv):
         self._ranges = dict(randomize or {})
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
-        self.obs_mode, self.action_mode, self.reward_mode = obs_mode, action_mode, reward_mode
+        self.obs_mode, self.reward_mode, self.split = obs_mode, reward_mode, split
+        self.action_mode = self.action_modes[0] if action_mode is None else action_mode
+        if self.action_mode not in self.action_modes:
+            raise ValueError(f"action_mode must be one of {self.action_modes}, got {action_mode!r}")
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
@@ -207,9 +233,11 @@ class TaskVectorEnv(VectorEnv):
         buffers = Buffers(self.num_envs, self.model.device)
         for name in ("seed", "episode", "start", "elapsed", "streak", "finished", "chosen", "restart"):
             buffers.add(name, dtype=wp.int32)
+        buffers.add("start_first", dtype=wp.int32)
+        buffers.add("start_count", dtype=wp.int32)
         for name in ("is_success", "contact_overflow", "diverged", "terminated", "truncated"):
             buffers.add(name, dtype=wp.int32)
-        for name in ("reward", "performance", "normalized_performance", "start_performance"):
+        for name in ("reward", "performance", "normalized_performance", "start_performance", "last_performance"):
             buffers.add(name)
         buffers.add("terms", (len(self.term_names),))
         for name, value in (("parameters", self.randomization.nominal), ("fixed_parameters", np.nan)):
@@ -227,7 +255,7 @@ class TaskVectorEnv(VectorEnv):
         b, state, model = self.buffers, self.state, self.model
         grips = np.full((2, self.scene.grip_count), -1, dtype=np.int32)
         grips[:, : self.actions.grip_count] = self.actions.initially_held, self.actions.particles
-        self.start_positions = self.settle(grips[0])
+        self.start_positions = self.make_starts(grips[0])
         """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
         with wp.ScopedDevice(model.device):
             start = wp.array(self.start_positions, dtype=wp.vec3, ndim=2)
@@ -254,7 +282,7 @@ class TaskVectorEnv(VectorEnv):
 
         def restart(chosen: Any) -> list[Any]:
             begin = launch(
-                episodes.begin, chosen, b["seed"], len(self.start_positions),
+                episodes.begin, chosen, b["seed"], b["start_first"], b["start_count"],
                 b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
             )  # fmt: skip
             return [begin, *vary(chosen), place(chosen), self.record_begin(chosen)]
@@ -286,14 +314,15 @@ class TaskVectorEnv(VectorEnv):
         self._score = self.record_score()
         self._conclude = launch(
             episodes.conclude,
-            _AUTORESET[self.autoreset_mode], self.max_episode_steps or 0, state.diverged, state.contacts.overflow,
-            b["start_performance"],
-            b["terms"], b["elapsed"], b["finished"], b["performance"], b["normalized_performance"], b["reward"],
+            _AUTORESET[self.autoreset_mode], _REWARD[self.reward_mode], self.max_episode_steps or 0,
+            self.best_performance, self.success_at, state.diverged, state.contacts.overflow, b["start_performance"],
+            b["last_performance"], b["terms"], b["elapsed"], b["finished"], b["performance"],
+            b["normalized_performance"], b["is_success"], b["reward"],
             b["contact_overflow"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
         )  # fmt: skip
 
-    def settle(self, held: np.ndarray) -> np.ndarray:
-        """Return the positions that episodes start from: each shape after it has come to rest in the hands.
+    def make_starts(self, held: np.ndarray) -> np.ndarray:
+        """*Task*, may be left as it is: return what episodes start from, each shape after it has come to rest in hands.
 
         Args:
             held: particle in each grip, -1 for none, shape (grips,), int32.
@@ -323,9 +352,11 @@ class TaskVectorEnv(VectorEnv):
         Args:
             seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list; None goes on with the streams there
                 are, and starts from entropy the first time.
-            options: ``{"reset_mask": mask}`` resets only some environments; mask is bool, shape (num_envs,).
-                ``{"parameters": {name: value}}`` fixes parameters that were declared with ``randomize``, to a number or
-                one per environment, until these environments are reset by this method again; others are drawn.
+            options: ``"parameters"``, a dict, fixes parameters that were declared with ``randomize``, to a number or one
+                per environment, until these environments are reset by this method again; others are drawn.
+                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,). ``"split"`` draws these
+                starts from ``"train"``, ``"eval"`` or ``"all"`` of the start states; ``"variation"`` takes the one with
+                this number in the split, one int or one per environment.
 
         Returns:
             Observation of all environments, and info of those that were reset.
@@ -336,6 +367,7 @@ class TaskVectorEnv(VectorEnv):
         """
         mask = check_options(options, self.num_envs)
         fixed = self.randomization.fixed((options or {}).get("parameters") or {}, self.num_envs)
+        first, count = check_starts(options, self.split, len(self.start_positions), self.num_envs)
         seeds = split_seed(seed, self.num_envs)
         if not self._seeded and not mask.all():
             raise ValueError("the first reset begins all environments: give no reset_mask")
@@ -349,8 +381,13 @@ class TaskVectorEnv(VectorEnv):
             self._seeded = True
         b.write("fixed_parameters", np.where(mask[:, None], fixed, b.peek("fixed_parameters")))
         b.write("chosen", mask)
+        b.write("start_first", first)
+        b.write("start_count", count)
         for launch in self._begin:
             launch.launch()
+        usual = split_range(self.split, len(self.start_positions))
+        b.write("start_first", usual[0])  # what autoreset draws from
+        b.write("start_count", usual[1])
         self._observe.launch()
         return self.outputs.observation(), self.outputs.info(shown=mask, stepped=np.zeros_like(mask))
 
@@ -384,8 +421,9 @@ class TaskVectorEnv(VectorEnv):
         if self.autoreset_mode is AutoresetMode.DISABLED and b.peek("finished").any():
             raise gym.error.ResetNeeded("an episode is over: reset it with options={'reset_mask': ...} before stepping")
         b.write("actions", checked)
-        self.actions.launch()
-        self.solver.step(self.state, self.control, self.config.ctrl_dt)
+        for _ in range(self.actions.repeat):
+            self.actions.launch()
+            self.solver.step(self.state, self.control, self.config.ctrl_dt)
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.
         if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():

@@ -10,6 +10,11 @@ NEXT_STEP = wp.constant(0)
 SAME_STEP = wp.constant(1)
 DISABLED = wp.constant(2)
 
+DENSE = wp.constant(0)
+SPARSE = wp.constant(1)
+DELTA = wp.constant(2)
+NORMALIZED = wp.constant(3)
+
 
 @wp.func
 def random_stream(seed: wp.int32, episode: wp.int32):
@@ -21,17 +26,22 @@ def random_stream(seed: wp.int32, episode: wp.int32):
 def conclude(
     # In:
     autoreset: int,
+    reward_mode: int,
     time_limit: int,
+    best: float,
+    success_at: float,
     failed: wp.array1d[wp.int32],
     overflow: wp.array1d[wp.int32],
     start_performance: wp.array1d[float],
     # State:
+    last_performance: wp.array1d[float],
     terms: wp.array2d[float],
     elapsed: wp.array1d[wp.int32],
     finished: wp.array1d[wp.int32],
     performance: wp.array1d[float],
     # Out:
     normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
     reward: wp.array1d[float],
     contact_overflow: wp.array1d[wp.int32],
     diverged: wp.array1d[wp.int32],
@@ -39,7 +49,11 @@ def conclude(
     truncated: wp.array1d[wp.int32],
     restart: wp.array1d[wp.int32],
 ):
-    """Sum the reward terms, count the step, and say which environments end and which begin anew.
+    """Work out the reward, count the step, and say which environments end and which begin anew.
+
+    The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), or
+    the normalised performance. ``success_at`` is the normalised performance that counts as success; where it is not
+    above zero the task says so itself.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
     their reward is zero and nothing ends. An environment that failed (NaN or runaway) has been put back to the start
@@ -62,7 +76,21 @@ def conclude(
         total += terms[env, k2]
     # 0 is where the episode started and 1 is perfect, as SoftGym defines it.
     start = start_performance[env]
-    normalized_performance[env] = (performance[env] - start) / wp.max(-start, 1.0e-6)
+    normalized = (performance[env] - start) / wp.max(best - start, 1.0e-6)
+    normalized_performance[env] = normalized
+    if success_at > 0.0:
+        is_success[env] = wp.where(normalized >= success_at, 1, 0)
+    before = last_performance[env]
+    if elapsed[env] <= 1:
+        before = start
+    last_performance[env] = performance[env]
+    if not resetting:
+        if reward_mode == DELTA:
+            total = performance[env] - before
+        elif reward_mode == NORMALIZED:
+            total = normalized
+        elif reward_mode == SPARSE and success_at > 0.0:
+            total = float(is_success[env]) - 1.0
     reward[env] = total
     contact_overflow[env] = overflow[env]
     diverged[env] = bad
@@ -127,7 +155,8 @@ def begin(
     # In:
     chosen: wp.array1d[wp.int32],
     seed: wp.array1d[wp.int32],
-    start_count: int,
+    start_first: wp.array1d[wp.int32],
+    start_count: wp.array1d[wp.int32],
     # State:
     start: wp.array1d[wp.int32],
     elapsed: wp.array1d[wp.int32],
@@ -143,7 +172,7 @@ def begin(
         episode[env] = episode[env] + 1
         # A stream of its own, so that the goals do not depend on how many starts there are.
         random = random_stream(~seed[env], episode[env])
-        start[env] = wp.randi(random, 0, start_count)
+        start[env] = start_first[env] + wp.randi(random, 0, start_count[env])
         finished[env] = 0
         streak[env] = 0
         diverged[env] = 0

@@ -6,9 +6,13 @@ import dataclasses
 import difflib
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+
+Split = Literal["train", "eval", "all"]
+SPLITS: tuple[Split, ...] = ("train", "eval", "all")
+_OPTIONS = ("reset_mask", "split", "variation", "parameters")
 
 
 def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
@@ -76,9 +80,9 @@ def check_options(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:
     Raises:
         ValueError: for an unknown option, or a mask of a wrong shape or dtype, or one that chooses nothing.
     """
-    unknown = set(options or {}) - {"reset_mask", "parameters"}
+    unknown = set(options or {}) - set(_OPTIONS)
     if unknown:
-        raise ValueError(f"unknown reset options {sorted(unknown)}; there are 'reset_mask' and 'parameters'")
+        raise ValueError(f"unknown reset options {sorted(unknown)}; there are {', '.join(_OPTIONS)}")
     mask = (options or {}).get("reset_mask")
     if mask is None:
         return np.ones(num_envs, dtype=bool)
@@ -87,6 +91,46 @@ def check_options(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:
     if not mask.any():
         raise ValueError("reset_mask chooses no environment")
     return mask.copy()
+
+
+def split_range(split: Split, count: int) -> tuple[int, int]:
+    """Return the first of ``count`` start states that belongs to a split, and how many do.
+
+    The first four fifths are for training and the rest for evaluation, as in SoftGym; a single one serves both.
+
+    Raises:
+        ValueError: for an unknown split.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+    border = max((4 * count) // 5, 1) if count > 1 else 0
+    return {"all": (0, count), "train": (0, border or count), "eval": (border, count - border)}[split]
+
+
+def check_starts(
+    options: dict[str, Any] | None, split: Split, count: int, num_envs: int
+) -> tuple[np.ndarray | int, np.ndarray | int]:
+    """Return the first start state and the number of them that a reset draws from, for each environment.
+
+    Args:
+        options: of the reset.
+        split: what is drawn from without an option.
+        count: start states there are.
+        num_envs: environments.
+
+    Raises:
+        ValueError: for an unknown split, or a variation that is not a whole number of the split.
+    """
+    first, size = split_range((options or {}).get("split", split), count)
+    variation = (options or {}).get("variation")
+    if variation is None:
+        return first, size
+    chosen = np.asarray(variation)
+    if not np.issubdtype(chosen.dtype, np.integer) or chosen.shape not in ((), (num_envs,)):
+        raise ValueError(f"variation must be an int or ints of shape ({num_envs},), got {variation!r}")
+    if chosen.min() < 0 or chosen.max() >= size:
+        raise ValueError(f"variation must be from 0 to {size - 1}, got {variation!r}")
+    return first + chosen, 1
 
 
 def split_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> np.ndarray | None:

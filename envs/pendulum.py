@@ -229,7 +229,7 @@ class PendulumVectorEnv(ReachingVectorEnv):
             corners=tuple(int(p) for p in particles),
             reach=config.reach,
             max_step=config.max_step,
-            lower=(-width, self.ground + RADIUS if self.action_mode == "picker" else -height, 0.0),
+            lower=(-width, self.ground + RADIUS if self.action_mode in ("picker", "pick_place") else -height, 0.0),
             upper=(width, height, 0.0),
             axes=2,
             max_change=config.max_acceleration * config.ctrl_dt**2,

@@ -104,7 +104,7 @@ class Player(Viewer):
         """Action that moves nothing and lets go of nothing."""
         action = np.zeros(self.env.action_space.shape or (), dtype=np.float32)
         held = self.batch.state.held.numpy()[0, : self.batch.actions.grip_count] >= 0
-        if self.batch.action_mode == "picker":
+        if self.batch.action_mode in ("picker", "pick_place"):
             action[3::4] = np.where(held, 1.0, -1.0)
         elif self.batch.action_mode == "pin":
             action[:] = np.where(held, 1.0, -1.0)

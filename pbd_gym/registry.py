@@ -51,6 +51,13 @@ ENTRIES = (
         300,
         "swing up a double pendulum by its pivot, and hold it there",
     ),
+    Entry(
+        "PBDClothFlatten-v0",
+        "pbd_gym.envs.cloth_flatten:ClothFlattenEnv",
+        "pbd_gym.envs.cloth_flatten:ClothFlattenVectorEnv",
+        100,
+        "spread out a crumpled towel",
+    ),
 )
 
 

@@ -28,9 +28,10 @@ def contact_memory(model: Model) -> Any:
     memory.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
     memory.valence = wp.zeros((groups, count), dtype=model.vec)
     memory.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
-    memory.cells = wp.zeros((groups, cells + 1 + 2 * count), dtype=wp.int32)
+    grid = cells + 1 + 2 * count if model.device.is_cuda else model.lanes * (cells + 3 * count)
+    memory.cells = wp.zeros((groups, grid), dtype=wp.int32)
     memory.sorted = wp.zeros((groups, 3 * count), dtype=model.scalar)
-    memory.stale = wp.zeros(groups, dtype=wp.int32)
+    memory.stale = wp.full(groups, 1, dtype=wp.int32)
     memory.dropped = wp.zeros(groups, dtype=wp.int32)
     memory.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
     return memory

@@ -22,6 +22,7 @@ using V = T;
 #define LOAD(a) (a)[lane]
 #define STORE(a, value) (a)[lane] = value
 #define ANY(condition) (condition)
+#define ALL(condition) (condition)
 #define EACH_LANE for (int lane = 0; lane < LANES; ++lane)
 #else
 typedef T V __attribute__((ext_vector_type({lanes}), aligned(sizeof(T))));
@@ -29,6 +30,7 @@ typedef T V __attribute__((ext_vector_type({lanes}), aligned(sizeof(T))));
 #define LOAD(a) *(const V*)(a)
 #define STORE(a, value) *(V*)(a) = value
 #define ANY(condition) (__builtin_reduce_or(condition) != 0)
+#define ALL(condition) (__builtin_reduce_and(condition) != 0)
 #define EACH_LANE
 #endif
 """
@@ -70,6 +72,7 @@ _FOOTER = """
 #undef SQRT
 #undef ATAN2
 #undef ANY
+#undef ALL
 #undef LOAD
 #undef STORE
 #undef EACH_LANE
@@ -80,8 +83,9 @@ def with_lanes(wide: Wide, code: str) -> str:
     """Wrap C++ statements that use V, T, LANES and the macros below into a snippet for ``wp.func_native``.
 
     Between ``EACH_LANE {`` and ``}``, statements on V may use arithmetic, ``condition ? yes : no``, ``SQRT(a)``,
-    ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``ANY(condition)`` (in some lane; in this one on CUDA), ``LOAD(numbers)`` and
-    ``STORE(numbers, value)`` of an array with one number a lane. On CUDA the braces are the body of a loop over lanes.
+    ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``ANY(condition)`` and ``ALL(condition)`` (in some lane, in all; in this one on
+    CUDA), ``LOAD(numbers)`` and ``STORE(numbers, value)`` of an array with one number a lane. On CUDA the braces are
+    the body of a loop over lanes.
     """
     header = _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes) + _ATAN2[wide.scalar].replace(
         "COUNT", str(wide.lanes)

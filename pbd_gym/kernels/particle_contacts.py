@@ -1,9 +1,10 @@
 """Contacts between particles: cloth on itself, rope on itself, body against body. Particles are spheres.
 
-Candidates come from a grid, one search for each environment, and are shared by the environments of a group: each
-particle has one sorted list of all that are near it in some lane. A list holds while no particle has moved by half of
-the *skin* since it was made, so that what touches is always on it: results do not depend on when the last search was,
-nor on the other lanes.
+Candidates come from a grid of *anchors*, places within half a *skin* of their particles, one grid for each environment.
+Lists are shared by the environments of a group: each particle has one sorted list of all whose anchors are near its own
+in some lane. An anchor stays until its particle has moved by half a skin, so that what touches is always on the list:
+results depend neither on when the last search was nor on the other lanes. Anchors are in the sizes of the scene: an
+environment of another size is brought down or up to them.
 
 Each particle then gathers its own corrections, from positions that nobody changes meanwhile: no atomics, and no
 dependence on the order of threads.
@@ -70,13 +71,15 @@ def memory_type(vec: Any) -> Any:
         valence: wp.array2d[vec]
         """contacts of each member, shape (groups, k)"""
         anchors: wp.array3d[vec]
-        """positions at the last search [m], shape (groups, k, 3)"""
+        """places that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
         cells: wp.array2d[wp.int32]
-        """scratch: start of each cell, then cell and rank of each member, shape (groups, cells + 1 + 2 k)"""
+        """grids of the anchors. On a CPU, for each lane the first member of each cell, then for each member the next
+        and the one before in its cell, and its cell: shape (groups, lanes (cells + 3 k)). On CUDA scratch: start of
+        each cell, then cell and rank of each member."""
         sorted: wp.array2d[scalar]
         """scratch: positions cell by cell [m], shape (groups, 3 k)"""
         stale: wp.array1d[wp.int32]
-        """scratch: whether lists have to be made anew, shape (groups,)"""
+        """whether lists have to be made anew, shape (groups,)"""
         dropped: wp.array1d[wp.int32]
         """candidates of the last search for which there was no room, shape (groups,)"""
         overflow: wp.array1d[wp.int32]
@@ -119,6 +122,111 @@ _CLEAR = """
 #undef ROUGHNESS
 """
 
+_INSERT = """
+    // Into the sorted list of a member, unless it is there already.
+    const auto insert = [&](int k, int other) {
+        int* const list = near + k * table.capacity;
+        int length = lengths[k], place = length;
+        while (place > 0 && list[place - 1] > other) --place;
+        if (place > 0 && list[place - 1] == other) return;
+        if (length == table.capacity) {
+            ADD(memory.dropped.data[group], 1);
+            if (place == length) return;
+            --length;
+        }
+        for (int n = length; n > place; --n) list[n] = list[n - 1];
+        list[place] = other;
+        lengths[k] = length + 1;
+    };
+    // Whether two members can collide at all: not if they are neighbours in one body.
+    const auto strangers = [&](int k, int other) {
+        if (table.body.data[k] != table.body.data[other]) return true;
+        const T* const rest = table.rest.data;
+        const T rx = rest[3 * k] - rest[3 * other], ry = rest[3 * k + 1] - rest[3 * other + 1];
+        const T rz = rest[3 * k + 2] - rest[3 * other + 2];
+        const T near_by = T(NEAR) * (table.radius.data[k] + table.radius.data[other]);
+        return rx * rx + ry * ry + rz * rz >= near_by * near_by;
+    };
+    const int side = 1 << table.bits, mask = side - 1, cell_count = 1 << (3 * table.bits);
+    const T inv_cell = T(1) / table.cell;
+    const T limit = T(0.25) * table.skin * table.skin;
+    const auto cell_at = [&](T px, T py, T pz) {
+        const int cx = (int)floor(px * inv_cell), cy = (int)floor(py * inv_cell), cz = (int)floor(pz * inv_cell);
+        return (((cz & mask) << table.bits | (cy & mask)) << table.bits) | (cx & mask);
+    };
+"""
+
+# One thread: only members that moved are looked up again. Each lane has a grid of the anchors, with a chain of members
+# for each cell; `next` and `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
+_UPDATE = """
+    {
+        int* const cells = memory.cells.data + group * memory.cells.shape[1];
+        const int stride = cell_count + 3 * count;
+        if (memory.dropped.data[group] > 0 || memory.stale.data[group] > 0) {
+            // The first time, and after an overflow: everything anew, so that what was lost may find room.
+            for (int n = 0; n < LANES * stride; ++n) cells[n] = -1;
+            for (int n = 0; n < 3 * LANES * count; ++n) anchors[n] = T(1e18);
+            for (int k = 0; k < count; ++k) lengths[k] = 0;
+            memory.dropped.data[group] = 0;
+            memory.stale.data[group] = 0;
+        }
+        const auto renew = [&](int k, int lane_) {
+            int* const head = cells + lane_ * stride;
+            int* const next = head + cell_count;
+            int* const before = next + count;
+            int* const cell_of = before + count;
+            T* const anchor = anchors + 3 * LANES * k + lane_;
+            const T* const p = x + 3 * LANES * members[k] + lane_;
+            for (int a = 0; a < 3; ++a) anchor[a * LANES] = INV_SIZE * p[a * LANES];
+            const int cell = cell_at(anchor[0], anchor[LANES], anchor[2 * LANES]);
+            if (cell != cell_of[k]) {
+                if (cell_of[k] >= 0) {
+                    if (before[k] >= 0) next[before[k]] = next[k];
+                    else head[cell_of[k]] = next[k];
+                    if (next[k] >= 0) before[next[k]] = before[k];
+                }
+                cell_of[k] = cell;
+                before[k] = -1;
+                next[k] = head[cell];
+                if (next[k] >= 0) before[next[k]] = k;
+                head[cell] = k;
+            }
+            const int cx = cell & mask, cy = (cell >> table.bits) & mask, cz = cell >> (2 * table.bits);
+            for (int part = 0; part < 27; ++part) {
+                const int nx = (cx + part % 3 - 1) & mask, ny = (cy + part / 3 % 3 - 1) & mask;
+                const int nz = (cz + part / 9 - 1) & mask;
+                for (int other = head[(nz << table.bits | ny) << table.bits | nx]; other >= 0; other = next[other]) {
+                    const T* const q = anchors + 3 * LANES * other + lane_;
+                    const T dx = anchor[0] - q[0], dy = anchor[LANES] - q[LANES];
+                    const T dz = anchor[2 * LANES] - q[2 * LANES];
+                    const T range = table.radius.data[k] + table.radius.data[other] + table.skin;
+                    if (!(dx * dx + dy * dy + dz * dz < range * range) || other == k || !strangers(k, other)) continue;
+                    insert(k, other);
+                    insert(other, k);
+                }
+            }
+        };
+        for (int k = 0; k < count; ++k) {
+            const int i = members[k];
+            T distance[LANES];
+            bool any = false;
+            EACH_LANE {
+                const V shrink = V(INV_SIZES);
+                const V dx = shrink * LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
+                const V dy = shrink * LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
+                const V dz = shrink * LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
+                const V d2 = dx * dx + dy * dy + dz * dz;
+                any = any || !ALL(d2 <= V(limit));  // a NaN has moved
+                STORE(distance, d2);
+            }
+            if (any)
+                for (int n = 0; n < LANES; ++n)
+                    if (!(distance[n] <= limit)) renew(k, n);
+        }
+    }
+"""
+
+# A block of threads: where something has moved, all members are looked up again, cell by cell.
 _STALE = """
     {
         T worst[LANES];
@@ -126,54 +234,47 @@ _STALE = """
         for (int k = thread; k < count; k += thread_count) {
             const int i = members[k];
             EACH_LANE {
-                const V dx = LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
-                const V dy = LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
-                const V dz = LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
-                const V d2 = (dx * dx + dy * dy + dz * dz) * INV_SIZES * INV_SIZES;
+                const V shrink = V(INV_SIZES);
+                const V dx = shrink * LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
+                const V dy = shrink * LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
+                const V dz = shrink * LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
+                const V d2 = dx * dx + dy * dy + dz * dz;
                 const V most = LOAD(worst);
                 STORE(worst, d2 <= most ? most : d2);  // a NaN stays
             }
         }
-        if (thread == 0) stale = 0;
+        if (thread == 0) memory.stale.data[group] = 0;
         BARRIER
-        const T limit = T(0.25) * table.skin * table.skin;
         for (int n = 0; n < LANES; ++n)
-            if (!(worst[n] <= limit)) stale = 1;
+            if (!(worst[n] <= limit)) memory.stale.data[group] = 1;
         BARRIER
     }
 """
 
 _SEARCH = """
-    if (stale) {
-        const int side = 1 << table.bits, mask = side - 1, cell_count = 1 << (3 * table.bits);
+    if (memory.stale.data[group]) {
         int* const start = memory.cells.data + group * memory.cells.shape[1];
         int* const cell_of = start + cell_count + 1;
         int* const order = cell_of + count;
         T* const sorted = memory.sorted.data + group * 3 * count;
-        const T* const rest = table.rest.data;
-        const T inv_cell = T(1) / table.cell;
         const int share = (cell_count + thread_count) / thread_count;
         for (int k = thread; k < count; k += thread_count) {
             lengths[k] = 0;
-            for (int n = 0; n < 3 * LANES; ++n)
-                anchors[3 * LANES * k + n] = x[3 * LANES * members[k] + n];
+            for (int lane_ = 0; lane_ < LANES; ++lane_)
+                for (int a = 0; a < 3; ++a)
+                    anchors[(3 * k + a) * LANES + lane_] = INV_SIZE * x[(3 * members[k] + a) * LANES + lane_];
         }
         if (thread == 0) memory.dropped.data[group] = 0;
         for (int lane_ = 0; lane_ < LANES; ++lane_) {
-            // The search goes by the sizes of the scene, and brings the environment down or up to them.
-            const T shrink = INV_SIZE;
             // Members sorted by cell: count, add up, and put each where its cell ends so far.
             for (int c = thread; c <= cell_count; c += thread_count) start[c] = 0;
             BARRIER
             for (int k = thread; k < count; k += thread_count) {
-                const T* const p = x + 3 * LANES * members[k] + lane_;
-                const int cx = (int)floor(p[0] * shrink * inv_cell), cy = (int)floor(p[LANES] * shrink * inv_cell);
-                const int cz = (int)floor(p[2 * LANES] * shrink * inv_cell);
-                cell_of[k] = (((cz & mask) << table.bits | (cy & mask)) << table.bits) | (cx & mask);
+                const T* const p = anchors + 3 * LANES * k + lane_;
+                cell_of[k] = cell_at(p[0], p[LANES], p[2 * LANES]);
                 ADD(start[cell_of[k]], 1);
             }
             BARRIER
-#if defined(__CUDA_ARCH__)
             // Sums of each thread's share of the cells, then of the shares before it. order is free for them as yet.
             int sum = 0;
             for (int c = thread * share; c < min(thread * share + share, cell_count); ++c) sum += start[c];
@@ -188,28 +289,18 @@ _SEARCH = """
             }
             if (thread == 0) start[cell_count] = count;
             __syncthreads();
-#else
-            int total = 0;
-            for (int c = 0; c < cell_count; ++c) {
-                total += start[c];
-                start[c] = total;
-            }
-            start[cell_count] = count;
-#endif
             for (int k = thread; k < count; k += thread_count) {
                 const int at = ADD(start[cell_of[k]], -1) - 1;
                 order[at] = k;
-                for (int a = 0; a < 3; ++a) sorted[3 * at + a] = shrink * x[(3 * members[k] + a) * LANES + lane_];
+                for (int a = 0; a < 3; ++a) sorted[3 * at + a] = anchors[(3 * k + a) * LANES + lane_];
             }
             BARRIER
             for (int k = thread; k < count; k += thread_count) {
-                const T* const p = x + 3 * LANES * members[k] + lane_;
-                const T px = shrink * p[0], py = shrink * p[LANES], pz = shrink * p[2 * LANES];
+                const T* const p = anchors + 3 * LANES * k + lane_;
+                const T px = p[0], py = p[LANES], pz = p[2 * LANES];
                 const T reach = table.radius.data[k] + table.skin;
                 const int cell = cell_of[k];
                 const int cx = cell & mask, cy = (cell >> table.bits) & mask, cz = cell >> (2 * table.bits);
-                int* const list = near + k * table.capacity;
-                int length = lengths[k];
                 for (int row = 0; row < 9; ++row) {
                     const int y = (cy + row % 3 - 1) & mask, z = (cz + row / 3 - 1) & mask;
                     const int line = (z << table.bits | y) << table.bits;
@@ -226,37 +317,22 @@ _SEARCH = """
                             const int other = order[at];
                             const T range = reach + table.radius.data[other];
                             if (!(d2 < range * range) || other == k) continue;
-                            if (table.body.data[k] == table.body.data[other]) {
-                                const T rx = rest[3 * k] - rest[3 * other], ry = rest[3 * k + 1] - rest[3 * other + 1];
-                                const T rz = rest[3 * k + 2] - rest[3 * other + 2];
-                                const T near_by = T(NEAR) * (table.radius.data[k] + table.radius.data[other]);
-                                if (rx * rx + ry * ry + rz * rz < near_by * near_by) continue;
-                            }
-                            // Into the sorted list, unless another lane has put it there already.
-                            int place = length;
-                            while (place > 0 && list[place - 1] > other) --place;
-                            if (place > 0 && list[place - 1] == other) continue;
-                            if (length == table.capacity) {
-                                ADD(memory.dropped.data[group], 1);
-                                if (place == length) continue;
-                                --length;
-                            }
-                            for (int n = length; n > place; --n) list[n] = list[n - 1];
-                            list[place] = other;
-                            ++length;
+                            if (strangers(k, other)) insert(k, other);
                         }
                     }
                 }
-                lengths[k] = length;
             }
             BARRIER
         }
-        if (thread == 0) {
-            const int lost = memory.dropped.data[group];
-            for (int n = 0; n < LANES; ++n) {
-                int& most = memory.overflow.data[group * LANES + n];
-                most = most > lost ? most : lost;
-            }
+    }
+"""
+
+_REPORT = """
+    if (thread == 0) {
+        const int lost = memory.dropped.data[group];
+        for (int n = 0; n < LANES; ++n) {
+            int& most = memory.overflow.data[group * LANES + n];
+            most = most > lost ? most : lost;
         }
     }
 """
@@ -264,25 +340,31 @@ _SEARCH = """
 _COUNT = """
     for (int k = thread; k < count; k += thread_count) {
         const int i = members[k];
-        const int* const list = near + k * table.capacity;
+        int* const list = near + k * table.capacity;
         int* const found = touching + k * table.capacity;
-        int length = 0;
+        int length = 0, kept = 0;
         T contacts[LANES];
         for (int n = 0; n < LANES; ++n) contacts[n] = T(0);
         for (int n = 0; n < lengths[k]; ++n) {
             const int other = list[n], j = members[other];
             const T reach = table.radius.data[k] + table.radius.data[other];
-            bool any = false;
+            const T far = reach + T(2) * table.skin;
+            bool any = false, close = false;
             EACH_LANE {
                 const V dx = LOAD(x + (3 * i) * LANES) - LOAD(x + (3 * j) * LANES);
                 const V dy = LOAD(x + (3 * i + 1) * LANES) - LOAD(x + (3 * j + 1) * LANES);
                 const V dz = LOAD(x + (3 * i + 2) * LANES) - LOAD(x + (3 * j + 2) * LANES);
-                const auto inside = (dx * dx + dy * dy + dz * dz) * INV_SIZES * INV_SIZES < V(reach * reach);
+                const V d2 = (dx * dx + dy * dy + dz * dz) * INV_SIZES * INV_SIZES;
+                const auto inside = d2 < V(reach * reach);
                 any = any || ANY(inside);
+                close = close || ANY(d2 < V(far * far));
                 STORE(contacts, LOAD(contacts) + (inside ? V(T(1)) : V(T(0))));
             }
             if (any) found[length++] = other;
+            // Anchors are within half a skin of their members: beyond this distance the pair is no candidate.
+            if (close) list[kept++] = other;
         }
+        lengths[k] = kept;
         touching_lengths[k] = length;
         EACH_LANE { STORE(valence + LANES * k, LOAD(contacts)); }
     }
@@ -368,7 +450,6 @@ _NAMES = """
     int* const touching_lengths = lengths + count;
     T* const valence = (T*)memory.valence.data + group * count * LANES;
     T* const anchors = (T*)memory.anchors.data + group * 3 * count * LANES;
-    int& stale = memory.stale.data[group];
 """
 
 
@@ -391,9 +472,10 @@ def make_particle_contacts(wide: Wide, data: Any, varied: bool) -> Any:
         data: the struct of the whole model.
         varied: whether environments differ: radii then grow with the size, and friction has a factor.
     """
-    scalar, body_, memory_ = wide.scalar, body_type(wide.vec), memory_type(wide.vec)
     sizes = _VARIED.format(int(SIZE), int(INV_SIZE), int(FRICTION)) if varied else _ALIKE
-    text = _TOOLS + sizes + "{" + _NAMES + _STALE + _SEARCH + _COUNT + _GATHER + "}\n" + _CLEAR
+    scalar, body_, memory_ = wide.scalar, body_type(wide.vec), memory_type(wide.vec)
+    search = f"#if defined(__CUDA_ARCH__)\n{_STALE}{_SEARCH}#else\n{_UPDATE}#endif\n"
+    text = _TOOLS + sizes + "{" + _NAMES + _INSERT + search + _REPORT + _COUNT + _GATHER + "}\n" + _CLEAR
 
     @wp.func_native(with_lanes(wide, text.replace("NEAR", str(NEAR))))
     def part_particles(

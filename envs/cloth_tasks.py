@@ -1,0 +1,130 @@
+"""What the cloth tasks of the suite share: a square towel on the ground, two pickers, and how to crumple it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.bodies import Cloth
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.actions import Hands
+from pbd_gym.envs.inputs import check_numbers
+from pbd_gym.envs.manipulation import ManipulationConfig, ManipulationVectorEnv
+from pbd_gym.envs.starts import Handler
+from pbd_gym.materials import ClothMaterial
+from pbd_gym.scene import Scene
+
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+"""Turns a hanging cloth so that it lies: its rows go along +z, its columns along +x."""
+
+
+@dataclass(frozen=True)
+class ClothTaskConfig(ManipulationConfig):
+    """Numbers of the cloth tasks; each can be given to ``gym.make``."""
+
+    rows: int = 16
+    """Particles along z of the flat cloth. SoftGym has 60 to 120."""
+    columns: int = 16
+    """Particles along x."""
+    side: float = 0.4
+    """Length of each side [m]."""
+    density: float = 0.5
+    """Mass per area [kg/m^2]."""
+    stretch_compliance: float = 1e-5
+    """Of constraints along the threads [m/N]."""
+    shear_compliance: float = 1e-3
+    """Of diagonal constraints [m/N]."""
+    bend_compliance: float = 1.0
+    """Of constraints that skip a particle [m/N]."""
+    reach: float = 0.06
+    """Distance from which a picker grasps [m]."""
+
+    def __post_init__(self) -> None:
+        check_numbers(
+            self, positive=("side", "density", "ctrl_dt", "max_step", "reach", "substeps", "starts", "success_at")
+        )
+        if min(self.rows, self.columns) < 4:
+            raise ValueError(f"rows and columns must be at least 4, got {self.rows} and {self.columns}")
+
+    @property
+    def spacing(self) -> float:
+        """Distance of neighbouring particles [m]."""
+        return self.side / (max(self.rows, self.columns) - 1)
+
+    @property
+    def radius(self) -> float:
+        """Of the particles, half the thickness of the cloth [m]."""
+        return 0.45 * self.spacing
+
+
+class ClothTaskVectorEnv(ManipulationVectorEnv):
+    """Batch of a task with a square towel and two pickers."""
+
+    config: ClothTaskConfig
+    cloth: Cloth
+
+    def make_scene(self) -> Scene:
+        """Return a scene with the towel flat on the ground about the origin; ``self.cloth`` says where it is."""
+        config = self.config
+        scene = Scene(contact_radius=config.radius)
+        scene.add_collider(Plane(friction=config.friction))
+        self.cloth = scene.add_cloth(
+            config.rows,
+            config.columns,
+            (config.side, config.side),
+            ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
+            position=(0.0, config.radius, -0.5 * config.side),
+            rotation=LYING,
+        )
+        scene.add_particle_contacts(self.cloth.indices.ravel(), config.radius, config.friction)
+        return scene
+
+    def hands(self, particles: tuple[int, int], holding: bool = False) -> Hands:
+        """Return two pickers that start at two particles, in a box around the towel."""
+        config = self.config
+        extent = 1.5 * config.side
+        return Hands(
+            particles=particles,
+            corners=tuple(int(c) for c in self.cloth.corners),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, config.radius, -extent),
+            upper=(extent, 1.25 * config.side, extent),
+            holding=holding,
+        )
+
+    def keypoints(self) -> np.ndarray:
+        """Return the observed particles: corners, middles of the sides, and the centre, shape (9,)."""
+        rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.cloth.indices.shape)
+        return self.cloth.indices[np.ix_(rows, columns)].ravel()
+
+    def handler(self, positions: np.ndarray) -> Handler:
+        """Return copies of the towel to be handled by a script, with the grips of the task."""
+        config = self.config
+        return Handler(
+            self.scene, positions, config.substeps // 2, 0.5 * config.ctrl_dt, 1.0, str(self.model.device.alias)
+        )
+
+    def crumpled(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Return towels that were lifted at a random particle, dropped and left to settle [m], shape (count, n, 3).
+
+        As SoftGym makes them, but for a lift that fits the size of the towel: it then falls into a heap.
+        """
+        n = self.cloth.indices.size
+        handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
+        held = np.full((count, self.scene.grip_count), -1)
+        held[:, 0] = self.cloth.indices.ravel()[rng.integers(n, size=count)]
+        handler.grasp(held)
+        lift = np.zeros((count, self.scene.grip_count, 3))
+        lift[:, 0, 1] = self.config.side * rng.uniform(0.5, 1.2, count)
+        handler.move(lift, 40)
+        handler.grasp(np.full_like(held, -1))
+        handler.rest(50)
+        return self.centred(handler.positions())
+
+    def centred(self, positions: np.ndarray) -> np.ndarray:
+        """Return the same shapes with their middle above the origin [m], shape (count, n, 3)."""
+        moved = positions.copy()
+        moved[..., [0, 2]] -= moved[..., [0, 2]].mean(axis=1, keepdims=True)
+        return moved

@@ -1,0 +1,196 @@
+"""Tasks in which pickers change the shape of cloth, rope or soft bodies: what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.envs import measures
+from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.starts import cached
+
+
+@dataclass(frozen=True)
+class ManipulationConfig:
+    """Numbers that all of these tasks have."""
+
+    damping: float = 1.0
+    """Rate at which particles lose velocity to the air [1/s]."""
+    friction: float = 0.75
+    """Coulomb coefficient of the ground and of particles on one another."""
+    ctrl_dt: float = 0.08
+    """Time between actions [s]."""
+    substeps: int = 32
+    """Simulation steps per action."""
+    max_step: float = 0.08
+    """Largest move of a picker along an axis per action [m]."""
+    starts: int = 64
+    """States that episodes start from: four fifths for training, the rest for evaluation."""
+    starts_seed: int = 0
+    """What these states are drawn from."""
+    success_at: float = 0.9
+    """Normalised performance that counts as success."""
+    effort_weight: float = 0.0
+    """Reward lost for an action of mean square one."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that says how the object lies, and what it counts in the performance."""
+
+    name: str
+    """Of the reward term."""
+    weight: float
+    """What the performance gains per unit."""
+    record: Callable[[Any], Any]
+    """From a device array, shape (num_envs,), to the launch that fills it."""
+
+
+class Launches(list[Any]):
+    """Launches that are replayed one after the other."""
+
+    def launch(self) -> None:
+        """Replay them."""
+        for one in self:
+            one.launch()
+
+
+class ManipulationVectorEnv(TaskVectorEnv):
+    """Batch of a task whose performance is a weighted sum of measures of the shape.
+
+    A task fills in ``build`` (core), :meth:`measures`, :meth:`draw_starts`, :meth:`goal_sets` where it has goals, and
+    :meth:`expert`. ``performance`` is ``offset`` plus the weighted measures, each of which is a reward term, so that
+    the dense reward is the performance; ``effort`` is the last term.
+    """
+
+    config: ManipulationConfig
+    action_modes = ("picker", "pick_place")
+    offset: float = 0.0
+    """*Task*: constant part of the performance."""
+    start_value: float | None = None
+    """*Task*: performance that counts as 0 when normalised; that of the first state where it is None."""
+    goal_tolerance: float = 0.05
+    """*Task*: mean distance at which goals count as reached [m]."""
+
+    # --- task ---------------------------------------------------------------------------------------------------------
+
+    def measures(self) -> Sequence[Measure]:
+        """*Task*: return what the performance is made of."""
+        raise NotImplementedError
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """*Task*: return the states that episodes start from, at rest [m], shape (starts, n, 3)."""
+        raise NotImplementedError
+
+    def goal_sets(self) -> np.ndarray:
+        """*Task*, where goal particles have goals: return them for each start state [m], shape (1 or starts, k, 3)."""
+        return np.zeros((1, len(self.goal_particles), 3))
+
+    def expert(self) -> np.ndarray:
+        """*Task*: return what a scripted expert would do now, shape (num_envs, size), float32."""
+        raise NotImplementedError
+
+    # --- core ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def goal_radius(self) -> float:
+        return self.goal_tolerance
+
+    def make_starts(self, held: np.ndarray) -> np.ndarray:
+        what = (type(self).__qualname__, self.config, self.action_mode if held.size and (held >= 0).any() else None)
+        rng = np.random.default_rng(self.config.starts_seed)
+        return cached(what, self.model.device, lambda: np.asarray(self.draw_starts(rng), dtype=np.float32))
+
+    def _make_buffers(self) -> Any:
+        self.success_at = 0.0 if self.obs_mode == "goal" else self.config.success_at
+        self.used_measures = list(self.measures())
+        if self.obs_mode == "goal":
+            self.used_measures = [Measure("distance", -1.0, self.record_goal_distance)]
+        # An instance's terms, since goal mode has one measure only.
+        self.term_names = (*(m.name for m in self.used_measures), "effort")  # type: ignore[misc]
+        buffers = super()._make_buffers()
+        buffers.add("measures", (len(self.used_measures),))
+        return buffers
+
+    def launch(self, kernel: Any, *inputs: Any) -> Any:
+        """Record a launch of a kernel over the environments."""
+        return wp.launch(kernel, dim=self.num_envs, inputs=list(inputs), device=self.model.device, record_cmd=True)
+
+    def indices(self, particles: Any) -> Any:
+        """Return particles as a device array, shape (k,), int32."""
+        return wp.array(np.asarray(particles, dtype=np.int32).ravel(), device=self.model.device)
+
+    def record_goal_distance(self, out: Any) -> Any:
+        """Return the launch for the mean distance of the goal particles to their goals [m]."""
+        return self.launch(
+            measures.mean_distance_to_goals, self.indices(self.goal_particles), self.buffers["goals"],
+            self.model.lanes, self.state.positions_scalar, out,
+        )  # fmt: skip
+
+    def record_score(self) -> Any:
+        b, config, launches = self.buffers, self.config, Launches()
+        for k, measure in enumerate(self.used_measures):
+            launches.append(measure.record(b["measures"][:, k]))
+        weights = wp.array([m.weight for m in self.used_measures], dtype=float, device=self.model.device)
+        goal = self.obs_mode == "goal"
+        launches.append(
+            self.launch(
+                measures.weigh, b["measures"], weights, 0.0 if goal else self.offset, b["actions"],
+                0.0 if goal else config.effort_weight, b["terms"], b["performance"],
+            )
+        )  # fmt: skip
+        if goal:
+            sparse = int(self.reward_mode == "sparse")
+            launches.append(
+                self.launch(measures.reach_goals, b["measures"], sparse, self.goal_radius, b["terms"], b["is_success"])
+            )
+        return launches
+
+    def record_begin(self, chosen: Any) -> Any:
+        b, launches = self.buffers, Launches()
+        if len(self.goal_particles):
+            sets = wp.array(self.goal_sets(), dtype=wp.vec3, ndim=2, device=self.model.device)
+            dim = (self.num_envs, len(self.goal_particles))
+            launches.append(
+                wp.launch(
+                    measures.draw_goal_set, dim=dim, inputs=[chosen, b["start"], sets, b["goals"]],
+                    device=self.model.device, record_cmd=True,
+                )
+            )  # fmt: skip
+        launches.append(self.record_score())
+        fixed = self.start_value is not None and self.obs_mode != "goal"
+        launches.append(
+            self.launch(
+                measures.rate_start, chosen, int(fixed), self.start_value if fixed else 0.0, b["performance"],
+                b["start_performance"], b["normalized_performance"], b["is_success"],
+            )
+        )  # fmt: skip
+        return launches
+
+    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        """Return the reward of ``obs_mode="goal"`` for rows of goals: minus their mean distance [m], or 0 and -1.
+
+        Args:
+            achieved: positions of the goal particles [m], shape (rows, 3 * goal particles).
+            desired: their goals [m], likewise.
+
+        Returns:
+            Shape (rows,), float32.
+        """
+        shape = (len(achieved), len(self.goal_particles), 3)
+        points = [np.ascontiguousarray(np.reshape(p, shape), dtype=np.float32) for p in (achieved, desired)]
+        reward = np.zeros(len(achieved), dtype=np.float32)
+        wp.launch(
+            measures.rate_goals,
+            dim=len(achieved),
+            inputs=[
+                *(wp.array(p, device="cpu", copy=False) for p in points), int(self.reward_mode == "sparse"),
+                self.goal_radius, wp.array(reward, device="cpu", copy=False),
+            ],
+            device="cpu",
+        )  # fmt: skip
+        return reward

@@ -1,0 +1,210 @@
+"""How well an object is where it should be: areas and distances, one kernel each, over the batch."""
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.func
+def point(positions: wp.array4d[float], group: int, i: int, lane: int):
+    """Position of a particle [m]."""
+    return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
+
+
+@wp.kernel
+def covered_area(
+    # In:
+    particles: wp.array1d[wp.int32],
+    radius: float,
+    cell: float,
+    side: int,
+    lanes: int,
+    positions: wp.array4d[float],
+    # Scratch:
+    covered: wp.array2d[wp.int32],
+    # Out:
+    area: wp.array1d[float],
+):
+    """Area that discs of ``radius`` about the particles cover, seen from above [m^2].
+
+    They are counted in a square grid of ``side`` x ``side`` cells, 32 to a word of ``covered``, about the mean of the
+    particles; a cell counts if its middle is in a disc. Unlike SoftGym's, the grid does not stretch with the object.
+    """
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    words = covered.shape[1]
+    for word in range(words):
+        covered[env, word] = 0
+    middle = wp.vec3()
+    for k in range(particles.shape[0]):
+        middle += point(positions, group, particles[k], lane) / float(particles.shape[0])
+    half = 0.5 * cell * float(side)
+    for k2 in range(particles.shape[0]):
+        p = point(positions, group, particles[k2], lane)
+        x = (p[0] - middle[0] + half) / cell
+        z = (p[2] - middle[2] + half) / cell
+        r = radius / cell
+        for column in range(wp.max(int(wp.floor(x - r)), 0), wp.min(int(wp.floor(x + r)) + 1, side)):
+            for row in range(wp.max(int(wp.floor(z - r)), 0), wp.min(int(wp.floor(z + r)) + 1, side)):
+                dx = float(column) + 0.5 - x
+                dz = float(row) + 0.5 - z
+                if dx * dx + dz * dz <= r * r:
+                    bit = row * side + column
+                    covered[env, bit // 32] = covered[env, bit // 32] | (1 << (bit % 32))
+    count = int(0)
+    for word2 in range(words):
+        bits = covered[env, word2]
+        for place in range(32):
+            count += (bits >> place) & 1
+    area[env] = float(count) * cell * cell
+
+
+@wp.kernel
+def mean_distance_to_goals(
+    # In:
+    particles: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance of particles to their goals [m]."""
+    env = wp.tid()
+    total = float(0.0)
+    for k in range(particles.shape[0]):
+        p = point(positions, env // lanes, particles[k], env % lanes)
+        total += wp.length(p - wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2]))
+    distance[env] = total / float(particles.shape[0])
+
+
+@wp.kernel
+def mean_distance_of_pairs(
+    # In:
+    first: wp.array1d[wp.int32],
+    second: wp.array1d[wp.int32],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance between the particles of each pair [m]."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    total = float(0.0)
+    for k in range(first.shape[0]):
+        total += wp.length(point(positions, group, first[k], lane) - point(positions, group, second[k], lane))
+    distance[env] = total / float(first.shape[0])
+
+
+@wp.kernel
+def weigh(
+    # In:
+    measures: wp.array2d[float],
+    weights: wp.array1d[float],
+    offset: float,
+    actions: wp.array2d[float],
+    effort_weight: float,
+    # Out:
+    terms: wp.array2d[float],
+    performance: wp.array1d[float],
+):
+    """Weigh measures into reward terms; their sum and ``offset`` is the performance. The last term is the effort."""
+    env = wp.tid()
+    total = offset
+    for k in range(measures.shape[1]):
+        value = weights[k] * measures[env, k]
+        terms[env, k] = value
+        total += value
+    performance[env] = total
+    effort = float(0.0)
+    for a in range(actions.shape[1]):
+        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
+        effort += clipped * clipped / float(actions.shape[1])
+    terms[env, measures.shape[1]] = -effort_weight * effort
+
+
+@wp.kernel
+def rate_start(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    fixed: int,
+    start_value: float,
+    # Out:
+    performance: wp.array1d[float],
+    start_performance: wp.array1d[float],
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Take the performance of the first state as what episodes are compared with, or a fixed number instead."""
+    env = wp.tid()
+    if chosen[env] == 0:
+        return
+    start_performance[env] = wp.where(fixed != 0, start_value, performance[env])
+    normalized_performance[env] = 0.0
+    is_success[env] = 0
+
+
+@wp.kernel
+def draw_goal_set(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    start: wp.array1d[wp.int32],
+    goal_sets: wp.array2d[wp.vec3],
+    # Out:
+    goals: wp.array3d[float],
+):
+    """Copy the goal points that belong to the start state of each chosen environment."""
+    env, k = wp.tid()
+    if chosen[env] == 0:
+        return
+    goal = goal_sets[start[env] % goal_sets.shape[0], k]
+    for axis in range(3):
+        goals[env, k, axis] = goal[axis]
+
+
+@wp.kernel
+def rate_goals(
+    # In:
+    achieved: wp.array3d[float],
+    desired: wp.array3d[float],
+    sparse: int,
+    radius: float,
+    # Out:
+    reward: wp.array1d[float],
+):
+    """Reward of goal mode: minus the mean distance, or 0 while it is below ``radius`` and -1 otherwise."""
+    row = wp.tid()
+    total = float(0.0)
+    for k in range(achieved.shape[1]):
+        p = wp.vec3(achieved[row, k, 0], achieved[row, k, 1], achieved[row, k, 2])
+        total += wp.length(p - wp.vec3(desired[row, k, 0], desired[row, k, 1], desired[row, k, 2]))
+    reward[row] = goal_reward(total / float(achieved.shape[1]), sparse, radius)
+
+
+@wp.func
+def goal_reward(mean: float, sparse: int, radius: float):
+    """Reward for a mean distance to the goals."""
+    if sparse != 0:
+        return wp.where(mean < radius, 0.0, -1.0)
+    return -mean
+
+
+@wp.kernel
+def reach_goals(
+    # In:
+    distance: wp.array2d[float],
+    sparse: int,
+    radius: float,
+    # Out:
+    terms: wp.array2d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Terms and success of goal mode, where both must follow from the goals alone."""
+    env = wp.tid()
+    for k in range(terms.shape[1]):
+        terms[env, k] = 0.0
+    terms[env, 0] = goal_reward(distance[env, 0], sparse, radius)
+    is_success[env] = wp.where(distance[env, 0] < radius, 1, 0)
