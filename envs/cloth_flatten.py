@@ -16,6 +16,8 @@ from pbd_gym.scene import Scene
 
 GRID = 64
 """Cells along each side of the square that covered area is counted in."""
+DISC = 0.75
+"""Radius of the disc that a particle covers, in distances between particles: enough to leave no gaps in a flat towel."""
 
 
 class ClothFlattenVectorEnv(ClothTaskVectorEnv):
@@ -32,7 +34,7 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
     @property
     def flat_area(self) -> float:
         """Area that the flat towel covers, with its rim [m^2]."""
-        side, r = self.config.side, self.config.radius
+        side, r = self.config.side, DISC * self.config.spacing
         return side * side + 4.0 * side * r + np.pi * r * r
 
     @property
@@ -42,12 +44,10 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
     def measures(self) -> list[Measure]:
         config, cell = self.config, 1.6 * self.config.side / GRID
         words = wp.zeros((self.num_envs, GRID * GRID // 32), dtype=wp.int32, device=self.model.device)
-        # Discs of half a cell's diagonal more than the particles close the gaps between them.
-        radius = 0.75 * config.spacing
 
         def area(out: Any) -> Any:
             return self.launch(
-                measures.covered_area, self.indices(self.cloth.indices), radius, cell, GRID, self.model.lanes,
+                measures.covered_area, self.indices(self.cloth.indices), DISC * config.spacing, cell, GRID, self.model.lanes,
                 self.state.positions_scalar, words, out,
             )  # fmt: skip
 

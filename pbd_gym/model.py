@@ -176,7 +176,7 @@ class Model:
         table.cell = widest + table.skin
         # About as many cells as members, in a cube: 4^3 to 32^3.
         table.bits = int(np.clip(round(np.log2(max(4 * len(members), 2)) / 3.0), 2, 5))
-        table.separation_speed = 0.5
+        table.separation_speed = 5.0
 
     def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
         batch = self.scene.constraints[kind.name]

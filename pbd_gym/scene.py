@@ -93,7 +93,7 @@ class Scene:
         self.labels: list[str] = []
         """Names of the groups of constraints whose stiffness can differ by itself."""
         self.particle_contacts: list[ParticleContacts] = []
-        self.contact_capacity = 64
+        self.contact_capacity = 96
         """How many candidates for a contact a particle can have, in all environments that share a group of lanes."""
 
     @property
