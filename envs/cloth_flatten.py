@@ -17,13 +17,14 @@ from pbd_gym.scene import Scene
 GRID = 64
 """Cells along each side of the square that covered area is counted in."""
 DISC = 0.75
-"""Radius of the disc that a particle covers, in distances between particles: enough to leave no gaps in a flat towel."""
+"""Radius of the disc that a particle covers, in distances between particles: a flat towel then has no gaps."""
 
 
 class ClothFlattenVectorEnv(ClothTaskVectorEnv):
     """Spread out a towel that lies crumpled on the ground."""
 
     config_type = ClothTaskConfig
+    obs_modes = ("keypoints", "particles")
 
     def build(self, config: ClothTaskConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
         scene = self.make_scene()
@@ -47,8 +48,8 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
 
         def area(out: Any) -> Any:
             return self.launch(
-                measures.covered_area, self.indices(self.cloth.indices), DISC * config.spacing, cell, GRID, self.model.lanes,
-                self.state.positions_scalar, words, out,
+                measures.covered_area, self.indices(self.cloth.indices), DISC * config.spacing, cell, GRID,
+                self.model.lanes, self.state.positions_scalar, words, out,
             )  # fmt: skip
 
         return [Measure("coverage", 1.0, area)]

@@ -26,7 +26,7 @@ from pbd_gym.envs.inputs import (
     split_range,
     split_seed,
 )
-from pbd_gym.envs.observations import Observations, ObsMode
+from pbd_gym.envs.observations import OBS_MODES, Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.pictures import Pictures
 from pbd_gym.kernels.parameters import weigh as weigh_kernel
@@ -91,6 +91,8 @@ class TaskVectorEnv(VectorEnv):
     """*Task*: which of its scene's colliders is the ground, if nothing lies on it at the start."""
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
     """*Task*: action modes that make sense, the default first."""
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = OBS_MODES
+    """*Task*: observation modes that make sense; without goals there is no ``"goal"``."""
     best_performance: float = 0.0
     """*Task*: the performance that counts as 1 when normalised."""
     success_at: float = 0.0
@@ -134,6 +136,8 @@ class TaskVectorEnv(VectorEnv):
         self.action_mode = self.action_modes[0] if action_mode is None else action_mode
         if self.action_mode not in self.action_modes:
             raise ValueError(f"action_mode must be one of {self.action_modes}, got {action_mode!r}")
+        if obs_mode not in self.obs_modes:
+            raise ValueError(f"obs_mode must be one of {self.obs_modes}, got {obs_mode!r}")
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
@@ -352,10 +356,10 @@ class TaskVectorEnv(VectorEnv):
         Args:
             seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list; None goes on with the streams there
                 are, and starts from entropy the first time.
-            options: ``"parameters"``, a dict, fixes parameters that were declared with ``randomize``, to a number or one
-                per environment, until these environments are reset by this method again; others are drawn.
-                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,). ``"split"`` draws these
-                starts from ``"train"``, ``"eval"`` or ``"all"`` of the start states; ``"variation"`` takes the one with
+            options: ``"parameters"``, a dict, fixes parameters that were declared with ``randomize``, to a number or
+                one per environment, until these environments are reset by this method again; others are drawn.
+                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,). ``"split"`` draws these starts
+                from ``"train"``, ``"eval"`` or ``"all"`` of the start states; ``"variation"`` takes the one with
                 this number in the split, one int or one per environment.
 
         Returns:

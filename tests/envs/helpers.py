@@ -1,5 +1,6 @@
 """What the environment tests share: a small cloth that steps in microseconds, and exact comparison of results."""
 
+import importlib
 from typing import Any
 
 import gymnasium as gym
@@ -10,6 +11,7 @@ import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.actions import ACTION_MODES
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.observations import OBS_MODES
+from pbd_gym.registry import find
 
 ID = "PBDCloth-v0"
 SMALL: dict[str, Any] = {"rows": 4, "columns": 4, "settle_time": 0.5}
@@ -27,6 +29,15 @@ LOOSE: dict[str, Any] = {
     "stretch_compliance": 1e6, "shear_compliance": 1e6, "bend_compliance": 1e6,
 }  # fmt: skip
 """A cloth whose threads are too soft to be felt: its particles fall freely and can be put anywhere."""
+
+
+def modes_of(env_id: str) -> list[tuple[str, str]]:
+    """Every action and observation mode that a task takes."""
+    module, name = find(env_id).vector.split(":")
+    task = getattr(importlib.import_module(module), name)
+    return [(action, obs) for action in task.action_modes for obs in task.obs_modes]
+
+
 MODES = [(action, obs) for action in ACTION_MODES for obs in OBS_MODES]
 AUTORESET = ["NextStep", "SameStep", "Disabled"]
 
