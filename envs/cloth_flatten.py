@@ -49,7 +49,7 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
         def area(out: Any) -> Any:
             return self.launch(
                 measures.covered_area, self.indices(self.cloth.indices), DISC * config.spacing, cell, GRID,
-                self.model.lanes, self.state.positions_scalar, words, out,
+                *self.where, words, out,
             )  # fmt: skip
 
         return [Measure("coverage", 1.0, area)]

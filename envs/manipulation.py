@@ -128,8 +128,13 @@ class ManipulationVectorEnv(TaskVectorEnv):
         """Return the launch for the mean distance of the goal particles to their goals [m]."""
         return self.launch(
             measures.mean_distance_to_goals, self.indices(self.goal_particles), self.buffers["goals"],
-            self.model.lanes, self.state.positions_scalar, out,
+            *self.where, out,
         )  # fmt: skip
+
+    @property
+    def where(self) -> tuple[Any, ...]:
+        """What every measure reads: sizes, the lane count and positions."""
+        return self.buffers["parameters"], self.model.lanes, self.state.positions_scalar
 
     def record_score(self) -> Any:
         b, config, launches = self.buffers, self.config, Launches()
@@ -155,12 +160,9 @@ class ManipulationVectorEnv(TaskVectorEnv):
         if len(self.goal_particles):
             sets = wp.array(self.goal_sets(), dtype=wp.vec3, ndim=2, device=self.model.device)
             dim = (self.num_envs, len(self.goal_particles))
-            launches.append(
-                wp.launch(
-                    measures.draw_goal_set, dim=dim, inputs=[chosen, b["start"], sets, b["goals"]],
-                    device=self.model.device, record_cmd=True,
-                )
-            )  # fmt: skip
+            inputs = [chosen, b["start"], sets, b["parameters"], wp.vec3(*self.anchor), b["goals"]]
+            device = self.model.device
+            launches.append(wp.launch(measures.draw_goal_set, dim, inputs, device=device, record_cmd=True))
         launches.append(self.record_score())
         fixed = self.start_value is not None and self.obs_mode != "goal"
         launches.append(

@@ -1,6 +1,11 @@
-"""How well an object is where it should be: areas and distances, one kernel each, over the batch."""
+"""How well an object is where it should be: areas and distances, one kernel each, over the batch.
+
+Environments may differ in size; all measures are given in the sizes of the scene, so that they compare.
+"""
 
 import warp as wp
+
+from pbd_gym.envs.parameters import SIZE, scaled
 
 wp.set_module_options({"enable_backward": False})
 
@@ -18,6 +23,7 @@ def covered_area(
     radius: float,
     cell: float,
     side: int,
+    parameters: wp.array2d[float],
     lanes: int,
     positions: wp.array4d[float],
     # Scratch:
@@ -39,11 +45,12 @@ def covered_area(
     middle = wp.vec3()
     for k in range(particles.shape[0]):
         middle += point(positions, group, particles[k], lane) / float(particles.shape[0])
+    size = parameters[env, SIZE]
     half = 0.5 * cell * float(side)
     for k2 in range(particles.shape[0]):
         p = point(positions, group, particles[k2], lane)
-        x = (p[0] - middle[0] + half) / cell
-        z = (p[2] - middle[2] + half) / cell
+        x = ((p[0] - middle[0]) / size + half) / cell
+        z = ((p[2] - middle[2]) / size + half) / cell
         r = radius / cell
         for column in range(wp.max(int(wp.floor(x - r)), 0), wp.min(int(wp.floor(x + r)) + 1, side)):
             for row in range(wp.max(int(wp.floor(z - r)), 0), wp.min(int(wp.floor(z + r)) + 1, side)):
@@ -65,6 +72,7 @@ def mean_distance_to_goals(
     # In:
     particles: wp.array1d[wp.int32],
     goals: wp.array3d[float],
+    parameters: wp.array2d[float],
     lanes: int,
     positions: wp.array4d[float],
     # Out:
@@ -76,7 +84,7 @@ def mean_distance_to_goals(
     for k in range(particles.shape[0]):
         p = point(positions, env // lanes, particles[k], env % lanes)
         total += wp.length(p - wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2]))
-    distance[env] = total / float(particles.shape[0])
+    distance[env] = total / (float(particles.shape[0]) * parameters[env, SIZE])
 
 
 @wp.kernel
@@ -84,6 +92,7 @@ def mean_distance_of_pairs(
     # In:
     first: wp.array1d[wp.int32],
     second: wp.array1d[wp.int32],
+    parameters: wp.array2d[float],
     lanes: int,
     positions: wp.array4d[float],
     # Out:
@@ -96,7 +105,7 @@ def mean_distance_of_pairs(
     total = float(0.0)
     for k in range(first.shape[0]):
         total += wp.length(point(positions, group, first[k], lane) - point(positions, group, second[k], lane))
-    distance[env] = total / float(first.shape[0])
+    distance[env] = total / (float(first.shape[0]) * parameters[env, SIZE])
 
 
 @wp.kernel
@@ -153,6 +162,8 @@ def draw_goal_set(
     chosen: wp.array1d[wp.int32],
     start: wp.array1d[wp.int32],
     goal_sets: wp.array2d[wp.vec3],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
     # Out:
     goals: wp.array3d[float],
 ):
@@ -160,7 +171,7 @@ def draw_goal_set(
     env, k = wp.tid()
     if chosen[env] == 0:
         return
-    goal = goal_sets[start[env] % goal_sets.shape[0], k]
+    goal = scaled(goal_sets[start[env] % goal_sets.shape[0], k], anchor, parameters[env, SIZE])
     for axis in range(3):
         goals[env, k, axis] = goal[axis]
 
