@@ -473,8 +473,9 @@ class TaskVectorEnv(VectorEnv):
             rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
 
         Raises:
-            ValueError: if ``rows`` has a wrong shape or names rows that are not there, or arrays are missing or do not
-                fit. The environments are then as they were.
+            ValueError: if ``rows`` has a wrong shape or names rows that are not there, arrays are missing or do not
+                fit, or parameters differ that were not declared with ``randomize`` here. The environments are then as
+                they were.
         """
         rows = np.arange(self.num_envs) if rows is None else np.asarray(rows)
         expected = self.get_state()
@@ -485,6 +486,7 @@ class TaskVectorEnv(VectorEnv):
                 raise ValueError(f"this is not a state of this environment: {name!r} is missing or has another shape")
             if rows.min() < 0 or rows.max() >= len(saved[name]):
                 raise ValueError(f"rows must be from 0 to {len(saved[name]) - 1}")
+        self.randomization.check_values(saved["episode.parameters"][rows])
         self.state.load({k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("physics.")}, rows)
         self.buffers.load({k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("episode.")}, rows)
         self._seeded = True

@@ -106,6 +106,18 @@ class Randomization:
         """Values that change nothing, shape (names,), float32."""
         return np.array([name not in PLACES for name in self.names], dtype=np.float32)
 
+    def check_values(self, values: np.ndarray) -> None:
+        """Look at values from elsewhere, shape (rows, names): what is not drawn here could not be drawn anew later.
+
+        Raises:
+            ValueError: if a parameter differs from its nominal value that is not declared.
+        """
+        for column, name in enumerate(self.names):
+            if name not in self.columns and (values[:, column] != self.nominal[column]).any():
+                raise ValueError(
+                    f"{name!r} differs in this state: make the environment with randomize={{{name!r}: ...}}"
+                )
+
     def fixed(self, given: Mapping[str, Any], num_envs: int) -> np.ndarray:
         """Return values that are not to be drawn, NaN for the others, shape (num_envs, names), float32.
 

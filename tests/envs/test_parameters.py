@@ -180,6 +180,13 @@ def test_saved_and_branched(autoreset_mode: str) -> None:
         other.set_state(saved)
         assert_same(saved, other.get_state())
         assert_same((*roll(other, actions[LIMIT:]), other.reset()), tuple(expected))
+    some = {name: RANGES[name] for name in ("size", "ground_height")}
+    other = make(5, action_mode="picker", autoreset_mode=autoreset_mode, randomize=some)
+    other.reset(seed=9)
+    before = other.get_state()
+    with pytest.raises(ValueError, match="'density' differs in this state"):
+        other.set_state(saved)
+    assert_same(before, other.get_state())
     env.branch(np.array([4, 4, 4, 4, 4]))
     assert len(np.unique(env.state.get_parameters()["density"])) == 1
 
