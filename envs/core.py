@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
@@ -30,6 +31,7 @@ from pbd_gym.envs.observations import OBS_MODES, Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.pictures import Pictures
 from pbd_gym.kernels.parameters import weigh as weigh_kernel
+from pbd_gym.memory import MemoryReport, memory_report
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
@@ -457,6 +459,15 @@ class TaskVectorEnv(VectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one."""
         self.pictures.close()
+
+    def memory_report(self) -> MemoryReport:
+        """Say what this batch takes, part by part, and how many environments would fit. ``print`` shows a table."""
+        model = self.model
+        physics = memory_report(
+            self.scene, self.num_envs, model.device.alias, lanes=model.lanes, substeps=self.config.substeps
+        )
+        buffers = sum(array.capacity for array in self.buffers.arrays.values())
+        return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})
 
     # --- save, restore, branch ----------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ _LAZY = {
     "Solver": "pbd_gym.solver",
     "Sphere": "pbd_gym.colliders",
     "State": "pbd_gym.state",
+    "memory_report": "pbd_gym.memory",
 }
 
 __all__ = [*_LAZY, "__version__"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +16,10 @@ from pbd_gym.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.constraints import KINDS
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.upload import cluster_values, fill_table, in_solve_order
-from pbd_gym.kernels.poses import FRAMES
+from pbd_gym.devices import find_device
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.memory import check_memory
 from pbd_gym.scene import Scene
 
 Order = Literal["colored", "given"]
@@ -80,7 +80,7 @@ class Model:
             raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
         if dtype not in ("float32", "float64"):
             raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
-        self.device = wp.get_device(device)
+        self.device = find_device(device)
         self.lanes = choose_lanes(num_envs, threads, self.device.is_cuda) if lanes is None else lanes
         if self.lanes not in LANE_COUNTS:
             raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
@@ -102,7 +102,6 @@ class Model:
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
-        check_memory(self.memory_bytes(), self.device)
 
         with wp.ScopedDevice(self.device):
             self.gravity = wp.array(scene.gravity, dtype=self.scalar)
@@ -140,6 +139,7 @@ class Model:
         """Particles that collide with others."""
         if scene.has_particle_contacts:
             self._upload_contacts()
+        check_memory(self)
 
     def pose_index(self, collider: int) -> int:
         """Return where among the poses a collider is.
@@ -208,25 +208,3 @@ class Model:
         self.bounds[kind.name] = bounds
         self.constraint_count += len(rows)
         self.memory_count += len(rows) * kind.remembers
-
-    def memory_bytes(self) -> int:
-        """Bytes that the state of the whole batch takes, without multipliers."""
-        scalars = self.particle_count * 11 + self.grip_count * 9 + len(self.moving_colliders) * (FRAMES + 13)
-        return self.group_count * self.lanes * scalars * self.dtype.itemsize
-
-
-def check_memory(needed: int, device: Any) -> None:
-    """Raise a MemoryError that says how much is needed and how much is free, before an allocation fails half-way."""
-    if device.is_cuda:
-        free = device.free_memory
-    else:
-        try:
-            lines = Path("/proc/meminfo").read_text().splitlines()
-            free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-        except (OSError, StopIteration):  # not every system tells; then the allocation itself decides
-            return
-    if needed > free:
-        raise MemoryError(
-            f"this batch needs {needed / 2**30:.1f} GiB but {free / 2**30:.1f} GiB are free on {device}: "
-            "take fewer environments or particles"
-        )

@@ -13,7 +13,8 @@ from pbd_gym.kernels import layout
 from pbd_gym.kernels import particle_contacts as contacts
 from pbd_gym.kernels.parameters import weigh
 from pbd_gym.kernels.poses import FRAMES
-from pbd_gym.model import Model, check_memory
+from pbd_gym.memory import check_memory
+from pbd_gym.model import Model
 from pbd_gym.parameters import Parameters, Stiffness
 
 
@@ -57,13 +58,8 @@ class State:
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
         multipliers = max(model.constraint_count, 1) if keep_lambda else 1
-        extra = (
-            3 * particles * (gathers or model.contact_count > 0)
-            + 6 * particles * extrapolates
-            + multipliers * (1 + 2 * extrapolates)
-            + model.memory_count
-        )
-        check_memory(model.memory_bytes() + slots * extra * model.dtype.itemsize, model.device)
+        if keep_lambda or gathers or extrapolates:  # without these the model has looked already
+            check_memory(model, keep_lambda, gathers, extrapolates)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
             self.positions = wp.empty(shape, dtype=model.vec)

@@ -17,6 +17,7 @@ import pbd_gym
 from pbd_gym.announce import compiling
 from pbd_gym.bench import environments, peers, rotations, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
+from pbd_gym.devices import find_device
 from pbd_gym.doctor import cpu_name
 from pbd_gym.threads import default_threads
 
@@ -57,7 +58,9 @@ def main(names: Sequence[str], options: Options, json_path: str | None = None, c
             raise ValueError(f"{name} must be at least 1, got {getattr(options, name)}")
     if beside and set(names) != {"w1"}:
         raise ValueError("peers and the C limit are measured on w1")
-    check_device(options.device)
+    with compiling():
+        wp.init()
+    find_device(options.device)
     found: list[Row] = []
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
@@ -73,15 +76,6 @@ def main(names: Sequence[str], options: Options, json_path: str | None = None, c
             Path(path).write_text(text)
     if "-" not in (json_path, csv_path):
         print(table(found, about))
-
-
-def check_device(name: str) -> None:
-    """Start Warp, and raise a ValueError that names the devices there are if ``name`` is none of them."""
-    with compiling():
-        wp.init()
-    aliases = [device.alias for device in wp.get_devices()]
-    if name not in aliases and not (name == "cuda" and wp.is_cuda_available()):
-        raise ValueError(f"there is no device {name!r}; there are {', '.join(aliases)}")
 
 
 def machine(options: Options) -> dict[str, object]:
