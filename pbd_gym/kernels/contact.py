@@ -33,16 +33,15 @@ def make_response(wide: Wide) -> Any:
     @wp.func
     def respond(
         x: wp.array2d[vec],
-        previous: wp.array2d[vec],
         inv_mass: wp.array1d[vec],
         i: int,
         nx: vec,
         ny: vec,
         nz: vec,
         depth: vec,
-        sx: vec,
-        sy: vec,
-        sz: vec,
+        ax: vec,
+        ay: vec,
+        az: vec,
         kinetic: vec,
         static: vec,
     ):
@@ -54,12 +53,12 @@ def make_response(wide: Wide) -> Any:
         lane without contact keeps its bits.
 
         Args:
-            x, previous: positions now and at the start of the substep [m], shape (particles, 3).
+            x: positions [m], shape (particles, 3).
             inv_mass: shape (particles,) [1/kg].
             i: the particle.
             nx, ny, nz: outward unit normal of the collider.
             depth: penetration [m], not positive where there is no contact.
-            sx, sy, sz: how the surface has moved at the contact during the substep [m].
+            ax, ay, az: where the particle would be now, had it stuck to the surface [m].
             kinetic, static: Coulomb coefficients.
         """
         # A held lane is treated like one without contact.
@@ -68,9 +67,9 @@ def make_response(wide: Wide) -> Any:
         qx = x[i, 0] + wp.cw_mul(nx, push)
         qy = x[i, 1] + wp.cw_mul(ny, push)
         qz = x[i, 2] + wp.cw_mul(nz, push)
-        ux = qx - previous[i, 0] - sx
-        uy = qy - previous[i, 1] - sy
-        uz = qz - previous[i, 2] - sz
+        ux = qx - ax
+        uy = qy - ay
+        uz = qz - az
         along = wp.cw_mul(ux, nx) + wp.cw_mul(uy, ny) + wp.cw_mul(uz, nz)
         tx = ux - wp.cw_mul(along, nx)
         ty = uy - wp.cw_mul(along, ny)
@@ -93,7 +92,7 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
     table = table_type(wide.scalar)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, travel = make_frame(wide, part.moving)
+    to_local, to_world, to_point, travel = make_frame(wide, part.moving)
     respond, trace = make_response(wide), make_trace(wide, part.shape)
     swept = part.shape.SWEPT
 
@@ -117,6 +116,7 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
         none = vec(scalar(0.0))
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
             far = none
+            struck = none
             active = vec(scalar(1.0))
             step = scalar(0.0)
             deep = scalar(0.0)
@@ -141,9 +141,10 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
                 if wp.static(swept):
                     if any_positive(far):
                         hx, hy, hz, far = trace(colliders, k, ox, oy, oz, px, py, pz, far, radius, step, deep)
-                        ox = hx
-                        oy = hy
-                        oz = hz
+                        struck = pick(far, far, struck)
+                        ox = pick(far, hx, ox)
+                        oy = pick(far, hy, oy)
+                        oz = pick(far, hz, oz)
                         # What is left of later rounds is that it goes deep; the rest the last one deals with.
                         deep = scalar(2.0) * step
                 reach = distance(colliders, k, hx, hy, hz)
@@ -154,13 +155,22 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
                         depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
                         depth = pick(active, depth, none)
                     # Friction acts where the surface is touched, not in the middle of the particle.
-                    sx, sy, sz = travel(
+                    ax, ay, az = travel(
                         frames, k, hx - wp.cw_mul(nx, reach), hy - wp.cw_mul(ny, reach), hz - wp.cw_mul(nz, reach)
                     )
+                    ax += previous[i, 0]
+                    ay += previous[i, 1]
+                    az += previous[i, 2]
+                    if wp.static(swept):
+                        if any_positive(struck):  # the way before the contact was free
+                            fx, fy, fz = to_point(frames, k, ox, oy, oz)
+                            ax = pick(struck, fx, ax)
+                            ay = pick(struck, fy, ay)
+                            az = pick(struck, fz, az)
                     wx, wy, wz = to_world(frames, k, nx, ny, nz)
                     kinetic = colliders.surfaces[k, 0] * grip
                     static = colliders.surfaces[k, 1] * grip
-                    respond(x, previous, inv_mass, i, wx, wy, wz, depth, sx, sy, sz, kinetic, static)
+                    respond(x, inv_mass, i, wx, wy, wz, depth, ax, ay, az, kinetic, static)
                 if wp.static(swept):
                     if not any_positive(far):
                         break
@@ -176,7 +186,7 @@ def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
     pick, floor, any_positive = wide.pick, wide.floor, wide.any_positive
     table = table_type(wide.scalar)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, travel = make_frame(wide, part.moving)
+    to_local, to_world, _, travel = make_frame(wide, part.moving)
     rounding = 64.0 * (2.0**-52 if scalar is wp.float64 else 2.0**-23)
 
     @wp.func

@@ -15,6 +15,8 @@ class Frame(NamedTuple):
     """A point of the world in the collider's frame; takes 0 for the end of the substep, 12 for its start."""
     to_world: Any
     """A direction of the collider's frame in the world, at the end of the substep."""
+    to_point: Any
+    """A point of the collider's frame in the world, at the end of the substep."""
     travel: Any
     """How a point that is fixed to the collider moves in the world during the substep."""
 
@@ -41,7 +43,7 @@ def _resting(wide: Wide) -> Frame:
         none = vec(scalar(0.0))
         return none, none, none
 
-    return Frame(to_local, to_world, travel)
+    return Frame(to_local, to_world, to_world, travel)
 
 
 def _moving(wide: Wide) -> Frame:
@@ -71,6 +73,11 @@ def _moving(wide: Wide) -> Frame:
         return wx, wy, wz
 
     @wp.func
+    def to_point(frames: wp.array2d[vec], k: int, x: vec, y: vec, z: vec):
+        wx, wy, wz = to_world(frames, k, x, y, z)
+        return frames[k, 0] + wx, frames[k, 1] + wy, frames[k, 2] + wz
+
+    @wp.func
     def travel(frames: wp.array2d[vec], k: int, x: vec, y: vec, z: vec):
         sx = frames[k, 0] - frames[k, 12]
         sy = frames[k, 1] - frames[k, 13]
@@ -86,4 +93,4 @@ def _moving(wide: Wide) -> Frame:
         sz += wp.cw_mul(frames[k, 11] - frames[k, 23], z)
         return sx, sy, sz
 
-    return Frame(to_local, to_world, travel)
+    return Frame(to_local, to_world, to_point, travel)
