@@ -1,6 +1,6 @@
-"""Long runs with contacts: a towel that falls on itself, a knot pulled tight. Prints what docs/accuracy.md reports.
+"""Long runs with contacts: a towel on itself, a tight knot, a ball in a closing box. Prints what docs/accuracy.md says.
 
-Run ``python docs/figures/stability.py [towel] [knot]``: 10,000 substeps each, minutes on one core.
+Run ``python -m docs.figures.stability [towel] [knot] [ball]``: 10,000 substeps each, minutes on one core.
 """
 
 from __future__ import annotations
@@ -10,37 +10,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pbd_gym.colliders import Plane
-from pbd_gym.materials import ClothMaterial, RopeMaterial
+from pbd_gym.colliders import Box, Plane
+from pbd_gym.materials import ClothMaterial, RopeMaterial, SoftMaterial
 from pbd_gym.model import Model
-from pbd_gym.render.frame import Frame
-from pbd_gym.render.images import save_png
-from pbd_gym.render.renderer import Renderer
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
 from pbd_gym.state import State
+from pbd_gym.tetmeshes import ball as ball_mesh
+from tests.engine.geometry import crossings
 
 SUBSTEPS = 20
 CTRL_DT = 1 / 60
 FRAMES = 500
 ENVS = 16
-
-
-def crossings(x: np.ndarray, triangles: np.ndarray, segments: np.ndarray) -> int:
-    """Count segments that pierce a triangle they have no corner in common with."""
-    a, b, c = (x[triangles[:, k]] for k in range(3))
-    normal = np.cross(b - a, c - a)
-    count = 0
-    for segment in segments:
-        start, end = x[segment]
-        before, after = (np.einsum("ij,ij->i", p - a, normal) for p in (start, end))
-        hit = np.flatnonzero((before * after < 0) & ~np.isin(triangles, segment).any(axis=1))
-        point = start + (before[hit] / (before[hit] - after[hit]))[:, None] * (end - start)
-        inside = np.ones(len(hit), dtype=bool)
-        for p, q in ((a, b), (b, c), (c, a)):
-            inside &= np.einsum("ij,ij->i", np.cross(q[hit] - p[hit], point - p[hit]), normal[hit]) >= 0
-        count += int(inside.sum())
-    return count
 
 
 def strand_distance(x: np.ndarray, gap: int) -> float:
@@ -60,14 +42,6 @@ def report(name: str, frame: int, state: State, extra: str) -> None:
         f"diverged {int(state.diverged.numpy().sum())}, contacts lost {state.get_contact_overflow().max()}, {extra}",
         flush=True,
     )
-
-
-def picture(scene: Scene, x: np.ndarray, name: str) -> None:
-    """Save a picture of one environment."""
-    lower, upper = x.min(axis=0) - 0.05, x.max(axis=0) + 0.05
-    renderer = Renderer(640, 480)
-    renderer.look_at_box(lower, upper)
-    save_png(renderer.draw(Frame.of(scene, x)), name)
 
 
 def towel(n: int = 32) -> None:
@@ -121,10 +95,50 @@ def knot() -> None:
             nearest = min(strand_distance(row, 5) for row in x)
             stretch = np.linalg.norm(np.diff(x, axis=1), axis=2).max() * (count - 1) / arc[-1]
             report("knot", frame, state, f"strands {nearest / (2 * radius):.2f} diameters apart, stretch {stretch:.3f}")
-    np.save("/tmp/knot.npy", x)
 
 
-RUNS: dict[str, Callable[[], None]] = {"towel": towel, "knot": knot}
+def ball() -> None:
+    """A soft ball is squeezed between two walls that close to a third of its diameter, and open again."""
+    radius, thick = 0.1, 0.02
+    scene = Scene(contact_radius=0.004)
+    body = scene.add_soft_body(ball_mesh(radius, 4), SoftMaterial(200.0, 5e4, 0.45), (0.0, radius + 0.004, 0.0))
+    scene.add_collider(Plane(friction=0.5))
+    walls = [
+        scene.add_collider(Box((side * (radius + 0.004 + thick), 0.15, 0.0), (thick, 0.15, 0.3), friction=0.3), True)
+        for side in (-1.0, 1.0)
+    ]
+    surface = np.unique(body.triangles)
+    scene.add_particle_contacts(surface, 0.01, 0.3)
+    model = Model(scene, ENVS)
+    solver = Solver(model, SUBSTEPS, damping=0.2)
+    state, control = solver.state(), solver.control()
+    rest = scene.positions[body.tets]
+    way = np.linspace(0.3, 2 / 3, ENVS)[:, None] * radius * np.array([1.0, 0.0, 0.0])
+
+    def volumes(x: np.ndarray) -> np.ndarray:
+        sides = x[..., 1:, :] - x[..., :1, :]
+        return np.linalg.det(sides) / 6.0
+
+    for frame in range(FRAMES):
+        phase = frame // 125  # close, hold, open, rest
+        share = {0: 1 / 125, 1: 0.0, 2: -1 / 125, 3: 0.0}[phase]
+        for wall, sign in zip(walls, (1.0, -1.0), strict=True):
+            control.move_collider(wall, sign * share * way)
+        solver.step(state, control, CTRL_DT)
+        if (frame + 1) % 25 == 0:
+            x = state.get_positions()
+            share_kept = volumes(x[:, body.tets]) / volumes(rest)
+            faces = np.stack([state.get_poses()[:, k, 0] for k in range(2)], axis=1) + np.array([thick, -thick])
+            inside = np.maximum(faces[:, :1] - x[..., 0], x[..., 0] - faces[:, 1:]).max() + 0.004
+            total = volumes(x[:, body.tets]).sum(axis=1) / volumes(rest).sum()
+            report(
+                "ball", frame, state,
+                f"volume {total.min():.3f} to {total.max():.3f}, smallest tetrahedron {share_kept.min():.3f}, "
+                f"deepest in a wall {1e3 * inside:.2f} mm",
+            )  # fmt: skip
+
+
+RUNS: dict[str, Callable[[], None]] = {"towel": towel, "knot": knot, "ball": ball}
 
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or RUNS:
