@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         commands.add_parser(name, help=text, add_help=False)
     bench = commands.add_parser("bench", help="measure speed")
-    bench.add_argument("workloads", nargs="*", help="some of them; all by default; or: scaling")
+    bench.add_argument("workloads", nargs="*", help="some of them, for example w1 or scaling")
     bench.add_argument(
         "--peer", action="append", default=[], choices=["newton", "newton-vbd", "numpy", "taichi"],
         help="measure this engine beside, on w1",
@@ -36,8 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_argument("--limit", action="store_true", help="measure hand-written C beside, on w1")
     bench.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
     bench.add_argument("--csv", metavar="FILE", help="likewise, as comma-separated values")
+    bench.add_argument("--plot", metavar="FILE", help="draw the workload scaling into this PNG")
     bench.add_argument("--repeats", type=int, default=5, help="runs to take the median of (default 5)")
-    bench.add_argument("--device", default="cpu", help="Warp device (default cpu)")
+    bench.add_argument("--device", default="cpu", help="Warp device (default cpu); all: for scaling")
     bench.add_argument("--threads", type=int, help="CPU threads (default: one, and all)")
     bench.add_argument("--num-envs", type=int, help="environments of a batch (default: each workload's own)")
     play = commands.add_parser("play", help="open a window and drag the particles with the mouse")
@@ -51,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(_COMMANDS[args.command](args, rest) or 0)
     except ModuleNotFoundError as error:
-        extra = {"train": "train", "evaluate": "train", "play": "render", "demo": "render"}.get(args.command)
+        extra = {"train": "train", "evaluate": "train", "play": "render", "demo": "render", "bench": "train"}.get(
+            args.command
+        )
         if extra is None or (error.name or "").startswith("pbd_gym"):
             raise
         print(f"pbd-gym {args.command} needs {error.name}: pip install 'pbd-gym[{extra}]'", file=sys.stderr)
@@ -96,7 +99,7 @@ def _bench(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.bench.rows import Options
 
     options = Options(args.repeats, args.device, args.threads, args.num_envs, tuple(args.peer), args.limit)
-    run.main(args.workloads, options, args.json, args.csv)
+    run.main(args.workloads, options, args.json, args.csv, args.plot)
 
 
 def _play(args: argparse.Namespace, rest: list[str]) -> None:

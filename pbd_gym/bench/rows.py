@@ -26,6 +26,12 @@ class Row:
     """Speed as a share of that of hand-written C in the same run, in processor time."""
     strain: float | None = None
     """Mean relative change of length that is left at the end."""
+    device: str | None = None
+    resolution: int | None = None
+    """Particles along a side."""
+    num_envs: int | None = None
+    memory_per_env: float | None = None
+    """[bytes]"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,9 @@ def table(rows: Sequence[Row], about: Mapping[str, object]) -> str:
         "spread": lambda row: f"{row.spread:.0%}" if row.spread else "",
         "projections/s": lambda row: _number(row.projections),
         "of the C limit": lambda row: "" if row.limit_share is None else f"{row.limit_share:.0%}",
+        "memory per environment": lambda row: (
+            "" if row.memory_per_env is None else f"{row.memory_per_env / 1024:.3g} KiB"
+        ),
         "strain left": lambda row: "" if row.strain is None else f"{row.strain:.3g}",
     }
     cells = {name: [show(row) for row in rows] for name, show in shown.items()}

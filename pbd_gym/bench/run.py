@@ -15,7 +15,7 @@ import warp as wp
 
 import pbd_gym
 from pbd_gym.announce import compiling
-from pbd_gym.bench import environments, peers, rotations, workloads
+from pbd_gym.bench import environments, peers, rotations, scaling, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.devices import find_device
 from pbd_gym.doctor import cpu_name
@@ -32,10 +32,19 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "lanes": workloads.lanes,
     "rotations": rotations.rotations,
     "startup": workloads.startup,
+    "scaling": scaling.scaling,
 }
+BY_NAME_ONLY = ("scaling",)
+"""Workloads that take minutes: they are measured when they are asked for."""
 
 
-def main(names: Sequence[str], options: Options, json_path: str | None = None, csv_path: str | None = None) -> None:
+def main(
+    names: Sequence[str],
+    options: Options,
+    json_path: str | None = None,
+    csv_path: str | None = None,
+    plot_path: str | None = None,
+) -> None:
     """Measure, print a table, and write files.
 
     Args:
@@ -43,13 +52,14 @@ def main(names: Sequence[str], options: Options, json_path: str | None = None, c
         options: what every workload is told.
         json_path: where to write the numbers, ``"-"`` for standard output, None for nowhere.
         csv_path: likewise, as comma-separated values.
+        plot_path: PNG file to draw the workload ``scaling`` into.
 
     Raises:
         ValueError: for an unknown workload, a count below one, or a device that is not there.
         ModuleNotFoundError: for a peer that is not installed.
     """
     beside = bool(options.peers or options.limit)
-    names = list(names) or (["w1"] if beside else list(WORKLOADS))
+    names = list(names) or (["w1"] if beside else [name for name in WORKLOADS if name not in BY_NAME_ONLY])
     unknown = [name for name in names if name not in WORKLOADS]
     if unknown:
         raise ValueError(f"unknown workload {', '.join(unknown)}: there are {', '.join(WORKLOADS)}")
@@ -60,7 +70,10 @@ def main(names: Sequence[str], options: Options, json_path: str | None = None, c
         raise ValueError("peers and the C limit are measured on w1")
     with compiling():
         wp.init()
-    find_device(options.device)
+    if options.device != "all" or names != ["scaling"]:
+        find_device(options.device)
+    if plot_path is not None and "scaling" not in names:
+        raise ValueError("a plot is of the workload scaling")
     found: list[Row] = []
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
@@ -74,6 +87,8 @@ def main(names: Sequence[str], options: Options, json_path: str | None = None, c
         elif path is not None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(text)
+    if plot_path is not None:
+        scaling.plot(found, plot_path, ", ".join(f"{name} {value}" for name, value in about.items()))
     if "-" not in (json_path, csv_path):
         print(table(found, about))
 
@@ -81,9 +96,9 @@ def main(names: Sequence[str], options: Options, json_path: str | None = None, c
 def machine(options: Options) -> dict[str, object]:
     """Return what a number means nothing without: hardware, versions, load and date."""
     about: dict[str, object] = {"CPU": cpu_name(), "threads": options.threads or default_threads()}
-    if options.is_cuda:
-        device = wp.get_device(options.device)
-        about["GPU"] = f"{device.name}, {device.total_memory / 2**30:.0f} GiB, sm_{device.arch}"
+    for device in wp.get_cuda_devices():
+        if options.device in ("all", device.alias):
+            about["GPU"] = f"{device.name}, {device.total_memory / 2**30:.0f} GiB, sm_{device.arch}"
     return about | {
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else "unknown",
         "Python": platform.python_version(),
