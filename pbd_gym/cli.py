@@ -52,12 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(_COMMANDS[args.command](args, rest) or 0)
     except ModuleNotFoundError as error:
-        extra = {"train": "train", "evaluate": "train", "play": "render", "demo": "render", "bench": "train"}.get(
-            args.command
-        )
-        if extra is None or (error.name or "").startswith("pbd_gym"):
+        extra = {"train": "train", "evaluate": "train", "play": "render", "demo": "render"}.get(args.command)
+        if (extra is None and args.command != "bench") or (error.name or "").startswith("pbd_gym"):
             raise
-        print(f"pbd-gym {args.command} needs {error.name}: pip install 'pbd-gym[{extra}]'", file=sys.stderr)
+        package = f"'pbd-gym[{extra}]'" if extra else error.name  # peers are no dependencies of ours
+        print(f"pbd-gym {args.command} needs {error.name}: pip install {package}", file=sys.stderr)
     except (ValueError, TypeError, FileNotFoundError, MemoryError, ImportError, DisplayError) as error:
         print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
     return 1

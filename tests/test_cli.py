@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,11 @@ def test_bench_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_bench_of_something_unknown_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "nothing"]) == 1
     assert "cloth-vec" in capsys.readouterr().err
+
+
+def test_bench_of_a_peer_that_is_missing_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "taichi", None)
+    assert main(["bench", "--peer", "taichi"]) == 1
+    assert "pip install taichi" in capsys.readouterr().err
