@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One thread each: the physics has its own threads, and two pools on the same cores slow each other down.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check bench gpu clean
+.PHONY: demo test check bench bench-gpu clean
 
 demo: $(READY)  ## train an agent on PBDCloth-v0 in about two minutes, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
@@ -28,9 +28,18 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-gpu: $(READY)  ## on a machine with an NVIDIA GPU: the tests that need one, and its speed
-	$(BIN)/python -m pytest -m gpu
-	$(BIN)/pbd-gym bench w1 cloth-vec --device cuda:0
+# One command for whoever has an NVIDIA GPU: the tests that need one, and W1 to W5, whole environments and scaling on it.
+# Where packages are there already and cannot be fetched: `make bench-gpu PY=python3`. A test that fails stops no benchmark.
+PY ?= $(BIN)/python
+OUT ?= runs/gpu
+DEVICE ?= cuda:0
+bench-gpu: $(if $(filter $(BIN)/python,$(PY)),$(READY))
+	mkdir -p $(OUT)
+	$(PY) -m pytest -m gpu $$(grep -rl --include="*.py" "mark[.]gpu" tests); tests=$$?; \
+	$(PY) -m pbd_gym bench $(GPU_WORKLOADS) --device $(DEVICE) --json $(OUT)/gpu.json --csv $(OUT)/gpu.csv && \
+	$(PY) -m pbd_gym bench scaling --device $(DEVICE) --repeats 3 --csv $(OUT)/scaling.csv --plot $(OUT)/scaling.png && \
+	exit $$tests
+GPU_WORKLOADS := w1 w2 w3 w4 w5 cloth-vec rope-vec soft-vec pendulum-vec rotations startup
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs
