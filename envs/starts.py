@@ -29,10 +29,10 @@ def cache_folder() -> Path:
 @functools.cache
 def _source() -> str:
     """Return a hash of the package's own text: states made by other code are not taken for those of this."""
-    root = Path(pbd_gym.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.read_bytes())
+    for root in (Path(pbd_gym.__file__).parent, Path(__file__).parent):  # the second may be a link in the first
+        for path in sorted(root.rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -58,6 +58,13 @@ ENTRIES = (
         100,
         "spread out a crumpled towel",
     ),
+    Entry(
+        "PBDRopeStraighten-v0",
+        "pbd_gym.envs.rope_straighten:RopeStraightenEnv",
+        "pbd_gym.envs.rope_straighten:RopeStraightenVectorEnv",
+        75,
+        "pull a tangled rope straight",
+    ),
 )
 
 

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 import warp as wp
 
-from pbd_gym.envs import actions, episodes, observations, parameters, pendulum, reaching, rope
+from pbd_gym.envs import actions, episodes, observations, parameters, pendulum, reaching, rope, rope_measures
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -17,6 +17,7 @@ KERNELS = {
     episodes: ("begin", "conclude", "place"),
     reaching: ("draw_carried", "rate_goals", "score"),
     rope: ("draw_line",),
+    rope_measures: ("closest_approach", "forget_closest", "length_error", "matched_distance", "mean_distance_to_shape"),
     pendulum: ("draw_pendulum",),
 }
 
