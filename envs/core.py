@@ -26,6 +26,7 @@ from pbd_gym.envs.inputs import (
     make_config,
     split_range,
     split_seed,
+    write_actions,
 )
 from pbd_gym.envs.observations import OBS_MODES, Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
@@ -180,6 +181,7 @@ class TaskVectorEnv(VectorEnv):
         )  # fmt: skip
         self.pictures = Pictures(self)
         self._seeded = False
+        self._graphs: list[Any] = []
         self._record()
 
     # --- task ---------------------------------------------------------------------------------------------------------
@@ -395,7 +397,9 @@ class TaskVectorEnv(VectorEnv):
         b.write("start_first", usual[0])  # what autoreset draws from
         b.write("start_count", usual[1])
         self._observe.launch()
-        return self.outputs.observation(), self.outputs.info(shown=mask, stepped=np.zeros_like(mask))
+        out = self.outputs
+        shown, nobody = (mask, np.zeros_like(mask)) if out.waits else (out.flags("chosen"), ~out.everyone)
+        return out.observation(), out.info(shown=shown, stepped=nobody)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Advance every environment by one control step.
@@ -412,9 +416,8 @@ class TaskVectorEnv(VectorEnv):
             gymnasium.error.ResetNeeded: before the first reset, or after an episode is over with autoreset disabled.
         """
         final = self.advance(actions)
-        restarted = self.buffers.peek("restart").astype(bool)
         out = self.outputs
-        info = out.info(shown=np.ones(self.num_envs, dtype=bool), stepped=~restarted)
+        info = out.info(shown=out.everyone, stepped=~out.flags("restart"))
         ends = out.array("terminated", np.bool_), out.array("truncated", np.bool_)
         return out.observation(), out.array("reward", np.float64), *ends, info | final
 
@@ -423,19 +426,13 @@ class TaskVectorEnv(VectorEnv):
         if not self._seeded:
             raise gym.error.ResetNeeded("call reset before step")
         b = self.buffers
+        if not self.outputs.waits:
+            return self._advance_on_device(actions)
         checked = check_actions(actions, (self.num_envs, self.actions.size))
         if self.autoreset_mode is AutoresetMode.DISABLED and b.peek("finished").any():
             raise gym.error.ResetNeeded("an episode is over: reset it with options={'reset_mask': ...} before stepping")
         b.write("actions", checked)
-        for _ in range(self.actions.repeat):
-            self.actions.launch()
-            self.solver.step(self.state, self.control, self.config.ctrl_dt)
-        # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
-        # looks first whether there is any need; on CUDA looking would cost more than launching.
-        if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():
-            self._place_diverged.launch()
-        self._score.launch()
-        self._conclude.launch()
+        self._simulate()
         final: dict[str, Any] = {}
         restarted = b.peek("restart")
         if restarted.any():
@@ -446,6 +443,52 @@ class TaskVectorEnv(VectorEnv):
                 launch.launch()
         self._observe.launch()
         return final
+
+    def _advance_on_device(self, actions: Any) -> dict[str, Any]:
+        """Do the same without waiting for the device: it is told to restart whatever has ended, if anything has.
+
+        The two halves are recorded as CUDA graphs the first time. Actions that are no numbers are not noticed here; the
+        environment then counts as diverged.
+        """
+        write_actions(self.buffers["actions"], actions)
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+
+        def first() -> None:
+            self._simulate()
+            if same_step:
+                self._observe.launch()
+
+        def second() -> None:
+            if self.autoreset_mode is not AutoresetMode.DISABLED:
+                for launch in self._restart:
+                    launch.launch()
+            self._observe.launch()
+
+        if not self._graphs:  # once as it is, so that every kernel is loaded, and once more to be recorded
+            first()
+            final = self.outputs.final(self.outputs.flags("restart")) if same_step else {}
+            second()
+            for half in (first, second):
+                with wp.ScopedCapture(self.model.device) as capture:
+                    half()
+                self._graphs.append(capture.graph)
+            return final
+        wp.capture_launch(self._graphs[0])
+        final = self.outputs.final(self.outputs.flags("restart")) if same_step else {}
+        wp.capture_launch(self._graphs[1])
+        return final
+
+    def _simulate(self) -> None:
+        """Act, advance the physics, and rate what came of it."""
+        for _ in range(self.actions.repeat):
+            self.actions.launch()
+            self.solver.step(self.state, self.control, self.config.ctrl_dt)
+        # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
+        # looks first whether there is any need; on CUDA looking would cost more than launching.
+        if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():
+            self._place_diverged.launch()
+        self._score.launch()
+        self._conclude.launch()
 
     def render(self) -> Any:
         """Draw the batch.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import warp as wp
 
 Split = Literal["train", "eval", "all"]
 SPLITS: tuple[Split, ...] = ("train", "eval", "all")
@@ -72,6 +73,25 @@ def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
     if given.dtype != np.float32:  # a large float64 would become infinite before the kernel clips it
         given = np.clip(given, -1.0, 1.0).astype(np.float32)
     return given
+
+
+def write_actions(target: Any, actions: Any) -> None:
+    """Copy actions to a device array without waiting for the device; what is not there yet goes through the host.
+
+    Raises:
+        TypeError: for a dtype that is not floating.
+        ValueError: for a wrong shape, or (of actions on the host) a number that is not finite.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(actions, torch.Tensor) or str(actions.device) != str(target.device.alias):
+        target.assign(check_actions(actions, target.shape))
+        return
+    if not actions.is_floating_point():
+        raise TypeError(f"actions must be floating numbers, got {actions.dtype}")
+    if tuple(actions.shape) != target.shape:
+        raise ValueError(f"actions must have shape {target.shape}, got {tuple(actions.shape)}")
+    source: Any = wp.from_torch(actions.detach().float().contiguous())
+    wp.copy(target, source)
 
 
 def check_options(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:

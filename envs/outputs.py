@@ -45,10 +45,25 @@ class Outputs:
         self.results = {**_RESULTS, **(_CONTACTS if contacts else {})}
         """Name and dtype of what is reported of every environment."""
         self.torch: Any = None
+        self.waits = True
+        """Whether the host waits for the device, to look which episodes ended; tensors on CUDA need not."""
+        self.everyone: Any = np.ones(buffers.num_envs, dtype=bool)
+        """Mask of all environments."""
         if output == "torch":
             import torch
 
             self.torch = torch
+            if buffers.device.is_cuda:
+                self.go_on()
+
+    def go_on(self) -> None:
+        """Wait for the device no longer: masks are tensors, and entries are there whether or not a mask is empty."""
+        self.waits = False
+        self.everyone = self._mask(np.ones(self.buffers.num_envs, dtype=bool))
+
+    def flags(self, name: str) -> Any:
+        """Return a buffer as a mask, bool, shape (num_envs,)."""
+        return self.buffers.peek(name).astype(bool) if self.waits else self.buffers.torch(name).bool()
 
     def array(self, name: str, dtype: Any) -> Any:
         """Return one buffer in the dtype asked for (a NumPy scalar type)."""
@@ -74,12 +89,9 @@ class Outputs:
         """
         info: dict[str, Any] = {}
         for key, dtype in self.results.items():
-            info[key] = self.array(key, dtype)
+            info[key] = self._blank(self.array(key, dtype), shown)
             info[f"_{key}"] = self._mask(shown)
-        if not shown.all():
-            for key in self.results:
-                info[key][~info[f"_{key}"]] = 0
-        if stepped.any():
+        if not self.waits or stepped.any():
             columns = {name: column for column, name in enumerate(self.term_names)}
             info |= self._table("reward_terms", "terms", columns, stepped)
         if self.parameters:
@@ -88,9 +100,7 @@ class Outputs:
 
     def _table(self, key: str, buffer: str, columns: dict[str, int], shown: np.ndarray) -> dict[str, Any]:
         """Return the columns of a buffer as a nested info, with masks."""
-        table = self.array(buffer, np.float32)
-        if not shown.all():
-            table[~self._mask(shown)] = 0
+        table = self._blank(self.array(buffer, np.float32), shown)
         named: dict[str, Any] = {}
         for name, column in columns.items():
             named[name] = table[:, column]
@@ -126,7 +136,18 @@ class Outputs:
             info["parameters"] = {name: float(peek("parameters")[0, k]) for name, k in self.parameters.items()}
         return info
 
-    def _mask(self, mask: np.ndarray) -> Any:
+    def _blank(self, values: Any, shown: Any) -> Any:
+        """Return values with zeros in the rows of what is not shown."""
+        if not self.waits:
+            rows = shown.reshape(-1, *[1] * (values.ndim - 1))
+            return self.torch.where(rows, values, self.torch.zeros_like(values))
+        if not shown.all():
+            values[~self._mask(shown)] = 0
+        return values
+
+    def _mask(self, mask: Any) -> Any:
         if self.torch is None:
             return mask.copy()
+        if isinstance(mask, self.torch.Tensor):
+            return mask.clone()
         return self.torch.as_tensor(mask, device=str(self.buffers.device).replace("cpu:0", "cpu")).clone()

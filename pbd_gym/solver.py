@@ -19,6 +19,9 @@ from pbd_gym.model import Model
 from pbd_gym.state import State
 from pbd_gym.threads import default_threads, run_together
 
+# Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
+_SHARED_BYTES = 40 * 1024
+
 Method = Literal["gauss-seidel", "symmetric", "jacobi"]
 
 
@@ -98,6 +101,7 @@ class Solver:
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
+            shared=shared_particles(model) if model.device.is_cuda else 0,
         )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
@@ -159,6 +163,12 @@ class Solver:
                 state.grip_targets, state.frames, state.frames_scalar, state.diverged,
             ],
         )  # fmt: skip
+
+
+def shared_particles(model: Model) -> int:
+    """Return the particle count if the positions and weights of a group fit into a block's shared memory, 0 if not."""
+    needed = 7 * model.particle_count * model.lanes * model.dtype.itemsize
+    return model.particle_count if needed <= _SHARED_BYTES else 0
 
 
 class Control:

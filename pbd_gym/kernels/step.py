@@ -17,7 +17,7 @@ from pbd_gym.kernels.iterations import make_apply, make_extrapolation, make_next
 from pbd_gym.kernels.parameters import DAMPING, FRICTION, GRAVITY
 from pbd_gym.kernels.poses import make_place
 from pbd_gym.kernels.sweep import SweepOptions, body_type
-from pbd_gym.kernels.wide import Wide, barrier, wide
+from pbd_gym.kernels.wide import Wide, barrier, make_block_memory, wide
 
 
 @functools.cache
@@ -119,6 +119,8 @@ def make_step(
     apply, next_omega = make_apply(wide_), make_next_omega(scalar)
     extrapolate, extrapolate_multipliers = make_extrapolation(wide_)
     pull, slowing = _make_drift(wide_, options.varied)
+    row_bytes = lanes * wp.types.type_size_in_bytes(scalar)
+    block_memory = make_block_memory(options.shared * 7 * row_bytes)
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(
@@ -168,10 +170,21 @@ def make_step(
         block, thread = wp.tid()
         group = first_group + block
         # Views of this group's rows: their address is worked out once, not at every access.
-        x = x_all[group]
-        previous = previous_all[group]
+        x_home = x_all[group]
+        previous_home = previous_all[group]
+        inv_mass_home = inv_mass_all[group]
         velocity = velocity_all[group]
-        inv_mass = inv_mass_all[group]
+        particle_count = x_home.shape[0]
+        x = x_home
+        previous = previous_home
+        inv_mass = inv_mass_home
+        if wp.static(options.shared > 0):
+            # What every constraint reads and writes stays on the chip for the whole control step.
+            base = block_memory()
+            block_row = particle_count * wp.static(row_bytes)
+            x = wp.array(ptr=base, shape=(particle_count, 3), dtype=vec)
+            previous = wp.array(ptr=base + wp.uint64(3 * block_row), shape=(particle_count, 3), dtype=vec)
+            inv_mass = wp.array(ptr=base + wp.uint64(6 * block_row), shape=(particle_count,), dtype=vec)
         body = body_()
         body.x = x
         body.previous = previous
@@ -181,7 +194,6 @@ def make_step(
         body.memory = memory_all[group]
         body.delta = delta_all[group]
         body.relaxation = relaxation
-        particle_count = x.shape[0]
         inv_h = scalar(1.0) / h
         slow = slowing(velocity_scale, body.parameters)  # damping is for free particles; held ones keep to their path
         steady = vec(scalar(1.0))
@@ -216,10 +228,12 @@ def make_step(
         barrier()
 
         for i in range(thread, particle_count, thread_count):
-            free = positive(inv_mass[i], h)
+            free = positive(inv_mass_home[i], h)
+            if wp.static(options.shared > 0):
+                inv_mass[i] = inv_mass_home[i]
             for axis1 in range(3):
                 v = velocity[i, axis1] + pull(gravity, body.parameters, axis1, free)
-                p = x[i, axis1]
+                p = x_home[i, axis1]
                 previous[i, axis1] = p
                 x[i, axis1] = p + h * v
         barrier()
@@ -291,6 +305,9 @@ def make_step(
                     change3 = velocity[i3, axis3]
                 v3 = wp.cw_mul(change3, scale3)
                 velocity[i3, axis3] = v3
+                if wp.static(options.shared > 0):
+                    x_home[i3, axis3] = x[i3, axis3]
+                    previous_home[i3, axis3] = previous[i3, axis3]
                 speed2 += wp.cw_mul(v3, v3)
             bad = exceeds(speed2, max_speed * max_speed, bad)
         for lane1 in range(wp.static(lanes)):

@@ -33,6 +33,8 @@ class SweepOptions:
     """Whether iterations are extrapolated."""
     particle_contacts: bool = False
     """Whether particles collide with one another."""
+    shared: int = 0
+    """Particles for whose positions and weights a CUDA block has shared memory; 0 leaves them in global memory."""
     varied: bool = False
     """Whether environments differ in their parameters."""
 

@@ -30,6 +30,29 @@ __syncthreads();
 def barrier(): ...  # no-op on the CPU, where one thread runs a whole group
 
 
+_BLOCK_MEMORY = """
+#if defined(__CUDA_ARCH__)
+__shared__ __align__(16) char memory[SIZE];
+#else
+alignas(64) static char memory[SIZE];
+#endif
+return (uint64_t)memory;
+"""
+
+
+@functools.cache
+def make_block_memory(size: int) -> Any:
+    """Build the function that returns the address of ``size`` bytes that the threads of a block share.
+
+    On a CPU, where a block is one thread, it is plain memory, the same for every thread: it serves tests there.
+    """
+
+    @wp.func_native(_BLOCK_MEMORY.replace("SIZE", str(max(size, 16))))
+    def block_memory() -> wp.uint64: ...
+
+    return block_memory
+
+
 @dataclass(frozen=True)
 class Wide:
     """Types and lane-wise functions for one combination of lane count and scalar type."""

@@ -23,7 +23,9 @@ ARCHITECTURES = (80, 90)
 SCALARS = (wp.float32, wp.float64)
 PLAIN, FULL = (
     SweepOptions(),
-    SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True, particle_contacts=True, varied=True),
+    SweepOptions(
+        keep_lambda=True, damped=True, symmetric=True, chebyshev=True, particle_contacts=True, shared=64, varied=True
+    ),
 )
 GATHERING = SweepOptions(keep_lambda=True, jacobi=True)
 VARIANTS = list(itertools.product((1, 4), SCALARS, (PLAIN, FULL, GATHERING), (False, True)))

@@ -1,5 +1,6 @@
 """Same bits, whatever else is in the batch: lanes, threads, neighbours, order inside a colour, save and load."""
 
+import dataclasses
 import io
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,7 +15,7 @@ from pbd_gym.coloring import batches, dependency_levels, find_conflict
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
-from pbd_gym.solver import Control, Solver
+from pbd_gym.solver import Control, Solver, shared_particles
 from pbd_gym.state import State
 
 ENVS = 100
@@ -324,3 +325,23 @@ def test_cuda_agrees_with_the_cpu(cuda_device: str, lanes: int, order: str) -> N
     # And the promises hold there: the same bits again, and alone.
     assert_same_bits(simulate(rows, device=cuda_device, **options), on_gpu, rows)
     assert_same_bits(simulate([5], device=cuda_device, **options), on_gpu, [5])
+
+
+def test_memory_of_a_block_changes_no_bit() -> None:
+    """Guards what CUDA does with positions: in the memory of the block for a step, they end as they would at home."""
+
+    def run(shared: bool) -> tuple[np.ndarray, np.ndarray]:
+        model = Model(make_scene(), 6, lanes=4)
+        solver = Solver(model, 5, iterations=2, threads=1)
+        if shared:
+            solver.options = dataclasses.replace(solver.options, shared=shared_particles(model))
+            assert solver.options.shared == model.particle_count
+        state, control = solver.state(), solver.control()
+        state.hold(np.tile([5, -1], (6, 1)))
+        control.move([[0.01, 0.0, 0.0], [0.0, 0.0, 0.0]])
+        for _ in range(10):
+            solver.step(state, control, 1 / 60)
+        return state.get_positions(), state.get_velocities()
+
+    for home, block in zip(run(False), run(True), strict=True):
+        assert_array_equal(home, block)

@@ -57,6 +57,27 @@ def test_same_values(mode: str, obs_mode: str) -> None:
     assert (ends > 8) == (mode == "SameStep")
 
 
+@pytest.mark.parametrize("mode", AUTORESET[:2])
+def test_without_waiting(mode: str) -> None:
+    """Guards the way that CUDA takes: nothing is looked at on the host, and every number is the same."""
+    kwargs: dict[str, Any] = {"autoreset_mode": mode, "max_episode_steps": LIMIT, "output": "torch", "threads": 1}
+    ours, plain = make_vec(4, **kwargs), make_vec(4, **kwargs)
+    ours.outputs.go_on()
+    first, second = ours.reset(seed=0), plain.reset(seed=0)
+    assert_same(to_numpy(first[0]), to_numpy(second[0]))
+    for step, action in enumerate(random_actions(plain, 3 * LIMIT)):
+        if step == 2:
+            for env in (ours, plain):
+                env.buffers["elapsed"].numpy()[[0, 2]] = 0
+        result, expected = (to_numpy(env.step(torch.from_numpy(action))) for env in (ours, plain))
+        assert_same(result[:4], expected[:4])
+        for key, value in expected[4].items():
+            assert_same(result[4][key], value, key)
+        for key in result[4].keys() - expected[4].keys():  # what has nothing to say says so
+            if key.startswith("_"):
+                assert not result[4][key].any()
+
+
 def test_types() -> None:
     """Guards dtypes and devices."""
     env = make_vec(3, output="torch")
