@@ -12,7 +12,7 @@ demo: $(READY)  ## train an agent on PBDCloth-v0 in about two minutes, and show 
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
 
 test: check  ## lint, formatting, types and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check .
