@@ -1,0 +1,213 @@
+"""Search for particles that may touch: C++ texts of :mod:`pbd_gym.kernels.particle_contacts`.
+
+They fill ``near`` and ``lengths``, the sorted lists of candidates, from the anchors. On a CPU one thread looks up what
+has moved; on CUDA the threads of a block look up all of it together. The lists that both leave hold what touches.
+"""
+
+_TOOLS = """
+    // Into the sorted list of a member, unless it is there already.
+    const auto insert = [&](int k, int other) {
+        int* const list = near + k * table.capacity;
+        int length = lengths[k], place = length;
+        while (place > 0 && list[place - 1] > other) --place;
+        if (place > 0 && list[place - 1] == other) return;
+        if (length == table.capacity) {
+            ADD(memory.dropped.data[group], 1);
+            if (place == length) return;
+            --length;
+        }
+        for (int n = length; n > place; --n) list[n] = list[n - 1];
+        list[place] = other;
+        lengths[k] = length + 1;
+    };
+    // Whether two members can collide at all: not if they are neighbours in one body.
+    const auto strangers = [&](int k, int other) {
+        if (table.body.data[k] != table.body.data[other]) return true;
+        const T* const rest = table.rest.data;
+        const T rx = rest[3 * k] - rest[3 * other], ry = rest[3 * k + 1] - rest[3 * other + 1];
+        const T rz = rest[3 * k + 2] - rest[3 * other + 2];
+        const T near_by = T(NEAR) * (table.radius.data[k] + table.radius.data[other]);
+        return rx * rx + ry * ry + rz * rz >= near_by * near_by;
+    };
+    const int side = 1 << table.bits, mask = side - 1, cell_count = 1 << (3 * table.bits);
+    const T inv_cell = T(1) / table.cell;
+    const T limit = T(0.25) * table.skin * table.skin;
+    const auto cell_at = [&](T px, T py, T pz) {
+        const int cx = (int)floor(px * inv_cell), cy = (int)floor(py * inv_cell), cz = (int)floor(pz * inv_cell);
+        return (((cz & mask) << table.bits | (cy & mask)) << table.bits) | (cx & mask);
+    };
+"""
+
+# One thread: only members that moved are looked up again. Each lane has a grid of the anchors, with a chain of members
+# for each cell; `next` and `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
+_UPDATE = """
+    {
+        int* const cells = memory.cells.data + group * memory.cells.shape[1];
+        const int stride = cell_count + 3 * count;
+        if (memory.dropped.data[group] > 0 || memory.stale.data[group] > 0) {
+            // The first time, and after an overflow: everything anew, so that what was lost may find room.
+            for (int n = 0; n < LANES * stride; ++n) cells[n] = -1;
+            for (int n = 0; n < 3 * LANES * count; ++n) anchors[n] = T(1e18);
+            for (int k = 0; k < count; ++k) lengths[k] = 0;
+            memory.dropped.data[group] = 0;
+            memory.stale.data[group] = 0;
+        }
+        const auto renew = [&](int k, int lane_) {
+            int* const head = cells + lane_ * stride;
+            int* const next = head + cell_count;
+            int* const before = next + count;
+            int* const cell_of = before + count;
+            T* const anchor = anchors + 3 * LANES * k + lane_;
+            const T* const p = x + 3 * LANES * members[k] + lane_;
+            for (int a = 0; a < 3; ++a) anchor[a * LANES] = INV_SIZE * p[a * LANES];
+            const int cell = cell_at(anchor[0], anchor[LANES], anchor[2 * LANES]);
+            if (cell != cell_of[k]) {
+                if (cell_of[k] >= 0) {
+                    if (before[k] >= 0) next[before[k]] = next[k];
+                    else head[cell_of[k]] = next[k];
+                    if (next[k] >= 0) before[next[k]] = before[k];
+                }
+                cell_of[k] = cell;
+                before[k] = -1;
+                next[k] = head[cell];
+                if (next[k] >= 0) before[next[k]] = k;
+                head[cell] = k;
+            }
+            const int cx = cell & mask, cy = (cell >> table.bits) & mask, cz = cell >> (2 * table.bits);
+            for (int part = 0; part < 27; ++part) {
+                const int nx = (cx + part % 3 - 1) & mask, ny = (cy + part / 3 % 3 - 1) & mask;
+                const int nz = (cz + part / 9 - 1) & mask;
+                for (int other = head[(nz << table.bits | ny) << table.bits | nx]; other >= 0; other = next[other]) {
+                    const T* const q = anchors + 3 * LANES * other + lane_;
+                    const T dx = anchor[0] - q[0], dy = anchor[LANES] - q[LANES];
+                    const T dz = anchor[2 * LANES] - q[2 * LANES];
+                    const T range = table.radius.data[k] + table.radius.data[other] + table.skin;
+                    if (!(dx * dx + dy * dy + dz * dz < range * range) || other == k || !strangers(k, other)) continue;
+                    insert(k, other);
+                    insert(other, k);
+                }
+            }
+        };
+        for (int k = 0; k < count; ++k) {
+            const int i = members[k];
+            T distance[LANES];
+            bool any = false;
+            EACH_LANE {
+                const V shrink = V(INV_SIZES);
+                const V dx = shrink * LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
+                const V dy = shrink * LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
+                const V dz = shrink * LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
+                const V d2 = dx * dx + dy * dy + dz * dz;
+                any = any || !ALL(d2 <= V(limit));  // a NaN has moved
+                STORE(distance, d2);
+            }
+            if (any)
+                for (int n = 0; n < LANES; ++n)
+                    if (!(distance[n] <= limit)) renew(k, n);
+        }
+    }
+"""
+
+# A block of threads: where something has moved, all members are looked up again, cell by cell.
+_STALE = """
+    {
+        T worst[LANES];
+        for (int n = 0; n < LANES; ++n) worst[n] = T(0);
+        for (int k = thread; k < count; k += thread_count) {
+            const int i = members[k];
+            EACH_LANE {
+                const V shrink = V(INV_SIZES);
+                const V dx = shrink * LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
+                const V dy = shrink * LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
+                const V dz = shrink * LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
+                const V d2 = dx * dx + dy * dy + dz * dz;
+                const V most = LOAD(worst);
+                STORE(worst, d2 <= most ? most : d2);  // a NaN stays
+            }
+        }
+        if (thread == 0) memory.stale.data[group] = 0;
+        BARRIER
+        for (int n = 0; n < LANES; ++n)
+            if (!(worst[n] <= limit)) memory.stale.data[group] = 1;
+        BARRIER
+    }
+"""
+
+_SEARCH = """
+    if (memory.stale.data[group]) {
+        int* const start = memory.cells.data + group * memory.cells.shape[1];
+        int* const cell_of = start + cell_count + 1;
+        int* const order = cell_of + count;
+        T* const sorted = memory.sorted.data + group * 3 * count;
+        const int share = (cell_count + thread_count) / thread_count;
+        for (int k = thread; k < count; k += thread_count) {
+            lengths[k] = 0;
+            for (int lane_ = 0; lane_ < LANES; ++lane_)
+                for (int a = 0; a < 3; ++a)
+                    anchors[(3 * k + a) * LANES + lane_] = INV_SIZE * x[(3 * members[k] + a) * LANES + lane_];
+        }
+        if (thread == 0) memory.dropped.data[group] = 0;
+        for (int lane_ = 0; lane_ < LANES; ++lane_) {
+            // Members sorted by cell: count, add up, and put each where its cell ends so far.
+            for (int c = thread; c <= cell_count; c += thread_count) start[c] = 0;
+            BARRIER
+            for (int k = thread; k < count; k += thread_count) {
+                const T* const p = anchors + 3 * LANES * k + lane_;
+                cell_of[k] = cell_at(p[0], p[LANES], p[2 * LANES]);
+                ADD(start[cell_of[k]], 1);
+            }
+            BARRIER
+            // Sums of each thread's share of the cells, then of the shares before it. order is free for them as yet.
+            int sum = 0;
+            for (int c = thread * share; c < min(thread * share + share, cell_count); ++c) sum += start[c];
+            __shared__ int sums[1024];
+            sums[thread] = sum;
+            __syncthreads();
+            int total = 0;
+            for (int n = 0; n < thread; ++n) total += sums[n];
+            for (int c = thread * share; c < min(thread * share + share, cell_count); ++c) {
+                total += start[c];
+                start[c] = total;
+            }
+            if (thread == 0) start[cell_count] = count;
+            __syncthreads();
+            for (int k = thread; k < count; k += thread_count) {
+                const int at = ADD(start[cell_of[k]], -1) - 1;
+                order[at] = k;
+                for (int a = 0; a < 3; ++a) sorted[3 * at + a] = anchors[(3 * k + a) * LANES + lane_];
+            }
+            BARRIER
+            for (int k = thread; k < count; k += thread_count) {
+                const T* const p = anchors + 3 * LANES * k + lane_;
+                const T px = p[0], py = p[LANES], pz = p[2 * LANES];
+                const T reach = table.radius.data[k] + table.skin;
+                const int cell = cell_of[k];
+                const int cx = cell & mask, cy = (cell >> table.bits) & mask, cz = cell >> (2 * table.bits);
+                for (int row = 0; row < 9; ++row) {
+                    const int y = (cy + row % 3 - 1) & mask, z = (cz + row / 3 - 1) & mask;
+                    const int line = (z << table.bits | y) << table.bits;
+                    // The three cells of a row lie side by side, unless the grid starts over between them.
+                    const bool whole = cx > 0 && cx < mask;
+                    for (int part = 0; part < (whole ? 1 : 3); ++part) {
+                        const int first = line + (whole ? cx - 1 : (cx + part - 1) & mask);
+                        const int end = start[first + (whole ? 3 : 1)];
+                        for (int at = start[first]; at < end; ++at) {
+                            const T* const q = sorted + 3 * at;
+                            const T dx = px - q[0], dy = py - q[1], dz = pz - q[2];
+                            const T d2 = dx * dx + dy * dy + dz * dz;
+                            if (!(d2 < table.cell * table.cell)) continue;
+                            const int other = order[at];
+                            const T range = reach + table.radius.data[other];
+                            if (!(d2 < range * range) || other == k) continue;
+                            if (strangers(k, other)) insert(k, other);
+                        }
+                    }
+                }
+            }
+            BARRIER
+        }
+    }
+"""
+
+SEARCH_CODE = f"{_TOOLS}#if defined(__CUDA_ARCH__)\n{_STALE}{_SEARCH}#else\n{_UPDATE}#endif\n"
+"""Statements that leave in ``near`` and ``lengths`` all that may touch."""
