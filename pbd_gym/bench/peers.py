@@ -107,7 +107,8 @@ def rows(options: Options) -> Iterator[Row]:
         share = min(seconds[1:3]) / seconds[0] if options.limit and k == 0 else None
         yield Row("w1", name, num_envs / spent, "frames/s" + clock, duration.spread,
                   projections / spent if counts else None, share, left)  # fmt: skip
-    for peer, spent in zip(peers, seconds[1:], strict=True):
+    others = 2 * options.limit  # the limit has its share already
+    for peer, spent in zip(peers[others:], seconds[1 + others :], strict=True):
         yield Row("w1", f"pbd_gym over {peer.what}", spent / seconds[0], "x")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import functools
+import logging
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -75,11 +77,12 @@ def main(
     if plot_path is not None and "scaling" not in names:
         raise ValueError("a plot is of the workload scaling")
     found: list[Row] = []
-    for name in names:
-        print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        for row in peers.rows(options) if beside else WORKLOADS[name](options):
-            found.append(row)
-            print(f"  {row.what}: {row.value:,.4g} {row.unit}", file=sys.stderr, flush=True)
+    with quiet():
+        for name in names:
+            print(f"measuring {name} ...", file=sys.stderr, flush=True)
+            for row in peers.rows(options) if beside else WORKLOADS[name](options):
+                found.append(row)
+                print(f"  {row.what}: {row.value:,.4g} {row.unit}", file=sys.stderr, flush=True)
     about = machine(options)
     for path, text in ((json_path, to_json(found, about)), (csv_path, to_csv(found))):
         if path == "-":
@@ -91,6 +94,17 @@ def main(
         scaling.plot(found, plot_path, ", ".join(f"{name} {value}" for name, value in about.items()))
     if "-" not in (json_path, csv_path):
         print(table(found, about))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Warp's log off standard output, where the numbers go."""
+    level = wp.config.log_level
+    wp.config.log_level = max(level, logging.WARNING)
+    try:
+        yield
+    finally:
+        wp.config.log_level = level
 
 
 def machine(options: Options) -> dict[str, object]:
