@@ -65,6 +65,13 @@ ENTRIES = (
         75,
         "pull a tangled rope straight",
     ),
+    Entry(
+        "PBDRopeShape-v0",
+        "pbd_gym.envs.rope_shape:RopeShapeEnv",
+        "pbd_gym.envs.rope_shape:RopeShapeVectorEnv",
+        100,
+        "lay a rope into the shape of a letter",
+    ),
 )
 
 

@@ -23,6 +23,7 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDPendulum-v0": {"substeps": 10},
     "PBDClothFlatten-v0": {"rows": 5, "columns": 5, "substeps": 8, "starts": 5},
     "PBDRopeStraighten-v0": {"particles": 9, "substeps": 8, "starts": 5},
+    "PBDRopeShape-v0": {"particles": 11, "substeps": 8, "starts": 5},
 }
 """The like for every id: a new id needs a line here, and then all of the API tests are run on it."""
 LOOSE: dict[str, Any] = {

@@ -6,9 +6,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import linear_sum_assignment
 
+from pbd_gym.envs.letters import LETTERS, outline, written
 from pbd_gym.envs.manipulation import ManipulationVectorEnv
+from pbd_gym.envs.rope_tasks import RopeTaskConfig
 
 
 def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
@@ -70,3 +74,60 @@ def test_straightening_can_be_solved_but_not_by_chance() -> None:
     generator = np.random.default_rng(0)
     chance = play(env, 25, lambda: generator.uniform(-1, 1, (16, 8)).astype(np.float32))
     assert chance["normalized_performance"].mean() < 0.6
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+def test_letters_have_the_length_of_the_rope(letter: str) -> None:
+    """Guards the resampling: points at equal distances, the first and last at the ends, none in another."""
+    points = written(letter, 1001, 0.5)
+    line = outline(letter)
+    assert_allclose(points.mean(axis=0), 0.0, atol=1e-12)
+    assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1).sum(), 0.5, rtol=1e-3)
+    scale = 0.5 / np.linalg.norm(np.diff(line, axis=0), axis=1).sum()
+    assert_allclose(points[-1] - points[0], scale * (line[-1] - line[0]), atol=1e-12)
+    coarse = written(letter, 41, 0.5)
+    first, second = np.triu_indices(41, 2)
+    assert np.linalg.norm(coarse[first] - coarse[second], axis=1).min() > 2.0 * RopeTaskConfig().radius
+    with pytest.raises(ValueError, match="one of SOMCU"):
+        outline("X")
+
+
+def test_pairing_is_the_best_there_is() -> None:
+    """Guards the assignment kernel against SciPy's, on ropes thrown anywhere, and on one whose order is reversed."""
+    env = make("PBDRopeShape-v0", 64, starts=5)
+    env.reset(seed=0)
+    goals, shapes = env.buffers.read("goals"), env.shapes()[env.buffers.read("start")]
+    x = np.random.default_rng(0).uniform(-0.3, 0.3, (64, env.config.particles, 3)).astype(np.float32)
+    x[0] = shapes[0, ::-1]
+    x[1] = shapes[1]
+    cost = np.linalg.norm(x[:, env.goal_particles, None] - goals[:, None], axis=3)
+    best = [c[linear_sum_assignment(c)].mean() for c in cost.astype(np.float64)]
+    found = rate(env, x)
+    assert_allclose(found, -np.array(best), atol=1e-6)
+    assert_allclose(found[:2], 0.0, atol=1e-6)
+
+
+def test_order_counts_when_asked_for() -> None:
+    env = make("PBDRopeShape-v0", 3, starts=5, ordered=True)
+    env.reset(seed=0)
+    shapes = env.shapes()[env.buffers.read("start")]
+    x = np.stack([shapes[0], shapes[1, ::-1], shapes[2] + [0.0, 0.0, 0.07]])
+    expected = np.linalg.norm(x - shapes, axis=2).mean(axis=1)
+    assert_allclose(rate(env, x), -expected, atol=1e-6)
+    assert expected[1] > 0.05 and abs(expected[2] - 0.07) < 1e-6
+
+
+def test_starts_have_letters_of_their_own() -> None:
+    env = make("PBDRopeShape-v0", 64, starts=64)
+    env.reset(seed=0, options={"split": "all", "variation": np.arange(64)})
+    assert set(env.letters()) == set(range(len(LETTERS)))
+    assert_allclose(env.buffers.read("goals"), env.shapes()[:, env.goal_particles], atol=1e-6)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_letters_can_be_written_but_not_by_chance(ordered: bool) -> None:
+    env = make("PBDRopeShape-v0", 16, starts=80, ordered=ordered)
+    assert play(env, 100, env.expert)["normalized_performance"].mean() > 0.75
+    generator = np.random.default_rng(0)
+    chance = play(env, 30, lambda: generator.uniform(-1, 1, (16, 8)).astype(np.float32))
+    assert chance["normalized_performance"].mean() < 0.2
