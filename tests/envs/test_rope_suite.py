@@ -82,7 +82,8 @@ def test_letters_have_the_length_of_the_rope(letter: str) -> None:
     points = written(letter, 1001, 0.5)
     line = outline(letter)
     assert_allclose(points.mean(axis=0), 0.0, atol=1e-12)
-    assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1).sum(), 0.5, rtol=1e-3)
+    # Each of the three corners of M may be cut off by less than one gap.
+    assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1).sum(), 0.5, rtol=3 / 1000)
     scale = 0.5 / np.linalg.norm(np.diff(line, axis=0), axis=1).sum()
     assert_allclose(points[-1] - points[0], scale * (line[-1] - line[0]), atol=1e-12)
     coarse = written(letter, 41, 0.5)
