@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import warp as wp
 
 from pbd_gym.envs import measures
 from pbd_gym.envs.actions import Hands
-from pbd_gym.envs.cloth_tasks import ClothTaskConfig, ClothTaskVectorEnv
+from pbd_gym.envs.cloth_tasks import ClothTaskConfig, ClothTaskVectorEnv, fitted
+from pbd_gym.envs.experts import Waypoint
 from pbd_gym.envs.manipulation import Measure
 from pbd_gym.envs.single import single_env
 from pbd_gym.scene import Scene
@@ -21,7 +23,77 @@ DISC = 0.75
 
 
 class ClothFlattenVectorEnv(ClothTaskVectorEnv):
-    """Spread out a towel that lies crumpled on the ground."""
+    """Spread out a towel that lies crumpled on the ground.
+
+    ## Description
+
+    SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A square towel lies in a heap, and two pickers have to
+    spread it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
+    constraints, solved by XPBD in 32 substeps per action of 0.08 s; it rubs against the ground and against itself.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`: for each of the two pickers
+
+    | Num | Action                                                          | Min | Max | Unit per 1 |
+    |-----|-----------------------------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the picker, x, y, z                             | -1  | 1   | 0.08 m     |
+    | 3   | above 0 it holds, or grasps the nearest free particle in reach  | -1  | 1   | -          |
+
+    A picker that closes grasps from where it is before it moves, within 0.06 m; one that opens lets go first. It cannot
+    leave a box about the towel, and is no obstacle to it. With `action_mode="pick_place"` (the default of
+    `PBDClothFlattenPickPlace-v0`) the first three numbers are a place in that box, from -1 at its lower to 1 at its
+    upper side, where the picker goes in a straight line during the action.
+
+    ## Observation Space
+
+    `Box(-100, 100, (62,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
+    the middles of its sides, its centre), and the pickers.
+
+    | Num   | Observation                          | Min  | Max | Unit |
+    |-------|--------------------------------------|------|-----|------|
+    | 0-26  | positions of the points              | -100 | 100 | m    |
+    | 27-53 | velocities of the points             | -100 | 100 | m/s  |
+    | 54-59 | positions of the pickers             | -100 | 100 | m    |
+    | 60-61 | whether they hold a particle, 0 or 1 | 0    | 1   | -    |
+
+    `obs_mode="particles"` has all particles in place of the points.
+
+    ## Rewards
+
+    - `coverage`: the area that the towel covers, seen from above [m^2]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
+
+    Each particle covers a disc; the area of all discs is counted in cells of 1 cm. SoftGym's cells stretch with the
+    box about the towel, so that its resolution depends on how the towel lies; this is not copied. `reward_mode` may
+    also be `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (what the performance has gained in this step)
+    or `"normalized"`.
+
+    `info` has `performance` (the covered area A), `normalized_performance` = (A - A0) / (A_flat - A0) with A0 at the
+    start, and `is_success` (it is at least 0.9).
+
+    ## Starting State
+
+    One of 64 heaps: a towel lifted at a random particle by 1 to 1.6 sides, dropped, left to settle, and centred.
+
+    ## Episode End
+
+    Truncated after 100 steps (20 of `PBDClothFlattenPickPlace-v0`). Terminated only if the simulation diverges, which
+    `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes, devices and splits as in :class:`pbd_gym.envs.core.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.cloth_tasks.ClothTaskConfig`. SoftGym's resolution:
+
+    ```python
+    gym.make("PBDClothFlatten-v0", rows=64, columns=64, reach=0.06)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
 
     config_type = ClothTaskConfig
     obs_modes = ("keypoints", "particles")
@@ -56,6 +128,40 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
 
     def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
         return self.crumpled(rng, self.config.starts)
+
+    def plan(self, env: int) -> Iterator[Waypoint]:
+        if self.buffers.peek("normalized_performance")[env] > 0.97:
+            return
+        x, flat = self.shape(env), self.grown(self.flat, env)
+        # Either side may be up, and any edge may come first: the towel lies as it does nearest.
+        ways = [turned for k in range(4) for turned in (np.rot90(x, k), np.rot90(x, k)[:, ::-1])]
+        if x.shape[0] != x.shape[1]:
+            ways = [turned for turned in ways if turned.shape == x.shape]
+        fits = [fitted(flat, turned) for turned in ways]
+        distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(ways, fits, strict=True)]
+        nearest = int(np.argmin(distances))
+        if distances[nearest] < 0.15 * self.config.side:
+            yield from self.tightened(ways[nearest], fits[nearest])
+        else:  # hang it up by the edge whose corners lie farthest apart; by the next where that has been of no use
+            ways = sorted(ways[::2], key=lambda turned: -float(np.linalg.norm(turned[0, 0] - turned[0, -1])))
+            attempt = int(self.buffers.peek("elapsed")[env]) // (8 if self.action_mode == "pick_place" else 30)
+            way = ways[attempt % len(ways)]
+            yield from self.laid(way, self.untwisted(way, flat), pull=0.25)
+
+    def untwisted(self, x: np.ndarray, flat: np.ndarray) -> np.ndarray:
+        """Return where to lay a towel so that its first row need not turn on the way, shape (rows, columns, 3) [m].
+
+        Args:
+            x: where its particles are, likewise.
+            flat: where the flat towel lies, likewise.
+        """
+        along = (x[0, -1] - x[0, 0]) * [1.0, 0.0, 1.0]
+        along /= max(float(np.linalg.norm(along)), 1e-9)
+        across = np.array([-along[2], 0.0, along[0]])
+        # The rest of the heap lies on the side that the last row goes to.
+        if across @ (x.mean(axis=(0, 1)) - x[0].mean(axis=0)) < 0.0:
+            across = -across
+        return flat[..., :1] * along + flat[..., 1:2] * [0.0, 1.0, 0.0] + flat[..., 2:] * across
 
 
 ClothFlattenEnv = single_env(ClothFlattenVectorEnv)

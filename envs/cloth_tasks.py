@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pbd_gym.bodies import Cloth
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.actions import Hands
+from pbd_gym.envs.experts import Waypoint
 from pbd_gym.envs.inputs import check_numbers
 from pbd_gym.envs.manipulation import ManipulationConfig, ManipulationVectorEnv
 from pbd_gym.envs.starts import Handler
@@ -17,6 +19,18 @@ from pbd_gym.scene import Scene
 
 LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Turns a hanging cloth so that it lies: its rows go along +z, its columns along +x."""
+
+
+def fitted(shape: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return a shape moved and turned about the vertical to where it lies nearest to x, all of shape (..., 3) [m]."""
+    middles = [array.reshape(-1, 3).mean(axis=0) for array in (shape, x)]
+    p, q = shape - middles[0], x - middles[1]
+    # The angle that maximises the sum of the inner products, in complex numbers z + ix.
+    c, s = (p[..., [0, 2]] * q[..., [0, 2]]).sum(), (p[..., 2] * q[..., 0] - p[..., 0] * q[..., 2]).sum()
+    c, s = np.array([c, s]) / max(float(np.hypot(c, s)), 1e-12)
+    moved = p @ np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+    middles[1][1] = middles[0][1]
+    return moved + middles[1]
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,15 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.cloth.indices.shape)
         return self.cloth.indices[np.ix_(rows, columns)].ravel()
 
+    def shape(self, env: int) -> np.ndarray:
+        """Return where the particles of an environment are [m], shape (rows, columns, 3)."""
+        return self.state.get_positions()[env][self.cloth.indices]
+
+    @property
+    def flat(self) -> np.ndarray:
+        """Where the particles of the flat towel are [m], shape (rows, columns, 3)."""
+        return self.scene.positions[self.cloth.indices]
+
     def handler(self, positions: np.ndarray) -> Handler:
         """Return copies of the towel to be handled by a script, with the grips of the task."""
         config = self.config
@@ -117,11 +140,51 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         held[:, 0] = self.cloth.indices.ravel()[rng.integers(n, size=count)]
         handler.grasp(held)
         lift = np.zeros((count, self.scene.grip_count, 3))
-        lift[:, 0, 1] = self.config.side * rng.uniform(0.5, 1.2, count)
+        lift[:, 0, 1] = self.config.side * rng.uniform(1.0, 1.6, count)
         handler.move(lift, 40)
         handler.grasp(np.full_like(held, -1))
         handler.rest(50)
         return self.centred(handler.positions())
+
+    def laid(self, x: np.ndarray, goals: np.ndarray, stop: float = 0.0, pull: float = 0.08) -> Iterator[Waypoint]:
+        """Return the way of two hands that hang the towel up by its first row and lay it down, last row first.
+
+        Args:
+            x: where its particles are, shape (rows, columns, 3) [m].
+            goals: where they are to lie, likewise.
+            stop: angle from the ground at which the hands stop on their way down [rad].
+            pull: how far they go on along the ground, in lengths of the towel, if they get there.
+        """
+        both, near, far = (True, True), goals[0, [0, -1]], goals[-1, [0, -1]]
+        way = near - far
+        side = np.linalg.norm(way, axis=1, keepdims=True)
+        up = np.array([0.0, 1.0, 0.0])
+        yield Waypoint(x[0, [0, -1]], (False, False))
+        yield Waypoint(far + 1.1 * side * up, both, 0.8, wait=4)
+        yield Waypoint(far + 0.99 * side * up, both, 0.3, wait=1)
+        for angle in np.linspace(0.5 * np.pi, stop, 6)[1:]:
+            yield Waypoint(far + np.cos(angle) * way + np.sin(angle) * side * up, both, 0.5)
+        if stop == 0.0:  # tighten what has buckled in front of the hands, and let it sink
+            yield Waypoint(near + pull * way, both, 0.3)
+            yield Waypoint(near + pull * way, (False, False), wait=3)
+
+    def tightened(self, x: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
+        """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
+
+        Args:
+            x: where its particles are, shape (rows, columns, 3) [m].
+            goals: where they are to lie, likewise.
+        """
+        worst = max(range(4), key=lambda k: float(np.abs(np.rot90(goals - x, k)[0]).sum()))
+        corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
+        yield Waypoint(x, (False, False))
+        yield Waypoint(goals + 0.05 * corners, (True, True), 0.3)
+        yield Waypoint(goals + 0.05 * corners, (False, False), wait=3)
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        side = self.config.side
+        return np.array([-0.75, 0.0, -0.75]) * side, np.array([0.75, 1.1, 0.75]) * side
 
     def centred(self, positions: np.ndarray) -> np.ndarray:
         """Return the same shapes with their middle above the origin [m], shape (count, n, 3)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import warp as wp
 
 from pbd_gym.envs import measures
 from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.experts import Script, Waypoint
+from pbd_gym.envs.parameters import SIZE
 from pbd_gym.envs.starts import cached
 
 
@@ -63,7 +65,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
     """Batch of a task whose performance is a weighted sum of measures of the shape.
 
     A task fills in ``build`` (core), :meth:`measures`, :meth:`draw_starts`, :meth:`goal_sets` where it has goals, and
-    :meth:`expert`. ``performance`` is ``offset`` plus the weighted measures, each of which is a reward term, so that
+    :meth:`plan`. ``performance`` is ``offset`` plus the weighted measures, each of which is a reward term, so that
     the dense reward is the performance; ``effort`` is the last term.
     """
 
@@ -75,6 +77,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
     """*Task*: performance that counts as 0 when normalised; that of the first state where it is None."""
     goal_tolerance: float = 0.05
     """*Task*: mean distance at which goals count as reached [m]."""
+    _script: Script | None = None
 
     # --- task ---------------------------------------------------------------------------------------------------------
 
@@ -90,9 +93,28 @@ class ManipulationVectorEnv(TaskVectorEnv):
         """*Task*, where goal particles have goals: return them for each start state [m], shape (1 or starts, k, 3)."""
         return np.zeros((1, len(self.goal_particles), 3))
 
-    def expert(self) -> np.ndarray:
-        """*Task*: return what a scripted expert would do now, shape (num_envs, size), float32."""
+    def plan(self, env: int) -> Iterable[Waypoint]:
+        """*Task*: return where a scripted expert would lead the hands of an environment from now on.
+
+        It is asked again when they have got there; no waypoints leave the hands open and where they are.
+        """
         raise NotImplementedError
+
+    # --- expert -------------------------------------------------------------------------------------------------------
+
+    def expert(self) -> np.ndarray:
+        """Return what a scripted expert would do now, shape (num_envs, size), float32.
+
+        It plans for each episode from the state, at its start and when a plan is done: ask before every step.
+        """
+        if self._script is None:
+            self._script = Script(self, self.plan)
+        return self._script.actions()
+
+    def grown(self, points: np.ndarray, env: int) -> np.ndarray:
+        """Return points of the scene where they are in an environment of another size [m], shape (..., 3)."""
+        anchor = np.array(self.anchor)
+        return anchor + float(self.buffers.peek("parameters")[env, int(SIZE)]) * (points - anchor)
 
     # --- core ---------------------------------------------------------------------------------------------------------
 

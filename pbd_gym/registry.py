@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import gymnasium as gym
 
@@ -20,6 +21,23 @@ class Entry:
     max_episode_steps: int
     summary: str
     """What the agent has to do, in one line."""
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    """Arguments of the class that this id changes."""
+
+
+def _cloth(name: str, steps: int, summary: str, pick_place: bool = False) -> tuple[Entry, ...]:
+    """Return the ids of a cloth task of the suite: with pickers and, if the original has it, with absolute places."""
+    module = "pbd_gym.envs." + "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+    plain = Entry(f"PBD{name}-v0", f"{module}:{name}Env", f"{module}:{name}VectorEnv", steps, summary)
+    if not pick_place:
+        return (plain,)
+    return plain, replace(
+        plain,
+        id=f"PBD{name}PickPlace-v0",
+        max_episode_steps=20,
+        summary=f"{summary}, by picking and placing",
+        kwargs={"action_mode": "pick_place"},
+    )
 
 
 ENTRIES = (
@@ -51,13 +69,7 @@ ENTRIES = (
         300,
         "swing up a double pendulum by its pivot, and hold it there",
     ),
-    Entry(
-        "PBDClothFlatten-v0",
-        "pbd_gym.envs.cloth_flatten:ClothFlattenEnv",
-        "pbd_gym.envs.cloth_flatten:ClothFlattenVectorEnv",
-        100,
-        "spread out a crumpled towel",
-    ),
+    *_cloth("ClothFlatten", 100, "spread out a crumpled towel", pick_place=True),
     Entry(
         "PBDRopeStraighten-v0",
         "pbd_gym.envs.rope_straighten:RopeStraightenEnv",
@@ -84,6 +96,7 @@ def register_all() -> None:
                 entry_point=entry.single,
                 vector_entry_point=entry.vector,
                 max_episode_steps=entry.max_episode_steps,
+                kwargs=dict(entry.kwargs),
             )
 
 

@@ -16,12 +16,15 @@ from pbd_gym.registry import find
 ID = "PBDCloth-v0"
 SMALL: dict[str, Any] = {"rows": 4, "columns": 4, "settle_time": 0.5}
 """A cloth of 16 particles: what these tests are about does not depend on its size."""
+TOWEL: dict[str, Any] = {"rows": 5, "columns": 5, "substeps": 8, "starts": 5}
+"""The like for the cloth tasks of the suite."""
 SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDCloth-v0": SMALL,
     "PBDRope-v0": {"particles": 9, "starts": 4, "settle_time": 0.2},
     "PBDSoftBody-v0": {"resolution": 1, "settle_time": 0.2},
     "PBDPendulum-v0": {"substeps": 10},
-    "PBDClothFlatten-v0": {"rows": 5, "columns": 5, "substeps": 8, "starts": 5},
+    "PBDClothFlatten-v0": TOWEL,
+    "PBDClothFlattenPickPlace-v0": TOWEL,
     "PBDRopeStraighten-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDRopeShape-v0": {"particles": 11, "substeps": 8, "starts": 5},
 }
@@ -34,10 +37,12 @@ LOOSE: dict[str, Any] = {
 
 
 def modes_of(env_id: str) -> list[tuple[str, str]]:
-    """Every action and observation mode that a task takes."""
-    module, name = find(env_id).vector.split(":")
+    """Every action and observation mode that a task takes; those of an id that stands for one mode are its own."""
+    entry = find(env_id)
+    module, name = entry.vector.split(":")
     task = getattr(importlib.import_module(module), name)
-    return [(action, obs) for action in task.action_modes for obs in task.obs_modes]
+    actions = [entry.kwargs["action_mode"]] if "action_mode" in entry.kwargs else task.action_modes
+    return [(action, obs) for action in actions for obs in task.obs_modes]
 
 
 MODES = [(action, obs) for action in ACTION_MODES for obs in OBS_MODES]

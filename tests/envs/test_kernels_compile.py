@@ -6,7 +6,17 @@ from types import ModuleType
 import pytest
 import warp as wp
 
-from pbd_gym.envs import actions, episodes, observations, parameters, pendulum, reaching, rope, rope_measures
+from pbd_gym.envs import (
+    actions,
+    episodes,
+    measures,
+    observations,
+    parameters,
+    pendulum,
+    reaching,
+    rope,
+    rope_measures,
+)
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -15,6 +25,16 @@ KERNELS = {
     observations: ("observe",),
     parameters: ("draw",),
     episodes: ("begin", "conclude", "place"),
+    measures: (
+        "covered_area",
+        "draw_goal_set",
+        "mean_distance_of_pairs",
+        "mean_distance_to_goals",
+        "rate_goals",
+        "rate_start",
+        "reach_goals",
+        "weigh",
+    ),
     reaching: ("draw_carried", "rate_goals", "score"),
     rope: ("draw_line",),
     rope_measures: ("closest_approach", "forget_closest", "length_error", "matched_distance", "mean_distance_to_shape"),

@@ -1,0 +1,81 @@
+"""Scripted experts: hands that follow waypoints, which a task plans from the state whenever it has run out of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Waypoint:
+    """Where the hands of one environment go next, in a straight line."""
+
+    places: np.ndarray
+    """[m], shape (hands, 3)."""
+    closed: tuple[bool, ...]
+    """Whether each hand holds on during the way; one that opens or closes does so before it moves."""
+    speed: float = 1.0
+    """Share of the largest step per action."""
+    wait: int = 0
+    """Actions to stay at the end of the way; with ``action_mode="pick_place"`` the hands wait there anyway."""
+
+
+Plan = Callable[[int], Iterable[Waypoint]]
+"""From an environment to the waypoints of its hands; none where there is nothing left to do."""
+
+
+class Script:
+    """Turns the waypoints of every environment of a batch into actions.
+
+    Args:
+        batch: environments in action mode ``"picker"`` or ``"pick_place"``.
+        plan: called for an environment that begins an episode, or whose waypoints have all been reached.
+    """
+
+    def __init__(self, batch: Any, plan: Plan) -> None:
+        self.batch, self.plan = batch, plan
+        self._steps: list[list[np.ndarray]] = [[] for _ in range(batch.num_envs)]
+
+    def actions(self) -> np.ndarray:
+        """Return the next action of every environment, shape (num_envs, size), float32."""
+        batch = self.batch
+        hands = batch.actions.grip_count
+        places = batch.state.grip_positions.numpy()[: batch.num_envs, :hands].astype(np.float64)
+        found = np.zeros((batch.num_envs, hands, 4), dtype=np.float32)
+        found[..., 3] = -1.0
+        for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
+            if begins:
+                self._steps[env].clear()
+            if not self._steps[env]:
+                self._expand(env, places[env])
+            if self._steps[env]:
+                found[env] = self._steps[env].pop(0)
+                if batch.action_mode == "picker":  # a displacement, towards where the hand should be by now
+                    found[env, :, :3] = (found[env, :, :3] - places[env]) / batch.actions.hands.max_step
+            elif batch.action_mode == "pick_place":
+                found[env, :, :3] = self._share(env, places[env])
+        return np.clip(found, -1.0, 1.0).reshape(batch.num_envs, -1)
+
+    def _expand(self, env: int, places: np.ndarray) -> None:
+        """Turn the waypoints of a plan into one place for each action."""
+        batch, max_step = self.batch, self.batch.actions.hands.max_step
+        for waypoint in self.plan(env):
+            closed = np.where(waypoint.closed, 1.0, -1.0)[:, None]
+            if batch.action_mode == "pick_place":
+                self._steps[env].append(np.hstack([self._share(env, waypoint.places), closed]))
+                continue
+            way = waypoint.places - places
+            count = max(math.ceil(float(np.abs(way).max()) / (waypoint.speed * max_step) - 1e-6), 1)
+            shares = [*(np.arange(count) + 1.0) / count, *[1.0] * waypoint.wait]
+            self._steps[env].extend(np.hstack([places + share * way, closed]) for share in shares)
+            places = waypoint.places
+
+    def _share(self, env: int, places: np.ndarray) -> np.ndarray:
+        """Return places in the box of the hands, -1 at its lower and 1 at its upper side."""
+        hands = self.batch.actions.hands
+        low, high = (self.batch.grown(np.array(corner), env) for corner in (hands.lower, hands.upper))
+        return 2.0 * (places - low) / (high - low) - 1.0
