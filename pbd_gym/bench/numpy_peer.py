@@ -22,7 +22,12 @@ def build(scene: Scene, num_envs: int, device: str = "cpu") -> Peer:
         scene: of distance constraints and pins only.
         num_envs: environments.
         device: ``"cpu"``.
+
+    Raises:
+        ValueError: for another device.
     """
+    if device != "cpu":
+        raise ValueError("NumPy is a peer on a CPU")
     parts = springs(scene)
     count = len(parts.inv_mass)
     permutation, bounds = batches(greedy_colors(parts.pairs, count))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+import warp as wp
 from numpy.testing import assert_allclose
 
 from pbd_gym.bench import limit, numpy_peer, peers
 from pbd_gym.bench.engine import Engine
 from pbd_gym.bench.rows import Options
+from pbd_gym.bench.run import main
 from pbd_gym.bench.scenes import hanging_cloth, strain
 
 needs_compiler = pytest.mark.skipif(limit.unavailable() is not None, reason=str(limit.unavailable()))
@@ -63,3 +66,16 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "taichi", None)
     with pytest.raises(ModuleNotFoundError, match="taichi"):
         list(peers.rows(Options(peers=("taichi",))))
+
+
+def test_warp_says_nothing_where_numbers_go(capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards `--json -`: what loads a module meanwhile is not part of the output."""
+    level = wp.config.log_level
+    main(["w3"], Options(repeats=1, threads=1, num_envs=4), json_path="-")
+    assert json.loads(capsys.readouterr().out)["rows"][0]["workload"] == "w3"
+    assert wp.config.log_level == level
+
+
+def test_a_peer_of_a_cpu_refuses_a_gpu() -> None:
+    with pytest.raises(ValueError, match="CPU"):
+        numpy_peer.build(hanging_cloth(4), 1, "cuda:0")
