@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.paddles import Paddle, record_moves, record_starts
 from pbd_gym.envs.parameters import SIZE, scaled
 from pbd_gym.kernels.layout import grip
 from pbd_gym.solver import Control
@@ -20,8 +21,8 @@ from pbd_gym.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ActionMode = Literal["drag", "picker", "pin", "pick_place"]
-ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place")
+ActionMode = Literal["drag", "picker", "pin", "pick_place", "paddle"]
+ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place", "paddle")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class Hands:
     max_change: float = 0.0
     """Where it is above zero, an action accelerates a hand that holds something: it says by how much the move of this
     control step differs from that of the last one, at most by this along an axis [m]."""
+    paddles: tuple[Paddle, ...] = ()
+    """What ``paddle`` mode moves."""
+    max_turn: float = 0.0
+    """Largest turn of a paddle about the vertical per control step [rad]; 0 for paddles that do not turn."""
+    widest_turn: float = 0.5 * math.pi
+    """Largest angle of a paddle, either way [rad]."""
 
 
 @wp.func
@@ -224,7 +231,8 @@ class Actions:
         mode: ``"drag"`` (a displacement per axis and hand, what is held stays held), ``"picker"`` (one number more:
             above zero it closes the hand, else it opens), ``"pin"`` (one per corner: above zero fixes it), or
             ``"pick_place"`` (numbers of a picker, but the first are a place in the box that the hand goes to, and takes
-            as many control steps for as it may need: SoftGym's pick-and-place).
+            as many control steps for as it may need: SoftGym's pick-and-place), or ``"paddle"`` (a displacement along
+            x, y and z per paddle, and a turn about the vertical where paddles turn).
         hands: what the hands can do.
 
     Raises:
@@ -236,16 +244,24 @@ class Actions:
             raise ValueError(f"action_mode must be one of {ACTION_MODES}, got {mode!r}")
         self.mode = mode
         self.hands = hands
-        self.particles = hands.corners if mode == "pin" else hands.particles
+        self.paddles = hands.paddles if mode == "paddle" else ()
+        """Solids that are moved."""
+        self.particles = {"pin": hands.corners, "paddle": ()}.get(mode, hands.particles)
         """Particle that belongs to each grip."""
         self.grip_count = len(self.particles)
-        self.stride = {"drag": hands.axes, "pin": 1}.get(mode, hands.axes + 1)
-        """Numbers per grip."""
+        strides = {"drag": hands.axes, "pin": 1, "paddle": 3 + int(self.turns)}
+        self.stride = strides.get(mode, hands.axes + 1)
+        """Numbers per grip or paddle."""
         way = max(high - low for low, high in zip(hands.lower, hands.upper, strict=True))
         self.repeat = math.ceil(way / hands.max_step) + 1 if mode == "pick_place" else 1
         """Control steps per action."""
-        self.size = self.stride * self.grip_count
+        self.size = self.stride * (self.grip_count + len(self.paddles))
         self._launches: list[Any] = []
+
+    @property
+    def turns(self) -> bool:
+        """Whether paddles turn."""
+        return bool(self.paddles) and self.hands.max_turn > 0.0
 
     @property
     def initially_held(self) -> np.ndarray:
@@ -282,6 +298,10 @@ class Actions:
                 wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
             )
 
+        if self.paddles:
+            limits = (self.stride, hands.max_step, hands.max_turn, hands.widest_turn)
+            self._launches.append(record_moves(self.paddles, actions, limits, state, control, parameters, anchor))
+            return
         grips = (state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar)
         where = (state.free_inv_mass_scalar, model.lanes, state.positions_scalar)
         if self.mode == "pin":
@@ -298,6 +318,10 @@ class Actions:
             state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
             self.grip_count, control.motion,
         )  # fmt: skip
+
+    def record_start(self, chosen: Any, state: State, parameters: Any, anchor: tuple[float, float, float]) -> list[Any]:
+        """Return the launches that put paddles of the chosen environments to where they start; see :meth:`record`."""
+        return [record_starts(self.paddles, chosen, state, parameters, anchor)] if self.paddles else []
 
     def launch(self) -> None:
         """Apply the current actions."""

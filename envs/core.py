@@ -30,6 +30,7 @@ from pbd_gym.envs.inputs import (
 )
 from pbd_gym.envs.observations import OBS_MODES, Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
+from pbd_gym.envs.paddles import slots_of
 from pbd_gym.envs.pictures import Pictures
 from pbd_gym.kernels.parameters import weigh as weigh_kernel
 from pbd_gym.memory import MemoryReport, memory_report
@@ -167,8 +168,9 @@ class TaskVectorEnv(VectorEnv):
         self.state.parameters.varied = bool(self.randomization.columns)
         shown_grips = 0 if self.action_mode == "drag" else self.actions.grip_count
         self.observations = Observations(
-            self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips, hands.axes
-        )
+            self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips, hands.axes,
+            slots_of(self.actions.paddles, self.model), self.actions.turns,
+        )  # fmt: skip
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
         self.single_observation_space = self.observations.space
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -281,19 +283,20 @@ class TaskVectorEnv(VectorEnv):
         def launch(kernel: Any, *inputs: Any, dim: Any = self.num_envs) -> Any:
             return wp.launch(kernel, dim=dim, inputs=list(inputs), device=model.device, record_cmd=True)
 
-        def place(chosen: Any) -> Any:
+        def place(chosen: Any) -> list[Any]:
             dim = (self.num_envs, model.particle_count)
-            return launch(
+            placed = launch(
                 episodes.place, chosen, b["start"], start, b["parameters"], self.anchor, held, particles,
                 state.free_inv_mass_scalar, model.lanes, *into, dim=dim,
             )  # fmt: skip
+            return [placed, *self.actions.record_start(chosen, state, b["parameters"], self.anchor)]
 
         def restart(chosen: Any) -> list[Any]:
             begin = launch(
                 episodes.begin, chosen, b["seed"], b["start_first"], b["start_count"],
                 b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
             )  # fmt: skip
-            return [begin, *vary(chosen), place(chosen), self.record_begin(chosen)]
+            return [begin, *vary(chosen), *place(chosen), self.record_begin(chosen)]
 
         def vary(chosen: Any) -> list[Any]:
             if not self.randomization.columns:
@@ -486,7 +489,8 @@ class TaskVectorEnv(VectorEnv):
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.
         if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():
-            self._place_diverged.launch()
+            for launch in self._place_diverged:
+                launch.launch()
         self._score.launch()
         self._conclude.launch()
 

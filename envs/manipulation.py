@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import warp as wp
 
 from pbd_gym.envs import measures
+from pbd_gym.envs.actions import ActionMode
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.experts import Script, Waypoint
 from pbd_gym.envs.parameters import SIZE
@@ -70,7 +71,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
     """
 
     config: ManipulationConfig
-    action_modes = ("picker", "pick_place")
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("picker", "pick_place")
     offset: float = 0.0
     """*Task*: constant part of the performance."""
     start_value: float | None = None

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 from gymnasium import spaces
 
+from pbd_gym.envs.paddles import angle_of
 from pbd_gym.state import State
 
 wp.set_module_options({"enable_backward": False})
@@ -37,12 +38,15 @@ def observe(
     velocities: wp.array4d[float],
     grip_position: wp.array3d[float],
     held: wp.array2d[wp.int32],
+    paddles: wp.array1d[wp.int32],
+    turns: int,
+    poses: wp.array3d[float],
     # Out:
     observation: wp.array2d[float],
     achieved: wp.array2d[float],
     desired: wp.array2d[float],
 ):
-    """Write positions, velocities, offsets to the goals, and the hands."""
+    """Write positions, velocities, offsets to the goals, the hands, and the paddles."""
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
@@ -68,6 +72,12 @@ def observe(
         for axis3 in range(axes):
             observation[env, column + axes * slot + axis3] = bounded(grip_position[env, slot, axis3])
         observation[env, column + axes * grip_count + slot] = wp.where(held[env, slot] >= 0, 1.0, 0.0)
+    column += (axes + 1) * grip_count
+    for k3 in range(paddles.shape[0]):
+        for axis4 in range(3):
+            observation[env, column + 3 * k3 + axis4] = bounded(poses[env, paddles[k3], axis4])
+        if turns != 0:
+            observation[env, column + 3 * paddles.shape[0] + k3] = angle_of(poses, env, paddles[k3])
 
 
 class Observations:
@@ -81,6 +91,8 @@ class Observations:
         particle_count: number of particles.
         grip_count: hands to show, 0 where the held particles tell all there is to know.
         axes: coordinates to show of each point; 2 leaves out z.
+        paddles: where the paddles to show are among the poses, shape (paddles,), int32.
+        turns: whether to show their angles [rad].
 
     Raises:
         ValueError: for an unknown mode.
@@ -94,6 +106,8 @@ class Observations:
         particle_count: int,
         grip_count: int,
         axes: int = 3,
+        paddles: np.ndarray | None = None,
+        turns: bool = False,
     ) -> None:
         if mode not in OBS_MODES:
             raise ValueError(f"obs_mode must be one of {OBS_MODES}, got {mode!r}")
@@ -102,8 +116,11 @@ class Observations:
         self.goal_particles = np.asarray(goal_particles)
         self.grip_count = grip_count
         self.axes = axes
+        self.paddles = np.zeros(0, dtype=np.int32) if paddles is None else paddles
+        self.turns = turns
         goal_size = axes * len(self.goal_particles)
-        self.size = 2 * axes * len(self.particles) + (axes + 1) * grip_count + (0 if mode == "goal" else goal_size)
+        tools = (axes + 1) * grip_count + (3 + int(turns)) * len(self.paddles)
+        self.size = 2 * axes * len(self.particles) + tools + (0 if mode == "goal" else goal_size)
         self.goal_size = goal_size
         box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
         self.space: spaces.Space[Any] = box
@@ -124,6 +141,7 @@ class Observations:
                 wp.array(self.goal_particles, dtype=wp.int32, device=model.device),
                 buffers["goals"], int(self.mode != "goal"), self.grip_count, self.axes, model.lanes,
                 state.positions_scalar, state.velocities_scalar, state.grip_positions, state.held,
+                wp.array(self.paddles, dtype=wp.int32, device=model.device), int(self.turns), state.poses,
                 buffers["observation"], buffers["achieved_goal"], buffers["desired_goal"],
             ],
         )  # fmt: skip

@@ -84,6 +84,20 @@ ENTRIES = (
         100,
         "lay a rope into the shape of a letter",
     ),
+    Entry(
+        "PBDSoftLift-v0",
+        "pbd_gym.envs.soft_lift:SoftLiftEnv",
+        "pbd_gym.envs.soft_lift:SoftLiftVectorEnv",
+        60,
+        "lift a soft ball between two plates to a height, and hold it",
+    ),
+    Entry(
+        "PBDSoftPush-v0",
+        "pbd_gym.envs.soft_push:SoftPushEnv",
+        "pbd_gym.envs.soft_push:SoftPushVectorEnv",
+        60,
+        "push a soft block over the ground to a goal with a plate",
+    ),
 )
 
 

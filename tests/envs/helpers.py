@@ -8,9 +8,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.actions import ACTION_MODES
 from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.envs.observations import OBS_MODES
 from pbd_gym.registry import find
 
 ID = "PBDCloth-v0"
@@ -27,6 +25,8 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDClothFlattenPickPlace-v0": TOWEL,
     "PBDRopeStraighten-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDRopeShape-v0": {"particles": 11, "substeps": 8, "starts": 5},
+    "PBDSoftLift-v0": {"resolution": 1, "substeps": 8, "starts": 5},
+    "PBDSoftPush-v0": {"cells": [2, 2, 2], "substeps": 8, "starts": 5},
 }
 """The like for every id: a new id needs a line here, and then all of the API tests are run on it."""
 LOOSE: dict[str, Any] = {
@@ -45,7 +45,7 @@ def modes_of(env_id: str) -> list[tuple[str, str]]:
     return [(action, obs) for action in actions for obs in task.obs_modes]
 
 
-MODES = [(action, obs) for action in ACTION_MODES for obs in OBS_MODES]
+MODES = modes_of(ID)
 AUTORESET = ["NextStep", "SameStep", "Disabled"]
 
 

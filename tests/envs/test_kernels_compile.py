@@ -11,6 +11,7 @@ from pbd_gym.envs import (
     episodes,
     measures,
     observations,
+    paddles,
     parameters,
     pendulum,
     reaching,
@@ -23,6 +24,7 @@ ARCHITECTURES = (80, 90)
 KERNELS = {
     actions: ("grasp", "move_grips", "pin"),
     observations: ("observe",),
+    paddles: ("move_paddles", "place_paddles"),
     parameters: ("draw",),
     episodes: ("begin", "conclude", "place"),
     measures: (

@@ -216,10 +216,10 @@ def test_size_is_a_similar_task(env_id: str, size: float) -> None:
     push = np.ones(env.action_space.shape, dtype=np.float32)
     for _ in range(120):
         env.step(push)
-    upper = similar(np.array(env.actions.hands.upper))
-    grips = env.state.grip_positions.numpy()[:3]
-    assert (grips <= upper + 1e-5).all()
-    assert_allclose(grips[..., 1].max(axis=1), upper[1], atol=1e-5)
+    upper = similar(np.array([paddle.upper for paddle in env.actions.paddles] or env.actions.hands.upper))
+    hands = env.state.get_poses()[..., :3] if env.actions.paddles else env.state.grip_positions.numpy()[:3]
+    assert (hands <= upper + 1e-5).all()
+    assert_allclose(hands[..., 1].max(axis=1), upper[..., 1].max(), atol=1e-5)
     assert not env.state.diverged.numpy()[:3].any()
 
 

@@ -1,0 +1,147 @@
+"""What the soft-body tasks of the suite share: a body on the ground, paddles that touch it, starts from a bank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pbd_gym.bodies import SoftBody
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.actions import ActionMode
+from pbd_gym.envs.inputs import check_numbers
+from pbd_gym.envs.manipulation import ManipulationConfig, ManipulationVectorEnv, Measure
+from pbd_gym.envs.paddles import slots_of
+from pbd_gym.envs.parameters import SIZE
+from pbd_gym.envs.starts import Handler
+from pbd_gym.materials import SoftMaterial
+from pbd_gym.scene import Scene
+from pbd_gym.tetmeshes import TetMesh
+
+
+@dataclass(frozen=True)
+class SoftTaskConfig(ManipulationConfig):
+    """Numbers of the soft-body tasks; each can be given to ``gym.make``."""
+
+    density: float = 300.0
+    """Mass per volume [kg/m^3]; that of a sponge."""
+    young_modulus: float = 3e4
+    """Stiffness [Pa]."""
+    poisson_ratio: float = 0.4
+    """How much the body widens when squeezed."""
+    contact_radius: float = 0.005
+    """Distance that its particles keep from the ground and from paddles [m]."""
+    paddle_friction: float = 1.0
+    """Coulomb coefficient of the paddles."""
+    max_step: float = 0.02
+    """Largest move of a paddle along an axis per action [m]."""
+    spread: float = 0.03
+    """Largest distance of the body from the middle at the start, along x and z [m]."""
+    yaw: float = np.pi
+    """Largest turn of the body about the vertical at the start, either way [rad]."""
+
+    def __post_init__(self) -> None:
+        above_zero = ("density", "young_modulus", "contact_radius", "ctrl_dt", "max_step", "substeps", "starts")
+        check_numbers(self, positive=(*above_zero, "success_at"))
+
+
+class SoftTaskVectorEnv(ManipulationVectorEnv):
+    """Batch of a task with a soft body that paddles touch. A task says what body it is and how its goals are drawn."""
+
+    config: SoftTaskConfig
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("paddle",)
+    body: SoftBody
+    best_performance = 0.0
+
+    # --- task ---------------------------------------------------------------------------------------------------------
+
+    def mesh(self) -> TetMesh:
+        """*Task*: return the shape of the body at rest, centred on the origin."""
+        raise NotImplementedError
+
+    def material(self) -> SoftMaterial:
+        """*Task*, may be left as it is: return what the body is made of."""
+        config = self.config
+        return SoftMaterial(config.density, config.young_modulus, config.poisson_ratio)
+
+    # --- shared -------------------------------------------------------------------------------------------------------
+
+    def make_scene(self) -> Scene:
+        """Return a scene with the body on the ground at the origin; ``self.body`` says where it is."""
+        config, mesh = self.config, self.mesh()
+        scene = Scene(contact_radius=config.contact_radius)
+        scene.add_collider(Plane(friction=config.friction))
+        height = config.contact_radius - mesh.positions[:, 1].min()
+        self.body = scene.add_soft_body(mesh, self.material(), position=(0.0, height, 0.0))
+        return scene
+
+    @property
+    def middle(self) -> np.ndarray:
+        """The particle nearest to the centre of the body, shape (1,), int32."""
+        points = self.mesh().positions
+        return self.body.indices[[np.argmin(np.linalg.norm(points, axis=1))]]
+
+    def measures(self) -> list[Measure]:
+        return [Measure("distance", -1.0, self.record_goal_distance)]
+
+    def variations(self) -> np.random.Generator:
+        """Return the stream that what differs from start to start is drawn from; the same one every time."""
+        return np.random.default_rng([self.config.starts_seed, 1])
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the body at rest under its weight, moved and turned about the vertical [m], shape (starts, n, 3)."""
+        config, count = self.config, self.config.starts
+        handler = Handler(
+            self.make_scene(), self.scene.positions[None], config.substeps, config.ctrl_dt, 10.0,
+            str(self.model.device.alias),
+        )  # fmt: skip
+        handler.rest(25)
+        if handler.state.get_memory().any():
+            raise ValueError("the body gives way under its own weight: starts would not be at rest")
+        shape = handler.positions()[0].astype(np.float64)
+        angle = rng.uniform(-config.yaw, config.yaw, count)
+        shift = rng.uniform(-config.spread, config.spread, (count, 2))
+        cos, sin, zero, one = np.cos(angle), np.sin(angle), np.zeros(count), np.ones(count)
+        turns = np.stack([cos, zero, sin, zero, one, zero, -sin, zero, cos], axis=1).reshape(count, 3, 3)
+        placed = np.einsum("sij,nj->sni", turns, shape)
+        placed[..., [0, 2]] += shift[:, None]
+        return placed
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        hands = self.actions.hands
+        return np.array(hands.lower), np.array(hands.upper)
+
+    # --- what experts look at -----------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Size of each environment, shape (num_envs, 1)."""
+        return self.buffers.peek("parameters")[:, [int(SIZE)]].astype(np.float64)
+
+    def paddle_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return where paddles are [m], shape (num_envs, paddles, 3), and their angles [rad], (num_envs, paddles)."""
+        poses = self.state.get_poses()[:, slots_of(self.actions.paddles, self.model)].astype(np.float64)
+        return poses[..., :3], 2.0 * np.arctan2(poses[..., 4], poses[..., 6])
+
+    def goals_and_points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return goals and where the goal particles are [m], shape (num_envs, k, 3) each."""
+        points = self.state.get_positions()[:, self.goal_particles].astype(np.float64)
+        return self.buffers.peek("goals").astype(np.float64), points
+
+    def paddle_actions(self, moves: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:
+        """Return the actions for moves of paddles.
+
+        Args:
+            moves: what is to be gone [m], shape (num_envs, paddles, 3); as much of it as one action can is done.
+            turns: what is to be turned [rad], shape (num_envs, paddles), for paddles that turn.
+
+        Returns:
+            Shape (num_envs, size), float32.
+        """
+        parts = [moves / self.config.max_step]
+        if turns is not None:
+            parts.append(turns[..., None] / self.actions.hands.max_turn)
+        actions: Any = np.clip(np.concatenate(parts, axis=2), -1.0, 1.0)
+        return actions.reshape(self.num_envs, -1).astype(np.float32)

@@ -1,0 +1,108 @@
+"""The soft-body tasks of the suite: what they measure, that experts solve them, and that their physics is sound."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pbd_gym.envs.soft_tasks import SoftTaskVectorEnv
+
+EXPERTS: dict[tuple[str, str], float] = {
+    ("PBDSoftLift-v0", "paddle"): 0.9,
+    ("PBDSoftLift-v0", "picker"): 0.9,
+    ("PBDSoftPush-v0", "paddle"): 0.9,
+}
+"""What the scripted expert has to reach, by id and action mode."""
+
+
+def make(env_id: str, num_envs: int, **kwargs: Any) -> SoftTaskVectorEnv:
+    env = gym.make_vec(env_id, num_envs, **{"starts": 40, "autoreset_mode": "Disabled", **kwargs})
+    assert isinstance(env, SoftTaskVectorEnv)
+    return env
+
+
+@pytest.mark.parametrize(("env_id", "mode"), EXPERTS)
+def test_expert(env_id: str, mode: str) -> None:
+    """Guards that the task can be done within its limits, on states that training does not see."""
+    env = make(env_id, 8, action_mode=mode)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(8)})
+    for _ in range(env.max_episode_steps or 0):
+        _, _, terminated, _, info = env.step(env.expert())
+        assert not terminated.any()
+    assert info["normalized_performance"].mean() >= EXPERTS[env_id, mode]
+    assert info["is_success"].mean() >= 0.75
+
+
+@pytest.mark.parametrize("env_id", sorted({env_id for env_id, _ in EXPERTS}))
+def test_performance(env_id: str) -> None:
+    """Guards the measure on made states: at the goal it is 0 and 1 normalised, half way it is half."""
+    env = make(env_id, 3)
+    env.reset(seed=0)
+    start, goals = env.state.get_positions(), env.buffers.read("goals")
+    still = env.get_state()
+    away = goals - start[:, env.goal_particles]
+    distance = np.linalg.norm(away, axis=2).mean(axis=1)
+    assert_allclose(env.buffers.read("performance"), -distance, rtol=1e-5)
+    for share in (0.0, 0.5, 1.0):
+        env.set_state(still)
+        env.state.set_positions(start + share * away.mean(axis=1, keepdims=True))
+        for launch in env._score:
+            launch.launch()
+        rest = np.linalg.norm(goals - env.state.get_positions()[:, env.goal_particles], axis=2).mean(axis=1)
+        assert_allclose(env.buffers.read("performance"), -rest, atol=1e-6)
+        assert_allclose(env.buffers.read("terms")[:, 0], -rest, atol=1e-6)
+        if len(env.goal_particles) == 1:
+            assert_allclose(rest, (1.0 - share) * distance, atol=1e-6)
+
+
+@pytest.mark.parametrize("env_id", sorted({env_id for env_id, _ in EXPERTS}))
+def test_starts_are_at_rest(env_id: str) -> None:
+    """Guards the bank: whoever does nothing sees nothing move, and gains nothing."""
+    env = make(env_id, 8)
+    env.reset(seed=0)
+    start = env.state.get_positions()
+    for _ in range(15):
+        info = env.step(np.zeros(env.action_space.shape, dtype=np.float32))[4]
+    assert np.abs(env.state.get_positions() - start).max() < 1e-3
+    assert_allclose(info["normalized_performance"], 0.0, atol=0.01)
+    assert_array_equal(env.state.get_memory(), 0.0)
+
+
+def test_lifting_needs_friction() -> None:
+    """Guards the physics of the lift: without friction on the plates the same hands leave the ball where it is."""
+    env = make("PBDSoftLift-v0", 4, paddle_friction=0.0)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
+    for _ in range(40):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].max() < 0.2
+
+
+def test_a_dropped_ball_falls() -> None:
+    """Guards that nothing sticks: a ball that was lifted falls to the ground once the plates open."""
+    env = make("PBDSoftLift-v0", 4)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
+    heights = [env.state.get_positions()[:, env.goal_particles[0], 1]]
+    for _ in range(30):
+        env.step(env.expert())
+    heights.append(env.state.get_positions()[:, env.goal_particles[0], 1])
+    for _ in range(20):
+        env.step(np.tile(np.float32([-1, 0, 0, 1, 0, 0]), (4, 1)))
+    heights.append(env.state.get_positions()[:, env.goal_particles[0], 1])
+    assert (heights[1] > heights[0] + 0.08).all()
+    assert_allclose(heights[2], heights[0], atol=0.01)
+
+
+@pytest.mark.parametrize("bad", [{"lift": (0.3, 0.1)}, {"radius": 0.0}, {"density": -1.0}])
+def test_lift_refuses(bad: dict[str, Any]) -> None:
+    """Guards the configuration: what is wrong is named."""
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        make("PBDSoftLift-v0", 1, **bad)
+
+
+@pytest.mark.parametrize("bad", [{"cells": (3, 2, 4)}, {"distance": (0.3, 0.1)}, {"max_turn": 0.0}])
+def test_push_refuses(bad: dict[str, Any]) -> None:
+    """Guards the configuration: what is wrong is named."""
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        make("PBDSoftPush-v0", 1, **bad)
