@@ -44,7 +44,7 @@ def _backdrop(size: Size, view: tuple[float, ...], planes: tuple[tuple[float, ..
     x = ((np.arange(small[0]) + 0.5 - small[0] / 2) / focal).astype(np.float32)[None, :]
     y = ((small[1] / 2 - np.arange(small[1]) - 0.5) / focal).astype(np.float32)[:, None]
     nearest = np.full((small[1], small[0]), np.inf, np.float32)
-    cell = _nice(camera.distance * 0.13)
+    cell = cell_size(camera.distance)
     for plane in planes:
         normal, offset = np.array(plane[:3]), plane[3]
         height = float(normal @ camera.eye()) - offset
@@ -101,8 +101,9 @@ def _tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, np.cross(first, normal)
 
 
-def _nice(length: float) -> float:
-    """Return the largest of ..., 0.1, 0.25, 0.5, 1, ... that is not above ``length``."""
+def cell_size(distance: float) -> float:
+    """Return the length of the cells of a plane [m] seen from a distance [m]: 0.1, 0.25, 0.5, 1, and so on."""
+    length = 0.13 * distance
     power = 10.0 ** np.floor(np.log10(length))
     return float(power * max(step for step in (1.0, 2.5, 5.0) if step <= length / power * 1.0001 or step == 1.0))
 

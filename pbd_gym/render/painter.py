@@ -68,7 +68,7 @@ def paint(surface: pygame.Surface, frame: Frame, camera: Camera, antialias: bool
 
 def _draw_scene(canvas: pygame.Surface, frame: Frame, camera: Camera, scale: int) -> None:
     size = canvas.get_size()
-    light = _light(camera)
+    light = light_of(camera)
     groups = [cloth(frame.positions, frame.triangles, camera, size, light)]
     if len(frame.lines):
         groups.append(rope(frame.positions, frame.lines, frame.line_radius, camera, size, light))
@@ -167,7 +167,7 @@ def _polygons(group: Facets, scale: int) -> list[tuple[Any, Any, Any]]:
     return list(zip(group.colors.astype(np.int64).tolist(), points, lines, strict=True))
 
 
-def _light(camera: Camera) -> np.ndarray:
+def light_of(camera: Camera) -> np.ndarray:
     """Return the unit direction to the light, which goes round with the camera: no side is ever left in the dark."""
     back = np.array([np.sin(camera.yaw), 0.0, np.cos(camera.yaw)])
     light = -0.62 * camera.axes()[0] + np.array([0.0, 0.72, 0.0]) + 0.5 * back

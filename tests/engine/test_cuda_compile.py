@@ -17,6 +17,8 @@ from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.kernels.wide import wide
+from pbd_gym.raster import backdrops
+from pbd_gym.raster.draw import make_draw
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -55,6 +57,7 @@ def parameters_kernels() -> ModuleType:
 MODULES: list[Callable[[], ModuleType]] = [
     layout_kernels,
     parameters_kernels,
+    lambda: backdrops,
 ]
 """Modules with kernels besides the step: a function each that returns the module (`lambda: module` if not generic)."""
 
@@ -115,6 +118,12 @@ def test_module_compiles(prepare: Callable[[], ModuleType], tmp_path: Path) -> N
 def test_rotations_compile(lanes: int, tmp_path: Path) -> None:
     """Guards what `pbd-gym bench rotations` runs."""
     check_compiles(make_rotate(wide(lanes, wp.float32)).module, tmp_path, ["rotate"])
+
+
+@pytest.mark.parametrize("images", [(True, False, False), (False, True, False), (True, True, True)])
+def test_pictures_compile(images: tuple[bool, bool, bool], tmp_path: Path) -> None:
+    """Guards the rasteriser, whose threads own tiles on a GPU."""
+    check_compiles(make_draw(*images).module, tmp_path, ["draw"])
 
 
 @pytest.mark.parametrize(("kinds", "shapes"), [(KINDS[:1] * 3, ()), (KINDS[:1], SHAPES[:1] * 3)])
