@@ -271,6 +271,7 @@ class TaskVectorEnv(VectorEnv):
             start = wp.array(self.start_positions, dtype=wp.vec3, ndim=2)
             held, particles = wp.array(grips[0]), wp.array(np.maximum(grips[1], 0))
             ranges = wp.array(self.randomization.table)
+            start_poses = wp.array(model.start_poses, dtype=float, ndim=2)
         into = (
             state.positions_scalar,
             state.velocities_scalar,
@@ -278,7 +279,10 @@ class TaskVectorEnv(VectorEnv):
             state.held,
             state.grip_positions,
             state.memory_scalar,
+            state.poses,
         )
+        moves = self.ground_collider is not None and self.ground_collider in model.moving_colliders
+        ground = model.pose_index(self.ground_collider) if moves and self.ground_collider is not None else -1
 
         def launch(kernel: Any, *inputs: Any, dim: Any = self.num_envs) -> Any:
             return wp.launch(kernel, dim=dim, inputs=list(inputs), device=model.device, record_cmd=True)
@@ -287,7 +291,7 @@ class TaskVectorEnv(VectorEnv):
             dim = (self.num_envs, model.particle_count)
             placed = launch(
                 episodes.place, chosen, b["start"], start, b["parameters"], self.anchor, held, particles,
-                state.free_inv_mass_scalar, model.lanes, *into, dim=dim,
+                state.free_inv_mass_scalar, start_poses, ground, model.lanes, *into, dim=dim,
             )  # fmt: skip
             return [placed, *self.actions.record_start(chosen, state, b["parameters"], self.anchor)]
 
@@ -301,14 +305,12 @@ class TaskVectorEnv(VectorEnv):
         def vary(chosen: Any) -> list[Any]:
             if not self.randomization.columns:
                 return []
-            rows, slot, height = state.parameters.rows_scalar, -1, 0.0
-            if self.ground_collider in model.moving_colliders:
-                slot = model.pose_index(self.ground_collider)
-                height = float(self.scene.colliders[self.ground_collider].origin[1])
+            rows = state.parameters.rows_scalar
+            height = float(model.start_poses[ground, 1]) if ground >= 0 else 0.0
             draw = launch(
                 parameters.draw, chosen, b["seed"], b["episode"], ranges, b["fixed_parameters"],
                 wp.vec3(*self.scene.gravity), len(model.labels),
-                slot, height, model.lanes, b["parameters"], rows, state.poses,
+                ground, height, model.lanes, b["parameters"], rows, state.poses,
             )  # fmt: skip
             weigh = launch(
                 weigh_kernel, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,

@@ -116,6 +116,8 @@ def place(
     start_held: wp.array1d[wp.int32],
     grip_particles: wp.array1d[wp.int32],
     free_inv_mass: wp.array3d[float],
+    start_poses: wp.array2d[float],
+    ground: int,
     lanes: int,
     # State:
     positions: wp.array4d[float],
@@ -124,8 +126,12 @@ def place(
     held: wp.array2d[wp.int32],
     grip_position: wp.array3d[float],
     memory: wp.array3d[float],
+    poses: wp.array3d[float],
 ):
-    """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget."""
+    """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget.
+
+    Colliders that move go back to where they were added, but for the ground (-1 for none), whose height is drawn.
+    """
     env, i = wp.tid()
     if chosen[env] == 0:
         return
@@ -143,6 +149,10 @@ def place(
     for slot1 in range(i, memory.shape[1], positions.shape[1]):
         memory[group, slot1, lane] = 0.0
     if i == 0:
+        for slot3 in range(start_poses.shape[0]):
+            if slot3 != ground:
+                for number in range(7):
+                    poses[env, slot3, number] = start_poses[slot3, number]
         for slot2 in range(start_held.shape[0]):
             held[env, slot2] = start_held[slot2]
             hand = scaled(start_positions[start[env], grip_particles[slot2]], anchor, parameters[env, SIZE])

@@ -484,9 +484,15 @@ class Scene:
 
         Raises:
             TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`.
+            ValueError: for a mesh whose grid reaches less far than the contact radius.
         """
         if not isinstance(collider, Collider):
             raise TypeError(f"not a collider: {collider!r}")
+        if collider.reach < self.contact_radius:
+            raise ValueError(
+                f"the grid of the mesh reaches {collider.reach:.3g} m beyond it, less than the contact radius of "
+                f"{self.contact_radius} m: give it a larger margin"
+            )
         number = len(self.colliders)
         self.colliders.append(collider)
         if moving:

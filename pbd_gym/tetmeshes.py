@@ -195,7 +195,7 @@ def lattice(vertices: ArrayLike, triangles: ArrayLike, spacing: float) -> TetMes
             range; for a spacing that is not positive and finite, that leaves no cube inside, or that gives more than
             two million cubes.
     """
-    points, faces = _closed_surface(vertices, triangles)
+    points, faces = closed_surface(vertices, triangles)
     spacing = _positive("spacing", spacing)
     used = points[np.unique(faces)]
     lower, upper = used.min(axis=0), used.max(axis=0)
@@ -209,7 +209,7 @@ def lattice(vertices: ArrayLike, triangles: ArrayLike, spacing: float) -> TetMes
     origin = (lower + upper) / 2 - counts * spacing / 2
     index = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1)
     middles = origin + (index.reshape(-1, 3) + 0.5) * spacing
-    filled = (_winding_number(middles, points[faces]) > 0.5).reshape(counts)
+    filled = (winding_number(middles, points[faces]) > 0.5).reshape(counts)
     if not filled.any():
         raise ValueError(f"no cube of {spacing} m has its middle inside the surface: take a smaller spacing")
     corners, tets = _cells(_mended(filled))
@@ -322,8 +322,12 @@ def _chains(dimension: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(points), np.array(pieces)
 
 
-def _closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Check a surface; return vertices (v, 3), float64, and triangles (t, 3), int64."""
+def closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Check a surface; return vertices (v, 3), float64, and triangles (t, 3), int64.
+
+    Raises:
+        ValueError: for a surface that is empty, open, inside out, not finite or not a manifold, or a wrong shape.
+    """
     points, faces = check_indices(vertices, triangles)
     open_edges = check_manifold(faces)
     if open_edges:
@@ -337,7 +341,7 @@ def _closed_surface(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarr
     return points, faces
 
 
-def _winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """Return how often a surface goes round each point: the solid angles of its triangles over 4 pi.
 
     Van Oosterom and Strackee 1983, The solid angle of a plane triangle, doi:10.1109/TBME.1983.325207.

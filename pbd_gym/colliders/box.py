@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.colliders.solid import Mesh, Point, Solid
+from pbd_gym.colliders.solid import Mesh, Point, Solid, check_rotation
 from pbd_gym.colliders.table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
@@ -39,18 +39,14 @@ class Box(Solid):
 
     def __post_init__(self) -> None:
         center, half = (np.asarray(v, dtype=np.float64) for v in (self.center, self.half_extents))
-        turn = np.asarray(self.rotation, dtype=np.float64)
-        if center.shape != (3,) or half.shape != (3,) or turn.shape != (3, 3):
-            raise ValueError(f"a box needs a center (3,), half extents (3,) and a rotation matrix (3, 3), got {self}")
-        if not np.isfinite(np.concatenate([center, half, turn.ravel()])).all():
+        if center.shape != (3,) or half.shape != (3,):
+            raise ValueError(f"a box needs a center (3,) and half extents (3,), got {self}")
+        if not np.isfinite(np.concatenate([center, half])).all():
             raise ValueError(f"a box needs finite numbers, got {self}")
         if (half <= 0.0).any():
             raise ValueError(f"a box needs positive half extents, got {self}")
+        turn = check_rotation("a box", self.rotation)
         self.check_surface()
-        if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0.0:
-            raise ValueError(f"a box needs a rotation: orthonormal and right-handed, got {turn.tolist()}")
-        for _ in range(2):  # a matrix rounded to float32 becomes a rotation to the last bits; a rotation stays
-            turn = 1.5 * turn - 0.5 * turn @ turn.T @ turn
         object.__setattr__(self, "center", tuple(center.tolist()))
         object.__setattr__(self, "half_extents", tuple(half.tolist()))
         object.__setattr__(self, "rotation", tuple(tuple(row) for row in turn.tolist()))

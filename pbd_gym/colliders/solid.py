@@ -60,6 +60,11 @@ class Solid:
         """How far off the surface a push may leave a particle, besides rounding [m]."""
         return 0.0
 
+    @property
+    def reach(self) -> float:
+        """How far off the surface distances are known [m]; the contact radius must not be larger."""
+        return math.inf
+
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> Any:
         """Return the shape in another place.
 
@@ -80,6 +85,22 @@ class Solid:
             normal: outward unit normals at the nearest point of the surface, shape (n, 3), float64.
         """
         raise NotImplementedError
+
+
+def check_rotation(name: str, rotation: ArrayLike) -> np.ndarray:
+    """Return a rotation matrix, shape (3, 3), that is one to the last bits.
+
+    Raises:
+        ValueError: if it is not one to 1e-6.
+    """
+    turn = np.array(rotation, dtype=np.float64)
+    if turn.shape != (3, 3) or not np.isfinite(turn).all():
+        raise ValueError(f"{name} needs a finite rotation matrix (3, 3), got {turn.tolist()}")
+    if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0.0:
+        raise ValueError(f"{name} needs a rotation: orthonormal and right-handed, got {turn.tolist()}")
+    for _ in range(2):  # a matrix rounded to float32 becomes a rotation to the last bits; a rotation stays
+        turn = 1.5 * turn - 0.5 * turn @ turn.T @ turn
+    return turn
 
 
 def matrix_of(orientation: ArrayLike) -> np.ndarray:

@@ -42,7 +42,9 @@ def table_type(scalar: Any) -> Any:
         rows: wp.array2d[scalar]
         """what ``row`` of the shape's module says, shape (colliders, widest)"""
         samples: wp.array[scalar]
-        """samples of all distance grids, one after the other"""
+        """samples of all distance grids, one after the other [m]"""
+        first: wp.array[wp.int32]
+        """where those of a collider begin, shape (colliders,)"""
         surfaces: wp.array2d[scalar]
         """kinetic friction, static friction, restitution; shape (colliders, 3)"""
         half_thickness: wp.array[scalar]
@@ -92,16 +94,20 @@ def fill_table(dtype: Any, colliders: Sequence[Solid], moving: Sequence[int], pa
     scalar = wp.float32 if dtype is np.float32 else wp.float64
     table = table_type(scalar)()
     order = [i for found in parts.values() for i in found]
-    rows, samples = [], [np.zeros(0)]
+    rows: list[np.ndarray] = []
+    first: list[int] = []
+    samples = [np.zeros(0)]
+    known: dict[int, int] = {}  # colliders may share a grid
     for part, found in parts.items():
         for i in found:
             # One that moves is described in its own frame, which its pose places in the world.
-            collider = colliders[i].moved(np.zeros(3), np.eye(3)) if part.moving else colliders[i]
-            row = part.shape.row(collider, dtype)
-            if hasattr(part.shape, "samples"):
-                row = np.append(row, sum(map(len, samples)))
-                samples.append(part.shape.samples(collider))
-            rows.append(row)
+            collider: Any = colliders[i].moved(np.zeros(3), np.eye(3)) if part.moving else colliders[i]
+            rows.append(part.shape.row(collider, dtype))
+            grid = id(getattr(collider, "grid", None))
+            if grid not in known:
+                known[grid] = sum(map(len, samples))
+                samples.append(part.shape.samples(collider) if hasattr(part.shape, "samples") else np.zeros(0))
+            first.append(known[grid])
     numbers = np.zeros((len(rows), max(map(len, rows), default=0)))
     for target, row in zip(numbers, rows, strict=True):
         target[: len(row)] = row
@@ -111,6 +117,7 @@ def fill_table(dtype: Any, colliders: Sequence[Solid], moving: Sequence[int], pa
     table.bounds = wp.array(np.cumsum([0, *map(len, parts.values())]), dtype=wp.int32)
     table.rows = wp.array(numbers, dtype=scalar, ndim=2)
     table.samples = wp.array(np.concatenate(samples), dtype=scalar)
+    table.first = wp.array(first, dtype=wp.int32)
     table.surfaces = wp.array(surfaces.reshape(-1, 3), dtype=scalar, ndim=2)
     table.half_thickness = wp.array([colliders[i].half_thickness for i in order], dtype=scalar)
     table.slack = wp.array([colliders[i].slack for i in order], dtype=scalar)

@@ -125,7 +125,9 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
             oz = none
             if wp.static(swept):
                 safe = radius + colliders.half_thickness[k]
-                step = scalar(0.25) * safe
+                # Fine enough for walls of that thickness, and for corners that a path cuts.
+                half = colliders.half_thickness[k]
+                step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
                 px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
                 ox, oy, oz = to_local(frames, k, 12, previous[i, 0], previous[i, 1], previous[i, 2])
                 dx = px - ox

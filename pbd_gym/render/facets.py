@@ -72,6 +72,27 @@ def cloth(positions: np.ndarray, triangles: np.ndarray, camera: Camera, size: Si
     return facets(corners, shade(smooth, to_eye, light, base), edges, camera, size)
 
 
+def hull(
+    vertices: np.ndarray,
+    triangles: np.ndarray,
+    color: tuple[int, int, int],
+    camera: Camera,
+    size: Size,
+    light: np.ndarray,
+) -> Facets:
+    """Return the near side of a closed mesh as flat triangles, refined where they are large."""
+    corners = vertices[triangles]
+    flat = _unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+    near = (flat * (camera.eye() - corners[:, 0])).sum(axis=1) > 0
+    corners, flat = corners[near], flat[near]
+    while 0 < len(corners) * 4 <= _ENOUGH:  # small ones are sorted better among what touches them
+        corners, _, _ = _refine(corners, np.repeat(flat[:, None], 3, axis=1), np.zeros((len(corners), 3), np.int64))
+        flat = np.tile(flat, (4, 1))
+    to_eye = _unit(camera.eye() - corners.mean(axis=1))
+    colors = shade(flat, to_eye, light, np.array([color], dtype=np.float64))
+    return facets(corners, colors, np.zeros((len(corners), 3), np.int64), camera, size)
+
+
 def rope(
     positions: np.ndarray, lines: np.ndarray, radius: float, camera: Camera, size: Size, light: np.ndarray
 ) -> Facets:

@@ -73,6 +73,8 @@ class Frame:
     """Solid balls as (centre [m], radius [m])."""
     solids: Sequence[tuple[Any, Any]] = ()
     """Convex solids as (vertices [m], shape (v, 3); triangles, shape (t, 3), counter-clockwise seen from outside)."""
+    meshes: Sequence[tuple[Any, Any]] = ()
+    """Closed solids of any form, as ``solids``; drawn triangle by triangle, which is less exact where things touch."""
     pickers: Sequence[Picker] = ()
     """Grippers."""
     goals: Sequence[Goal] = ()
@@ -114,6 +116,7 @@ class Frame:
         _set(self, "planes", [_plane(*p) for p in self.planes])
         _set(self, "spheres", [(_array("a sphere's centre", c, (3,), np.float64), float(r)) for c, r in self.spheres])
         _set(self, "solids", [_solid(*s) for s in self.solids])
+        _set(self, "meshes", [_mesh(*s) for s in self.meshes])
         for radius in (self.line_radius, self.bead_radius, *(r for _, r in self.spheres)):
             if not (np.isfinite(radius) and radius > 0):
                 raise ValueError(f"radii must be positive and finite, got {radius}")
@@ -130,6 +133,7 @@ def drawable(frame: Frame) -> Frame:
         positions=frame.positions if near.all() else np.where(near.all(axis=1)[:, None], frame.positions, np.nan),
         spheres=[(c, r) for c, r in frame.spheres if _is_near(c, r)],
         solids=[(v, t) for v, t in frame.solids if (np.abs(v) < _FAR).all()],
+        meshes=[(v, t) for v, t in frame.meshes if (np.abs(v) < _FAR).all()],
         pickers=[p for p in frame.pickers if _is_near(p.position, p.radius)],
         goals=[g for g in frame.goals if _is_near(g.position, g.radius)],
         planes=[(n, offset) for n, offset in frame.planes if abs(offset) < _FAR],
@@ -165,11 +169,16 @@ def _plane(normal: Any, offset: float) -> tuple[np.ndarray, float]:
     return vector / length, float(offset) / length
 
 
-def _solid(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
+def _mesh(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
     points = _array("a solid's vertices", vertices, (-1, 3), np.float64)
     faces = _array("a solid's triangles", triangles, (-1, 3), np.int64)
     if len(faces) < 4 or faces.min() < 0 or faces.max() >= len(points):
         raise ValueError(f"a solid needs at least 4 triangles that index its {len(points)} vertices")
+    return points, faces
+
+
+def _solid(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
+    points, faces = _mesh(vertices, triangles)
     if (np.abs(points) < _FAR).all():  # others are not drawn
         a, b, c = points[faces].swapaxes(0, 1)
         normals = np.cross(b - a, c - a)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pbd_gym.render.backdrop import draw_backdrop, draw_shadows
 from pbd_gym.render.camera import NEAR, Camera, Size
-from pbd_gym.render.facets import BORDER, LINE, ROPE, Facets, cloth, rope
+from pbd_gym.render.facets import BORDER, LINE, ROPE, Facets, cloth, hull, rope
 from pbd_gym.render.frame import Frame
 from pbd_gym.render.overlay import draw_caption, draw_labels, draw_panels, draw_polylines
 from pbd_gym.render.solids import Solid, solids
@@ -70,6 +70,7 @@ def _draw_scene(canvas: pygame.Surface, frame: Frame, camera: Camera, scale: int
     size = canvas.get_size()
     light = light_of(camera)
     groups = [cloth(frame.positions, frame.triangles, camera, size, light)]
+    groups += [hull(vertices, triangles, SPHERE, camera, size, light) for vertices, triangles in frame.meshes]
     if len(frame.lines):
         groups.append(rope(frame.positions, frame.lines, frame.line_radius, camera, size, light))
     bodies = _in_order([*_spheres(frame, camera, size, light), *solids(frame, camera, size, light)], camera.eye())
@@ -92,14 +93,14 @@ def _draw_scene(canvas: pygame.Surface, frame: Frame, camera: Camera, scale: int
 
 def _as_meshes(frame: Frame) -> Frame:
     """Return a frame whose solids are triangles like any other, which is all that shadows need to know."""
-    if not frame.solids:
+    if not frame.solids and not frame.meshes:
         return frame
     positions, triangles = [frame.positions], [frame.triangles]
-    for vertices, faces in frame.solids:
+    for vertices, faces in [*frame.solids, *frame.meshes]:
         triangles.append(faces + sum(map(len, positions)))
         positions.append(vertices)
     place, index = np.concatenate(positions), np.concatenate(triangles)
-    return replace(frame, positions=place, triangles=index, solids=(), colors=np.zeros((0, 3), np.int64))
+    return replace(frame, positions=place, triangles=index, solids=(), meshes=(), colors=np.zeros((0, 3), np.int64))
 
 
 def _in_order(bodies: list[_Item | Solid], eye: np.ndarray) -> list[_Item | Solid]:

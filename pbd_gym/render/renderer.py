@@ -163,8 +163,9 @@ def default_camera(frame: Frame, size: Size) -> Camera:
     points = [frame.positions[np.isfinite(frame.positions).all(axis=1)]]
     radii = [np.zeros(len(points[0]))]
     pickers, goals = [(p.position, p.radius) for p in frame.pickers], [(g.position, g.radius) for g in frame.goals]
-    points.extend(np.asarray(vertices) for vertices, _ in frame.solids)
-    radii.extend(np.zeros(len(vertices)) for vertices, _ in frame.solids)
+    hulls = [vertices for vertices, _ in [*frame.solids, *frame.meshes]]
+    points.extend(hulls)
+    radii.extend(np.zeros(len(vertices)) for vertices in hulls)
     for center, radius in [*frame.spheres, *pickers, *goals]:
         points.append(np.reshape(center, (1, 3)))
         radii.append(np.array([radius]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.colliders import Plane, Sphere
+from pbd_gym.colliders import MeshCollider, Plane, Sphere
 from pbd_gym.colliders.solid import matrix_of
 from pbd_gym.render.frame import Frame
 from pbd_gym.scene import Scene
@@ -36,7 +36,8 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
         "bead_radius": max(scene.contact_radius, 1e-3),
         "planes": [(c.normal, c.offset) for c in colliders if isinstance(c, Plane)],
         "spheres": [(c.center, c.radius) for c in colliders if isinstance(c, Sphere)],
-        "solids": [c.mesh() for c in colliders if not isinstance(c, Plane | Sphere)],
+        "solids": [c.mesh() for c in colliders if not isinstance(c, Plane | Sphere | MeshCollider)],
+        "meshes": [c.mesh() for c in colliders if isinstance(c, MeshCollider)],
         "pinned": np.flatnonzero(scene.inv_mass == 0.0),
     }
     return Frame(**(found | fields))

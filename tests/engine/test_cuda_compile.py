@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import warp as wp
 
-from pbd_gym.colliders import SHAPES, plane, sphere
+from pbd_gym.colliders import SHAPES, grid, plane, sphere
 from pbd_gym.colliders.table import Part, table_type
 from pbd_gym.constraints import KINDS
 from pbd_gym.kernels import layout, parameters
@@ -56,6 +56,7 @@ def parameters_kernels() -> ModuleType:
 
 MODULES: list[Callable[[], ModuleType]] = [
     layout_kernels,
+    lambda: grid,
     parameters_kernels,
     lambda: backdrops,
 ]

@@ -1,0 +1,151 @@
+"""Grids of sampled signed distances, made from closed triangle meshes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.announce import compiling
+
+wp.set_module_options({"enable_backward": False})
+
+_MOST = 16_000_000
+"""Samples beyond which a cell is taken for a slip: 64 MB."""
+_SPREAD = np.array([[4, 1, 1], [1, 4, 1], [1, 1, 4], [2, 2, 2]]) / 6.0
+"""Weights of the corners at points well within a triangle."""
+_NONE = wp.constant(1.0e9)
+"""Distance of what is not there [m]."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Signed distances of a mesh at the nodes of a regular grid."""
+
+    lower: np.ndarray
+    """Its lowest corner [m], shape (3,), float64."""
+    cell: float
+    """Distance of neighbouring nodes [m]."""
+    margin: float
+    """Distance of the mesh from the outermost nodes, at least [m]."""
+    values: np.ndarray
+    """Signed distances [m], negative inside, shape (nx, ny, nz), float32."""
+    thickness: float
+    """Of the thinnest part of the mesh, at least two cells [m]."""
+
+
+def sample(vertices: np.ndarray, triangles: np.ndarray, cell: float | None, margin: float | None) -> Grid:
+    """Sample the signed distance of a closed mesh.
+
+    Args:
+        vertices: [m], shape (v, 3), all of them used.
+        triangles: counter-clockwise seen from outside, shape (t, 3).
+        cell, margin: see :class:`pbd_gym.colliders.MeshCollider`.
+
+    Raises:
+        ValueError: if a number is not above zero, a part of the mesh is thinner than two cells, or there are too many
+            samples.
+    """
+    lower, upper = vertices.min(axis=0), vertices.max(axis=0)
+    cell = float((upper - lower).max() / 48 if cell is None else cell)
+    margin = 3.0 * cell if margin is None else float(margin)
+    for name, value in (("cell", cell), ("margin", margin)):
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be positive and finite, got {value}")
+    with np.errstate(over="ignore"):
+        wanted = np.ceil((upper - lower + 2 * margin) / cell - 1e-6) + 1
+    if not wanted.prod() <= _MOST:
+        raise ValueError(f"a cell of {cell} m gives more than {_MOST} samples: take a larger one")
+    counts = np.maximum(wanted.astype(np.int64), 2)
+    middle = (lower + upper) / 2
+    first = -(counts - 1) * cell / 2
+    # Single precision, so round the middle of the mesh, where the numbers are small.
+    device = wp.get_device("cpu")
+    with compiling():
+        mesh = wp.Mesh(
+            wp.array(vertices - middle, dtype=wp.vec3, device=device),
+            wp.array(triangles.ravel(), dtype=wp.int32, device=device),
+            support_winding_number=True,
+        )
+        values = wp.empty(tuple(counts.tolist()), dtype=float, device=device)
+        wp.launch(measure, dim=values.shape, inputs=[mesh.id, wp.vec3(*first), cell, values], device=device)
+        corners = (vertices - middle)[triangles]
+        starts = np.concatenate([np.einsum("k,tkx->tx", weights, corners) for weights in _SPREAD])
+        found = wp.empty(len(starts), dtype=float, device=device)
+        owner = wp.array(np.tile(np.arange(len(triangles)), len(_SPREAD)), dtype=wp.int32, device=device)
+        wp.launch(
+            thickness,
+            dim=len(starts),
+            inputs=[mesh.id, wp.array(starts, dtype=wp.vec3, device=device), owner, 1e-4 * cell, found],
+            device=device,
+        )
+    depths = found.numpy()
+    thin, where = float(depths.min()), starts[int(depths.argmin())] + middle
+    if thin < 2.0 * cell * (1 - 1e-5):
+        raise ValueError(
+            f"the mesh is only {thin:.3g} m thick near {np.round(where, 4).tolist()}, less than two cells of "
+            f"{cell:.3g} m: give a cell of at most {thin / 2:.3g} m"
+        )
+    # A mesh without opposite sides, such as a tetrahedron, is as thick as the grid can tell.
+    return Grid(middle + first, cell, margin, values.numpy(), thin if thin < _NONE else 2.0 * cell)
+
+
+def nearest_triangles(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest point of a set of triangles for each point, and which triangle it is on, in float64.
+
+    Ericson 2005, Real-time collision detection, section 5.1.5: the nearest of the foot on the plane, if it is within
+    the triangle, and the feet on the three sides.
+
+    Args:
+        points: [m], shape (n, 3).
+        corners: [m], shape (t, 3, 3).
+
+    Returns:
+        Points, shape (n, 3), and indices, shape (n,).
+    """
+    nearest, which = np.empty_like(points), np.empty(len(points), dtype=np.int64)
+    a, b, c = corners.swapaxes(0, 1)
+    normal = np.cross(b - a, c - a)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    chunk = max(1, 100_000 // len(corners))
+    for first in range(0, len(points), chunk):
+        p = points[first : first + chunk, None]
+        feet = []
+        for start, end in ((a, b), (b, c), (c, a)):
+            along = end - start
+            share = np.clip(((p - start) * along).sum(2) / (along**2).sum(1), 0.0, 1.0)
+            feet.append(start + share[..., None] * along)
+        flat = p - ((p - a) * normal).sum(2)[..., None] * normal
+        within = np.all([(np.cross(e - s, flat - s) * normal).sum(2) >= 0 for s, e in ((a, b), (b, c), (c, a))], axis=0)
+        feet.append(np.where(within[..., None], flat, np.inf))
+        candidates = np.stack(feet)
+        gaps = np.linalg.norm(candidates - p, axis=3)
+        kind, face = np.divmod(gaps.transpose(1, 0, 2).reshape(len(p), -1).argmin(axis=1), len(corners))
+        rows = np.arange(len(p))
+        nearest[first : first + chunk], which[first : first + chunk] = candidates[kind, rows, face], face
+    return nearest, which
+
+
+@wp.kernel
+def measure(mesh: wp.uint64, first: wp.vec3, cell: float, values: wp.array3d[float]):
+    """Write the signed distance of each node of a grid."""
+    i, j, k = wp.tid()
+    point = first + cell * wp.vec3(float(i), float(j), float(k))
+    found = wp.mesh_query_point_sign_winding_number(mesh, point, _NONE)
+    nearest = wp.mesh_eval_position(mesh, found.face, found.u, found.v)
+    values[i, j, k] = found.sign * wp.length(point - nearest)
+
+
+@wp.kernel
+def thickness(
+    mesh: wp.uint64, starts: wp.array[wp.vec3], faces: wp.array[wp.int32], skip: float, found: wp.array[float]
+):
+    """Write how far the opposite side of the mesh is, seen at right angles from points of its triangles.
+
+    What faces another way than the opposite one, such as the next face at the edge of a cube, does not count.
+    """
+    i = wp.tid()
+    normal = wp.mesh_eval_face_normal(mesh, faces[i])
+    ray = wp.mesh_query_ray(mesh, starts[i] - skip * normal, -normal, _NONE)
+    found[i] = _NONE
+    if ray.result and wp.dot(ray.normal, normal) < -0.5:
+        found[i] = ray.t + skip

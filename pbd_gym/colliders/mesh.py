@@ -1,0 +1,237 @@
+"""Solids of any closed triangle mesh, by a grid of sampled distances."""
+
+import copy
+import functools
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike
+
+from pbd_gym.checks import finite
+from pbd_gym.colliders.grid import Grid, nearest_triangles, sample
+from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
+from pbd_gym.colliders.table import Distance, table_type
+from pbd_gym.kernels.lanes import NATIVE
+from pbd_gym.kernels.wide import Wide
+from pbd_gym.tetmeshes import closed_surface, winding_number
+
+SWEPT = True
+
+
+@dataclass(frozen=True, eq=False)
+class MeshCollider(Solid):
+    """A solid with any surface, convex or not.
+
+    Particles feel the signed distance sampled on a grid, linear between the samples: flat faces are exact, edges are
+    rounded within a cell, and a curved face is off by about ``cell^2 / 8`` times its curvature. Colliders that share
+    their arrays by :meth:`moved` share the grid.
+
+    Args:
+        vertices: [m], shape (v, 3).
+        triangles: counter-clockwise seen from outside, shape (t, 3), int.
+        position: where the origin of the vertices is [m], shape (3,).
+        rotation: turns the vertices before, shape (3, 3).
+        cell: side of a cell of the grid [m]; by default a 48th of the longest side of the mesh.
+        margin: how far the grid reaches beyond the mesh [m]; not below the contact radius of the scene, and 3 cells by
+            default.
+
+    Raises:
+        ValueError: for a mesh that is empty, open, inside out or not a manifold, one that somewhere is thinner than two
+            cells, a grid of more than 16 million samples, a rotation that is not one, or a bad surface or number.
+    """
+
+    vertices: np.ndarray
+    triangles: np.ndarray
+    position: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    cell: InitVar[float | None] = None
+    margin: InitVar[float | None] = None
+    grid: Grid = field(init=False, repr=False)
+
+    def __post_init__(self, cell: float | None, margin: float | None) -> None:
+        points, faces = closed_surface(self.vertices, self.triangles)
+        used, flat = np.unique(faces, return_inverse=True)
+        fields = {
+            "vertices": points[used],
+            "triangles": flat.reshape(faces.shape),
+            "position": finite("position", np.array(self.position, dtype=np.float64), (3,)).copy(),
+            "rotation": check_rotation("a mesh collider", self.rotation),
+        }
+        fields["grid"] = sample(fields["vertices"], fields["triangles"], cell, margin)
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        self.check_surface()
+
+    # Arrays have no one truth value: a collider is equal to itself alone.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    @property
+    def origin(self) -> np.ndarray:
+        """Where the origin of the vertices is [m], shape (3,)."""
+        return self.position
+
+    @property
+    def half_thickness(self) -> float:
+        """Half of the thinnest part [m]."""
+        return self.grid.thickness / 2
+
+    @property
+    def slack(self) -> float:
+        """A quarter of a cell [m]."""
+        return self.grid.cell / 4
+
+    @property
+    def reach(self) -> float:
+        """The margin of the grid [m]."""
+        return self.grid.margin
+
+    def moved(self, origin: ArrayLike, turn: ArrayLike) -> "MeshCollider":
+        """Return the solid in another place."""
+        there = copy.copy(self)
+        object.__setattr__(there, "position", np.array(origin, dtype=np.float64))
+        object.__setattr__(there, "rotation", np.asarray(turn) @ self.rotation)
+        return there
+
+    def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distance from the mesh itself, not from the grid; see :meth:`Solid.signed_distance`.
+
+        Every point is compared with every triangle.
+        """
+        local = (np.asarray(points, dtype=np.float64) - self.position) @ self.rotation
+        corners = self.vertices[self.triangles]
+        nearest, which = nearest_triangles(local, corners)
+        inside = winding_number(local, corners) > 0.5
+        away = local - nearest
+        gap = np.linalg.norm(away, axis=1)
+        a, b, c = corners.swapaxes(0, 1)
+        faces = np.cross(b - a, c - a)
+        faces /= np.linalg.norm(faces, axis=1, keepdims=True)
+        sign = np.where(inside, -1.0, 1.0)
+        on = gap < 1e-12
+        normal = np.where(on[:, None], faces[which], (sign / np.where(on, 1.0, gap))[:, None] * away)
+        return sign * gap, normal @ self.rotation.T
+
+    def mesh(self) -> Mesh:
+        """Return the triangles where they are, to draw."""
+        return self.vertices @ self.rotation.T + self.position, self.triangles
+
+
+def row(shape: MeshCollider, dtype: Any) -> np.ndarray:
+    """Return what the kernel needs to know.
+
+    Returns:
+        position (3) [m], rotation by rows (9), lowest corner of the grid (3) [m], cell [m], 1 / cell [1/m], counts (3),
+        margin [m]; shape (21,), float64.
+    """
+    grid = shape.grid
+    return np.r_[
+        shape.position, shape.rotation.ravel(), grid.lower, grid.cell, 1 / grid.cell, grid.values.shape, grid.margin
+    ]
+
+
+def samples(shape: MeshCollider) -> np.ndarray:
+    """Return the samples of its grid [m], x slowest, shape (count,)."""
+    return shape.grid.values.ravel()
+
+
+_LOOKUP = """
+wp::mat_t<4, {lanes}, {scalar}> r;
+for (int lane = 0; lane < {lanes}; ++lane) {{
+    {scalar} share[3];
+    int at[3];
+    const {scalar} place[3] = {{x.c[lane], y.c[lane], z.c[lane]}};
+    const int count[3] = {{nx, ny, nz}};
+    for (int k = 0; k < 3; ++k) {{
+        const int last = count[k] - 2;
+        const {scalar} p = place[k] > 0 ? place[k] : 0;  // also for NaN
+        at[k] = p < last ? (int)p : last;
+        share[k] = p < last + 1 ? p - at[k] : ({scalar})1;
+    }}
+    const {scalar}* const s = (const {scalar}*)samples.data + first + (at[0] * ny + at[1]) * nz + at[2];
+    const int i = ny * nz, j = nz;
+    const {scalar} u = share[0], v = share[1], w = share[2];
+    // Differences along z, then between rows, then between sheets.
+    const {scalar} z00 = s[1] - s[0], z01 = s[j + 1] - s[j], z10 = s[i + 1] - s[i], z11 = s[i + j + 1] - s[i + j];
+    const {scalar} a00 = s[0] + w * z00, a01 = s[j] + w * z01, a10 = s[i] + w * z10, a11 = s[i + j] + w * z11;
+    const {scalar} b0 = a00 + v * (a01 - a00), b1 = a10 + v * (a11 - a10);
+    r.data[0][lane] = b0 + u * (b1 - b0);
+    r.data[1][lane] = b1 - b0;
+    r.data[2][lane] = (1 - u) * (a01 - a00) + u * (a11 - a10);
+    r.data[3][lane] = (1 - u) * (z00 + v * (z01 - z00)) + u * (z10 + v * (z11 - z10));
+}}
+return r;
+"""
+
+
+@functools.cache
+def make_distance(wide: Wide) -> Distance:
+    """Build distance and normal of a mesh."""
+    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
+    sqrt, floor, pick, any_positive = wide.sqrt, wide.floor, wide.pick, wide.any_positive
+    rows = wp.types.matrix(shape=(4, wide.lanes), dtype=scalar)
+
+    @wp.func_native(_LOOKUP.format(lanes=wide.lanes, scalar=NATIVE[scalar]))
+    def lookup(
+        samples: wp.array[scalar], first: int, nx: int, ny: int, nz: int, x: vec, y: vec, z: vec
+    ) -> rows: ...  # fmt: skip
+
+    @wp.func
+    def clamp(a: vec, high: scalar):
+        return -floor(-floor(a, scalar(0.0)), -high)
+
+    @wp.func
+    def local(colliders: table, k: int, x: vec, y: vec, z: vec):
+        """Return the point in the axes of the mesh, from the lowest corner of the grid, in cells."""
+        dx = x - vec(colliders.rows[k, 0])
+        dy = y - vec(colliders.rows[k, 1])
+        dz = z - vec(colliders.rows[k, 2])
+        lx = colliders.rows[k, 3] * dx + colliders.rows[k, 6] * dy + colliders.rows[k, 9] * dz
+        ly = colliders.rows[k, 4] * dx + colliders.rows[k, 7] * dy + colliders.rows[k, 10] * dz
+        lz = colliders.rows[k, 5] * dx + colliders.rows[k, 8] * dy + colliders.rows[k, 11] * dz
+        dense = colliders.rows[k, 16]
+        gx = dense * (lx - vec(colliders.rows[k, 12]))
+        gy = dense * (ly - vec(colliders.rows[k, 13]))
+        gz = dense * (lz - vec(colliders.rows[k, 14]))
+        return gx, gy, gz
+
+    @wp.func
+    def read(colliders: table, k: int, gx: vec, gy: vec, gz: vec):
+        nx = int(colliders.rows[k, 17])
+        ny = int(colliders.rows[k, 18])
+        nz = int(colliders.rows[k, 19])
+        return lookup(colliders.samples, colliders.first[k], nx, ny, nz, gx, gy, gz)
+
+    @wp.func
+    def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
+        """Inside the grid its value. Outside, what is left at least: the way to the grid and its margin."""
+        gx, gy, gz = local(colliders, k, x, y, z)
+        ox = gx - clamp(gx, colliders.rows[k, 17] - scalar(1.0))
+        oy = gy - clamp(gy, colliders.rows[k, 18] - scalar(1.0))
+        oz = gz - clamp(gz, colliders.rows[k, 19] - scalar(1.0))
+        outside = sqrt(wp.cw_mul(ox, ox) + wp.cw_mul(oy, oy) + wp.cw_mul(oz, oz))
+        result = colliders.rows[k, 15] * outside + vec(colliders.rows[k, 20])
+        if any_positive(vec(scalar(1e-30)) - outside):
+            result = pick(outside, result, read(colliders, k, gx, gy, gz)[0])
+        return result
+
+    @wp.func
+    def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
+        gx, gy, gz = local(colliders, k, x, y, z)
+        found = read(colliders, k, gx, gy, gz)
+        ax = found[1]
+        ay = found[2]
+        az = found[3]
+        size = sqrt(wp.cw_mul(ax, ax) + wp.cw_mul(ay, ay) + wp.cw_mul(az, az))
+        inverse = wp.cw_div(vec(scalar(1.0)), floor(size, scalar(1e-30)))
+        ax = wp.cw_mul(ax, inverse)
+        ay = wp.cw_mul(ay, inverse)
+        az = wp.cw_mul(az, inverse)
+        nx = colliders.rows[k, 3] * ax + colliders.rows[k, 4] * ay + colliders.rows[k, 5] * az
+        ny = colliders.rows[k, 6] * ax + colliders.rows[k, 7] * ay + colliders.rows[k, 8] * az
+        nz = colliders.rows[k, 9] * ax + colliders.rows[k, 10] * ay + colliders.rows[k, 11] * az
+        return nx, ny, nz
+
+    return Distance(distance, normal)
