@@ -67,16 +67,21 @@ class RopeTaskVectorEnv(ManipulationVectorEnv):
     """Observed particles, as in SoftGym."""
 
     def make_scene(self) -> Scene:
-        """Return a scene with the rope straight on the ground along x, its middle at the origin."""
+        """Return a scene with the rope, straight, above the ground."""
         config = self.config
         scene = Scene(contact_radius=config.radius)
         scene.add_collider(Plane(friction=config.friction))
-        points = np.zeros((config.particles, 3))
-        points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.rope_length
-        points[:, 1] = config.radius
-        rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
+        material = RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance)
+        rope = scene.add_rope(self.rope_points(), material)
         scene.add_particle_contacts(rope, config.radius, config.self_friction)
         return scene
+
+    def rope_points(self) -> np.ndarray:
+        """*Task*, may be left as it is: return the straight rope [m], shape (n, 3); on the ground along x."""
+        points = np.zeros((self.config.particles, 3))
+        points[:, 0] = np.linspace(-0.5, 0.5, self.config.particles) * self.config.rope_length
+        points[:, 1] = self.config.radius
+        return points
 
     def build(self, config: Any) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
         last, extent = config.particles - 1, 0.7 * config.rope_length

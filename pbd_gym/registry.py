@@ -98,6 +98,13 @@ ENTRIES = (
         60,
         "push a soft block over the ground to a goal with a plate",
     ),
+    Entry(
+        "PBDRopeWhip-v0",
+        "pbd_gym.envs.rope_whip:RopeWhipEnv",
+        "pbd_gym.envs.rope_whip:RopeWhipVectorEnv",
+        70,
+        "swing a rope by one end so that the other hits a goal",
+    ),
 )
 
 

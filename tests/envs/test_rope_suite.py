@@ -132,3 +132,39 @@ def test_letters_can_be_written_but_not_by_chance(ordered: bool) -> None:
     generator = np.random.default_rng(0)
     chance = play(env, 30, lambda: generator.uniform(-1, 1, (16, 8)).astype(np.float32))
     assert chance["normalized_performance"].mean() < 0.2
+
+
+def test_the_closest_approach_counts_and_is_forgotten() -> None:
+    """Guards the memory of an episode: it never falls, is that of the whole episode, and a reset begins anew."""
+    env = make("PBDRopeWhip-v0", 3, starts=5)
+    env.reset(seed=0)
+    rest, goals = env.state.get_positions(), env.buffers.read("goals")[:, 0]
+    first = env.buffers.read("performance")
+    assert_allclose(first, -np.linalg.norm(rest[:, -1] - goals, axis=1), atol=1e-6)
+    near = rest + (goals - rest[:, -1] + [[0.0, 0.1, 0.0], [0.0, 0.0, 0.02], [1.0, 0.0, 0.0]])[:, None]
+    best = [-0.1, -0.02, first[2]]
+    assert_allclose(rate(env, near), best, atol=1e-6)
+    assert_allclose(rate(env, rest), best, atol=1e-6)
+    env.reset(options={"reset_mask": np.array([True, False, False]), "split": "all", "variation": 3})
+    again = env.buffers.read("performance")
+    assert_allclose(again[1:], best[1:], atol=1e-6)
+    there = env.start_positions[3, -1] - env.goal_sets()[3, 0]
+    assert_allclose(again[0], -np.linalg.norm(there), atol=1e-6)
+
+
+def test_goals_of_the_whip_are_out_of_reach() -> None:
+    """Guards the task: without a swing, the hand at its wall and the rope hanging, no tip is near its goal."""
+    env = make("PBDRopeWhip-v0", 1, starts=64)
+    starts, goals, hands = env.start_positions, env.goal_sets()[:, 0], env.actions.hands
+    hanging = starts[:, -1] - starts[:, 0]
+    nearest = np.clip(goals - hanging, hands.lower, hands.upper) + hanging
+    assert np.linalg.norm(nearest - goals, axis=1).min() > 0.1
+    assert np.linalg.norm(goals - starts[:, 0], axis=1).max() < env.config.rope_length
+
+
+def test_whipping_can_be_solved_but_not_by_chance() -> None:
+    env = make("PBDRopeWhip-v0", 16, starts=80)
+    assert play(env, 70, env.expert)["normalized_performance"].mean() > 0.9
+    generator = np.random.default_rng(0)
+    chance = play(env, 70, lambda: generator.uniform(-1, 1, (16, 3)).astype(np.float32))
+    assert chance["normalized_performance"].mean() < 0.4
