@@ -208,6 +208,15 @@ class TaskVectorEnv(VectorEnv):
         """*Task*, may be left as it is: return what is let come to rest to start from [m], shape (starts, n, 3)."""
         return self.scene.positions[None]
 
+    def start_memory(self) -> np.ndarray:
+        """*Task*, may be left as it is: return the permanent strains that episodes start with.
+
+        Returns:
+            As :meth:`pbd_gym.state.State.get_memory` has them, one row for all start states or one each, shape
+            (1 or starts, k).
+        """
+        return np.zeros((1, self.model.memory_count))
+
     @property
     def anchor(self) -> tuple[float, float, float]:
         """*Task*, may be left as it is: the point that stays where it is when the task grows or shrinks [m].
@@ -269,6 +278,7 @@ class TaskVectorEnv(VectorEnv):
         """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
         with wp.ScopedDevice(model.device):
             start = wp.array(self.start_positions, dtype=wp.vec3, ndim=2)
+            memory = wp.array(state.arrange_memory(self.start_memory()), ndim=2)
             held, particles = wp.array(grips[0]), wp.array(np.maximum(grips[1], 0))
             ranges = wp.array(self.randomization.table)
             start_poses = wp.array(model.start_poses, dtype=float, ndim=2)
@@ -290,7 +300,7 @@ class TaskVectorEnv(VectorEnv):
         def place(chosen: Any) -> list[Any]:
             dim = (self.num_envs, model.particle_count)
             placed = launch(
-                episodes.place, chosen, b["start"], start, b["parameters"], self.anchor, held, particles,
+                episodes.place, chosen, b["start"], start, b["parameters"], self.anchor, memory, held, particles,
                 state.free_inv_mass_scalar, start_poses, ground, model.lanes, *into, dim=dim,
             )  # fmt: skip
             return [placed, *self.actions.record_start(chosen, state, b["parameters"], self.anchor)]

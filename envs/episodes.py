@@ -113,6 +113,7 @@ def place(
     start_positions: wp.array2d[wp.vec3],
     parameters: wp.array2d[float],
     anchor: wp.vec3,
+    start_memory: wp.array2d[float],
     start_held: wp.array1d[wp.int32],
     grip_particles: wp.array1d[wp.int32],
     free_inv_mass: wp.array3d[float],
@@ -147,7 +148,7 @@ def place(
             mass = 0.0
     inv_mass[group, i, lane] = mass
     for slot1 in range(i, memory.shape[1], positions.shape[1]):
-        memory[group, slot1, lane] = 0.0
+        memory[group, slot1, lane] = start_memory[start[env] % start_memory.shape[0], slot1]
     if i == 0:
         for slot3 in range(start_poses.shape[0]):
             if slot3 != ground:

@@ -14,7 +14,7 @@ from pbd_gym.envs.inputs import check_numbers
 from pbd_gym.envs.manipulation import ManipulationConfig, ManipulationVectorEnv, Measure
 from pbd_gym.envs.paddles import slots_of
 from pbd_gym.envs.parameters import SIZE
-from pbd_gym.envs.starts import Handler
+from pbd_gym.envs.starts import Handler, cached
 from pbd_gym.materials import SoftMaterial
 from pbd_gym.scene import Scene
 from pbd_gym.tetmeshes import TetMesh
@@ -89,17 +89,36 @@ class SoftTaskVectorEnv(ManipulationVectorEnv):
         """Return the stream that what differs from start to start is drawn from; the same one every time."""
         return np.random.default_rng([self.config.starts_seed, 1])
 
+    def settled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the body at rest under its weight [m], shape (n, 3), and its permanent strains, shape (1, k)."""
+        if self._settled is None:
+            config = self.config
+            what = (type(self).__qualname__, "settled", config)
+            count = 3 * self.scene.particle_count
+
+            def settle() -> np.ndarray:
+                handler = self.handler(self.scene.positions[None], damping=10.0)
+                handler.rest(25)
+                return np.append(handler.positions(), handler.state.get_memory())
+
+            found = cached(what, self.model.device, settle)
+            self._settled = found[:count].reshape(-1, 3).astype(np.float64), found[None, count:]
+        return self._settled
+
+    _settled: tuple[np.ndarray, np.ndarray] | None = None
+
+    def handler(self, positions: np.ndarray, damping: float) -> Handler:
+        """Return copies of the body, paddles included, to be handled by a script."""
+        config = self.config
+        return Handler(self.scene, positions, config.substeps, config.ctrl_dt, damping, str(self.model.device.alias))
+
+    def start_memory(self) -> np.ndarray:
+        return self.settled()[1]
+
     def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
         """Return the body at rest under its weight, moved and turned about the vertical [m], shape (starts, n, 3)."""
         config, count = self.config, self.config.starts
-        handler = Handler(
-            self.make_scene(), self.scene.positions[None], config.substeps, config.ctrl_dt, 10.0,
-            str(self.model.device.alias),
-        )  # fmt: skip
-        handler.rest(25)
-        if handler.state.get_memory().any():
-            raise ValueError("the body gives way under its own weight: starts would not be at rest")
-        shape = handler.positions()[0].astype(np.float64)
+        shape, _ = self.settled()
         angle = rng.uniform(-config.yaw, config.yaw, count)
         shift = rng.uniform(-config.spread, config.spread, (count, 2))
         cos, sin, zero, one = np.cos(angle), np.sin(angle), np.zeros(count), np.ones(count)

@@ -105,6 +105,13 @@ ENTRIES = (
         70,
         "swing a rope by one end so that the other hits a goal",
     ),
+    Entry(
+        "PBDSoftShape-v0",
+        "pbd_gym.envs.soft_shape:SoftShapeEnv",
+        "pbd_gym.envs.soft_shape:SoftShapeVectorEnv",
+        60,
+        "squeeze a bar of clay to a goal shape with two plates",
+    ),
 )
 
 

@@ -273,12 +273,24 @@ class State:
         Raises:
             ValueError: for a wrong shape or a number that is not finite.
         """
-        slots = self._memory_slots()
-        given = finite("memory", np.asarray(values, dtype=self.model.dtype), (self.model.num_envs, len(slots)))
+        given = np.asarray(values, dtype=self.model.dtype)
+        rows = self.arrange_memory(finite("memory", given, (self.model.num_envs, self.model.memory_count)))
         lanes = np.zeros((self.model.group_count * self.model.lanes, self.memory.shape[1]), dtype=self.model.dtype)
-        lanes[: self.model.num_envs, slots] = given
+        lanes[: self.model.num_envs] = rows
         grouped = lanes.reshape(self.model.group_count, self.model.lanes, -1)
         self.memory_scalar.assign(np.ascontiguousarray(grouped.transpose(0, 2, 1)))
+
+    def arrange_memory(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows of what :meth:`get_memory` gives, shape (r, k), in the order of ``memory``, shape (r, max(k, 1)).
+
+        Raises:
+            ValueError: for a wrong shape.
+        """
+        if rows.ndim != 2 or rows.shape[1] != self.model.memory_count:
+            raise ValueError(f"memory must have shape (rows, {self.model.memory_count}), got {rows.shape}")
+        arranged = np.zeros((len(rows), self.memory.shape[1]), dtype=self.model.dtype)
+        arranged[:, self._memory_slots()] = rows
+        return arranged
 
     def _memory_slots(self) -> np.ndarray:
         """Return where what a constraint remembers is, for constraints in the order they were added, shape (k,)."""

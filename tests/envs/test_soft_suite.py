@@ -13,6 +13,7 @@ EXPERTS: dict[tuple[str, str], float] = {
     ("PBDSoftLift-v0", "paddle"): 0.9,
     ("PBDSoftLift-v0", "picker"): 0.9,
     ("PBDSoftPush-v0", "paddle"): 0.9,
+    ("PBDSoftShape-v0", "paddle"): 0.75,
 }
 """What the scripted expert has to reach, by id and action mode."""
 
@@ -55,6 +56,13 @@ def test_performance(env_id: str) -> None:
         assert_allclose(env.buffers.read("terms")[:, 0], -rest, atol=1e-6)
         if len(env.goal_particles) == 1:
             assert_allclose(rest, (1.0 - share) * distance, atol=1e-6)
+    env.set_state(still)
+    there = start.copy()
+    there[:, env.goal_particles] = goals
+    env.state.set_positions(there)
+    for launch in env._score:
+        launch.launch()
+    assert_allclose(env.buffers.read("performance"), 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("env_id", sorted({env_id for env_id, _ in EXPERTS}))
@@ -63,11 +71,12 @@ def test_starts_are_at_rest(env_id: str) -> None:
     env = make(env_id, 8)
     env.reset(seed=0)
     start = env.state.get_positions()
+    strains = env.state.get_memory()
     for _ in range(15):
         info = env.step(np.zeros(env.action_space.shape, dtype=np.float32))[4]
     assert np.abs(env.state.get_positions() - start).max() < 1e-3
     assert_allclose(info["normalized_performance"], 0.0, atol=0.01)
-    assert_array_equal(env.state.get_memory(), 0.0)
+    assert_allclose(env.state.get_memory(), strains, atol=1e-5)
 
 
 def test_lifting_needs_friction() -> None:
@@ -94,11 +103,57 @@ def test_a_dropped_ball_falls() -> None:
     assert_allclose(heights[2], heights[0], atol=0.01)
 
 
+def test_clay_starts_with_the_strains_of_its_weight() -> None:
+    """Guards that settling leaves its permanent strains to the episode, the same after every reset, and none else."""
+    env = make("PBDSoftShape-v0", 3)
+    env.reset(seed=0)
+    before = env.state.get_memory()
+    assert np.abs(before).max() > 1e-3  # the bar gives way a little at its lower edges
+    assert_array_equal(before, np.broadcast_to(env.settled()[1], before.shape))
+    for _ in range(25):
+        env.step(env.expert())
+    assert (np.abs(env.state.get_memory()).max(axis=1) > 0.1).all()
+    env.reset(options={"reset_mask": np.array([True, False, True])})
+    assert_array_equal(env.state.get_memory()[[0, 2]], before[[0, 2]])
+    assert np.abs(env.state.get_memory()[1]).max() > 0.1
+
+
+def test_clay_keeps_its_shape_and_rubber_does_not() -> None:
+    """Guards the material of the task: what is pinched stays pinched, unless nothing gives way."""
+    kept = {}
+    for name, yields in (("clay", 0.02), ("rubber", 10.0)):
+        env = make("PBDSoftShape-v0", 4, yield_strain=yields)
+        env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
+        lengths = []
+        for _ in range(60):
+            lengths.append(np.linalg.norm(np.diff(env.state.get_positions()[:, env.body.tets[:, :2]], axis=2), axis=3))
+            env.step(env.expert())
+        kept[name] = np.abs(lengths[-1] / lengths[0] - 1.0).max(axis=(1, 2))
+    assert (kept["clay"] > 0.3).all() and (kept["rubber"] < 0.05).all()
+
+
+def test_shape_goals_need_their_own_pinches() -> None:
+    """Guards against goals that are all alike: what makes one shape does not make another."""
+    env = make("PBDSoftShape-v0", 8)
+    env.reset(seed=0, options={"variation": np.arange(8)})
+    own = env.expert
+    for _ in range(60):
+        info = env.step(np.roll(own(), 1, axis=0))[4]
+    assert info["normalized_performance"].mean() < 0.6
+
+
 @pytest.mark.parametrize("bad", [{"lift": (0.3, 0.1)}, {"radius": 0.0}, {"density": -1.0}])
 def test_lift_refuses(bad: dict[str, Any]) -> None:
     """Guards the configuration: what is wrong is named."""
     with pytest.raises(ValueError, match=next(iter(bad))):
         make("PBDSoftLift-v0", 1, **bad)
+
+
+@pytest.mark.parametrize("bad", [{"bar": (0.0, 0.1, 0.1)}, {"width": (0.5, 0.3)}, {"creep_rate": 0.0}])
+def test_shape_refuses(bad: dict[str, Any]) -> None:
+    """Guards the configuration: what is wrong is named."""
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        make("PBDSoftShape-v0", 1, **bad)
 
 
 @pytest.mark.parametrize("bad", [{"cells": (3, 2, 4)}, {"distance": (0.3, 0.1)}, {"max_turn": 0.0}])
