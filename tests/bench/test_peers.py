@@ -82,7 +82,7 @@ def test_a_peer_of_a_cpu_refuses_a_gpu() -> None:
 
 
 def test_the_limit_loads_whole_cache_lines() -> None:
-    """Guards the limit: vectors that straddle two lines cost it a quarter of its speed, and would flatter the engine."""
+    """Guards the limit: vectors that straddle two lines cost it a quarter of its speed, and flatter the engine."""
     values = np.arange(48.0).reshape(3, 16)
     for _ in range(20):
         copy = limit.aligned(values)
