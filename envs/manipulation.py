@@ -13,6 +13,7 @@ from pbd_gym.envs import measures
 from pbd_gym.envs.actions import ActionMode
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.experts import Script, Waypoint
+from pbd_gym.envs.paddles import slots_of
 from pbd_gym.envs.parameters import SIZE
 from pbd_gym.envs.starts import cached
 
@@ -116,6 +117,39 @@ class ManipulationVectorEnv(TaskVectorEnv):
         """Return points of the scene where they are in an environment of another size [m], shape (..., 3)."""
         anchor = np.array(self.anchor)
         return anchor + float(self.buffers.peek("parameters")[env, int(SIZE)]) * (points - anchor)
+
+    # --- what experts look at -----------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Size of each environment, shape (num_envs, 1)."""
+        return self.buffers.peek("parameters")[:, [int(SIZE)]].astype(np.float64)
+
+    def paddle_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return where paddles are [m], shape (num_envs, paddles, 3), and their angles [rad], (num_envs, paddles)."""
+        poses = self.state.get_poses()[:, slots_of(self.actions.paddles, self.model)].astype(np.float64)
+        return poses[..., :3], 2.0 * np.arctan2(poses[..., 4], poses[..., 6])
+
+    def goals_and_points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return goals and where the goal particles are [m], shape (num_envs, k, 3) each."""
+        points = self.state.get_positions()[:, self.goal_particles].astype(np.float64)
+        return self.buffers.peek("goals").astype(np.float64), points
+
+    def paddle_actions(self, moves: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:
+        """Return the actions for moves of paddles.
+
+        Args:
+            moves: what is to be gone [m], shape (num_envs, paddles, 3); as much of it as one action can is done.
+            turns: what is to be turned [rad], shape (num_envs, paddles), for paddles that turn.
+
+        Returns:
+            Shape (num_envs, size), float32.
+        """
+        parts = [moves / self.config.max_step]
+        if turns is not None:
+            parts.append(turns[..., None] / self.actions.hands.max_turn)
+        actions: Any = np.clip(np.concatenate(parts, axis=2), -1.0, 1.0)
+        return actions.reshape(self.num_envs, -1).astype(np.float32)
 
     # --- core ---------------------------------------------------------------------------------------------------------
 

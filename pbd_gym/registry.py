@@ -99,6 +99,13 @@ ENTRIES = (
         "push a soft block over the ground to a goal with a plate",
     ),
     Entry(
+        "PBDRopePush-v0",
+        "pbd_gym.envs.rope_push:RopePushEnv",
+        "pbd_gym.envs.rope_push:RopePushVectorEnv",
+        60,
+        "push a rope over the ground to a goal with a plate",
+    ),
+    Entry(
         "PBDRopeWhip-v0",
         "pbd_gym.envs.rope_whip:RopeWhipEnv",
         "pbd_gym.envs.rope_whip:RopeWhipVectorEnv",

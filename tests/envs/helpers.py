@@ -28,6 +28,7 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDSoftLift-v0": {"resolution": 1, "substeps": 8, "starts": 5},
     "PBDSoftPush-v0": {"cells": [2, 2, 2], "substeps": 8, "starts": 5},
     "PBDSoftShape-v0": {"cells": [2, 1, 2], "substeps": 8, "starts": 5},
+    "PBDRopePush-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDRopeWhip-v0": {"particles": 9, "substeps": 8, "starts": 5},
 }
 """The like for every id: a new id needs a line here, and then all of the API tests are run on it."""

@@ -168,3 +168,38 @@ def test_whipping_can_be_solved_but_not_by_chance() -> None:
     generator = np.random.default_rng(0)
     chance = play(env, 70, lambda: generator.uniform(-1, 1, (16, 3)).astype(np.float32))
     assert chance["normalized_performance"].mean() < 0.4
+
+
+def test_pushing_is_rated_particle_by_particle() -> None:
+    """Guards the distance: each particle has its own goal, and a rope at the goals but reversed is not there."""
+    env = make("PBDRopePush-v0", 3, starts=5, particles=28)  # every third particle is observed
+    env.reset(seed=0)
+    goals = env.buffers.read("goals")
+    share = np.linspace(0.0, 1.0, 28)[None, :, None]
+    line = goals[:, :1] + share * (goals[:, -1:] - goals[:, :1])
+    shapes = np.stack([line[0], line[1, ::-1], line[2] + [0.0, 0.05, 0.0]])
+    # Two points at distance d on a line of ten are swapped on average by (9 + 7 + 5 + 3 + 1) / 5 gaps.
+    assert_allclose(rate(env, shapes), [0.0, -5.0 * 0.5 / 9.0, -0.05], atol=1e-5)
+
+
+def test_goals_of_pushing_are_straight_ropes_beside_the_start() -> None:
+    env = make("PBDRopePush-v0", 2, starts=40)
+    goals, starts, config = env.goal_sets(), env.start_positions, env.config
+    assert_allclose(np.linalg.norm(goals[:, -1] - goals[:, 0], axis=1), config.rope_length, atol=1e-6)
+    middle = goals.mean(axis=1)
+    far = np.linalg.norm(middle[:, [0, 2]], axis=1)
+    assert config.distance[0] - 1e-6 <= far.min() < far.max() <= config.distance[1] + 1e-6
+    along, lay = goals[:, -1] - goals[:, 0], starts[:, -1] - starts[:, 0]
+    assert_allclose((along * middle).sum(axis=1), 0.0, atol=1e-6)
+    angle = np.arctan2(along[:, 2], along[:, 0]) - np.arctan2(lay[:, 2], lay[:, 0])
+    assert np.abs((angle + np.pi) % (2.0 * np.pi) - np.pi).max() <= config.bearing + 1e-5
+    assert np.linalg.norm(lay, axis=1).min() < 0.45  # crooked
+    assert_allclose(starts[..., [0, 2]].mean(axis=1), 0.0, atol=1e-5)
+
+
+def test_pushing_can_be_solved_but_not_by_chance() -> None:
+    env = make("PBDRopePush-v0", 16, starts=80)
+    assert play(env, 56, env.expert)["normalized_performance"].mean() > 0.9
+    generator = np.random.default_rng(0)
+    chance = play(env, 56, lambda: generator.uniform(-1, 1, (16, 4)).astype(np.float32))
+    assert chance["normalized_performance"].mean() < 0.2
