@@ -13,6 +13,13 @@ NATIVE = {wp.float32: "float", wp.float64: "double"}
 """C++ name of a scalar type."""
 
 _HEADER = """
+#if defined(__CUDA_ARCH__)
+using Index = int;
+#else
+// An index of the width of an address: with a narrower one every access works its address out anew.
+using Index = long long;
+#pragma clang fp contract(on)
+#endif
 using T = {scalar};
 constexpr int LANES = {lanes};
 #define FLOOR(a, low) ((a) > T(low) ? (a) : V(T(low)))

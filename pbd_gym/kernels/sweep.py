@@ -89,7 +89,7 @@ With q = scale g, ``s = delta_lambda / scale`` needs no division by ``scale``, w
 
 def _gather(width: int) -> str:
     """Return statements that load particles ``k`` of constraint ``c``."""
-    parts = [f"    const int a{k} = at[{k}];" for k in range(width)]
+    parts = [f"    const Index a{k} = at[{k}];" for k in range(width)]
     for k in range(width):
         loads = ", ".join(f"{axis}{k} = LOAD(x + (3 * a{k} + {i}) * LANES)" for i, axis in enumerate("xyz"))
         parts.append(f"    const V {loads}, w{k} = LOAD(w + a{k} * LANES);")
