@@ -16,9 +16,9 @@ _HEADER = """
 #if defined(__CUDA_ARCH__)
 using Index = int;
 #else
+#pragma clang fp contract(on)
 // An index of the width of an address: with a narrower one every access works its address out anew.
 using Index = long long;
-#pragma clang fp contract(on)
 #endif
 using T = {scalar};
 constexpr int LANES = {lanes};
