@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.paddles import Paddle, record_moves, record_starts
+from pbd_gym.envs.paddles import Paddle, record_moves
 from pbd_gym.envs.parameters import SIZE, scaled
 from pbd_gym.kernels.layout import grip
 from pbd_gym.solver import Control
@@ -318,10 +318,6 @@ class Actions:
             state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
             self.grip_count, control.motion,
         )  # fmt: skip
-
-    def record_start(self, chosen: Any, state: State, parameters: Any, anchor: tuple[float, float, float]) -> list[Any]:
-        """Return the launches that put paddles of the chosen environments to where they start; see :meth:`record`."""
-        return [record_starts(self.paddles, chosen, state, parameters, anchor)] if self.paddles else []
 
     def launch(self) -> None:
         """Apply the current actions."""

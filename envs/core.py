@@ -293,24 +293,27 @@ class TaskVectorEnv(VectorEnv):
         )
         moves = self.ground_collider is not None and self.ground_collider in model.moving_colliders
         ground = model.pose_index(self.ground_collider) if moves and self.ground_collider is not None else -1
+        roles = np.full(len(model.moving_colliders), int(episodes.OBSTACLE), dtype=np.int32)
+        roles[slots_of(self.actions.paddles, model)] = int(episodes.PADDLE)
+        roles[[ground] * moves] = int(episodes.GROUND)
+        roles_array = wp.array(roles, device=model.device)
 
         def launch(kernel: Any, *inputs: Any, dim: Any = self.num_envs) -> Any:
             return wp.launch(kernel, dim=dim, inputs=list(inputs), device=model.device, record_cmd=True)
 
-        def place(chosen: Any) -> list[Any]:
+        def place(chosen: Any) -> Any:
             dim = (self.num_envs, model.particle_count)
-            placed = launch(
+            return launch(
                 episodes.place, chosen, b["start"], start, b["parameters"], self.anchor, memory, held, particles,
-                state.free_inv_mass_scalar, start_poses, ground, model.lanes, *into, dim=dim,
+                state.free_inv_mass_scalar, start_poses, roles_array, model.lanes, *into, dim=dim,
             )  # fmt: skip
-            return [placed, *self.actions.record_start(chosen, state, b["parameters"], self.anchor)]
 
         def restart(chosen: Any) -> list[Any]:
             begin = launch(
                 episodes.begin, chosen, b["seed"], b["start_first"], b["start_count"],
                 b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
             )  # fmt: skip
-            return [begin, *vary(chosen), *place(chosen), self.record_begin(chosen)]
+            return [begin, *vary(chosen), place(chosen), self.record_begin(chosen)]
 
         def vary(chosen: Any) -> list[Any]:
             if not self.randomization.columns:
@@ -501,8 +504,7 @@ class TaskVectorEnv(VectorEnv):
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.
         if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():
-            for launch in self._place_diverged:
-                launch.launch()
+            self._place_diverged.launch()
         self._score.launch()
         self._conclude.launch()
 

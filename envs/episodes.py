@@ -10,6 +10,10 @@ NEXT_STEP = wp.constant(0)
 SAME_STEP = wp.constant(1)
 DISABLED = wp.constant(2)
 
+OBSTACLE = wp.constant(0)
+PADDLE = wp.constant(1)
+GROUND = wp.constant(2)
+
 DENSE = wp.constant(0)
 SPARSE = wp.constant(1)
 DELTA = wp.constant(2)
@@ -118,7 +122,7 @@ def place(
     grip_particles: wp.array1d[wp.int32],
     free_inv_mass: wp.array3d[float],
     start_poses: wp.array2d[float],
-    ground: int,
+    roles: wp.array1d[wp.int32],
     lanes: int,
     # State:
     positions: wp.array4d[float],
@@ -131,7 +135,8 @@ def place(
 ):
     """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget.
 
-    Colliders that move go back to where they were added, but for the ground (-1 for none), whose height is drawn.
+    Colliders that move go back to where they were added. Places of paddles grow with the size of the task, and the
+    height of the ground is drawn elsewhere: ``roles`` says which is what.
     """
     env, i = wp.tid()
     if chosen[env] == 0:
@@ -151,9 +156,14 @@ def place(
         memory[group, slot1, lane] = start_memory[start[env] % start_memory.shape[0], slot1]
     if i == 0:
         for slot3 in range(start_poses.shape[0]):
-            if slot3 != ground:
+            if roles[slot3] != GROUND:
                 for number in range(7):
                     poses[env, slot3, number] = start_poses[slot3, number]
+            if roles[slot3] == PADDLE:
+                origin = wp.vec3(start_poses[slot3, 0], start_poses[slot3, 1], start_poses[slot3, 2])
+                origin = scaled(origin, anchor, parameters[env, SIZE])
+                for axis3 in range(3):
+                    poses[env, slot3, axis3] = origin[axis3]
         for slot2 in range(start_held.shape[0]):
             held[env, slot2] = start_held[slot2]
             hand = scaled(start_positions[start[env], grip_particles[slot2]], anchor, parameters[env, SIZE])

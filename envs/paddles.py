@@ -68,29 +68,6 @@ def move_paddles(
             motion[env, slot, 4] = wp.clamp(angle + turn, -widest_turn, widest_turn) - angle
 
 
-@wp.kernel
-def place_paddles(
-    # In:
-    chosen: wp.array1d[wp.int32],
-    slots: wp.array1d[wp.int32],
-    origins: wp.array1d[wp.vec3],
-    parameters: wp.array2d[float],
-    anchor: wp.vec3,
-    # Out:
-    poses: wp.array3d[float],
-):
-    """Put the paddles of the chosen environments where they were declared."""
-    env = wp.tid()
-    if chosen[env] == 0:
-        return
-    for k in range(slots.shape[0]):
-        origin = scaled(origins[k], anchor, parameters[env, SIZE])
-        for axis in range(3):
-            poses[env, slots[k], axis] = origin[axis]
-            poses[env, slots[k], axis + 3] = 0.0
-        poses[env, slots[k], 6] = 1.0
-
-
 def slots_of(paddles: tuple[Paddle, ...], model: Model) -> np.ndarray:
     """Return where among the poses the paddles are, shape (paddles,), int32."""
     return np.array([model.pose_index(paddle.collider) for paddle in paddles], dtype=np.int32)
@@ -125,23 +102,3 @@ def record_moves(
     slots = wp.array(slots_of(paddles, state.model), device=device)
     inputs = [actions, *limits, slots, lower, upper, parameters, anchor, state.poses, control.collider_motion]
     return wp.launch(move_paddles, dim=state.model.num_envs, inputs=inputs, device=device, record_cmd=True)
-
-
-def record_starts(
-    paddles: tuple[Paddle, ...], chosen: Any, state: State, parameters: Any, anchor: tuple[float, float, float]
-) -> Any:
-    """Return the launch that puts the paddles of chosen environments where they start.
-
-    Args:
-        paddles: the paddles.
-        chosen: device array, not zero where they are to be put, shape (num_envs,), int32.
-        state: where their poses are.
-        parameters: device array, shape (num_envs, names), float32; places grow with the size.
-        anchor: the point that stays where it is when they do [m].
-    """
-    model = state.model
-    slots = slots_of(paddles, model)
-    with wp.ScopedDevice(model.device):
-        origins = wp.array(model.start_poses[slots, :3], dtype=wp.vec3)
-        inputs = [chosen, wp.array(slots), origins, parameters, anchor, state.poses]
-        return wp.launch(place_paddles, dim=model.num_envs, inputs=inputs, record_cmd=True)

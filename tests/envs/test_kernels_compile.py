@@ -24,7 +24,7 @@ ARCHITECTURES = (80, 90)
 KERNELS = {
     actions: ("grasp", "move_grips", "pin"),
     observations: ("observe",),
-    paddles: ("move_paddles", "place_paddles"),
+    paddles: ("move_paddles",),
     parameters: ("draw",),
     episodes: ("begin", "conclude", "place"),
     measures: (
