@@ -133,20 +133,19 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
         if self.buffers.peek("normalized_performance")[env] > 0.97:
             return
         x, flat = self.shape(env), self.grown(self.flat, env)
-        # Either side may be up, and any edge may come first: the towel lies as it does nearest.
+        # Either side may be up, and any edge may come first.
         ways = [turned for k in range(4) for turned in (np.rot90(x, k), np.rot90(x, k)[:, ::-1])]
-        if x.shape[0] != x.shape[1]:
-            ways = [turned for turned in ways if turned.shape == x.shape]
-        fits = [fitted(flat, turned) for turned in ways]
-        distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(ways, fits, strict=True)]
+        same = [turned for turned in ways if turned.shape == x.shape]
+        fits = [fitted(flat, turned) for turned in same]
+        distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(same, fits, strict=True)]
         nearest = int(np.argmin(distances))
         if distances[nearest] < 0.15 * self.config.side:
-            yield from self.tightened(ways[nearest], fits[nearest])
-        else:  # hang it up by the edge whose corners lie farthest apart; by the next where that has been of no use
-            ways = sorted(ways[::2], key=lambda turned: -float(np.linalg.norm(turned[0, 0] - turned[0, -1])))
-            attempt = int(self.buffers.peek("elapsed")[env]) // (8 if self.action_mode == "pick_place" else 30)
-            way = ways[attempt % len(ways)]
-            yield from self.laid(way, self.untwisted(way, flat), pull=0.25)
+            yield from self.tightened(same[nearest], fits[nearest])
+        else:
+            way = np.rot90(x, self.edge(env, x))
+            goals = self.untwisted(way, flat)
+            yield from self.hung(way, goals)
+            yield from self.laid(goals, pull=0.25, arc=self.action_mode == "picker")
 
     def untwisted(self, x: np.ndarray, flat: np.ndarray) -> np.ndarray:
         """Return where to lay a towel so that its first row need not turn on the way, shape (rows, columns, 3) [m].

@@ -94,8 +94,17 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         scene.add_particle_contacts(self.cloth.indices.ravel(), config.radius, config.friction)
         return scene
 
-    def hands(self, particles: tuple[int, int], holding: bool = False) -> Hands:
-        """Return two pickers that start at two particles, in a box around the towel."""
+    def hands(
+        self, particles: tuple[int, int], holding: bool = False, lowest: float = 0.0, height: float = 1.25
+    ) -> Hands:
+        """Return two pickers that start at two particles, in a box around the towel.
+
+        Args:
+            particles: where they are, and what they hold.
+            holding: whether they hold it.
+            lowest: height of the bottom of the box, if that is above the ground [m].
+            height: of its top, in sides of the towel.
+        """
         config = self.config
         extent = 1.5 * config.side
         return Hands(
@@ -103,8 +112,8 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
             corners=tuple(int(c) for c in self.cloth.corners),
             reach=config.reach,
             max_step=config.max_step,
-            lower=(-extent, config.radius, -extent),
-            upper=(extent, 1.25 * config.side, extent),
+            lower=(-extent, max(config.radius, lowest), -extent),
+            upper=(extent, height * config.side, extent),
             holding=holding,
         )
 
@@ -146,26 +155,62 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         handler.rest(50)
         return self.centred(handler.positions())
 
-    def laid(self, x: np.ndarray, goals: np.ndarray, stop: float = 0.0, pull: float = 0.08) -> Iterator[Waypoint]:
-        """Return the way of two hands that hang the towel up by its first row and lay it down, last row first.
+    def edge(self, env: int, x: np.ndarray) -> int:
+        """Return which edge of a heap to take it by, as the number of quarter turns that make it the first row.
+
+        It is that whose corners lie farthest apart; later in an episode, when that has been of no use, the next.
+        """
+        widths = [float(np.linalg.norm(turned[0, 0] - turned[0, -1])) for turned in (np.rot90(x, k) for k in range(4))]
+        attempt = round(int(self.buffers.peek("elapsed")[env]) / (10 if self.action_mode == "pick_place" else 36))
+        return int(np.argsort(widths)[::-1][attempt % 4])
+
+    def time_left(self, env: int) -> int:
+        """Return how many actions an environment has left."""
+        return (self.max_episode_steps or 10**9) - int(self.buffers.peek("elapsed")[env])
+
+    def height(self, flat: np.ndarray) -> np.ndarray:
+        """Return the way up from the last row of a towel that hangs to its first, shape (3,) [m]."""
+        return np.array([0.0, float(np.linalg.norm(flat[0, [0, -1]] - flat[-1, [0, -1]], axis=1).mean()), 0.0])
+
+    def hung(self, x: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
+        """Return the way of two hands that lift the towel by its first row, to hang where its last row is to lie.
 
         Args:
             x: where its particles are, shape (rows, columns, 3) [m].
             goals: where they are to lie, likewise.
-            stop: angle from the ground at which the hands stop on their way down [rad].
-            pull: how far they go on along the ground, in lengths of the towel, if they get there.
+        """
+        both, far = (True, True), goals[-1, [0, -1]]
+        up = 1.1 * self.height(goals)
+        yield Waypoint(x[0, [0, -1]], (False, False))
+        # Lift the row without turning it, which would twist the towel, and turn it in the air.
+        middle, arm = far.mean(axis=0) + up, 0.5 * (far[1] - far[0])
+        along = (x[0, -1] - x[0, 0]) * [1.0, 0.0, 1.0]
+        turn = np.arctan2(along[0] * arm[2] - along[2] * arm[0], along @ arm)
+        for angle in np.linspace(turn, 0.0, 1 + int(np.ceil(abs(turn) / 0.6))):
+            c, s = np.cos(angle), np.sin(angle)
+            turned = np.array([c * arm[0] + s * arm[2], arm[1], c * arm[2] - s * arm[0]])
+            yield Waypoint(np.stack([middle - turned, middle + turned]), both, 0.8)
+        yield Waypoint(far + up, both, wait=3)
+
+    def laid(
+        self, goals: np.ndarray, pull: float = 0.05, arc: bool = False, release: bool = True
+    ) -> Iterator[Waypoint]:
+        """Return the way of two hands that lay down a hanging towel, last row first.
+
+        Args:
+            goals: where its particles are to lie, shape (rows, columns, 3) [m].
+            pull: how far they go on along the ground, in lengths of the towel, to tighten what has buckled.
+            arc: whether they hurry ahead, which drags the towel open, and does not leave its last row in its place.
+            release: whether they let go in the end, and wait for it to sink.
         """
         both, near, far = (True, True), goals[0, [0, -1]], goals[-1, [0, -1]]
-        way = near - far
-        side = np.linalg.norm(way, axis=1, keepdims=True)
-        up = np.array([0.0, 1.0, 0.0])
-        yield Waypoint(x[0, [0, -1]], (False, False))
-        yield Waypoint(far + 1.1 * side * up, both, 0.8, wait=4)
-        yield Waypoint(far + 0.99 * side * up, both, 0.3, wait=1)
-        for angle in np.linspace(0.5 * np.pi, stop, 6)[1:]:
-            yield Waypoint(far + np.cos(angle) * way + np.sin(angle) * side * up, both, 0.5)
-        if stop == 0.0:  # tighten what has buckled in front of the hands, and let it sink
-            yield Waypoint(near + pull * way, both, 0.3)
+        way, up = near - far, self.height(goals)
+        for share in np.linspace(0.0, 1.0, 5):
+            angle = 0.5 * np.pi * (1.0 - share)
+            ahead, high = (np.cos(angle), np.sin(angle)) if arc else (share, 1.0 - share)
+            yield Waypoint(far + ahead * way + high * up, both, 0.6)
+        yield Waypoint(near + pull * way, both, 0.4)
+        if release:
             yield Waypoint(near + pull * way, (False, False), wait=3)
 
     def tightened(self, x: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
@@ -180,6 +225,49 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         yield Waypoint(x, (False, False))
         yield Waypoint(goals + 0.05 * corners, (True, True), 0.3)
         yield Waypoint(goals + 0.05 * corners, (False, False), wait=3)
+
+    def folded_over(
+        self, points: np.ndarray, places: np.ndarray, held: bool = False, hands: tuple[bool, bool] = (True, True)
+    ) -> Iterator[Waypoint]:
+        """Return the way of hands that take hold of points and carry them over in a flat arc, to lie on other places.
+
+        Args:
+            points: where they are to be grasped, shape (2, 3) [m].
+            places: where they are to be laid, likewise.
+            held: whether the hands hold them already.
+            hands: which of them are used.
+        """
+        middle, arm = 0.5 * (points + places), 0.5 * (points - places)
+        # Lower than a half circle, and not quite as far: the rest of the cloth is left in peace.
+        height = 0.5 * np.linalg.norm(arm, axis=1, keepdims=True) * [0.0, 1.0, 0.0]
+        up = np.array([0.0, 2.0 * self.config.radius, 0.0])
+        if not held:
+            yield Waypoint(points, (False, False))
+        for angle in np.linspace(0.0, np.pi, 9)[1:]:
+            c = np.cos(angle)
+            last = middle + (c if c > 0.0 else 0.9 * c) * arm + np.sin(angle) * height + up
+            yield Waypoint(last, hands, 0.7)
+        yield Waypoint(last, (False, False), wait=3)
+
+    def hanging(self, rng: np.random.Generator) -> np.ndarray:
+        """Return towels that hang at rest from their first row, near the middle [m], shape (starts, n, 3)."""
+        config = self.config
+        flat = self.scene.positions
+        start = np.repeat(flat[None], config.starts, axis=0)
+        start[..., 1] = 0.5 * config.side - flat[:, 2] + config.side * rng.uniform(0.25, 0.5, config.starts)[:, None]
+        start[..., 2] = config.side * rng.uniform(-0.25, 0.25, config.starts)[:, None]
+        handler = self.handler(start)
+        handler.grasp(np.repeat(self.cloth.corners[None, :2], config.starts, axis=0))
+        handler.rest(75)
+        return handler.positions()
+
+    def turned(self, rng: np.random.Generator, largest: float = 0.25 * np.pi) -> np.ndarray:
+        """Return flat towels turned about the vertical by up to an angle [rad], shape (starts, n, 3) [m]."""
+        angle = rng.uniform(-largest, largest, self.config.starts)[:, None]
+        flat = self.scene.positions
+        c, s = np.cos(angle), np.sin(angle)
+        x, z = c * flat[:, 0] + s * flat[:, 2], c * flat[:, 2] - s * flat[:, 0]
+        return np.stack([x, np.broadcast_to(flat[:, 1], x.shape), z], axis=-1)
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:

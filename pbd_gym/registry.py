@@ -70,6 +70,13 @@ ENTRIES = (
         "swing up a double pendulum by its pivot, and hold it there",
     ),
     *_cloth("ClothFlatten", 100, "spread out a crumpled towel", pick_place=True),
+    *_cloth("ClothFold", 100, "fold a towel in half", pick_place=True),
+    *_cloth("ClothDrop", 30, "lay a hanging towel flat on its place"),
+    *_cloth("ClothFoldDiagonal", 100, "fold a towel along its diagonal"),
+    *_cloth("ClothFoldDrop", 100, "fold a hanging towel onto its place"),
+    *_cloth("ClothFoldCrumpled", 100, "fold a crumpled towel on its place"),
+    *_cloth("ClothUnfold", 100, "unfold a towel that has been folded up to three times"),
+    *_cloth("ClothHang", 100, "hang a towel over a rod"),
     Entry(
         "PBDRopeStraighten-v0",
         "pbd_gym.envs.rope_straighten:RopeStraightenEnv",

@@ -29,7 +29,18 @@ def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
 
 @pytest.mark.parametrize(
     ("name", "floor"),
-    [("ClothFlatten", 0.85), ("ClothFlattenPickPlace", 0.75)],
+    [
+        ("ClothFlatten", 0.8),
+        ("ClothFlattenPickPlace", 0.75),
+        ("ClothFold", 0.95),
+        ("ClothFoldPickPlace", 0.9),
+        ("ClothFoldDiagonal", 0.9),
+        ("ClothFoldDrop", 0.9),
+        ("ClothFoldCrumpled", 0.3),
+        ("ClothDrop", 0.9),
+        ("ClothUnfold", 0.85),
+        ("ClothHang", 0.85),
+    ],
 )
 def test_expert(name: str, floor: float) -> None:
     """Guards that the task can be solved, in its time, from start states that nobody has trained on."""
@@ -68,3 +79,91 @@ def test_flatten_performance() -> None:
     upright = flat.copy()
     upright[..., [0, 1]] = upright[..., [1, 0]] * [0.0, 1.0] + [0.0, 0.5]
     assert_allclose(rate(env, upright)[0], 2 * side * r + np.pi * r * r, rtol=0.04)
+
+
+def test_fold_performance() -> None:
+    """Guards both terms of folding: perfect, flat, shifted as a whole, and folded with a gap."""
+    env = make("ClothFold")
+    thickness = 2.0 * env.config.radius
+    start = env.shape(0).astype(np.float64)
+    pairs = start[:8][::-1] - start[8:]
+    width = np.linalg.norm(pairs, axis=2).mean()
+    assert_allclose(env.buffers.peek("performance")[0], -width, rtol=1e-5)
+    perfect = start.copy()
+    perfect[:8] = start[8:][::-1] + np.array([0.0, thickness, 0.0])
+    assert_allclose(rate(env, perfect), (-thickness, 1.0), rtol=1e-4)
+    assert_allclose(env.goal_shape(0), perfect, atol=1e-6)
+    shifted = perfect + np.array([0.03, 0.0, 0.04])
+    assert_allclose(rate(env, shifted)[0], -thickness - 1.2 * 0.05, rtol=1e-4)
+    wide = perfect.copy()
+    wide[:8, :, 1] += 0.1
+    performance, normalized = rate(env, wide)
+    assert_allclose(performance, -thickness - 0.1, rtol=1e-4)
+    assert_allclose(normalized, 1.0 - 0.1 / (width - thickness), rtol=1e-4)
+
+
+def test_diagonal_pairs() -> None:
+    """Guards which particles are to meet: mirror images at the diagonal, which is left out."""
+    env = make("ClothFoldDiagonal", rows=6, columns=6)
+    grid = env.cloth.indices
+    assert len(env.upper) == len(env.placed) == 15
+    assert dict(zip(env.upper, env.placed, strict=True))[grid[0, 0]] == grid[5, 5]
+    flat = env.scene.positions
+    assert_allclose(flat[env.upper][:, [0, 2]] + flat[env.placed][:, [2, 0]], 0.0, atol=1e-12)
+    with pytest.raises(ValueError, match="rows = columns"):
+        make("ClothFoldDiagonal", rows=6, columns=5)
+
+
+def test_drop_performance() -> None:
+    """Guards the distance from the places: none for the flat towel, and that of a shift."""
+    env = make("ClothDrop")
+    hanging = env.shape(0)
+    assert (env.state.held.numpy()[0] == env.cloth.corners[:2]).all()
+    distance = np.linalg.norm(hanging - env.flat, axis=2).mean()
+    assert_allclose(env.buffers.peek("performance")[0], -distance, rtol=1e-5)
+    assert_allclose(rate(env, env.flat), (0.0, 1.0), atol=1e-6)
+    performance, normalized = rate(env, env.flat + np.array([0.0, 0.03, 0.04]))
+    assert_allclose((performance, normalized), (-0.05, 1.0 - 0.05 / distance), rtol=1e-4)
+    assert make("ClothFoldDrop").goal_shape(0)[..., 1].max() < 3 * env.config.radius  # on the ground, not in mid-air
+
+
+def test_lowest() -> None:
+    """Guards that pickers stay above the height that is asked for."""
+    env = make("ClothDrop", lowest=0.5)
+    down = np.array([[0, -1, 0, 1] * 2], dtype=np.float32)
+    for _ in range(3):
+        env.step(down)
+    assert env.state.grip_positions.numpy()[0, :2, 1].min() >= 0.5 - 1e-6
+
+
+def test_unfold_starts() -> None:
+    """Guards the start states: none of them lies open, and the flat towel is perfect."""
+    env = make("ClothUnfold", starts=20)
+    distance = np.linalg.norm(env.start_positions - env.scene.positions, axis=2).mean(axis=1)
+    assert distance.min() > 0.1 * env.config.side
+    assert_allclose(rate(env, env.flat), (0.0, 1.0), atol=1e-6)
+
+
+def test_hang_goal() -> None:
+    """Guards the shape over the rod: it touches it all round, is no longer than the towel, and off the ground."""
+    env = make("ClothHang")
+    goal, config = env.goal_shape(0).astype(np.float64), env.config
+    rod = env.scene.colliders[env.rod]
+    distance, _ = rod.signed_distance(goal.reshape(-1, 3))
+    assert distance.min() > config.radius - 1e-6
+    assert np.sum(np.abs(distance - config.radius) < 1e-6) >= 2 * config.columns
+    steps = np.linalg.norm(np.diff(goal, axis=0), axis=2)
+    assert (steps < config.spacing + 1e-6).all() and (steps > 0.8 * config.spacing).all()
+    assert goal[..., 1].min() > 0.05
+    assert_allclose(rate(env, goal), (0.0, 1.0), atol=1e-6)
+    with pytest.raises(ValueError, match="rod_height"):
+        make("ClothHang", rod_height=0.2)
+
+
+def test_rod_goes_with_the_size() -> None:
+    """Guards that the towel hangs over the rod in an environment of another size, too."""
+    env = make("ClothHang", 4, randomize={"size": (0.7, 1.3)}, starts=20)
+    env.reset(seed=0, options={"parameters": {"size": [0.8, 0.9, 1.1, 1.2]}})
+    for _ in range(60):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].min() > 0.7, info["normalized_performance"]

@@ -8,6 +8,7 @@ import warp as wp
 
 from pbd_gym.envs import (
     actions,
+    cloth_hang,
     episodes,
     measures,
     observations,
@@ -23,6 +24,7 @@ ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
 KERNELS = {
     actions: ("grasp", "move_grips", "pin"),
+    cloth_hang: ("place_rod",),
     observations: ("observe",),
     paddles: ("move_paddles",),
     parameters: ("draw",),
