@@ -105,7 +105,7 @@ def move_grips(
 
     They are a displacement or, where ``absolute`` is not zero, a place in the box, from -1 at its lower to 1 at its
     upper side, which is approached in a straight line. The displacement is cut to the box, whose walls stop a hand at
-    once, and to the stretch limit.
+    once, to the stretch limit, and so that what is held does not go below the box either.
     """
     env = wp.tid()
     group = env // lanes
@@ -135,7 +135,11 @@ def move_grips(
             if i_held >= 0 and max_change > 0.0:
                 before = velocities[group, i_held, axis, lane] * ctrl_dt
                 step = wp.clamp(before + max_change * command, -max_step, max_step)
-            motion[env, slot, axis] = wp.clamp(start + step, low[axis], high[axis]) - start
+            move = wp.clamp(start + step, low[axis], high[axis]) - start
+            if i_held >= 0 and axis == 1:
+                # What was grasped below the hand is not pressed into the ground.
+                move = wp.max(move, wp.min(low[axis] - positions[group, i_held, axis, lane], 0.0))
+            motion[env, slot, axis] = move
     for first in range(hand_count):
         for second in range(first + 1, hand_count):
             i = held[env, first]

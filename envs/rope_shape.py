@@ -150,10 +150,12 @@ class RopeShapeVectorEnv(RopeTaskVectorEnv):
         """
         config, start = self.config, self.buffers.peek("start")
         points, x = self.keypoints(), self.state.get_positions()
-        shapes, begin, rows = self.shapes()[start], self.start_positions[start], np.arange(self.num_envs)
+        anchor, rows = np.array(self.anchor), np.arange(self.num_envs)
+        shapes, begin = self.shapes()[start], self.start_positions[start]
         way = [np.linalg.norm(begin - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
         turned = (way[1] < way[0]) & (not config.ordered)
         shapes = np.where(turned[:, None, None], shapes[:, ::-1], shapes)
+        shapes = anchor + self.sizes[..., None] * (shapes - anchor)
         number, phase = np.divmod(self.buffers.peek("elapsed"), STEPS_PER_POINT)
         done = number >= len(points)
         point = np.minimum(number, len(points) - 1)

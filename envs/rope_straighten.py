@@ -20,7 +20,7 @@ class RopeStraightenVectorEnv(RopeTaskVectorEnv):
     SoftGym's RopeFlatten (Lin et al., "SoftGym: Benchmarking Deep Reinforcement Learning for Deformable Object
     Manipulation", 2020). A rope of half a metre lies crooked, often across itself, on the ground. Two pickers, which
     can hold any of its particles, have to bring its ends as far apart as it is long. The rope is a chain of 41
-    particles with stretch and bending constraints that collides with itself, solved by XPBD in 32 substeps of 1/400 s
+    particles with stretch and bending constraints that collides with itself, solved by XPBD in 48 substeps of 1/600 s
     per action.
 
     ## Action Space
@@ -108,7 +108,7 @@ class RopeStraightenVectorEnv(RopeTaskVectorEnv):
         holding = (held == [0, config.particles - 1]).all(axis=1)
         across = (ends[:, 1] - ends[:, 0]) * [1.0, 0.0, 1.0]
         across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
-        half = 0.5 * config.rope_length * across
+        half = 0.5 * config.rope_length * self.sizes * across
         middle = np.array([0.0, config.radius, 0.0])
         apart = np.stack([middle - half, middle + half], axis=1)
         # Where the picker has to be for what it holds to be there.

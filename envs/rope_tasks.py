@@ -24,11 +24,13 @@ class RopeTaskConfig(ManipulationConfig):
     """Along the rope."""
     rope_length: float = 0.5
     """[m]"""
+    substeps: int = 48
+    """Simulation steps per action."""
     density: float = 0.1
     """Mass per length [kg/m]."""
     stretch_compliance: float = 1e-6
     """Of the segments [m/N]."""
-    bend_compliance: float = 0.005
+    bend_compliance: float = 0.02
     """Of constraints that skip a particle [m/N]."""
     friction: float = 1.0
     """Coulomb coefficient of the ground."""

@@ -203,3 +203,27 @@ def test_pushing_can_be_solved_but_not_by_chance() -> None:
     generator = np.random.default_rng(0)
     chance = play(env, 56, lambda: generator.uniform(-1, 1, (16, 4)).astype(np.float32))
     assert chance["normalized_performance"].mean() < 0.2
+
+
+def test_what_is_held_is_not_pressed_into_the_ground() -> None:
+    """Guards the ropes: a picker that had grasped from above carried its particle into the ground, and links tore."""
+    env = make("PBDRopeStraighten-v0", 1, starts=5)
+    env.reset(seed=0)
+    up, down = (np.tile(np.float32([0, y, 0, grip]), 2)[None] for y, grip in ((0.5, -1), (-1, 1)))
+    env.step(up)
+    for _ in range(5):
+        env.step(down)
+    assert (env.held() >= 0).all()
+    x = env.state.get_positions()[0]
+    assert x[env.held()[0], 1].min() > 0.9 * env.config.radius
+    assert np.linalg.norm(np.diff(x, axis=0), axis=1).max() < 1.3 * env.config.spacing
+
+
+@pytest.mark.parametrize("env_id", ["PBDRopeStraighten-v0", "PBDRopeShape-v0", "PBDRopePush-v0"])
+def test_experts_know_the_size(env_id: str) -> None:
+    """Guards what experts aim at where the task is larger."""
+    env = make(env_id, 4, starts=20, randomize={"size": (1.0, 1.5)})
+    env.reset(seed=0, options={"split": "eval", "parameters": {"size": 1.3}})
+    for _ in range(100):
+        *_, info = env.step(env.expert())
+    assert info["normalized_performance"].mean() > 0.7
