@@ -20,6 +20,7 @@ class Buffers:
         self.device = device
         self.arrays: dict[str, Any] = {}
         self._views: dict[str, np.ndarray] = {}
+        self._shared: set[str] = set()
 
     def add(self, name: str, shape: tuple[int, ...] = (), dtype: Any = wp.float32) -> Any:
         """Make an array of zeros, shape (num_envs, *shape), and return it.
@@ -34,6 +35,19 @@ class Buffers:
         if self.device.is_cpu:
             self._views[name] = array.numpy()
         return array
+
+    def share(self, name: str, array: Any) -> None:
+        """Make an array readable that someone else fills, and that is worked out from the others: it is not saved.
+
+        Raises:
+            ValueError: if the name is taken.
+        """
+        if name in self.arrays:
+            raise ValueError(f"there is a buffer {name!r} already")
+        self.arrays[name] = array
+        self._shared.add(name)
+        if self.device.is_cpu:
+            self._views[name] = array.numpy()
 
     def __getitem__(self, name: str) -> Any:
         return self.arrays[name]
@@ -62,10 +76,10 @@ class Buffers:
         return wp.to_torch(self.arrays[name]).clone()
 
     def save(self) -> dict[str, np.ndarray]:
-        """Return copies of all arrays by name."""
-        return {name: self.read(name) for name in self.arrays}
+        """Return copies of all arrays by name, without those that are shared."""
+        return {name: self.read(name) for name in self.arrays if name not in self._shared}
 
     def load(self, saved: dict[str, np.ndarray], rows: np.ndarray) -> None:
         """Overwrite all arrays with ``rows`` of what :meth:`save` gave."""
-        for name in self.arrays:
+        for name in self.arrays.keys() - self._shared:
             self.write(name, saved[name][rows])

@@ -13,6 +13,7 @@ from pbd_gym.envs.actions import Hands
 from pbd_gym.envs.cloth_tasks import ClothTaskConfig, ClothTaskVectorEnv, fitted
 from pbd_gym.envs.experts import Waypoint
 from pbd_gym.envs.manipulation import Measure
+from pbd_gym.envs.pixels import PIXEL_MODES
 from pbd_gym.envs.single import single_env
 from pbd_gym.scene import Scene
 
@@ -96,7 +97,7 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
     """
 
     config_type = ClothTaskConfig
-    obs_modes = ("keypoints", "particles")
+    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 
     def build(self, config: ClothTaskConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
         scene = self.make_scene()

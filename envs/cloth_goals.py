@@ -11,6 +11,7 @@ from pbd_gym.envs import measures
 from pbd_gym.envs.cloth_tasks import ClothTaskVectorEnv
 from pbd_gym.envs.manipulation import Launches
 from pbd_gym.envs.observations import OBS_MODES
+from pbd_gym.envs.pixels import PIXEL_MODES
 
 
 class ClothGoalVectorEnv(ClothTaskVectorEnv):
@@ -20,7 +21,7 @@ class ClothGoalVectorEnv(ClothTaskVectorEnv):
     :meth:`record_placement` in its measures.
     """
 
-    obs_modes = OBS_MODES
+    obs_modes = (*OBS_MODES, *PIXEL_MODES)
     placed: np.ndarray
     """*Task*: particles whose distance from their places counts, shape (k,)."""
 

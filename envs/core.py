@@ -32,6 +32,7 @@ from pbd_gym.envs.observations import OBS_MODES, Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.paddles import slots_of
 from pbd_gym.envs.pictures import Pictures
+from pbd_gym.envs.pixels import PIXEL_MODES, PixelObservations, Pixels
 from pbd_gym.kernels.parameters import weigh as weigh_kernel
 from pbd_gym.memory import MemoryReport, memory_report
 from pbd_gym.model import Model
@@ -61,7 +62,9 @@ class TaskVectorEnv(VectorEnv):
         num_envs: environments in the batch.
         max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
-        obs_mode: see :class:`pbd_gym.envs.observations.Observations`.
+        obs_mode: see :class:`pbd_gym.envs.observations.Observations`, and for pictures
+            :class:`pbd_gym.envs.pixels.PixelObservations`.
+        pixels: how pictures are taken, a :class:`pbd_gym.envs.pixels.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.actions.Actions`.
         reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 at the goal, -1 elsewhere), ``"delta"`` (gain of
             ``performance`` in this step) or ``"normalized"`` (``normalized_performance``); sparse by default with
@@ -95,7 +98,7 @@ class TaskVectorEnv(VectorEnv):
     """*Task*: which of its scene's colliders is the ground, if nothing lies on it at the start."""
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
     """*Task*: action modes that make sense, the default first."""
-    obs_modes: ClassVar[tuple[ObsMode, ...]] = OBS_MODES
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
     """*Task*: observation modes that make sense; without goals there is no ``"goal"``."""
     best_performance: float = 0.0
     """*Task*: the performance that counts as 1 when normalised."""
@@ -109,6 +112,7 @@ class TaskVectorEnv(VectorEnv):
         *,
         device: str = "cpu",
         obs_mode: ObsMode = "keypoints",
+        pixels: Pixels | Mapping[str, Any] | None = None,
         action_mode: ActionMode | None = None,
         reward_mode: RewardMode | None = None,
         render_mode: str | None = None,
@@ -142,6 +146,9 @@ class TaskVectorEnv(VectorEnv):
             raise ValueError(f"action_mode must be one of {self.action_modes}, got {action_mode!r}")
         if obs_mode not in self.obs_modes:
             raise ValueError(f"obs_mode must be one of {self.obs_modes}, got {obs_mode!r}")
+        if pixels is not None and obs_mode not in PIXEL_MODES:
+            raise ValueError(f"pixels are of use with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
+        self.pixels = pixels if isinstance(pixels, Pixels) else make_config(Pixels, dict(pixels or {}))
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
@@ -167,10 +174,14 @@ class TaskVectorEnv(VectorEnv):
         """Which parameters differ from environment to environment."""
         self.state.parameters.varied = bool(self.randomization.columns)
         shown_grips = 0 if self.action_mode == "drag" else self.actions.grip_count
-        self.observations = Observations(
-            self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips, hands.axes,
-            slots_of(self.actions.paddles, self.model), self.actions.turns,
-        )  # fmt: skip
+        self.observations: Observations | PixelObservations
+        if self.obs_mode in PIXEL_MODES:
+            self.observations = PixelObservations(self.obs_mode, self.pixels, hands.axes, self.goal_particles)
+        else:
+            self.observations = Observations(
+                self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips, hands.axes,
+                slots_of(self.actions.paddles, self.model), self.actions.turns,
+            )  # fmt: skip
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
         self.single_observation_space = self.observations.space
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -178,7 +189,7 @@ class TaskVectorEnv(VectorEnv):
 
         self.buffers = self._make_buffers()
         self.outputs = Outputs(
-            self.buffers, self.term_names, self.obs_mode == "goal", output, self.scene.has_particle_contacts,
+            self.buffers, self.term_names, self.observations.names, output, self.scene.has_particle_contacts,
             self.randomization.columns,
         )  # fmt: skip
         self.pictures = Pictures(self)
@@ -334,7 +345,13 @@ class TaskVectorEnv(VectorEnv):
         self.actions.record(
             b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt, b["parameters"], self.anchor
         )
-        self._observe = self.observations.record(b, state)
+        self._observe: Any
+        if isinstance(self.observations, PixelObservations):
+            self._observe = self.observations.record(
+                b, state, self.pictures.view_box(), self.goal_radius, hand=self.hand_grip, threads=self.solver.threads
+            )
+        else:
+            self._observe = self.observations.record(b, state)
         self._restart, self._begin = restart(b["restart"]), restart(b["chosen"])
         self._place_diverged = place(state.diverged)
         self._score = self.record_score()

@@ -13,8 +13,9 @@ from pbd_gym.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ObsMode = Literal["keypoints", "particles", "goal"]
+ObsMode = Literal["keypoints", "particles", "goal", "rgb", "depth", "rgbd", "segmentation"]
 OBS_MODES: tuple[ObsMode, ...] = ("keypoints", "particles", "goal")
+"""Modes made of particle states; for those made of pictures see :mod:`pbd_gym.envs.pixels`."""
 OBS_LIMIT = 100.0
 """Bound of every number in an observation [m or m/s]; what is beyond is clipped, so that the space can be finite."""
 
@@ -124,9 +125,12 @@ class Observations:
         self.goal_size = goal_size
         box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
         self.space: spaces.Space[Any] = box
+        self.names = ("observation",)
+        """Arrays that an observation is made of."""
         if mode == "goal":
             goal_box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (goal_size,), np.float32)
             self.space = spaces.Dict({"observation": box, "achieved_goal": goal_box, "desired_goal": goal_box})
+            self.names = tuple(self.space)
 
     def record(self, buffers: Any, state: State) -> Any:
         """Return the launch that fills ``observation``, ``achieved_goal`` and ``desired_goal`` of the buffers."""

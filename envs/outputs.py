@@ -17,13 +17,18 @@ _RESULTS = {
 _CONTACTS = {"contact_overflow": np.int32}
 
 
+def row(observation: Any, env: Any) -> Any:
+    """Return the observation of one environment, out of an array or a dict of arrays."""
+    return {k: v[env] for k, v in observation.items()} if isinstance(observation, dict) else observation[env]
+
+
 class Outputs:
     """Reads results out of the buffers, each time into fresh memory.
 
     Args:
         buffers: where the results are.
         term_names: names of the reward terms, in the order of the columns of ``terms``.
-        goal: whether observations are dicts with goals.
+        names: buffers that an observation is made of; several make a dict.
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, and lost contacts are to be reported.
         parameters: name and column of each parameter that differs from environment to environment.
@@ -33,14 +38,14 @@ class Outputs:
         self,
         buffers: Buffers,
         term_names: tuple[str, ...],
-        goal: bool,
+        names: tuple[str, ...],
         output: Literal["numpy", "torch"],
         contacts: bool,
         parameters: dict[str, int],
     ) -> None:
         self.buffers = buffers
         self.term_names = term_names
-        self.goal = goal
+        self.names = names
         self.parameters = parameters
         self.results = {**_RESULTS, **(_CONTACTS if contacts else {})}
         """Name and dtype of what is reported of every environment."""
@@ -74,11 +79,11 @@ class Outputs:
         return self.buffers.torch(name).to(kind)
 
     def observation(self) -> Any:
-        """Return the observations of all environments: an array (num_envs, size), or a dict of arrays in goal mode."""
+        """Return the observations of all environments: an array (num_envs, ...), or a dict of several by name."""
         read = self.buffers.read if self.torch is None else self.buffers.torch
-        if not self.goal:
-            return read("observation")
-        return {name: read(name) for name in ("observation", "achieved_goal", "desired_goal")}
+        if len(self.names) == 1:
+            return read(self.names[0])
+        return {name: read(name) for name in self.names}
 
     def info(self, shown: np.ndarray, stepped: np.ndarray) -> dict[str, Any]:
         """Return results by name, with ``_name`` masks as Gymnasium's vector environments have them.
@@ -117,7 +122,7 @@ class Outputs:
         if self.torch is None:
             rows = np.full(len(ended), None, dtype=object)
             for env in np.flatnonzero(ended):
-                rows[env] = {k: v[env] for k, v in observation.items()} if self.goal else observation[env]
+                rows[env] = row(observation, env)
             observation = rows
         return {
             "final_obs": observation,

@@ -84,8 +84,8 @@ class Pictures:
         renderer = self._renderer("rgb_array", size)
         return [renderer.draw(self.frame(env)) for env in range(count)]
 
-    def _view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two corners of a box with room for the largest size that is drawn [m], shape (3,) each."""
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return two corners of a box with room for the largest size that is drawn [m], shape (3,) each."""
         anchor = np.array(self.batch.anchor)
         corners = np.array(self.batch.view_box)
         grown = anchor + self.batch.largest_size * (corners - anchor)
@@ -97,6 +97,6 @@ class Pictures:
         if mode not in self._renderers:
             title = self.batch.spec.id if self.batch.spec else type(self.batch).__name__
             renderer = Renderer(mode, size, title, self.batch.metadata["render_fps"])
-            renderer.camera = Camera.overview(*self._view_box(), size)
+            renderer.camera = Camera.overview(*self.view_box(), size)
             self._renderers[mode] = renderer
         return self._renderers[mode]

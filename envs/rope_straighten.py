@@ -8,6 +8,7 @@ import numpy as np
 
 from pbd_gym.envs import rope_measures
 from pbd_gym.envs.manipulation import Measure
+from pbd_gym.envs.pixels import PIXEL_MODES
 from pbd_gym.envs.rope_tasks import RopeTaskVectorEnv
 from pbd_gym.envs.single import single_env
 
@@ -84,7 +85,7 @@ class RopeStraightenVectorEnv(RopeTaskVectorEnv):
     * v0: initial version
     """
 
-    obs_modes = ("keypoints", "particles")
+    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 
     @property
     def start_value(self) -> float:  # type: ignore[override]

@@ -11,6 +11,7 @@ import numpy as np
 from pbd_gym.envs import rope_measures
 from pbd_gym.envs.actions import Hands
 from pbd_gym.envs.manipulation import Launches, Measure
+from pbd_gym.envs.pixels import PIXEL_MODES
 from pbd_gym.envs.rope_tasks import RopeTaskConfig, RopeTaskVectorEnv
 from pbd_gym.envs.single import single_env
 from pbd_gym.envs.starts import Handler, cached
@@ -111,7 +112,7 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
     config: RopeWhipConfig
     config_type = RopeWhipConfig
     action_modes = ("drag",)
-    obs_modes = ("keypoints", "particles")
+    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 
     @property
     def height(self) -> float:

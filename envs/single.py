@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.outputs import row
 
 
 class TaskEnv(gym.Env[Any, np.ndarray]):
@@ -28,7 +29,6 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
         self.render_mode = render_mode
         self.observation_space = self.batch.single_observation_space
         self.action_space = self.batch.single_action_space
-        self._goal = self.batch.obs_mode == "goal"
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin a new episode; see :meth:`TaskVectorEnv.reset`."""
@@ -72,8 +72,7 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
         self.batch.set_state(saved)
 
     def _observation(self) -> Any:
-        found = self.batch.outputs.observation()
-        return {key: value[0] for key, value in found.items()} if self._goal else found[0]
+        return row(self.batch.outputs.observation(), 0)
 
 
 class GoalTaskEnv(TaskEnv):

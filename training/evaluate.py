@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
+from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
-from pbd_gym.envs.sb3 import TaskVecEnv, make_sb3_vec_env
+from pbd_gym.envs.sb3 import make_sb3_vec_env
 
 Policy = Callable[[Any], np.ndarray]
 """Maps a batch of observations to a batch of actions."""
@@ -36,7 +37,12 @@ class Summary:
     """At the last step: 0 as at the start, 1 perfect."""
 
 
-def evaluate(policy: Policy, env: TaskVecEnv, first_seed: int = UNSEEN_SEED) -> Summary:
+def stacked(env: VecEnv, frames: int) -> VecEnv:
+    """Return a batch whose observations are the last few ones, side by side in the last axis."""
+    return VecFrameStack(env, frames) if frames > 1 else env
+
+
+def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summary:
     """Run one episode in every environment of a batch, each with a seed of its own.
 
     Args:
@@ -60,7 +66,7 @@ def evaluate(policy: Policy, env: TaskVecEnv, first_seed: int = UNSEEN_SEED) -> 
     )
 
 
-def random_policy(env: TaskVecEnv, seed: int = 0) -> Policy:
+def random_policy(env: VecEnv, seed: int = 0) -> Policy:
     """Return a policy of uniform actions, to have something to compare with."""
     generator = np.random.default_rng(seed)
     shape = (env.num_envs, *env.action_space.shape)  # type: ignore[misc]
@@ -91,8 +97,8 @@ class EvaluateArgs:
     """Write a picture of some episodes here."""
 
 
-def load(checkpoint: Path) -> tuple[Any, str, dict[str, Any]]:
-    """Return the model of a checkpoint, its environment id and the environment's arguments.
+def load(checkpoint: Path) -> tuple[Any, str, dict[str, Any], int]:
+    """Return the model of a checkpoint, its environment id, the environment's arguments and how many frames it sees.
 
     Raises:
         FileNotFoundError: if the checkpoint or run.json is not there.
@@ -103,20 +109,21 @@ def load(checkpoint: Path) -> tuple[Any, str, dict[str, Any]]:
     if not checkpoint.is_file() or folder is None:
         raise FileNotFoundError(f"{checkpoint} with a run.json beside or above it is needed")
     run = json.loads((folder / "run.json").read_text())
-    return PPO.load(checkpoint, device="cpu"), run["env_id"], run["env_kwargs"]
+    frames = run["settings"].get("frame_stack", 1)
+    return PPO.load(checkpoint, device="cpu"), run["env_id"], run["env_kwargs"], frames
 
 
 def main(args: EvaluateArgs) -> dict[str, Summary]:
     """Print the table, and return its rows."""
-    model, env_id, kwargs = load(args.checkpoint)
-    env = make_sb3_vec_env(env_id, args.episodes, **kwargs)
+    model, env_id, kwargs, frames = load(args.checkpoint)
+    env = stacked(make_sb3_vec_env(env_id, args.episodes, **kwargs), frames)
     policies = {"trained": lambda o: model.predict(o, deterministic=True)[0], "random": random_policy(env)}
     rows = {name: evaluate(policy, env, args.first_seed) for name, policy in policies.items()}
     print(f"{env_id}, {args.episodes} unseen seeds from {args.first_seed}\n\n{table(rows)}")
     if args.gif is not None:
         from pbd_gym.training.record import record_gif
 
-        record_gif(policies["trained"], env_id, args.gif, first_seed=args.first_seed, **kwargs)
+        record_gif(policies["trained"], env_id, args.gif, first_seed=args.first_seed, frame_stack=frames, **kwargs)
     return rows
 
 

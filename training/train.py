@@ -1,6 +1,7 @@
 """Train PPO on an environment, evaluate it on unseen seeds, and leave a curve, checkpoints and a GIF.
 
 pbd-gym train PBDCloth-v0 --out runs/cloth
+pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from typing import Annotated, Any
 
 import torch
 import tyro
+from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.vec_env import VecEnv
 
-from pbd_gym.envs.sb3 import TaskVecEnv, make_sb3_vec_env
+from pbd_gym.envs.pixels import PIXEL_MODES
+from pbd_gym.envs.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.curves import Point, plot, write_csv
-from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table
+from pbd_gym.training.evaluate import Summary, evaluate, random_policy, stacked, table
 
 
 @dataclass
@@ -40,6 +45,8 @@ class TrainArgs:
     """environments in the batch"""
     learning_rate: float | None = None
     """of Adam at the start"""
+    frame_stack: int | None = None
+    """observations in a row that the agent sees at once"""
     evaluations: int = 20
     """evaluations during training"""
     eval_episodes: int = 100
@@ -58,6 +65,8 @@ class TrainArgs:
     def settings(self) -> tuned.PPOSettings:
         """Return the tuned numbers of the id with those given on the command line in their place."""
         found = tuned.PPO.get(self.env_id, tuned.FALLBACK)
+        if self.env_kwargs.get("obs_mode") in PIXEL_MODES:
+            found = dataclasses.replace(tuned.PIXELS, training_env=found.training_env)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
         return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
 
@@ -70,7 +79,7 @@ class LearningCurve(BaseCallback):
         every: environment steps between evaluations.
     """
 
-    def __init__(self, env: TaskVecEnv, every: int) -> None:
+    def __init__(self, env: VecEnv, every: int) -> None:
         super().__init__()
         self.env = env
         self.every = every
@@ -107,10 +116,17 @@ class LearningCurve(BaseCallback):
         return True
 
 
-def make_model(env: TaskVecEnv, settings: tuned.PPOSettings, seed: int, log: Path | None) -> PPO:
+def policy_of(space: spaces.Space[Any]) -> str:
+    """Return the name of the policy that suits an observation space."""
+    if isinstance(space, spaces.Dict):
+        return "MultiInputPolicy"
+    return "CnnPolicy" if is_image_space(space) else "MlpPolicy"
+
+
+def make_model(env: VecEnv, settings: tuned.PPOSettings, seed: int, log: Path | None) -> PPO:
     """Return PPO with these settings."""
     return PPO(
-        "MultiInputPolicy" if env.batch.obs_mode == "goal" else "MlpPolicy",
+        policy_of(env.observation_space),
         env,
         learning_rate=lambda remaining: remaining * settings.learning_rate,
         n_steps=settings.n_steps,
@@ -148,8 +164,9 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     env_kwargs = {name: _value(text) for name, text in args.env_kwargs.items()}
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
     seed = args.seed * settings.num_envs
-    env = make_sb3_vec_env(args.env_id, settings.num_envs, seed, **{**settings.training_env, **env_kwargs})
-    unseen = make_sb3_vec_env(args.env_id, args.eval_episodes, **env_kwargs)
+    training_kwargs = {**settings.training_env, **env_kwargs}
+    env = stacked(make_sb3_vec_env(args.env_id, settings.num_envs, seed, **training_kwargs), settings.frame_stack)
+    unseen = stacked(make_sb3_vec_env(args.env_id, args.eval_episodes, **env_kwargs), settings.frame_stack)
     baseline = evaluate(random_policy(unseen), unseen)
 
     model = make_model(env, settings, args.seed, out / "tensorboard")
@@ -175,7 +192,11 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         from pbd_gym.training.record import record_gif
 
         path = record_gif(
-            lambda o: model.predict(o, deterministic=True)[0], args.env_id, out / "agent.gif", **env_kwargs
+            lambda o: model.predict(o, deterministic=True)[0],
+            args.env_id,
+            out / "agent.gif",
+            frame_stack=settings.frame_stack,
+            **env_kwargs,
         )
         print(path)
     env.close()

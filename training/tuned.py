@@ -35,6 +35,8 @@ class PPOSettings:
     """Hidden layers of the policy and of the value network."""
     log_std_init: float = -0.5
     """Logarithm of the exploration noise at the start."""
+    frame_stack: int = 1
+    """Observations in a row that the agent sees at once; a single picture shows no velocities."""
     training_env: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment to train on, such as easier starts; what is evaluated is the task as it is."""
 
@@ -56,6 +58,11 @@ PPO: dict[str, PPOSettings] = {
     ),
 }
 """Settings by id."""
+
+PIXELS = PPOSettings(
+    total_timesteps=1_000_000, n_steps=64, batch_size=256, n_epochs=4, learning_rate=3e-4, frame_stack=3
+)
+"""For observations made of pictures, whatever the id. Not tuned yet: usual numbers for a convolutional network."""
 
 FALLBACK = PPOSettings(total_timesteps=2_000_000)
 """For an id without an entry of its own."""

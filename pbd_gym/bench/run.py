@@ -31,6 +31,7 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "w5": workloads.w5,
     **{name: functools.partial(environments.vector, name) for name in environments.VECTOR_IDS},
     "cloth-single": environments.cloth_single,
+    "pixels": workloads.pixels,
     "lanes": workloads.lanes,
     "rotations": rotations.rotations,
     "startup": workloads.startup,

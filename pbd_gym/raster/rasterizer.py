@@ -17,9 +17,8 @@ from pbd_gym.raster import tables
 from pbd_gym.raster.backdrops import draw_backdrop, key_size
 from pbd_gym.raster.draw import make_draw
 from pbd_gym.raster.geometry import Geometry
-from pbd_gym.render.backdrop import cell_size
+from pbd_gym.raster.views import camera_row
 from pbd_gym.render.camera import Camera
-from pbd_gym.render.painter import light_of
 from pbd_gym.state import State
 from pbd_gym.threads import default_threads, run_together
 
@@ -129,7 +128,7 @@ class Rasterizer:
         with wp.ScopedDevice(model.device):
             self._shapes = geometry.upload(model.device)
             self.cameras = wp.zeros((pictures if self._own_views else views, tables.CAMERA), dtype=wp.vec3)
-            """Rows that :func:`camera_row` gives, shape (views or num_envs * views, 7)."""
+            """Rows that :func:`pbd_gym.raster.views.camera_row` gives, shape (views or num_envs * views, 7)."""
             self.palette = wp.zeros((envs if self._own_views else 1, len(tables.TONES)), dtype=wp.vec3)
             """Colours in the order of :data:`pbd_gym.raster.tables.TONES`, shape (1 or num_envs, tones)."""
             self.canvas = _filled(
@@ -230,10 +229,3 @@ def _filled(struct: Any, **arrays: Any) -> Any:
 def tile_size(device: Any, size: tuple[int, int]) -> tuple[int, int]:
     """Return columns and rows that a thread owns: a small part of the picture on a GPU, all of it on a CPU."""
     return _TILE if device.is_cuda else size
-
-
-def camera_row(camera: Camera, size: tuple[int, int]) -> np.ndarray:
-    """Return what the kernels need to know of a camera: see :data:`pbd_gym.raster.tables.CAMERA`; shape (7, 3)."""
-    axes = camera.axes()
-    lens = [camera.focal(size), camera.distance, cell_size(camera.distance)]
-    return np.array([camera.eye(), *axes, axes @ light_of(camera), camera.target, lens])

@@ -10,7 +10,8 @@ Size = tuple[int, int]
 
 NEAR = 0.01
 """Points nearer than this in front of the eye [m] are not drawn."""
-_PITCH_LIMIT = 1.55  # a little under a quarter turn: at the pole "up" would have no direction
+PITCH_LIMIT = 1.55
+"""Largest pitch [rad], a little under a quarter turn: at the pole "up" would have no direction."""
 _MARGIN = 1.12  # room left around a box that a camera is fitted to
 
 
@@ -39,7 +40,7 @@ class Camera:
             raise ValueError(f"a camera needs a finite target of shape (3,), yaw and pitch, got {self}")
         if not (np.isfinite(self.distance) and self.distance > 0 and 0 < self.fov < np.pi):
             raise ValueError(f"a camera needs a positive distance and 0 < fov < pi, got {self.distance}, {self.fov}")
-        self.pitch = float(np.clip(self.pitch, -_PITCH_LIMIT, _PITCH_LIMIT))
+        self.pitch = float(np.clip(self.pitch, -PITCH_LIMIT, PITCH_LIMIT))
 
     @classmethod
     def fit(
@@ -103,7 +104,7 @@ class Camera:
     def orbit(self, dx: float, dy: float) -> None:
         """Turn about the target as if the scene were dragged by (dx, dy) pixels (0.008 rad per pixel)."""
         self.yaw = float((self.yaw - 0.008 * dx + np.pi) % (2 * np.pi) - np.pi)
-        self.pitch = float(np.clip(self.pitch + 0.008 * dy, -_PITCH_LIMIT, _PITCH_LIMIT))
+        self.pitch = float(np.clip(self.pitch + 0.008 * dy, -PITCH_LIMIT, PITCH_LIMIT))
 
     def zoom(self, factor: float) -> None:
         """Make the target ``factor`` times as large, by going nearer.

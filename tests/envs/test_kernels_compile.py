@@ -15,6 +15,7 @@ from pbd_gym.envs import (
     paddles,
     parameters,
     pendulum,
+    pixels,
     reaching,
     rope,
     rope_measures,
@@ -27,6 +28,7 @@ KERNELS = {
     cloth_hang: ("place_rod",),
     observations: ("observe",),
     paddles: ("move_paddles",),
+    pixels: ("look",),
     parameters: ("draw",),
     episodes: ("begin", "conclude", "place"),
     measures: (
