@@ -97,6 +97,67 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
     swept = part.shape.SWEPT
 
     @wp.func
+    def sweep(
+        colliders: table,
+        radius: scalar,
+        frames: wp.array2d[vec],
+        x: wp.array2d[vec],
+        previous: wp.array2d[vec],
+        inv_mass: wp.array1d[vec],
+        grip: vec,
+        k: int,
+        i: int,
+    ):
+        """Stop particle ``i`` from passing through collider ``k`` within the substep.
+
+        Where it has moved farther than the collider is thick, its path (relative to the collider) is followed to the
+        first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
+        that plane, it may come to another wall of the same collider: hence a few rounds.
+
+        Returns:
+            1 for lanes with such a contact, which is then dealt with, else 0.
+        """
+        none = vec(scalar(0.0))
+        half = colliders.half_thickness[k]
+        safe = radius + half
+        px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
+        ox, oy, oz = to_local(frames, k, 12, previous[i, 0], previous[i, 1], previous[i, 2])
+        dx = px - ox
+        dy = py - oy
+        dz = pz - oz
+        far = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe)
+        far = pick(inv_mass[i], far, none)
+        # Fine enough for walls of that thickness, and for corners that a path cuts.
+        step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
+        deep = scalar(0.0)
+        struck = none
+        active = none
+        for _round in range(wp.static(_ROUNDS)):
+            if not any_positive(far):
+                break
+            px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
+            hx, hy, hz, far = trace(colliders, k, ox, oy, oz, px, py, pz, far, radius, step, deep)
+            # After the first round: to what is deep, or else to what the last round has left.
+            deep = scalar(2.0) * step
+            struck = pick(far, far, struck)
+            active = pick(active, active, far)
+            ox = pick(far, hx, ox)
+            oy = pick(far, hy, oy)
+            oz = pick(far, hz, oz)
+            reach = distance(colliders, k, hx, hy, hz)
+            nx, ny, nz = normal(colliders, k, hx, hy, hz)
+            depth = vec(radius) - reach
+            depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
+            depth = pick(active, depth, none)
+            wx, wy, wz = to_world(frames, k, nx, ny, nz)
+            ax, ay, az = to_point(frames, k, ox, oy, oz)  # the way before the contact was free
+            kinetic = colliders.surfaces[k, 0] * grip
+            static = colliders.surfaces[k, 1] * grip
+            respond(x, inv_mass, i, wx, wy, wz, depth, ax, ay, az, kinetic, static)
+            active = far
+        return struck
+
+    @wp.func
     def collide(
         colliders: table,
         radius: scalar,
@@ -107,76 +168,38 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
         grip: vec,
         i: int,
     ):
-        """Bring particle ``i`` out of every collider of the part, and stop it from passing through one in a substep.
-
-        Where it has moved farther than a collider is thick, its path (relative to the collider) is followed to the
-        first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
-        that plane, it may come to another wall of the same collider: hence a few rounds.
-        """
+        """Bring particle ``i`` out of every collider of the part."""
         none = vec(scalar(0.0))
+        fast = True
+        if wp.static(swept and not part.moving):
+            dx = x[i, 0] - previous[i, 0]
+            dy = x[i, 1] - previous[i, 1]
+            dz = x[i, 2] - previous[i, 2]
+            safe = radius + colliders.thinnest[index]
+            fast = any_positive(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe))
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
-            far = none
             struck = none
-            active = vec(scalar(1.0))
-            step = scalar(0.0)
-            deep = scalar(0.0)
-            ox = none
-            oy = none
-            oz = none
             if wp.static(swept):
-                safe = radius + colliders.half_thickness[k]
-                # Fine enough for walls of that thickness, and for corners that a path cuts.
-                half = colliders.half_thickness[k]
-                step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
-                px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
-                ox, oy, oz = to_local(frames, k, 12, previous[i, 0], previous[i, 1], previous[i, 2])
-                dx = px - ox
-                dy = py - oy
-                dz = pz - oz
-                far = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe)
-                far = pick(inv_mass[i], far, none)
-            for _round in range(wp.static(_ROUNDS if swept else 1)):
-                px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
-                hx = px
-                hy = py
-                hz = pz
+                if fast:
+                    struck = sweep(colliders, radius, frames, x, previous, inv_mass, grip, k, i)
+            px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
+            depth = vec(radius) - distance(colliders, k, px, py, pz)
+            if any_positive(depth):
+                nx, ny, nz = normal(colliders, k, px, py, pz)
+                # Friction acts where the surface is touched, not in the middle of the particle.
+                reach = vec(radius) - depth
+                ax, ay, az = travel(
+                    frames, k, px - wp.cw_mul(nx, reach), py - wp.cw_mul(ny, reach), pz - wp.cw_mul(nz, reach)
+                )
+                ax += previous[i, 0]
+                ay += previous[i, 1]
+                az += previous[i, 2]
+                wx, wy, wz = to_world(frames, k, nx, ny, nz)
+                kinetic = colliders.surfaces[k, 0] * grip
+                static = colliders.surfaces[k, 1] * grip
                 if wp.static(swept):
-                    if any_positive(far):
-                        hx, hy, hz, far = trace(colliders, k, ox, oy, oz, px, py, pz, far, radius, step, deep)
-                        struck = pick(far, far, struck)
-                        ox = pick(far, hx, ox)
-                        oy = pick(far, hy, oy)
-                        oz = pick(far, hz, oz)
-                        # What is left of later rounds is that it goes deep; the rest the last one deals with.
-                        deep = scalar(2.0) * step
-                reach = distance(colliders, k, hx, hy, hz)
-                depth = vec(radius) - reach
-                if any_positive(pick(active, pick(far, far, depth), none)):
-                    nx, ny, nz = normal(colliders, k, hx, hy, hz)
-                    if wp.static(swept):
-                        depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
-                        depth = pick(active, depth, none)
-                    # Friction acts where the surface is touched, not in the middle of the particle.
-                    ax, ay, az = travel(
-                        frames, k, hx - wp.cw_mul(nx, reach), hy - wp.cw_mul(ny, reach), hz - wp.cw_mul(nz, reach)
-                    )
-                    ax += previous[i, 0]
-                    ay += previous[i, 1]
-                    az += previous[i, 2]
-                    if wp.static(swept):
-                        if any_positive(struck):  # the way before the contact was free
-                            fx, fy, fz = to_point(frames, k, ox, oy, oz)
-                            ax = pick(struck, fx, ax)
-                            ay = pick(struck, fy, ay)
-                            az = pick(struck, fz, az)
-                    wx, wy, wz = to_world(frames, k, nx, ny, nz)
-                    kinetic = colliders.surfaces[k, 0] * grip
-                    static = colliders.surfaces[k, 1] * grip
-                    respond(x, inv_mass, i, wx, wy, wz, depth, ax, ay, az, kinetic, static)
-                if wp.static(swept):
-                    if not any_positive(far):
-                        break
-                    active = far
+                    depth = pick(struck, none, depth)
+                respond(x, inv_mass, i, wx, wy, wz, depth, ax, ay, az, kinetic, static)
 
     return collide
 
