@@ -49,8 +49,8 @@ def table_type(scalar: Any) -> Any:
         """kinetic friction, static friction, restitution; shape (colliders, 3)"""
         half_thickness: wp.array[scalar]
         """[m], shape (colliders,)"""
-        thinnest: wp.array[scalar]
-        """the smallest half thickness of each part [m], shape (parts,)"""
+        thinnest: scalar
+        """the smallest half thickness of those at rest [m]"""
         slack: wp.array[scalar]
         """how far off the surface a push may leave a particle, besides rounding [m], shape (colliders,)"""
         pose: wp.array[wp.int32]
@@ -122,9 +122,7 @@ def fill_table(dtype: Any, colliders: Sequence[Solid], moving: Sequence[int], pa
     table.first = wp.array(first, dtype=wp.int32)
     table.surfaces = wp.array(surfaces.reshape(-1, 3), dtype=scalar, ndim=2)
     table.half_thickness = wp.array([colliders[i].half_thickness for i in order], dtype=scalar)
-    table.thinnest = wp.array(
-        [min(colliders[i].half_thickness for i in found) for found in parts.values()], dtype=scalar
-    )
+    table.thinnest = min((colliders[i].half_thickness for i in order if i not in moving), default=0.0)
     table.slack = wp.array([colliders[i].slack for i in order], dtype=scalar)
     table.pose = wp.array([list(moving).index(i) for i in order if i in moving], dtype=wp.int32)
     return table

@@ -17,6 +17,10 @@ _ROUNDS = 4
 class Contacts(NamedTuple):
     """What the step calls for each particle."""
 
+    fast: Any
+    """Whether a particle could have passed through a collider; None where nothing can."""
+    sweep: Any
+    """Takes a fast particle back to the first collider on its way."""
     collide: Any
     """Resolves penetrations, on the level of positions."""
     bounce: Any
@@ -76,9 +80,11 @@ def make_response(wide: Wide) -> Any:
         tz = uz - wp.cw_mul(along, nz)
         slip = sqrt(wp.cw_mul(tx, tx) + wp.cw_mul(ty, ty) + wp.cw_mul(tz, tz))
         # Share of the slip that friction takes: all of it where it sticks, and none without depth.
-        sticks = pick(push, vec(scalar(1.0)), none)
+        # (Chosen before the division: after it, the compiler would branch for each lane to save divisions.)
+        one = vec(scalar(1.0))
         slides = slip - wp.cw_mul(static, push)
-        share = pick(slides, wp.cw_div(wp.cw_mul(kinetic, push), floor(slip, scalar(tiny))), sticks)
+        taken = pick(slides, wp.cw_mul(kinetic, push), pick(push, one, none))
+        share = wp.cw_div(taken, pick(slides, floor(slip, scalar(tiny)), one))
         x[i, 0] = qx - wp.cw_mul(share, tx)
         x[i, 1] = qy - wp.cw_mul(share, ty)
         x[i, 2] = qz - wp.cw_mul(share, tz)
@@ -87,14 +93,13 @@ def make_response(wide: Wide) -> Any:
 
 
 @functools.cache
-def _make_collide(wide: Wide, part: Part, index: int) -> Any:
-    """Build the contacts of one particle with the colliders of one part."""
+def _make_sweep(wide: Wide, part: Part, index: int) -> Any:
+    """Build what stops one particle from passing through the colliders of one part within a substep."""
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
     table = table_type(wide.scalar)
     distance, normal = part.shape.make_distance(wide)
-    to_local, to_world, to_point, travel = make_frame(wide, part.moving)
+    to_local, to_world, to_point, _ = make_frame(wide, part.moving)
     respond, trace = make_response(wide), make_trace(wide, part.shape)
-    swept = part.shape.SWEPT
 
     @wp.func
     def sweep(
@@ -105,57 +110,63 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
         previous: wp.array2d[vec],
         inv_mass: wp.array1d[vec],
         grip: vec,
-        k: int,
         i: int,
     ):
-        """Stop particle ``i`` from passing through collider ``k`` within the substep.
+        """Take particle ``i`` back to where it would have passed through.
 
-        Where it has moved farther than the collider is thick, its path (relative to the collider) is followed to the
+        Where it has moved farther than a collider is thick, its path (relative to the collider) is followed to the
         first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
         that plane, it may come to another wall of the same collider: hence a few rounds.
-
-        Returns:
-            1 for lanes with such a contact, which is then dealt with, else 0.
         """
         none = vec(scalar(0.0))
-        half = colliders.half_thickness[k]
-        safe = radius + half
-        px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
-        ox, oy, oz = to_local(frames, k, 12, previous[i, 0], previous[i, 1], previous[i, 2])
-        dx = px - ox
-        dy = py - oy
-        dz = pz - oz
-        far = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe)
-        far = pick(inv_mass[i], far, none)
-        # Fine enough for walls of that thickness, and for corners that a path cuts.
-        step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
-        deep = scalar(0.0)
-        struck = none
-        active = none
-        for _round in range(wp.static(_ROUNDS)):
-            if not any_positive(far):
-                break
+        for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            half = colliders.half_thickness[k]
+            safe = radius + half
             px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
-            hx, hy, hz, far = trace(colliders, k, ox, oy, oz, px, py, pz, far, radius, step, deep)
-            # After the first round: to what is deep, or else to what the last round has left.
-            deep = scalar(2.0) * step
-            struck = pick(far, far, struck)
-            active = pick(active, active, far)
-            ox = pick(far, hx, ox)
-            oy = pick(far, hy, oy)
-            oz = pick(far, hz, oz)
-            reach = distance(colliders, k, hx, hy, hz)
-            nx, ny, nz = normal(colliders, k, hx, hy, hz)
-            depth = vec(radius) - reach
-            depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
-            depth = pick(active, depth, none)
-            wx, wy, wz = to_world(frames, k, nx, ny, nz)
-            ax, ay, az = to_point(frames, k, ox, oy, oz)  # the way before the contact was free
-            kinetic = colliders.surfaces[k, 0] * grip
-            static = colliders.surfaces[k, 1] * grip
-            respond(x, inv_mass, i, wx, wy, wz, depth, ax, ay, az, kinetic, static)
+            ox, oy, oz = to_local(frames, k, 12, previous[i, 0], previous[i, 1], previous[i, 2])
+            dx = px - ox
+            dy = py - oy
+            dz = pz - oz
+            far = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe)
+            far = pick(inv_mass[i], far, none)
+            # Fine enough for walls of that thickness, and for corners that a path cuts.
+            step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
+            deep = scalar(0.0)
             active = far
-        return struck
+            for turn in range(wp.static(_ROUNDS)):
+                if not any_positive(active):
+                    break
+                px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
+                hx, hy, hz, hit = trace(colliders, k, ox, oy, oz, px, py, pz, active, radius, step, deep)
+                # Later rounds: to what is deep, or else to the little that the last one has left.
+                if turn == 0:
+                    active = hit
+                    deep = scalar(2.0) * step
+                ox = pick(hit, hx, ox)
+                oy = pick(hit, hy, oy)
+                oz = pick(hit, hz, oz)
+                reach = distance(colliders, k, hx, hy, hz)
+                nx, ny, nz = normal(colliders, k, hx, hy, hz)
+                depth = vec(radius) - reach
+                depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
+                depth = pick(active, depth, none)
+                wx, wy, wz = to_world(frames, k, nx, ny, nz)
+                ax, ay, az = to_point(frames, k, ox, oy, oz)  # the way before the contact was free
+                kinetic = colliders.surfaces[k, 0] * grip
+                static = colliders.surfaces[k, 1] * grip
+                respond(x, inv_mass, i, wx, wy, wz, depth, ax, ay, az, kinetic, static)
+
+    return sweep
+
+
+@functools.cache
+def _make_collide(wide: Wide, part: Part, index: int) -> Any:
+    """Build the contacts of one particle with the colliders of one part."""
+    vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
+    table = table_type(wide.scalar)
+    distance, normal = part.shape.make_distance(wide)
+    to_local, to_world, _, travel = make_frame(wide, part.moving)
+    respond = make_response(wide)
 
     @wp.func
     def collide(
@@ -169,19 +180,7 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
         i: int,
     ):
         """Bring particle ``i`` out of every collider of the part."""
-        none = vec(scalar(0.0))
-        fast = True
-        if wp.static(swept and not part.moving):
-            dx = x[i, 0] - previous[i, 0]
-            dy = x[i, 1] - previous[i, 1]
-            dz = x[i, 2] - previous[i, 2]
-            safe = radius + colliders.thinnest[index]
-            fast = any_positive(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe))
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
-            struck = none
-            if wp.static(swept):
-                if fast:
-                    struck = sweep(colliders, radius, frames, x, previous, inv_mass, grip, k, i)
             px, py, pz = to_local(frames, k, 0, x[i, 0], x[i, 1], x[i, 2])
             depth = vec(radius) - distance(colliders, k, px, py, pz)
             if any_positive(depth):
@@ -197,8 +196,6 @@ def _make_collide(wide: Wide, part: Part, index: int) -> Any:
                 wx, wy, wz = to_world(frames, k, nx, ny, nz)
                 kinetic = colliders.surfaces[k, 0] * grip
                 static = colliders.surfaces[k, 1] * grip
-                if wp.static(swept):
-                    depth = pick(struck, none, depth)
                 respond(x, inv_mass, i, wx, wy, wz, depth, ax, ay, az, kinetic, static)
 
     return collide
@@ -275,12 +272,17 @@ def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
 @functools.cache
 def make_contacts(wide: Wide, parts: tuple[Part, ...]) -> Contacts:
     """Build the contacts of one particle with the colliders of all parts, in their order."""
+    swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
+    sweep = [_make_sweep(wide, part, index) for index, part in swept]
     collide = [_make_collide(wide, part, index) for index, part in enumerate(parts)]
     rebound = [_make_rebound(wide, part, index) for index, part in enumerate(parts)]
     if not parts:
-        return Contacts(None, None)
+        return Contacts(None, None, None, None)
+    join = functools.partial(_then_collide, wide)
     return Contacts(
-        functools.reduce(functools.partial(_then_collide, wide), collide),
+        _make_fast(wide, any(part.moving for _, part in swept)) if swept else None,
+        functools.reduce(join, sweep) if swept else None,
+        functools.reduce(join, collide),
         _make_bounce(wide, functools.reduce(functools.partial(_then_rebound, wide), rebound)),
     )
 
@@ -312,6 +314,24 @@ def _make_bounce(wide: Wide, rebound: Any) -> Any:
         velocity[i, 2] = vz
 
     return bounce
+
+
+def _make_fast(wide: Wide, moving: bool) -> Any:
+    vec, scalar, any_positive, table = wide.vec, wide.scalar, wide.any_positive, table_type(wide.scalar)
+
+    @wp.func
+    def fast(colliders: table, radius: scalar, x: wp.array2d[vec], previous: wp.array2d[vec], i: int):
+        """Return whether particle ``i`` could have passed through something; one look for all colliders at rest."""
+        if wp.static(moving):
+            return True
+        else:
+            dx = x[i, 0] - previous[i, 0]
+            dy = x[i, 1] - previous[i, 1]
+            dz = x[i, 2] - previous[i, 2]
+            safe = radius + colliders.thinnest
+            return any_positive(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe))
+
+    return fast
 
 
 def _then_collide(wide: Wide, before: Any, last: Any) -> Any:

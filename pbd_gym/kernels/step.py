@@ -113,7 +113,8 @@ def make_step(
     sweeps = [kind.make_sweep(wide_, data, options) for kind in kinds] or [_no_sweep(wide_, data)]
     join = functools.partial(_then_sweep, wide_, data)
     sweep, sweep_back = functools.reduce(join, sweeps), functools.reduce(join, sweeps[::-1])
-    collide, bounce = make_contacts(wide_, parts)
+    fast, sweep_path, collide, bounce = make_contacts(wide_, parts)
+    is_swept = fast is not None
     place, settle = make_place(wide_)
     has_colliders, has_moving = bool(parts), any(part.moving for part in parts)
     apply, next_omega = make_apply(wide_), make_next_omega(scalar)
@@ -272,6 +273,11 @@ def make_step(
                     part_particles(model, body, contact_memory, inv_h, group, thread, thread_count)
                 if wp.static(has_colliders):
                     for i1 in range(thread, particle_count, thread_count):
+                        if wp.static(is_swept):
+                            if fast(colliders, model.contact_radius, x, previous, i1):
+                                sweep_path(
+                                    colliders, model.contact_radius, frames, x, previous, inv_mass, grip_factor, i1
+                                )
                         collide(colliders, model.contact_radius, frames, x, previous, inv_mass, grip_factor, i1)
                     barrier()
             if wp.static(bouncing):
