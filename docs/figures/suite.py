@@ -1,0 +1,49 @@
+"""Draws docs/suite.png: every task of the suite as an episode starts, and as its scripted expert leaves it.
+
+Run ``python -m docs.figures.suite``; a few minutes, most of them for the states that episodes start from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.envs.manipulation import ManipulationVectorEnv
+from pbd_gym.registry import ENTRIES
+from pbd_gym.render.images import save_png, tile
+
+SIZE = 240
+
+
+def shrink(image: np.ndarray, size: int) -> np.ndarray:
+    """Return a picture with a side of ``size``, each pixel the mean of those it covers."""
+    factor = image.shape[0] // size
+    return image[: size * factor, : size * factor].reshape(size, factor, size, factor, 3).mean(axis=(1, 3)).astype("u1")
+
+
+def before_and_after(env: Any) -> list[np.ndarray]:
+    """Return a picture of the start and one of what the expert made of it."""
+    env.reset(seed=3, options={"split": "eval"})
+    pictures = [env.render()[0]]
+    for _ in range(env.max_episode_steps - 1):
+        info = env.step(env.expert())[4]
+    print(f"{env.spec.id}: {float(info['normalized_performance'][0]):.2f}", flush=True)
+    return [*pictures, env.render()[0]]
+
+
+def main() -> None:
+    found: list[np.ndarray] = []
+    for entry in ENTRIES:
+        env: Any = gym.make_vec(entry.id, num_envs=1, render_mode="rgb_array")
+        if isinstance(env, ManipulationVectorEnv):
+            found += [shrink(picture, SIZE) for picture in before_and_after(env)]
+        env.close()
+    save_png(Path(__file__).parent.parent / "suite.png", tile(found, 8))
+
+
+if __name__ == "__main__":
+    main()
