@@ -159,7 +159,7 @@ class TaskVectorEnv(VectorEnv):
     def _build(self, device: str, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
         """Make everything that has to do with Warp."""
         config, num_envs = self.config, self.num_envs
-        threads = default_threads() if threads is None else whole("threads", threads, 1)
+        self._threads = threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.scene, hands, keypoints, self.goal_particles = self.build(config)
         self.actions = Actions(self.action_mode, hands)
         self.hand_grip = self.actions.grip_count if hand else None
@@ -348,7 +348,7 @@ class TaskVectorEnv(VectorEnv):
         self._observe: Any
         if isinstance(self.observations, PixelObservations):
             self._observe = self.observations.record(
-                b, state, self.pictures.view_box(), self.goal_radius, hand=self.hand_grip, threads=self.solver.threads
+                b, state, self.pictures.view_box(), self.goal_radius, hand=self.hand_grip, threads=self._threads
             )
         else:
             self._observe = self.observations.record(b, state)
