@@ -45,6 +45,7 @@ PPO: dict[str, PPOSettings] = {
     "PBDCloth-v0": PPOSettings(total_timesteps=1_600_000),
     "PBDRope-v0": PPOSettings(total_timesteps=800_000),
     "PBDSoftBody-v0": PPOSettings(total_timesteps=800_000),
+    "PBDSoftPush-v0": PPOSettings(total_timesteps=600_000, training_env={"reward_mode": "normalized"}),
     # Teaches to hold the pendulum up. From hanging starts PPO has not solved the task yet; planning does.
     "PBDPendulum-v0": PPOSettings(
         total_timesteps=3_000_000,
