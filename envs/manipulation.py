@@ -52,6 +52,8 @@ class Measure:
     """What the performance gains per unit."""
     record: Callable[[Any], Any]
     """From a device array, shape (num_envs,), to the launch that fills it."""
+    shaping: bool = False
+    """Whether it helps to learn only: it is part of the dense reward, but not of the performance."""
 
 
 class Launches(list[Any]):
@@ -198,10 +200,11 @@ class ManipulationVectorEnv(TaskVectorEnv):
         for k, measure in enumerate(self.used_measures):
             launches.append(measure.record(b["measures"][:, k]))
         weights = wp.array([m.weight for m in self.used_measures], dtype=float, device=self.model.device)
+        counts = wp.array([float(not m.shaping) for m in self.used_measures], dtype=float, device=self.model.device)
         goal = self.obs_mode == "goal"
         launches.append(
             self.launch(
-                measures.weigh, b["measures"], weights, 0.0 if goal else self.offset, b["actions"],
+                measures.weigh, b["measures"], weights, counts, 0.0 if goal else self.offset, b["actions"],
                 0.0 if goal else config.effort_weight, b["terms"], b["performance"],
             )
         )  # fmt: skip

@@ -109,10 +109,33 @@ def mean_distance_of_pairs(
 
 
 @wp.kernel
+def mean_distance_to_paddles(
+    # In:
+    particle: int,
+    slots: wp.array1d[wp.int32],
+    poses: wp.array3d[float],
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance of paddles from a particle [m]."""
+    env = wp.tid()
+    p = point(positions, env // lanes, particle, env % lanes)
+    total = float(0.0)
+    for k in range(slots.shape[0]):
+        slot = slots[k]
+        total += wp.length(wp.vec3(poses[env, slot, 0], poses[env, slot, 1], poses[env, slot, 2]) - p)
+    distance[env] = total / (float(slots.shape[0]) * parameters[env, SIZE])
+
+
+@wp.kernel
 def weigh(
     # In:
     measures: wp.array2d[float],
     weights: wp.array1d[float],
+    counts: wp.array1d[float],
     offset: float,
     actions: wp.array2d[float],
     effort_weight: float,
@@ -120,13 +143,16 @@ def weigh(
     terms: wp.array2d[float],
     performance: wp.array1d[float],
 ):
-    """Weigh measures into reward terms; their sum and ``offset`` is the performance. The last term is the effort."""
+    """Weigh measures into reward terms; the last term is the effort.
+
+    The performance is ``offset`` and the sum of those that count (1 rather than 0).
+    """
     env = wp.tid()
     total = offset
     for k in range(measures.shape[1]):
         value = weights[k] * measures[env, k]
         terms[env, k] = value
-        total += value
+        total += counts[k] * value
     performance[env] = total
     effort = float(0.0)
     for a in range(actions.shape[1]):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pbd_gym.colliders import Box
+from pbd_gym.envs import measures
 from pbd_gym.envs.actions import Hands
 from pbd_gym.envs.inputs import check_numbers
-from pbd_gym.envs.paddles import Paddle
+from pbd_gym.envs.manipulation import Measure
+from pbd_gym.envs.paddles import Paddle, slots_of
 from pbd_gym.envs.single import single_env
 from pbd_gym.envs.soft_tasks import SoftTaskConfig, SoftTaskVectorEnv
 from pbd_gym.scene import Scene
@@ -31,6 +34,8 @@ class SoftLiftConfig(SoftTaskConfig):
     """How finely it is divided; see :func:`pbd_gym.tetmeshes.ball`."""
     lift: tuple[float, float] = (0.1, 0.25)
     """How far the ball has to be lifted, the least and the most [m]."""
+    near_weight: float = 0.5
+    """Reward lost per metre that the plates are away from the middle of the ball; it is no part of the performance."""
     reach: float = 0.03
     """Distance from which a picker grasps [m]."""
 
@@ -86,12 +91,13 @@ class SoftLiftVectorEnv(SoftTaskVectorEnv):
     The sum of named terms, reported in `info["reward_terms"]`:
 
     - `distance`: -1.0 * distance of the middle of the ball to its goal [m]
+    - `near`: -0.5 * mean distance of the plates from the middle of the ball [m], with plates only
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
-    `performance` is the first of them, and `normalized_performance` is 0 at the start and 1 at the goal. `is_success`:
-    `normalized_performance` is at least 0.9 now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.core.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone, sparse by
-    default: 0 within 0.02 m and -1 elsewhere.
+    `near` shows the way to the ball and is no part of the performance. `performance` is `distance`, and
+    `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
+    now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.core.TaskVectorEnv`; with
+    `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State
 
@@ -162,6 +168,17 @@ class SoftLiftVectorEnv(SoftTaskVectorEnv):
             low = (reach[0], PLATE[1] + config.contact_radius, -self.extent)
             paddles.append(Paddle(number, low, (reach[1], self.ceiling, self.extent)))
         return tuple(paddles)
+
+    def measures(self) -> list[Measure]:
+        found = super().measures()
+        if self.actions.paddles:
+            found.append(Measure("near", -self.config.near_weight, self._record_near, shaping=True))
+        return found
+
+    def _record_near(self, out: Any) -> Any:
+        slots = self.indices(slots_of(self.actions.paddles, self.model))
+        middle = int(self.middle[0])
+        return self.launch(measures.mean_distance_to_paddles, middle, slots, self.state.poses, *self.where, out)
 
     def goal_sets(self) -> np.ndarray:
         heights = self.variations().uniform(*self.config.lift, len(self.start_positions))

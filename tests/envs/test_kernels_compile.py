@@ -36,6 +36,7 @@ KERNELS = {
         "draw_goal_set",
         "mean_distance_of_pairs",
         "mean_distance_to_goals",
+        "mean_distance_to_paddles",
         "rate_goals",
         "rate_start",
         "reach_goals",

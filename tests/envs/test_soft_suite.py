@@ -79,6 +79,19 @@ def test_starts_are_at_rest(env_id: str) -> None:
     assert_allclose(env.state.get_memory(), strains, atol=1e-5)
 
 
+def test_shaping_counts_in_the_reward_only() -> None:
+    """Guards `near`: minus half the mean distance of the plates from the middle, in the reward, not the performance."""
+    env = make("PBDSoftLift-v0", 3)
+    env.reset(seed=0)
+    for _ in range(8):
+        _, reward, _, _, info = env.step(env.expert())
+    middle = env.state.get_positions()[:, env.goal_particles]
+    near = -0.5 * np.linalg.norm(env.paddle_places()[0] - middle, axis=2).mean(axis=1)
+    assert_allclose(info["reward_terms"]["near"], near, rtol=1e-5)
+    assert_allclose(reward, info["performance"] + near, rtol=1e-5)
+    assert "near" not in make("PBDSoftLift-v0", 1, action_mode="picker").term_names
+
+
 def test_lifting_needs_friction() -> None:
     """Guards the physics of the lift: without friction on the plates the same hands leave the ball where it is."""
     env = make("PBDSoftLift-v0", 4, paddle_friction=0.0)
