@@ -21,14 +21,20 @@ LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Turns a hanging cloth so that it lies: its rows go along +z, its columns along +x."""
 
 
-def fitted(shape: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return a shape moved and turned about the vertical to where it lies nearest to x, all of shape (..., 3) [m]."""
+def fitted(shape: np.ndarray, x: np.ndarray, carried: np.ndarray | None = None) -> np.ndarray:
+    """Return a shape moved and turned about the vertical to where it lies nearest to another.
+
+    Args:
+        shape: points of the shape [m], shape (..., 3).
+        x: where each of them should be, likewise.
+        carried: points that are moved and turned with them and returned in their place, shape (..., 3).
+    """
     middles = [array.reshape(-1, 3).mean(axis=0) for array in (shape, x)]
     p, q = shape - middles[0], x - middles[1]
     # The angle that maximises the sum of the inner products, in complex numbers z + ix.
     c, s = (p[..., [0, 2]] * q[..., [0, 2]]).sum(), (p[..., 2] * q[..., 0] - p[..., 0] * q[..., 2]).sum()
     c, s = np.array([c, s]) / max(float(np.hypot(c, s)), 1e-12)
-    moved = p @ np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+    moved = (p if carried is None else carried - middles[0]) @ np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
     middles[1][1] = middles[0][1]
     return moved + middles[1]
 
@@ -227,7 +233,12 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         yield Waypoint(goals + 0.05 * corners, (False, False), wait=3)
 
     def folded_over(
-        self, points: np.ndarray, places: np.ndarray, held: bool = False, hands: tuple[bool, bool] = (True, True)
+        self,
+        points: np.ndarray,
+        places: np.ndarray,
+        held: bool = False,
+        hands: tuple[bool, bool] = (True, True),
+        short: float = 0.05,
     ) -> Iterator[Waypoint]:
         """Return the way of hands that take hold of points and carry them over in a flat arc, to lie on other places.
 
@@ -236,16 +247,17 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
             places: where they are to be laid, likewise.
             held: whether the hands hold them already.
             hands: which of them are used.
+            short: share of the way that is left in the end, so that the rest of the cloth is left in peace.
         """
         middle, arm = 0.5 * (points + places), 0.5 * (points - places)
-        # Lower than a half circle, and not quite as far: the rest of the cloth is left in peace.
+        # Lower than a half circle, for the same reason.
         height = 0.5 * np.linalg.norm(arm, axis=1, keepdims=True) * [0.0, 1.0, 0.0]
         up = np.array([0.0, 2.0 * self.config.radius, 0.0])
         if not held:
             yield Waypoint(points, (False, False))
         for angle in np.linspace(0.0, np.pi, 9)[1:]:
             c = np.cos(angle)
-            last = middle + (c if c > 0.0 else 0.9 * c) * arm + np.sin(angle) * height + up
+            last = middle + (c if c > 0.0 else (1.0 - 2.0 * short) * c) * arm + np.sin(angle) * height + up
             yield Waypoint(last, hands, 0.7)
         yield Waypoint(last, (False, False), wait=3)
 

@@ -78,6 +78,13 @@ ENTRIES = (
     *_cloth("ClothUnfold", 100, "unfold a towel that has been folded up to three times"),
     *_cloth("ClothHang", 100, "hang a towel over a rod"),
     Entry(
+        "PBDTShirtFold-v0",
+        "pbd_gym.envs.tshirt_fold:TShirtFoldEnv",
+        "pbd_gym.envs.tshirt_fold:TShirtFoldVectorEnv",
+        100,
+        "fold a T-shirt",
+    ),
+    Entry(
         "PBDRopeStraighten-v0",
         "pbd_gym.envs.rope_straighten:RopeStraightenEnv",
         "pbd_gym.envs.rope_straighten:RopeStraightenVectorEnv",

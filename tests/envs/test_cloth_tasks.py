@@ -40,6 +40,7 @@ def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
         ("ClothDrop", 0.9),
         ("ClothUnfold", 0.85),
         ("ClothHang", 0.85),
+        ("TShirtFold", 0.7),
     ],
 )
 def test_expert(name: str, floor: float) -> None:
@@ -167,3 +168,24 @@ def test_rod_goes_with_the_size() -> None:
     for _ in range(60):
         info = env.step(env.expert())[4]
     assert info["normalized_performance"].min() > 0.7, info["normalized_performance"]
+
+
+def test_shirt_goal() -> None:
+    """Guards the folded shirt: half as long, no wider than the chest, hem at the collar, and no two layers in one."""
+    env = make("TShirtFold", starts=2)
+    config, marks = env.config, env.cloth.landmarks
+    goal = fitted(env.shape(0), env.scene.positions, env.goal_shape(0))
+    assert_allclose(np.ptp(goal[:, 0]), config.width, rtol=0.02)
+    assert_allclose(np.ptp(goal[:, 2]), 0.5 * config.length, rtol=0.1)
+    for side in ("left", "right"):
+        hem, top, low = (goal[marks[f"{name}_{side}"]] for name in ("hem", "sleeve_top", "sleeve_low"))
+        sign = 1.0 if side == "right" else -1.0
+        assert_allclose(hem[[0, 2]], [sign * 0.5 * config.width, -0.5 * config.length], atol=0.01)
+        assert sign * top[0] < 0.5 * config.width and sign * low[0] < 0.5 * config.width
+        assert hem[1] > 2.0 * config.radius
+    positions = env.state.get_positions()
+    positions[:] = env.goal_shape(0)
+    env.state.set_positions(positions)
+    env._score.launch()
+    assert_allclose(env.buffers.peek("performance")[0], 0.0, atol=1e-6)
+    assert env.buffers.peek("start_performance")[0] < -0.1
