@@ -140,9 +140,7 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
     def handler(self, positions: np.ndarray) -> Handler:
         """Return copies of the towel to be handled by a script, with the grips of the task."""
         config = self.config
-        return Handler(
-            self.scene, positions, config.substeps // 2, 0.5 * config.ctrl_dt, 1.0, str(self.model.device.alias)
-        )
+        return Handler(self.scene, positions, config.substeps, 0.5 * config.ctrl_dt, 1.0, str(self.model.device.alias))
 
     def crumpled(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return towels that were lifted at a random particle, dropped and left to settle [m], shape (count, n, 3).
