@@ -1,10 +1,12 @@
 """Draws docs/suite.png: every task of the suite as an episode starts, and as its scripted expert leaves it.
 
-Run ``python -m docs.figures.suite``; a few minutes, most of them for the states that episodes start from.
+Run ``python -m docs.figures.suite``; a few minutes, most of them for the states that episodes start from. With
+``--scores`` it prints the normalised performance of every expert over all states for evaluation instead.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.envs.inputs import split_range
 from pbd_gym.envs.manipulation import ManipulationVectorEnv
 from pbd_gym.registry import ENTRIES
 from pbd_gym.render.images import save_png, tile
@@ -35,7 +38,24 @@ def before_and_after(env: Any) -> list[np.ndarray]:
     return [*pictures, env.render()[0]]
 
 
+def scores() -> None:
+    """Print a row for each id: mean and worst over the evaluation states, and how many they are."""
+    for entry in ENTRIES:
+        probe: Any = gym.make_vec(entry.id, num_envs=1)
+        if not isinstance(probe, ManipulationVectorEnv):
+            continue
+        count = split_range("eval", len(probe.start_positions))[1]
+        env: Any = gym.make_vec(entry.id, num_envs=count)
+        env.reset(seed=0, options={"split": "eval", "variation": np.arange(count)})
+        for _ in range(env.max_episode_steps - 1):
+            found = env.step(env.expert())[4]["normalized_performance"]
+        print(f"| `{entry.id}` | {found.mean():.2f} | {found.min():.2f} | {count} |", flush=True)
+
+
 def main() -> None:
+    if "--scores" in sys.argv:
+        scores()
+        return
     found: list[np.ndarray] = []
     for entry in ENTRIES:
         env: Any = gym.make_vec(entry.id, num_envs=1, render_mode="rgb_array")
