@@ -116,6 +116,8 @@ class Model:
         self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
         """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
         # Copies: a scene that is changed afterwards is of no concern to this model.
+        self.mass = scene.mass.copy()
+        """[kg], shape (n,), float64; also of what is pinned."""
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
         self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts)()

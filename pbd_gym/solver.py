@@ -106,6 +106,21 @@ class Solver:
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
 
+    def set_steps(self, *, substeps: int | None = None, iterations: int | None = None) -> None:
+        """Go on with other numbers; what is left out stays. A change of ``iterations`` may compile another kernel.
+
+        Raises:
+            ValueError: for a number below 1. The solver is then as it was.
+            TypeError: for one that is not whole.
+        """
+        found = [
+            whole(name, old if new is None else new, 1)
+            for name, new, old in (("substeps", substeps, self.substeps), ("iterations", iterations, self.iterations))
+        ]
+        self.substeps, self.iterations = found
+        self.options = replace(self.options, keep_lambda=self.iterations > 1)
+        self._launched_for = ()
+
     def state(self) -> State:
         """Make a state for this solver, at the scene's positions."""
         options = self.options
@@ -129,6 +144,8 @@ class Solver:
                 raise ValueError("state and control must be of the solver's own model")
             if not (math.isfinite(ctrl_dt) and ctrl_dt > 0.0):
                 raise ValueError(f"ctrl_dt must be positive and finite, got {ctrl_dt}")
+            if self.options.keep_lambda:
+                state.store_multipliers()
             with compiling():
                 self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
             self._launched_for = key

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.checks import broadcast, finite
 from pbd_gym.kernels import layout
 from pbd_gym.kernels import particle_contacts as contacts
-from pbd_gym.kernels.parameters import weigh
+from pbd_gym.kernels.parameters import DENSITY, SIZE, weigh
 from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.memory import check_memory
 from pbd_gym.model import Model
@@ -55,9 +55,9 @@ class State:
     ) -> None:
         self.model = model
         self.keep_lambda = keep_lambda
+        self._gathers, self._extrapolates = gathers, extrapolates
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
-        multipliers = max(model.constraint_count, 1) if keep_lambda else 1
         if keep_lambda or gathers or extrapolates:  # without these the model has looked already
             check_memory(model, keep_lambda, gathers, extrapolates)
         with wp.ScopedDevice(model.device):
@@ -72,8 +72,7 @@ class State:
             """[1/kg], shape (groups, n); 0 where a particle is held or pinned."""
             self.free_inv_mass = wp.empty((groups, particles), dtype=model.vec)
             """The same, but for pinned particles only 0: what one returns to when it is let go."""
-            self.lam = wp.zeros((groups, multipliers), dtype=model.vec)
-            """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
+            self._make_multipliers()
             self.memory = wp.zeros((groups, max(model.memory_count, 1)), dtype=model.vec)
             """What constraints remember from substep to substep, such as permanent strains, in solve order."""
             self.delta = wp.zeros(shape if gathers or model.contact_count else (groups, 1, 1), dtype=model.vec)
@@ -82,9 +81,6 @@ class State:
                 wp.empty(shape if extrapolates else (groups, 1, 1), dtype=model.vec) for _ in "ab"
             )
             """Scratch: positions of the last two iterations [m]."""
-            kept = (groups, multipliers if extrapolates else 1)
-            self.lam_recent, self.lam_older = (wp.empty(kept, dtype=model.vec) for _ in "ab")
-            """Scratch: multipliers of the last two iterations."""
             self.contacts = contact_memory(model)
             """Which particles touch or may do so soon; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
@@ -108,8 +104,31 @@ class State:
         self.free_inv_mass_scalar = self._by_scalar(self.free_inv_mass)
         self.parameters = Parameters(model)
         """What differs from environment to environment."""
+        self._pinned: np.ndarray | None = None
         self.frames_scalar = self._by_scalar(self.frames)
         self.reset()
+
+    def _make_multipliers(self) -> None:
+        groups, vec = self.model.group_count, self.model.vec
+        count = max(self.model.constraint_count, 1) if self.keep_lambda else 1
+        self.lam = wp.zeros((groups, count), dtype=vec)
+        """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
+        kept = (groups, count if self._extrapolates else 1)
+        self.lam_recent, self.lam_older = (wp.empty(kept, dtype=vec) for _ in "ab")
+        """Scratch: multipliers of the last two iterations."""
+
+    def store_multipliers(self) -> None:
+        """Make room for multipliers, if there is none: a solver does so whose ``iterations`` were raised from one.
+
+        Raises:
+            MemoryError: if they would not fit.
+        """
+        if self.keep_lambda:
+            return
+        check_memory(self.model, True, self._gathers, self._extrapolates)
+        self.keep_lambda = True
+        with wp.ScopedDevice(self.model.device):
+            self._make_multipliers()
 
     def _by_scalar(self, array: Any) -> Any:
         return wp.array(
@@ -119,6 +138,7 @@ class State:
     def reset(self) -> None:
         """Put every environment back to the scene: nothing held, particles where they were added, nothing varied."""
         model = self.model
+        self._pinned = None
         self.parameters.reset()
         self.held.fill_(-1)
         self.grip_positions.zero_()
@@ -196,6 +216,35 @@ class State:
         self.parameters.write(self.parameters.changed(gravity, stiffness, factors))
         self._weigh()
 
+    def get_pinned(self) -> np.ndarray:
+        """Return which particles are fixed in space, bool, shape (num_envs, n); those that a grip holds are not."""
+        if self._pinned is None:
+            return np.tile(self.model.inv_mass.numpy() == 0.0, (self.model.num_envs, 1))
+        return self._pinned.copy()
+
+    def set_pinned(self, pinned: ArrayLike | None) -> None:
+        """Fix particles in space, at rest, or set them free, whatever the scene says, until :meth:`reset`.
+
+        It is no part of what :meth:`save` returns, and :meth:`load` leaves it as it is.
+
+        Args:
+            pinned: whether each particle is fixed, bool, broadcast to (num_envs, n); None for what the scene says.
+
+        Raises:
+            ValueError: for a wrong shape.
+            TypeError: if they are not bool.
+        """
+        shape = (self.model.num_envs, self.model.particle_count)
+        if pinned is not None and np.asarray(pinned).dtype != np.bool_:
+            raise TypeError(f"pinned must be bool, got {np.asarray(pinned).dtype}")
+        before = self.get_pinned()
+        self._pinned = None if pinned is None else broadcast("pinned", np.asarray(pinned), shape).copy()
+        changed = before != self.get_pinned()
+        velocities = self.get_velocities()
+        velocities[changed] = 0.0
+        self.set_velocities(velocities)
+        self._weigh()
+
     def get_parameters(self) -> dict[str, Any]:
         """Return what :meth:`set_parameters` has set.
 
@@ -218,6 +267,25 @@ class State:
             ],
             device=model.device,
         )  # fmt: skip
+        if self._pinned is not None:
+            self._weigh_pinned(self._pinned)
+
+    def _weigh_pinned(self, pinned: np.ndarray) -> None:
+        """Overwrite the masses of the particles that are fixed, or free, other than the scene says."""
+        model, rows = self.model, self.parameters.read()
+        size, density = rows[:, int(SIZE), None], rows[:, int(DENSITY), None]
+        free = 1.0 / (model.mass * density * size ** model.dimensions.numpy())
+        envs, particles = np.nonzero(pinned != (model.inv_mass.numpy() == 0.0))
+        groups, lanes = np.divmod(envs, model.lanes)
+        values = np.where(pinned, 0.0, free)[envs, particles]
+        is_held = (self.held.numpy()[envs] == particles[:, None]).any(axis=1)
+        for target, new in (
+            (self.free_inv_mass_scalar, values),
+            (self.inv_mass_scalar, np.where(is_held, 0.0, values)),
+        ):
+            array = target.numpy()
+            array[groups, particles, lanes] = new
+            target.assign(array)
 
     def get_poses(self) -> np.ndarray:
         """Return a copy of the poses of the colliders that move, in the order in which they were added.
