@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     info = commands.add_parser("info", help="what an environment is about, and its spaces")
     info.add_argument("id")
     for name, text in (
-        ("train", "train PPO on an environment"),
+        ("train", "train PPO, SAC or SAC + HER on an environment"),
         ("evaluate", "evaluate a checkpoint on unseen seeds"),
         ("demo", "look at a demonstration; without a name, list them"),
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from PIL import Image
 
 from pbd_gym.cli import main
 from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.training import evaluate as evaluation
 from pbd_gym.training import train, tuned
 from pbd_gym.training.evaluate import evaluate, random_policy, table
 from pbd_gym.training.train import TrainArgs
@@ -62,6 +62,7 @@ def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.Capture
 def test_arguments_override_tuned_numbers() -> None:
     args = TrainArgs(num_envs=7, learning_rate=0.5)
     settings = args.settings()
+    assert isinstance(settings, tuned.PPOSettings)
     assert (settings.num_envs, settings.learning_rate) == (7, 0.5)
     assert settings.gamma == tuned.PPO["PBDCloth-v0"].gamma
 
@@ -86,14 +87,15 @@ def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch
         return make_sb3_vec_env(env_id, num_envs, seed, **kwargs)
 
     easier = {"upright_starts": 0.5, "start_angle": 0.1}
-    settings = dataclasses.replace(tuned.FALLBACK, n_steps=16, batch_size=64, training_env=easier)
+    settings = tuned.PPOSettings(64, n_steps=16, batch_size=64, training_env=easier)
     monkeypatch.setitem(tuned.PPO, "PBDPendulum-v0", settings)
-    monkeypatch.setattr(train, "make_sb3_vec_env", spy)
+    for module in (train, evaluation):
+        monkeypatch.setattr(module, "make_sb3_vec_env", spy)
     arguments = ["--total-timesteps", "64", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1", "--no-gif"]
     kwargs = ["--env-kwargs", "substeps", "10", "lengths", "(1.0,0.5)", "start_angle", "0.3", "obs_mode", "particles"]
     assert main(["train", "PBDPendulum-v0", *arguments, "--no-progress", "--out", str(tmp_path), *kwargs]) == 0
     given = {"substeps": 10, "lengths": (1.0, 0.5), "start_angle": 0.3, "obs_mode": "particles"}
-    assert made == [given | {"upright_starts": 0.5}, given]
+    assert made == [given | {"upright_starts": 0.5, "split": "train"}, given | {"split": "eval"}]
     assert json.loads((tmp_path / "run.json").read_text())["settings"]["training_env"] == easier
 
 

@@ -28,7 +28,7 @@ def write_csv(path: Path, points: list[Point]) -> None:
         writer.writerows([[getattr(p, name) for name in Point.__dataclass_fields__] for p in points])
 
 
-def plot(path: Path, points: list[Point], title: str, random_success: float) -> None:
+def plot(path: Path, points: list[Point], title: str, agent: str, random_success: float) -> None:
     """Draw success over training time, with the random policy as a line to compare with."""
     import matplotlib
 
@@ -37,16 +37,16 @@ def plot(path: Path, points: list[Point], title: str, random_success: float) -> 
 
     figure, axes = plt.subplots(figsize=(6.4, 3.2), dpi=120, layout="constrained")
     seconds = [p.seconds for p in points]
-    axes.plot(seconds, [100 * p.success_rate for p in points], color="#2a6fbb", marker=".", label="PPO, success")
+    axes.plot(seconds, [100 * p.success_rate for p in points], color="#2a6fbb", marker=".", label=f"{agent}, success")
     axes.plot(
         seconds,
         [100 * p.normalized_performance for p in points],
         color="#2a6fbb",
         alpha=0.4,
-        label="PPO, normalized performance",
+        label=f"{agent}, normalized performance",
     )
     axes.axhline(100 * random_success, color="#888888", linestyle="--", label="random policy, success")
-    axes.set(xlabel="training time [s]", ylabel="unseen seeds [%]", title=title, ylim=(-3, 103))
+    axes.set(xlabel="training time [s]", ylabel="unseen episodes [%]", title=title, ylim=(-3, 103))
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right", frameon=False, fontsize=8)
     axes.secondary_xaxis("top", functions=_scales(points)).set_xlabel("environment steps [million]", fontsize=8)

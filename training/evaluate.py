@@ -1,4 +1,4 @@
-"""Load a checkpoint and print how often it succeeds on seeds it has not been trained on.
+"""Load a checkpoint and print how often it succeeds on seeds and start states it has not been trained on.
 
 pbd-gym evaluate runs/demo/model.zip --episodes 100
 """
@@ -40,6 +40,18 @@ class Summary:
 def stacked(env: VecEnv, frames: int) -> VecEnv:
     """Return a batch whose observations are the last few ones, side by side in the last axis."""
     return VecFrameStack(env, frames) if frames > 1 else env
+
+
+def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> VecEnv:
+    """Return a batch to evaluate on: its episodes start from the states that are kept for it, where there are several.
+
+    Args:
+        env_id: environment.
+        episodes: environments in the batch.
+        frames: observations in a row that the policy sees.
+        **kwargs: arguments of the environment.
+    """
+    return stacked(make_sb3_vec_env(env_id, episodes, **{"split": "eval", **kwargs}), frames)
 
 
 def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summary:
@@ -103,23 +115,23 @@ def load(checkpoint: Path) -> tuple[Any, str, dict[str, Any], int]:
     Raises:
         FileNotFoundError: if the checkpoint or run.json is not there.
     """
-    from stable_baselines3 import PPO
+    from pbd_gym.training.learners import load_model
 
     folder = next((p for p in checkpoint.parents if (p / "run.json").is_file()), None)
     if not checkpoint.is_file() or folder is None:
         raise FileNotFoundError(f"{checkpoint} with a run.json beside or above it is needed")
     run = json.loads((folder / "run.json").read_text())
     frames = run["settings"].get("frame_stack", 1)
-    return PPO.load(checkpoint, device="cpu"), run["env_id"], run["env_kwargs"], frames
+    return load_model(run.get("algorithm", "ppo"), checkpoint), run["env_id"], run["env_kwargs"], frames
 
 
 def main(args: EvaluateArgs) -> dict[str, Summary]:
     """Print the table, and return its rows."""
     model, env_id, kwargs, frames = load(args.checkpoint)
-    env = stacked(make_sb3_vec_env(env_id, args.episodes, **kwargs), frames)
+    env = unseen_env(env_id, args.episodes, frames, **kwargs)
     policies = {"trained": lambda o: model.predict(o, deterministic=True)[0], "random": random_policy(env)}
     rows = {name: evaluate(policy, env, args.first_seed) for name, policy in policies.items()}
-    print(f"{env_id}, {args.episodes} unseen seeds from {args.first_seed}\n\n{table(rows)}")
+    print(f"{env_id}, {args.episodes} unseen episodes, seeds from {args.first_seed}\n\n{table(rows)}")
     if args.gif is not None:
         from pbd_gym.training.record import record_gif
 

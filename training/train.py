@@ -1,6 +1,8 @@
-"""Train PPO on an environment, evaluate it on unseen seeds, and leave a curve, checkpoints and a GIF.
+"""Train an agent on an environment, evaluate it on unseen episodes, and leave a curve, checkpoints and a GIF.
 
 pbd-gym train PBDCloth-v0 --out runs/cloth
+pbd-gym train PBDSoftPush-v0 --algorithm sac
+pbd-gym train PBDRope-v0 --algorithm sac-her
 pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 """
 
@@ -16,41 +18,47 @@ from typing import Annotated, Any
 
 import torch
 import tyro
-from gymnasium import spaces
-from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
-from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import VecEnv
 
 from pbd_gym.envs.pixels import PIXEL_MODES
 from pbd_gym.envs.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.curves import Point, plot, write_csv
-from pbd_gym.training.evaluate import Summary, evaluate, random_policy, stacked, table
+from pbd_gym.training.evaluate import Summary, evaluate, random_policy, stacked, table, unseen_env
+from pbd_gym.training.learners import make_model, show_expert, standardise
 
 
 @dataclass
 class TrainArgs:
-    """Train PPO. What is not given comes from pbd_gym/training/tuned.py."""
+    """Train an agent. What is not given comes from pbd_gym/training/tuned.py."""
 
     env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
     """environment to train on"""
+    algorithm: tuned.Algorithm = "ppo"
+    """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
     out: Path | None = None
-    """folder for everything the run writes; runs/ID-SEED by default"""
+    """folder for everything the run writes; runs/ID-ALGORITHM-SEED by default"""
     seed: int = 0
     """of the network, the noise and the environments"""
     total_timesteps: int | None = None
     """environment steps of the whole run"""
     num_envs: int | None = None
     """environments in the batch"""
+    batch_size: int | None = None
+    """samples per gradient step"""
     learning_rate: float | None = None
     """of Adam at the start"""
+    gamma: float | None = None
+    """discount per step"""
+    log_std_init: float | None = None
+    """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
     """observations in a row that the agent sees at once"""
     evaluations: int = 20
     """evaluations during training"""
     eval_episodes: int = 100
-    """unseen seeds per evaluation"""
+    """unseen episodes per evaluation"""
     checkpoints: int = 4
     """checkpoints during training"""
     progress: bool = True
@@ -62,13 +70,25 @@ class TrainArgs:
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
 
-    def settings(self) -> tuned.PPOSettings:
+    def settings(self) -> tuned.Settings:
         """Return the tuned numbers of the id with those given on the command line in their place."""
-        found = tuned.PPO.get(self.env_id, tuned.FALLBACK)
-        if self.env_kwargs.get("obs_mode") in PIXEL_MODES:
+        found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
+        if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
             found = dataclasses.replace(tuned.PIXELS, training_env=found.training_env)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
         return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the environment, as numbers where they are some.
+
+        Raises:
+            ValueError: for hindsight experience replay with another obs_mode than goal.
+        """
+        given = {name: _value(text) for name, text in self.env_kwargs.items()}
+        if self.algorithm == "sac-her":
+            if given.setdefault("obs_mode", "goal") != "goal":
+                raise ValueError(f"sac-her needs obs_mode goal, got {given['obs_mode']!r}")
+        return given
 
 
 class LearningCurve(BaseCallback):
@@ -95,7 +115,11 @@ class LearningCurve(BaseCallback):
         found = evaluate(lambda o: self.model.predict(o, deterministic=True)[0], self.env)
         point = Point(self.num_timesteps, seconds, found.success_rate, found.normalized_performance, found.mean_return)
         self.points.append(point)
-        print(f"{point.steps:>10,} steps {seconds:5.0f} s   {point.success_rate:4.0%} success on unseen seeds")
+        print(
+            f"{point.steps:>10,} steps {seconds:5.0f} s   {point.success_rate:4.0%} success on unseen seeds, "
+            f"normalized performance {point.normalized_performance:.3f}",
+            flush=True,
+        )
         for name in ("success_rate", "normalized_performance", "mean_return"):
             self.logger.record(f"unseen/{name}", getattr(point, name))
         self._pause += time.perf_counter() - before
@@ -116,33 +140,6 @@ class LearningCurve(BaseCallback):
         return True
 
 
-def policy_of(space: spaces.Space[Any]) -> str:
-    """Return the name of the policy that suits an observation space."""
-    if isinstance(space, spaces.Dict):
-        return "MultiInputPolicy"
-    return "CnnPolicy" if is_image_space(space) else "MlpPolicy"
-
-
-def make_model(env: VecEnv, settings: tuned.PPOSettings, seed: int, log: Path | None) -> PPO:
-    """Return PPO with these settings."""
-    return PPO(
-        policy_of(env.observation_space),
-        env,
-        learning_rate=lambda remaining: remaining * settings.learning_rate,
-        n_steps=settings.n_steps,
-        batch_size=settings.batch_size,
-        n_epochs=settings.n_epochs,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip_range=settings.clip_range,
-        ent_coef=settings.ent_coef,
-        policy_kwargs={"net_arch": list(settings.net_arch), "log_std_init": settings.log_std_init},
-        tensorboard_log=str(log) if log else None,
-        seed=seed,
-        device="cpu",
-    )
-
-
 def _value(text: str) -> Any:
     """Return a number or tuple that was given on the command line, or the word itself."""
     try:
@@ -159,21 +156,31 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     """
     torch.set_num_threads(args.torch_threads)
     settings = args.settings()
-    out = args.out or Path("runs") / f"{args.env_id}-{args.seed}"
+    out = args.out or Path("runs") / f"{args.env_id}-{args.algorithm}-{args.seed}"
     out.mkdir(parents=True, exist_ok=True)
-    env_kwargs = {name: _value(text) for name, text in args.env_kwargs.items()}
+    env_kwargs = args.arguments()
+    started = time.perf_counter()
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
     seed = args.seed * settings.num_envs
-    training_kwargs = {**settings.training_env, **env_kwargs}
+    training_kwargs = {"split": "train", **settings.training_env, **env_kwargs}
     env = stacked(make_sb3_vec_env(args.env_id, settings.num_envs, seed, **training_kwargs), settings.frame_stack)
-    unseen = stacked(make_sb3_vec_env(args.env_id, args.eval_episodes, **env_kwargs), settings.frame_stack)
+    unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **env_kwargs)
     baseline = evaluate(random_policy(unseen), unseen)
 
-    model = make_model(env, settings, args.seed, out / "tensorboard")
+    model = make_model(args.algorithm, env, settings, args.seed, out / "tensorboard")
+    standardise(model, env, settings)
+    if isinstance(settings, tuned.SACSettings) and settings.expert_steps:
+        show_expert(model, env, settings.expert_steps)
     curve = LearningCurve(unseen, max(settings.total_timesteps // max(args.evaluations, 1), 1))
     save_every = max(settings.total_timesteps // max(args.checkpoints, 1) // settings.num_envs, 1)
     checkpoints = CheckpointCallback(save_every, str(out / "checkpoints"), "model")
-    run = {"env_id": args.env_id, "env_kwargs": env_kwargs, "seed": args.seed, "settings": dataclasses.asdict(settings)}
+    run: dict[str, Any] = {
+        "env_id": args.env_id,
+        "algorithm": args.algorithm,
+        "env_kwargs": env_kwargs,
+        "seed": args.seed,
+        "settings": dataclasses.asdict(settings),
+    }
     (out / "run.json").write_text(json.dumps(run, indent=2))
     model.learn(settings.total_timesteps, CallbackList([curve, checkpoints]), progress_bar=args.progress)
     model.save(out / "model.zip")
@@ -184,9 +191,12 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         "random": baseline,
     }
     write_csv(out / "curve.csv", curve.points)
-    plot(out / "curve.png", curve.points, f"{args.env_id}, {args.eval_episodes} unseen seeds", baseline.success_rate)
-    results = {name: dataclasses.asdict(row) for name, row in rows.items()}
-    (out / "run.json").write_text(json.dumps(run | {"results": results, "training_seconds": last.seconds}, indent=2))
+    title = f"{args.env_id}, {args.eval_episodes} unseen episodes"
+    plot(out / "curve.png", curve.points, title, args.algorithm.upper(), baseline.success_rate)
+    run["results"] = {name: dataclasses.asdict(row) for name, row in rows.items()}
+    run["training_seconds"], run["wall_seconds"] = last.seconds, time.perf_counter() - started
+    run["cpu_seconds"] = time.process_time()  # of the whole process, all threads: what counts on a busy machine
+    (out / "run.json").write_text(json.dumps(run, indent=2))
     print(f"\n{last.steps:,} steps in {last.seconds:.0f} s of training\n\n{table(rows)}\n\n{out / 'curve.png'}")
     if args.gif:
         from pbd_gym.training.record import record_gif

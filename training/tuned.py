@@ -1,54 +1,90 @@
-"""Tuned numbers, one entry per id. Every figure in the README comes from these."""
+"""Tuned numbers, one table per algorithm by id. Every figure in the README and in docs/results.md comes from these."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+Algorithm = Literal["ppo", "sac", "sac-her"]
+ALGORITHMS: tuple[Algorithm, ...] = ("ppo", "sac", "sac-her")
 
 
 @dataclass(frozen=True)
-class PPOSettings:
-    """What PPO is run with; the names are Stable-Baselines3's."""
+class Settings:
+    """What every algorithm is run with; the names are Stable-Baselines3's where it has one."""
 
     total_timesteps: int
     """Environment steps of the whole run."""
     num_envs: int = 64
     """Environments in the batch."""
-    n_steps: int = 128
-    """Steps per environment between updates."""
     batch_size: int = 512
     """Samples per gradient step."""
-    n_epochs: int = 8
-    """Passes over the samples of an update."""
     learning_rate: float = 1e-3
     """Of Adam at the start; it falls linearly to zero."""
     gamma: float = 0.98
     """Discount per step."""
-    gae_lambda: float = 0.95
-    """Of generalised advantage estimation."""
-    clip_range: float = 0.2
-    """Largest change of the probability ratio."""
-    ent_coef: float = 0.0
-    """Weight of the entropy bonus."""
     net_arch: tuple[int, ...] = (64, 64)
-    """Hidden layers of the policy and of the value network."""
+    """Hidden layers of the policy and of the value networks."""
     log_std_init: float = -0.5
     """Logarithm of the exploration noise at the start."""
+    initial_action: tuple[float, ...] = ()
+    """Mean action at the start, zeros by default. Hands that start closed do not at once drop what they hold."""
+    standardise: bool = False
+    """Whether networks see observations less their mean over their spread, both measured before training."""
     frame_stack: int = 1
     """Observations in a row that the agent sees at once; a single picture shows no velocities."""
     training_env: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment to train on, such as easier starts; what is evaluated is the task as it is."""
 
 
+@dataclass(frozen=True)
+class PPOSettings(Settings):
+    """Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347)."""
+
+    n_steps: int = 128
+    """Steps per environment between updates."""
+    n_epochs: int = 8
+    """Passes over the samples of an update."""
+    gae_lambda: float = 0.95
+    """Of generalised advantage estimation."""
+    clip_range: float = 0.2
+    """Largest change of the probability ratio."""
+    ent_coef: float = 0.0
+    """Weight of the entropy bonus."""
+
+
+@dataclass(frozen=True)
+class SACSettings(Settings):
+    """Soft actor-critic (Haarnoja et al. 2018, arXiv:1812.05905), the weight of the entropy tuned as it goes."""
+
+    num_envs: int = 16
+    batch_size: int = 256
+    net_arch: tuple[int, ...] = (128, 128)
+    buffer_size: int = 300_000
+    """Steps that are kept."""
+    learning_starts: int = 2_000
+    """Steps of random actions before the first update."""
+    train_freq: int = 1
+    """Steps of the batch between updates."""
+    gradient_steps: int = 8
+    """Gradient steps per update."""
+    tau: float = 0.01
+    """Share of the target networks that an update replaces."""
+    sampled_goals: int = 4
+    """Relabelled samples for each one of the replay buffer, in hindsight experience replay only."""
+    expert_steps: int = 0
+    """Steps of the scripted expert in each environment that the replay buffer has from the start."""
+
+
 PPO: dict[str, PPOSettings] = {
-    "PBDCloth-v0": PPOSettings(total_timesteps=1_600_000),
-    "PBDRope-v0": PPOSettings(total_timesteps=800_000),
-    "PBDSoftBody-v0": PPOSettings(total_timesteps=800_000),
-    "PBDSoftPush-v0": PPOSettings(total_timesteps=600_000, training_env={"reward_mode": "normalized"}),
+    "PBDCloth-v0": PPOSettings(1_600_000),
+    "PBDRope-v0": PPOSettings(800_000),
+    "PBDSoftBody-v0": PPOSettings(800_000),
+    "PBDSoftPush-v0": PPOSettings(600_000, training_env={"reward_mode": "normalized"}),
     # Teaches to hold the pendulum up. From hanging starts PPO has not solved the task yet; planning does.
     "PBDPendulum-v0": PPOSettings(
-        total_timesteps=3_000_000,
+        3_000_000,
         num_envs=256,
         n_steps=64,
         batch_size=2048,
@@ -58,12 +94,17 @@ PPO: dict[str, PPOSettings] = {
         training_env={"upright_starts": 1.0, "start_angle": 0.05, "max_episode_steps": 60},
     ),
 }
-"""Settings by id."""
+SAC: dict[str, SACSettings] = {}
+SAC_HER: dict[str, SACSettings] = {}
 
-PIXELS = PPOSettings(
-    total_timesteps=1_000_000, n_steps=64, batch_size=256, n_epochs=4, learning_rate=3e-4, frame_stack=3
-)
+PIXELS = PPOSettings(1_000_000, n_steps=64, batch_size=256, n_epochs=4, learning_rate=3e-4, frame_stack=3)
 """For observations made of pictures, whatever the id. Not tuned yet: usual numbers for a convolutional network."""
 
-FALLBACK = PPOSettings(total_timesteps=2_000_000)
+TABLE: dict[Algorithm, Mapping[str, Settings]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC_HER}
+"""Settings by algorithm and id."""
+FALLBACK: dict[Algorithm, Settings] = {
+    "ppo": PPOSettings(2_000_000),
+    "sac": SACSettings(200_000),
+    "sac-her": SACSettings(200_000),
+}
 """For an id without an entry of its own."""

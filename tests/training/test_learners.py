@@ -1,0 +1,107 @@
+"""The algorithms of Stable-Baselines3 on these environments: made from settings, trained a little, saved and loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pbd_gym.cli import main
+from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.training import tuned
+from pbd_gym.training.evaluate import load
+from pbd_gym.training.learners import Standardised, load_model, make_model, show_expert, standardise
+
+PPO = tuned.PPOSettings(64, num_envs=4, n_steps=16, batch_size=32)
+SAC = tuned.SACSettings(64, num_envs=4, batch_size=32, learning_starts=40, gradient_steps=2, buffer_size=1000)
+TINY: dict[str, Any] = {"PBDRope-v0": {}, "PBDSoftPush-v0": {"starts": 5, "substeps": 16, "max_episode_steps": 8}}
+
+
+@pytest.mark.parametrize("algorithm", tuned.ALGORITHMS)
+def test_every_algorithm_trains_and_is_loaded(algorithm: tuned.Algorithm, tmp_path: Path) -> None:
+    """One entry for all: the same arguments, and a checkpoint that acts as the model did that it was saved from."""
+    arguments = ["--total-timesteps", "256", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1",
+                 "--batch-size", "32", "--no-gif", "--no-progress", "--out", str(tmp_path)]  # fmt: skip
+    kwargs = ["--env-kwargs", "max_episode_steps", "8"]
+    assert main(["train", "PBDRope-v0", "--algorithm", algorithm, *arguments, *kwargs]) == 0
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert (run["algorithm"], run["settings"]["batch_size"]) == (algorithm, 32)
+    assert run["cpu_seconds"] > 0.0
+    model, env_id, given, _ = load(tmp_path / "model.zip")
+    assert env_id == "PBDRope-v0"
+    assert given.get("obs_mode") == ("goal" if algorithm == "sac-her" else None)
+    env = make_sb3_vec_env(env_id, 2, 0, **given)
+    assert model.predict(env.reset(), deterministic=True)[0].shape == (2, 6)
+    assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2"]) == 0
+
+
+def test_hindsight_needs_goals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", "PBDRope-v0", "--algorithm", "sac-her", "--out", str(tmp_path)]
+    assert main([*arguments, "--env-kwargs", "obs_mode", "keypoints"]) == 1
+    assert "needs obs_mode goal" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="obs_mode='goal'"):
+        make_model("sac-her", make_sb3_vec_env("PBDRope-v0", 2), SAC, 0, None)
+
+
+def test_settings_of_another_algorithm_are_refused() -> None:
+    with pytest.raises(ValueError, match="not settings of 'sac'"):
+        make_model("sac", make_sb3_vec_env("PBDRope-v0", 2), PPO, 0, None)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_policies_start_about_the_initial_action(algorithm: tuned.Algorithm) -> None:
+    env = make_sb3_vec_env("PBDRope-v0", 4, 0)
+    start = (0.5, 0.0, 0.0, -0.5, 0.0, 0.0)
+    settings = dataclasses.replace(PPO if algorithm == "ppo" else SAC, initial_action=start)
+    observation = env.reset()
+    means = [
+        make_model(algorithm, env, dataclasses.replace(settings, initial_action=given), 0, None).predict(
+            observation, deterministic=True
+        )[0]
+        for given in ((), start)
+    ]
+    assert np.abs(means[0]).max() < 0.2
+    np.testing.assert_allclose(means[1] - means[0], np.broadcast_to(start, means[0].shape), atol=0.1)
+    with pytest.raises(ValueError, match="6 numbers, got 2"):
+        make_model(algorithm, env, dataclasses.replace(settings, initial_action=(1.0, 1.0)), 0, None)
+
+
+@pytest.mark.parametrize("obs_mode", ["keypoints", "goal"])
+def test_observations_are_standardised_and_the_numbers_saved(obs_mode: str, tmp_path: Path) -> None:
+    env = make_sb3_vec_env("PBDRope-v0", 8, 0, obs_mode=obs_mode)
+    settings = dataclasses.replace(SAC, standardise=True)
+    algorithm: tuned.Algorithm = "sac-her" if obs_mode == "goal" else "sac"
+    model = make_model(algorithm, env, settings, 0, None)
+    standardise(model, env, settings)
+    seen = env.reset()
+    tensors = model.policy.obs_to_tensor(seen)[0]
+    parts = [part for part in model.policy.modules() if isinstance(part, Standardised)]
+    assert len(parts) >= 2  # the actor's, and that of the critic and its target
+    features = parts[0](tensors)
+    assert features.abs().mean() < 5.0
+    spread = np.concatenate([part.reshape(8, -1) for part in (seen.values() if isinstance(seen, dict) else [seen])], 1)
+    assert features.std(dim=0).mean() > 2.0 * spread.std(axis=0).mean()  # metres are small numbers
+    model.save(tmp_path / "model.zip")
+    again = load_model(algorithm, tmp_path / "model.zip")
+    for name, value in model.policy.state_dict().items():
+        assert torch.equal(value, again.policy.state_dict()[name]), name
+
+
+def test_the_expert_fills_the_replay_buffer() -> None:
+    """Guards the last observation of an episode: what follows the reset is no successor of it."""
+    env = make_sb3_vec_env("PBDSoftPush-v0", 4, 0, **TINY["PBDSoftPush-v0"])
+    model: Any = make_model("sac", env, SAC, 0, None)
+    show_expert(model, env, 12)
+    buffer = model.replay_buffer
+    assert buffer.pos == 12
+    assert buffer.dones[7].all()
+    now, after = buffer.observations[:12], buffer.next_observations[:12]
+    jumps = np.abs(after - now)[:, :, :15].max(axis=2)  # positions [m]
+    assert jumps[7].max() < 0.1
+    np.testing.assert_array_equal(after[:7], now[1:8])
+    assert not np.array_equal(after[7], now[8])

@@ -1,0 +1,180 @@
+"""What the algorithms of Stable-Baselines3 share here: how a model is made from its settings, and loaded again."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3 import PPO, SAC, HerReplayBuffer
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import VecEnv
+
+from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
+
+CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
+"""What runs each algorithm."""
+LEAST_SPREAD = 0.01
+"""Standard deviation below which an observation is taken as constant [m or m/s]."""
+
+
+def policy_of(space: spaces.Space[Any]) -> str:
+    """Return the name of the policy that suits an observation space."""
+    if isinstance(space, spaces.Dict):
+        return "MultiInputPolicy"
+    return "CnnPolicy" if is_image_space(space) else "MlpPolicy"
+
+
+def flat(space: spaces.Space[Any], observation: Any) -> Any:
+    """Return observations as rows of numbers, the parts of a dict one after the other, shape (batch, size)."""
+    if not isinstance(space, spaces.Dict):
+        return observation.reshape(len(observation), -1)
+    parts = [observation[name].reshape(len(observation[name]), -1) for name in space.spaces]
+    return torch.cat(parts, dim=1) if isinstance(parts[0], torch.Tensor) else np.concatenate(parts, axis=1)
+
+
+class Standardised(BaseFeaturesExtractor):
+    """Observations less their mean, over their spread. Both are part of the policy, and saved with it.
+
+    Args:
+        space: of vectors, or a dict of them.
+    """
+
+    mean: torch.Tensor
+    spread: torch.Tensor
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        size = int(sum(np.prod(part.shape or ()) for part in getattr(space, "spaces", {"": space}).values()))
+        super().__init__(space, size)
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("spread", torch.ones(size))
+
+    def forward(self, observation: Any) -> torch.Tensor:
+        """Return features, shape (batch, size), float32."""
+        found: torch.Tensor = (flat(self._observation_space, observation) - self.mean) / self.spread
+        return found.clamp(-10.0, 10.0)
+
+
+def standardise(model: BaseAlgorithm, env: VecEnv, settings: Settings, steps: int = 30) -> None:
+    """Measure mean and spread of the observations over some steps of random actions, and tell the policy.
+
+    The actions are uniform about ``settings.initial_action``. Networks that standardise nothing stay as they are.
+    """
+    parts = [part for part in model.policy.modules() if isinstance(part, Standardised)]
+    if not parts:
+        return
+    generator = np.random.default_rng(0)
+    seen = [flat(env.observation_space, env.reset())]
+    for _ in range(steps):
+        actions = generator.uniform(-1.0, 1.0, (env.num_envs, *env.action_space.shape))  # type: ignore[misc]
+        actions = np.clip(actions + initial_action(env, settings), -1.0, 1.0)
+        seen.append(flat(env.observation_space, env.step(actions.astype(np.float32))[0]))
+    rows = torch.as_tensor(np.concatenate(seen))
+    for part in parts:
+        part.mean[:] = rows.mean(dim=0)
+        part.spread[:] = rows.std(dim=0).clamp(min=LEAST_SPREAD)
+
+
+def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
+    """Return the mean action that training starts with, shape (size,).
+
+    Raises:
+        ValueError: if the settings have one of another length.
+    """
+    assert isinstance(env.action_space, spaces.Box)
+    size = env.action_space.shape[0]
+    found = np.array(settings.initial_action or np.zeros(size), dtype=np.float32)
+    if found.shape != (size,):
+        raise ValueError(f"initial_action must have {size} numbers, got {len(found)}")
+    return found
+
+
+def make_model(algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int, log: Path | None) -> BaseAlgorithm:
+    """Return a model with these settings, whose policy starts about ``settings.initial_action``.
+
+    Args:
+        algorithm: which one; ``"sac-her"`` needs an environment with ``obs_mode="goal"``.
+        env: what it learns on.
+        settings: its numbers.
+        seed: of the network and the noise.
+        log: folder for TensorBoard, or None.
+
+    Raises:
+        ValueError: for hindsight experience replay without goals, or settings of another algorithm.
+    """
+    goals = isinstance(env.observation_space, spaces.Dict) and "desired_goal" in env.observation_space.spaces
+    if algorithm == "sac-her" and not goals:
+        raise ValueError("sac-her needs an environment with obs_mode='goal'")
+    policy = policy_of(env.observation_space)
+    keywords: dict[str, Any] = {"net_arch": list(settings.net_arch)}
+    if policy != "CnnPolicy" and settings.standardise:
+        keywords["features_extractor_class"] = Standardised
+    common: dict[str, Any] = {
+        "learning_rate": lambda remaining: remaining * settings.learning_rate,
+        "batch_size": settings.batch_size,
+        "gamma": settings.gamma,
+        "policy_kwargs": keywords,
+        "tensorboard_log": str(log) if log else None,
+        "seed": seed,
+        "device": "cpu",
+    }
+    start = torch.as_tensor(initial_action(env, settings))
+    model: Any
+    if algorithm == "ppo" and isinstance(settings, PPOSettings):
+        names = ("n_steps", "n_epochs", "gae_lambda", "clip_range", "ent_coef")
+        keywords["log_std_init"] = settings.log_std_init
+        model = PPO(policy, env, **common, **{name: getattr(settings, name) for name in names})
+        with torch.no_grad():
+            model.policy.action_net.bias += start
+    elif algorithm != "ppo" and isinstance(settings, SACSettings):
+        names = ("buffer_size", "learning_starts", "train_freq", "gradient_steps", "tau")
+        common |= {name: getattr(settings, name) for name in names}
+        if algorithm == "sac-her":
+            common |= {
+                "replay_buffer_class": HerReplayBuffer,
+                "replay_buffer_kwargs": {"n_sampled_goal": settings.sampled_goals},
+            }
+        model = SAC(policy, env, **common)
+        with torch.no_grad():  # the actor squashes its mean, and its noise depends on the observation
+            model.actor.mu.bias += torch.atanh(start.clamp(-0.99, 0.99))
+            model.actor.log_std.bias += settings.log_std_init
+    else:
+        raise ValueError(f"{type(settings).__name__} are not settings of {algorithm!r}")
+    return model  # type: ignore[no-any-return]
+
+
+def show_expert(model: Any, env: Any, steps: int) -> None:
+    """Put what the scripted expert does in a number of steps of the batch into the replay buffer.
+
+    Args:
+        model: learner with a replay buffer.
+        env: a :class:`pbd_gym.envs.sb3.TaskVecEnv` of a task with an expert.
+        steps: of each environment.
+    """
+    observation = env.reset()
+    for _ in range(steps):
+        actions = env.batch.expert()
+        after, rewards, dones, infos = env.step(actions)
+        ends = copy.deepcopy(after)  # with what episodes ended with in the place of what came after the reset
+        for number in np.flatnonzero(dones):
+            ended = infos[number]["terminal_observation"]
+            for part, row in zip(_parts(ends), _parts(ended), strict=True):
+                part[number] = row
+        model.replay_buffer.add(observation, ends, actions, rewards, dones, infos)
+        observation = after
+
+
+def _parts(observation: Any) -> list[np.ndarray]:
+    """Return the arrays of an observation that may be a dict of them."""
+    return list(observation.values()) if isinstance(observation, dict) else [observation]
+
+
+def load_model(algorithm: Algorithm, checkpoint: Path) -> BaseAlgorithm:
+    """Return the model of a checkpoint, to act and not to learn on: it has no replay buffer to speak of."""
+    smaller = {"replay_buffer_class": None, "replay_buffer_kwargs": {}, "buffer_size": 1}
+    return CLASSES[algorithm].load(checkpoint, device="cpu", custom_objects=None if algorithm == "ppo" else smaller)
