@@ -145,7 +145,7 @@ def make_model(algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int,
             model.actor.log_std.bias += settings.log_std_init
     else:
         raise ValueError(f"{type(settings).__name__} are not settings of {algorithm!r}")
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def show_expert(model: Any, env: Any, steps: int) -> None:
