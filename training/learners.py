@@ -15,6 +15,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 
+from pbd_gym.training.networks import SmallCNN
 from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
 
 CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
@@ -112,7 +113,9 @@ def make_model(algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int,
         raise ValueError("sac-her needs an environment with obs_mode='goal'")
     policy = policy_of(env.observation_space)
     keywords: dict[str, Any] = {"net_arch": list(settings.net_arch)}
-    if policy != "CnnPolicy" and settings.standardise:
+    if policy == "CnnPolicy":
+        keywords |= {"features_extractor_class": SmallCNN, "normalize_images": False}  # it does so itself, faster
+    elif settings.standardise:
         keywords["features_extractor_class"] = Standardised
     common: dict[str, Any] = {
         "learning_rate": lambda remaining: remaining * settings.learning_rate,

@@ -74,7 +74,8 @@ class TrainArgs:
         """Return the tuned numbers of the id with those given on the command line in their place."""
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
-            found = dataclasses.replace(tuned.PIXELS, training_env=found.training_env)
+            pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
+            found = dataclasses.replace(pixels, training_env=found.training_env)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
         return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
 
@@ -158,7 +159,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     settings = args.settings()
     out = args.out or Path("runs") / f"{args.env_id}-{args.algorithm}-{args.seed}"
     out.mkdir(parents=True, exist_ok=True)
-    env_kwargs = args.arguments()
+    env_kwargs = {**settings.env, **args.arguments()}
     started = time.perf_counter()
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
     seed = args.seed * settings.num_envs

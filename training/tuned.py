@@ -34,6 +34,8 @@ class Settings:
     """Whether networks see observations less their mean over their spread, both measured before training."""
     frame_stack: int = 1
     """Observations in a row that the agent sees at once; a single picture shows no velocities."""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the environment, such as where its cameras stand; what is given on the command line comes first."""
     training_env: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment to train on, such as easier starts; what is evaluated is the task as it is."""
 
@@ -97,8 +99,25 @@ PPO: dict[str, PPOSettings] = {
 SAC: dict[str, SACSettings] = {}
 SAC_HER: dict[str, SACSettings] = {}
 
-PIXELS = PPOSettings(1_000_000, n_steps=64, batch_size=256, n_epochs=4, learning_rate=3e-4, frame_stack=3)
-"""For observations made of pictures, whatever the id. Not tuned yet: usual numbers for a convolutional network."""
+PIXELS: dict[str, PPOSettings] = {
+    # Two cameras to the left and the right, from above: one alone hardly tells how far away a goal is.
+    "PBDCloth-v0": PPOSettings(
+        900_000,
+        n_steps=128,
+        n_epochs=4,
+        learning_rate=1e-3,
+        frame_stack=2,
+        env={
+            "pixels": {
+                "size": 40,
+                "cameras": [
+                    {"target": (0.0, 0.9, 0.0), "distance": 3.4, "yaw": yaw, "pitch": 0.5} for yaw in (-0.75, 0.75)
+                ],
+            }
+        },
+    ),
+}
+"""Settings by id for observations made of pictures."""
 
 TABLE: dict[Algorithm, Mapping[str, Settings]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC_HER}
 """Settings by algorithm and id."""
@@ -108,3 +127,6 @@ FALLBACK: dict[Algorithm, Settings] = {
     "sac-her": SACSettings(200_000),
 }
 """For an id without an entry of its own."""
+
+PIXELS_FALLBACK = PPOSettings(1_000_000, n_epochs=4, learning_rate=5e-4, frame_stack=3)
+"""Likewise for pictures."""

@@ -1,0 +1,46 @@
+"""The network for pictures: what its keypoints say, and what it is trained by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.training import tuned
+from pbd_gym.training.learners import make_model
+from pbd_gym.training.networks import Keypoints, SmallCNN
+
+
+def test_keypoints_say_where_a_map_is_brightest() -> None:
+    """Guards the order of axes: x runs to the right and y down, from -1 to 1, and the height of the peak follows."""
+    maps = torch.zeros(1, 2, 5, 9)
+    maps[0, 0, 1, 8] = 50.0
+    maps[0, 1, 4, 4] = 80.0
+    x, y, peak = Keypoints()(maps)[0].reshape(3, 2)
+    assert torch.allclose(x, torch.tensor([1.0, 0.0]), atol=1e-6)
+    assert torch.allclose(y, torch.tensor([-0.5, 1.0]), atol=1e-6)
+    assert torch.allclose(peak, torch.tensor([50.0, 80.0]))
+
+
+def test_ppo_from_pictures_uses_it_on_whole_bytes() -> None:
+    """Guards the scaling: the network gets 0 to 255 and divides itself, so the same picture gives the same features."""
+    env = make_sb3_vec_env("PBDCloth-v0", 2, 0, obs_mode="rgb", pixels={"size": 24}, rows=4, columns=4)
+    settings = tuned.PPOSettings(8, num_envs=2, n_steps=4, batch_size=8, n_epochs=1)
+    model = make_model("ppo", env, settings, 0, None)
+    network = model.policy.features_extractor
+    assert isinstance(network, SmallCNN)
+    picture = model.policy.obs_to_tensor(model.get_env().reset())[0]
+    assert picture.shape == (2, 3, 24, 24) and picture.dtype == torch.uint8 and picture.max() > 200
+    seen = network.convolutions(picture / 255.0)
+    with torch.no_grad():
+        found = model.policy.extract_features(picture)
+    np.testing.assert_allclose(found[:, : 3 * 32], network.keypoints(seen).detach(), atol=1e-5)
+    model.learn(8)
+    env.close()
+
+
+def test_pictures_that_are_too_small_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least 20 x 20, got 16 x 24"):
+        SmallCNN(spaces.Box(0, 255, (3, 24, 16), np.uint8))
