@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, text in (
         ("train", "train PPO, SAC or SAC + HER on an environment"),
         ("evaluate", "evaluate a checkpoint on unseen seeds"),
+        ("plan", "act by the cross-entropy method, which looks into the simulator"),
         ("demo", "look at a demonstration; without a name, list them"),
     ):
         commands.add_parser(name, help=text, add_help=False)
@@ -47,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     play.add_argument("--action-mode", default="drag", choices=["drag", "picker", "pin"])
     commands.add_parser("doctor", help="versions, devices, and what is missing")
     args, rest = parser.parse_known_args(arguments)
-    if rest and args.command not in ("train", "evaluate", "demo"):
+    if rest and args.command not in _REST:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         return int(_COMMANDS[args.command](args, rest) or 0)
     except ModuleNotFoundError as error:
-        extra = {"train": "train", "evaluate": "train", "play": "render", "demo": "render"}.get(args.command)
+        extra = _EXTRAS.get(args.command)
         if (extra is None and args.command != "bench") or (error.name or "").startswith("pbd_gym"):
             raise
         package = f"'pbd-gym[{extra}]'" if extra else error.name  # peers are no dependencies of ours
@@ -125,11 +126,16 @@ _COMMANDS = {
     "info": _info,
     "train": _learning,
     "evaluate": _learning,
+    "plan": _learning,
     "bench": _bench,
     "play": _play,
     "demo": _demo,
     "doctor": _doctor,
 }
+_REST = ("train", "evaluate", "plan", "demo")
+"""Commands that read their own arguments."""
+_EXTRAS = {"train": "train", "evaluate": "train", "plan": "train", "play": "render", "demo": "render"}
+"""What has to be installed for a command, where the environments alone do not do."""
 
 if __name__ == "__main__":
     sys.exit(main())

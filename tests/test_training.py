@@ -111,3 +111,23 @@ def test_training_from_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2", "--gif", str(tmp_path / "again.gif")]) == 0
     assert "| trained | 2 |" in capsys.readouterr().out
     assert (tmp_path / "again.gif").is_file()
+
+
+def test_planning_leaves_a_row_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the table: a second run of an id replaces its row, and another id gets one of its own."""
+    few = ["--episodes", "2", "--candidates", "6", "--elites", "2", "--iterations", "1", "--horizon", "2"]
+    table, gif = tmp_path / "cem.csv", tmp_path / "plan.gif"
+    small = ["--env-kwargs", "rows", "4", "columns", "4", "settle_time", "0.5", "max_episode_steps", "6"]
+    assert main(["plan", "PBDCloth-v0", *few, "--csv", str(table), "--gif", str(gif), *small]) == 0
+    before = table.read_text()
+    assert main(["plan", "PBDCloth-v0", *few, "--seed", "1", "--csv", str(table), *small]) == 0
+    rope = ["--env-kwargs", "particles", "9", "starts", "4", "settle_time", "0.2", "max_episode_steps", "3"]
+    assert main(["plan", "PBDRope-v0", *few, "--csv", str(table), *rope]) == 0
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == ["PBDCloth-v0", "PBDRope-v0"]
+    assert before.splitlines()[1] != table.read_text().splitlines()[1]
+    assert rows[0]["episodes"] == "2" and "candidates=6;iterations=1;elites=2;horizon=2" in rows[0]["settings"]
+    assert "success over 2 episodes" in capsys.readouterr().out
+    with Image.open(gif) as picture:
+        assert picture.n_frames == 3

@@ -1,0 +1,159 @@
+"""Plan by the cross-entropy method, an oracle that sees the simulator's state, on states kept for evaluation.
+
+pbd-gym plan PBDRopeStraighten-v0 --episodes 5 --gif runs/plan.gif
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import gymnasium as gym
+import numpy as np
+import tyro
+
+from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.inputs import split_range
+from pbd_gym.envs.planning import CEMPlanner, CEMSettings
+from pbd_gym.registry import find
+from pbd_gym.render.images import save_gif, tile
+from pbd_gym.training.evaluate import UNSEEN_SEED
+from pbd_gym.training.train import _value
+
+CEM: dict[str, CEMSettings] = {}
+"""Settings by id; :class:`pbd_gym.envs.planning.CEMSettings` has those of the others."""
+
+
+@dataclass
+class PlanArgs:
+    """Plan by the cross-entropy method. What is not given comes from pbd_gym/training/plan.py."""
+
+    env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
+    """environment to plan in"""
+    episodes: int = 5
+    """episodes, planned side by side"""
+    first_seed: int = UNSEEN_SEED
+    """seed of the first episode"""
+    seed: int = 0
+    """of the planner"""
+    candidates: int | None = None
+    """sequences of actions tried at once for each episode"""
+    iterations: int | None = None
+    """rounds of sampling for each plan"""
+    elites: int | None = None
+    """best candidates that the distribution is refitted to"""
+    horizon: int | None = None
+    """steps that a plan looks ahead"""
+    knot_every: int | None = None
+    """steps between the knots of the piecewise linear actions"""
+    replan_every: int | None = None
+    """steps of a plan that are done before the next is made"""
+    threads: int | None = None
+    """threads of the planning batch"""
+    gif: Path | None = None
+    """write a picture of up to four episodes here"""
+    csv: Path | None = None
+    """write the result into this table, in place of an earlier row of the same id"""
+    env_kwargs: dict[str, str] = field(default_factory=dict)
+    """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
+
+    def settings(self) -> CEMSettings:
+        """Return the settings of the id with those given on the command line in their place."""
+        found = CEM.get(self.env_id, CEMSettings())
+        given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
+        return dataclasses.replace(found, **{name: value for name, value in given.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """A row of the table; means over episodes, at their last step."""
+
+    id: str
+    episodes: int
+    normalized_performance: float
+    spread: float
+    """Standard deviation of the normalised performance over the episodes."""
+    success_rate: float
+    seconds: float
+    """Wall time of all episodes together [s]."""
+    settings: str
+
+
+def reset_for_evaluation(env: TaskVectorEnv, first_seed: int = UNSEEN_SEED) -> tuple[Any, dict[str, Any]]:
+    """Begin episodes that training has not seen: seeds from ``first_seed`` on, start states kept for evaluation.
+
+    Returns:
+        Observation and info of the reset.
+    """
+    kept = split_range("eval", len(env.start_positions))[1]
+    options = {"split": "eval", "variation": np.arange(env.num_envs) % kept}
+    return env.reset(seed=first_seed, options=options)
+
+
+def write_row(path: Path, result: PlanResult) -> None:
+    """Write a row into a CSV table, sorted by id, in place of an earlier one of the same id."""
+    rows = {}
+    if path.is_file():
+        with path.open(newline="") as file:
+            rows = {row["id"]: row for row in csv.DictReader(file)}
+    rows[result.id] = {
+        name: f"{value:.3f}" if isinstance(value, float) else str(value)
+        for name, value in dataclasses.asdict(result).items()
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [f.name for f in dataclasses.fields(PlanResult)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[name] for name in sorted(rows))
+
+
+def main(args: PlanArgs) -> PlanResult:
+    """Plan through one episode in each environment of a batch, and print how it went."""
+    find(args.env_id)
+    settings = args.settings()
+    kwargs = {name: _value(text) for name, text in args.env_kwargs.items()}
+    env: Any = gym.make_vec(args.env_id, args.episodes, render_mode="rgb_array" if args.gif else None, **kwargs)
+    reset_for_evaluation(env, args.first_seed)
+    planner = CEMPlanner(env, settings, args.seed, args.threads)
+    env.pictures.size = (280, 280)
+    frames = []
+    began = time.perf_counter()
+    over = np.zeros(args.episodes, dtype=bool)
+    performance, success = np.zeros(args.episodes), np.zeros(args.episodes, dtype=bool)
+    step = 0
+    while not over.all():
+        if args.gif:
+            frames.append(tile(env.render()[:4], columns=min(args.episodes, 4)))
+        _, _, terminated, truncated, info = env.step(planner.actions())
+        performance = np.where(over, performance, info["normalized_performance"])
+        success = np.where(over, success, info["is_success"])
+        over |= terminated | truncated
+        step += 1
+        if step % 10 == 0:
+            print(f"step {step:4}   normalized performance {performance.mean():.3f}", flush=True)
+    short = ";".join(f"{name}={value}" for name, value in dataclasses.asdict(settings).items())
+    found = PlanResult(
+        args.env_id, args.episodes, float(performance.mean()), float(performance.std()), float(success.mean()),
+        time.perf_counter() - began, short,
+    )  # fmt: skip
+    print(
+        f"{found.id}: {found.normalized_performance:.3f} +- {found.spread:.3f} normalized performance, "
+        f"{found.success_rate:.0%} success over {found.episodes} episodes, {found.seconds:.0f} s"
+    )
+    if args.csv is not None:
+        write_row(args.csv, found)
+    if args.gif is not None:
+        args.gif.parent.mkdir(parents=True, exist_ok=True)
+        save_gif(args.gif, frames[::2], fps=env.metadata["render_fps"] // 2)
+        print(args.gif)
+    planner.close()
+    env.close()
+    return found
+
+
+if __name__ == "__main__":
+    main(tyro.cli(PlanArgs))
