@@ -1,0 +1,157 @@
+"""PPO in torch alone: its sums, that it learns, and that processes which learn together stay together."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from pbd_gym.training import torch_ppo
+from pbd_gym.training.torch_ppo import Agent, Args, Ranks, Rollout, Trainer, evaluate, make
+from pbd_gym.training.tuned import PPO, PPOSettings
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+class Points:
+    """A point has to be led to the origin within ten steps; the fewer it takes, the better."""
+
+    num_envs = 32
+    single_observation_space = SimpleNamespace(shape=(2,))
+    single_action_space = SimpleNamespace(shape=(2,))
+
+    def reset(self, seed: int) -> tuple[Tensor, dict[str, Any]]:
+        self.random = torch.Generator().manual_seed(seed)
+        self.elapsed = 0
+        self.places = self._draw()
+        return self.places.clone(), {}
+
+    def _draw(self) -> Tensor:
+        return 2.0 * torch.rand(self.num_envs, 2, generator=self.random) - 1.0
+
+    def step(self, action: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
+        self.places += 0.3 * action
+        self.elapsed += 1
+        reward = -self.places.norm(dim=1)
+        over = torch.full((self.num_envs,), self.elapsed == 10)
+        info: dict[str, Any] = {}
+        if over.all():
+            results = {"normalized_performance": reward, "is_success": reward > -0.1}
+            info = {"final_obs": self.places.clone(), "final_info": results}
+            self.places, self.elapsed = self._draw(), 0
+        return self.places.clone(), reward, torch.zeros_like(over), over, info
+
+
+def test_it_learns() -> None:
+    settings = PPOSettings(12_800, num_envs=32, n_steps=20, batch_size=128, learning_rate=3e-3, gamma=0.9)
+    trainer = Trainer(Points(), settings, 0, CPU)
+    before = evaluate(trainer.agent, Points(), 5)
+    rewards = list(trainer.learn())
+    after = evaluate(trainer.agent, Points(), 5)
+    assert before["is_success"] < 0.1
+    assert after["is_success"] > 0.9
+    assert rewards[-1] > 0.5 * rewards[0]  # both below zero
+    assert trainer.steps >= settings.total_timesteps
+
+
+def test_it_learns_on_an_environment_of_ours() -> None:
+    """Guards the tensors that come from the physics: few steps, but the reward of a rope that is to be laid rises."""
+    settings = dataclasses.replace(PPO["PBDRope-v0"], total_timesteps=32_000, num_envs=32, n_steps=100, batch_size=200)
+    env = make("PBDRope-v0", settings.num_envs, CPU)
+    trainer = Trainer(env, settings, 0, CPU)
+    unseen = make("PBDRope-v0", 16, CPU, split="eval")
+    before = evaluate(trainer.agent, unseen)
+    for _ in trainer.learn():
+        pass
+    after = evaluate(trainer.agent, unseen)
+    assert after["normalized_performance"] > before["normalized_performance"] + 0.1
+
+
+def test_advantages_are_sums_of_errors() -> None:
+    """Beside the definition: A_t = sum over k of (gamma lam)^k delta_(t+k), cut off where episodes end."""
+    random, gamma, lam, steps = torch.Generator().manual_seed(0), 0.9, 0.8, 7
+    rewards, values = (torch.rand(steps, 3, generator=random, dtype=torch.float64) for _ in range(2))
+    ends = (torch.rand(steps, 3, generator=random) < 0.3).double()
+    last = torch.rand(3, generator=random, dtype=torch.float64)
+    empty = torch.zeros(steps, 3, 0)
+    found = Rollout(empty, empty, empty, rewards, ends, values, last).advantages(gamma, lam)
+    following = torch.cat([values[1:], last[None]])
+    errors = rewards + gamma * (1.0 - ends) * following - values
+    for env in range(3):
+        for t in range(steps):
+            total, weight = 0.0, 1.0
+            for k in range(t, steps):
+                total += weight * float(errors[k, env])
+                weight *= gamma * lam * (1.0 - float(ends[k, env]))
+            assert float(found[t, env]) == pytest.approx(total, abs=1e-12)
+
+
+def test_running_out_of_time_is_no_end_of_the_values() -> None:
+    """The last reward of an episode that is truncated has the value of where it stopped in it."""
+    settings = PPOSettings(10, n_steps=10, gamma=0.5)
+    trainer = Trainer(Points(), settings, 0, CPU)
+    torch.nn.init.constant_(trainer.agent.value[-1].bias, 100.0)
+    rollout, plain = trainer.collect()
+    assert (rollout.ends[:9] == 0).all() and (rollout.ends[9] == 1).all()
+    assert (rollout.rewards[:9] < 0).all()
+    assert (rollout.rewards[9] > 40).all()
+    assert plain < 0
+
+
+def test_mean_and_spread_are_those_of_all_rollouts() -> None:
+    agent = Agent(3, 2, PPOSettings(1))
+    rows = 2.0 + 3.0 * torch.randn(4, 50, 8, 3, generator=torch.Generator().manual_seed(0))
+    for part in rows:
+        agent.watch(part, Ranks())
+    torch.testing.assert_close(agent.mean, rows.mean(dim=(0, 1, 2)))
+    features = agent.standardised(rows)
+    torch.testing.assert_close(features.std(dim=(0, 1, 2)), torch.ones(3), atol=0.01, rtol=0.0)
+
+
+def test_the_command_leaves_an_agent(tmp_path: Path) -> None:
+    found = torch_ppo.main(
+        Args("PBDSoftPush-v0", total_timesteps=256, num_envs=4, n_steps=16, eval_episodes=3, out=tmp_path)
+    )
+    about = json.loads((tmp_path / "run.json").read_text())
+    assert about["results"] == found
+    assert about["processes"] == 1
+    assert np.isfinite(found["normalized_performance"])
+    assert "policy.0.weight" in torch.load(tmp_path / "agent.pt", weights_only=True)
+
+
+def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
+    """Guards the averaging: the episodes are others, yet the weights that come of them are the same."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "-m"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, "tests.training.two_ranks", str(tmp_path)],
+        cwd=Path(__file__).parents[2], env=env, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    one, two = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
+    assert one["updates"] == two["updates"] == 4  # 512 steps of 2 x 4 environments, 16 steps an update
+    assert one["moved"] > 1e-3
+    assert not torch.equal(one["first"], two["first"])
+    for name, value in one["agent"].items():
+        assert torch.equal(value, two["agent"][name]), name
+
+
+def test_weights_that_differ_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_ppo.dist, "broadcast", lambda values, source: values.add_(1.0))
+    with pytest.raises(RuntimeError, match="process 1 has other weights"):
+        Ranks(1, 2).check_equal(torch.nn.Linear(2, 2))

@@ -1,0 +1,22 @@
+"""Run by torchrun in test_torch_ppo.py: learns a little in every process and writes down what each of them has."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+from pbd_gym.training.torch_ppo import Trainer, joined, make
+from pbd_gym.training.tuned import PPOSettings
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    settings = PPOSettings(512, num_envs=4, n_steps=16, batch_size=16, n_epochs=2, standardise=True)
+    with joined("cpu") as (ranks, device):
+        env = make("PBDRope-v0", settings.num_envs, device, max_episode_steps=10, threads=1)
+        trainer = Trainer(env, settings, 0, device, ranks)
+        first, before = trainer.observation, [p.detach().clone() for p in trainer.parameters]
+        updates = len(list(trainer.learn()))
+        moved = max(float((p - q).abs().max()) for p, q in zip(trainer.parameters, before, strict=True))
+        ranks.check_equal(trainer.agent)
+        found = {"first": first, "agent": trainer.agent.state_dict(), "updates": updates, "moved": moved}
+        torch.save(found, Path(sys.argv[1]) / f"{ranks.rank}.pt")
