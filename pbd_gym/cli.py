@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     info.add_argument("id")
     for name, text in (
         ("train", "train PPO, SAC or SAC + HER on an environment"),
+        ("sweep", "train ids, algorithms and seeds side by side, and draw learning curves"),
         ("evaluate", "evaluate a checkpoint on unseen seeds"),
         ("plan", "act by the cross-entropy method, which looks into the simulator"),
         ("demo", "look at a demonstration; without a name, list them"),
@@ -125,6 +126,7 @@ _COMMANDS = {
     "list": _list,
     "info": _info,
     "train": _learning,
+    "sweep": _learning,
     "evaluate": _learning,
     "plan": _learning,
     "bench": _bench,
@@ -132,9 +134,9 @@ _COMMANDS = {
     "demo": _demo,
     "doctor": _doctor,
 }
-_REST = ("train", "evaluate", "plan", "demo")
+_REST = ("train", "sweep", "evaluate", "plan", "demo")
 """Commands that read their own arguments."""
-_EXTRAS = {"train": "train", "evaluate": "train", "plan": "train", "play": "render", "demo": "render"}
+_EXTRAS = {"train": "train", "sweep": "train", "evaluate": "train", "plan": "train", "play": "render", "demo": "render"}
 """What has to be installed for a command, where the environments alone do not do."""
 
 if __name__ == "__main__":

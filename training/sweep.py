@@ -1,0 +1,250 @@
+"""Train ids, algorithms and seeds side by side, and draw learning curves over the seeds.
+
+pbd-gym sweep PBDRope-v0 PBDCloth-v0 --algorithms ppo sac --seeds 0 1 2 --cores 2
+pbd-gym sweep PBDRope-v0 --export docs/results
+
+Every run is ``pbd-gym train`` in a process and a folder of its own. Runs that are finished are not done again, so that
+a sweep which was broken off goes on where it stood. ``results.csv`` has a row for each finished run; curves are the
+mean over seeds with the 95 % confidence interval of Student's t distribution, which takes three seeds to say much.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from pbd_gym.registry import find
+from pbd_gym.training.tuned import Algorithm
+
+COLUMNS = (
+    "env_id", "algorithm", "seed", "steps", "training_seconds", "cpu_seconds", "normalized_performance", "success_rate",
+    "mean_return", "random_performance", "random_success", "random_return",
+)  # fmt: skip
+"""Of ``results.csv``."""
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+"""Two-sided 95 % points of Student's t distribution for 1, 2, ... degrees of freedom."""
+
+
+@dataclass
+class SweepArgs:
+    """Train ids, algorithms and seeds side by side. What comes after ``--train`` goes to every run."""
+
+    env_ids: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """environments"""
+    algorithms: tuple[Algorithm, ...] = ("ppo",)
+    """of pbd-gym train"""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """one run each"""
+    cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    """runs at a time times the cores of each"""
+    cores_per_run: int = 1
+    """threads of the physics of a run"""
+    out: Path = Path("runs/sweep")
+    """folder of the runs, and of results.csv and the curves"""
+    export: Path | None = None
+    """folder to put results.csv, the curves as PNG and each run's curve as CSV into as well; rows of other runs stay"""
+    train: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run."""
+
+    env_id: str
+    algorithm: Algorithm
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.env_id}-{self.algorithm}-{self.seed}"
+
+    def row(self, out: Path) -> dict[str, Any] | None:
+        """Return what the run came to, or None if it is not finished."""
+        file = out / self.name / "run.json"
+        about = json.loads(file.read_text()) if file.is_file() else {}
+        if "results" not in about or not (out / self.name / "curve.csv").is_file():
+            return None
+        trained, random = about["results"]["trained"], about["results"]["random"]
+        found = {
+            "steps": int(self.curve(out)["steps"][-1]),
+            "training_seconds": round(about["training_seconds"], 1),
+            "cpu_seconds": round(about["cpu_seconds"], 1),
+            "normalized_performance": trained["normalized_performance"],
+            "success_rate": trained["success_rate"],
+            "mean_return": trained["mean_return"],
+            "random_performance": random["normalized_performance"],
+            "random_success": random["success_rate"],
+            "random_return": random["mean_return"],
+        }
+        return {"env_id": self.env_id, "algorithm": self.algorithm, "seed": self.seed, **found}
+
+    def curve(self, out: Path) -> dict[str, np.ndarray]:
+        """Return the columns of its learning curve."""
+        with (out / self.name / "curve.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+
+
+def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean over the first axis and half the width of its 95 % confidence interval; 0 for a single row."""
+    count = len(values)
+    if count == 1:
+        return values[0], np.zeros_like(values[0])
+    t = _T[min(count - 1, len(_T)) - 1]
+    return values.mean(axis=0), t * values.std(axis=0, ddof=1) / np.sqrt(count)
+
+
+def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
+    """Train what is not finished yet, some at a time. Returns the runs that failed; their logs say why."""
+    waiting = [run for run in runs if run.row(args.out) is None]
+    at_once = max(args.cores // args.cores_per_run, 1)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(args.cores_per_run)}
+    print(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished; {at_once} at a time", flush=True)
+    going: dict[Run, subprocess.Popen[bytes]] = {}
+    failed = []
+    try:
+        while waiting or going:
+            while waiting and len(going) < at_once:
+                run = waiting.pop(0)
+                folder = args.out / run.name
+                folder.mkdir(parents=True, exist_ok=True)
+                command = [
+                    sys.executable, "-m", "pbd_gym", "train", run.env_id, "--algorithm", run.algorithm,
+                    "--seed", str(run.seed), "--out", str(folder), "--no-progress", "--no-gif", *args.train,
+                ]  # fmt: skip
+                with (folder / "log.txt").open("wb") as log:
+                    going[run] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+            for run, process in list(going.items()):
+                if process.poll() is not None:
+                    del going[run]
+                    row = run.row(args.out) if process.returncode == 0 else None
+                    if row is None:
+                        failed.append(run)
+                    done = f"normalized performance {row['normalized_performance']:.3f}" if row else "failed"
+                    print(f"{run.name}: {done}; {args.out / run.name / 'log.txt'}", flush=True)
+            time.sleep(0.2)
+    finally:
+        for process in going.values():
+            process.terminate()
+    return failed
+
+
+def write_results(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write one row per run, in the place of older rows of the same runs; those of other runs stay."""
+    kept: dict[tuple[str, str, str], dict[str, Any]] = {}
+    if path.is_file():
+        with path.open() as file:
+            kept = {(row["env_id"], row["algorithm"], row["seed"]): row for row in csv.DictReader(file)}
+    for row in rows:
+        kept[row["env_id"], row["algorithm"], str(row["seed"])] = row
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept[key] for key in sorted(kept))
+
+
+def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float) -> None:
+    """Draw normalised performance on unseen episodes over steps, mean and confidence band of each algorithm's seeds.
+
+    Args:
+        path: PNG to write.
+        env_id: title.
+        curves: columns of the curves of each algorithm, one entry per seed.
+        random_performance: of a random policy, drawn as a line to compare with.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.0, 3.4), dpi=100, layout="constrained")
+    for number, (algorithm, found) in enumerate(curves.items()):
+        steps = found[0]["steps"]
+        rows = [np.interp(steps, curve["steps"], curve["normalized_performance"]) for curve in found]
+        mean, half = interval(np.stack(rows))
+        seeds = f"{len(rows)} seeds, 95 %" if len(rows) > 1 else "1 seed"
+        axes.plot(steps / 1e6, mean, color=f"C{number}", label=f"{algorithm.upper()} ({seeds})")
+        axes.fill_between(steps / 1e6, mean - half, mean + half, color=f"C{number}", alpha=0.25, linewidth=0)
+    axes.axhline(random_performance, color="#888888", linestyle="--", label="random policy")
+    axes.set(xlabel="environment steps [million]", ylabel="normalised performance", title=env_id, ylim=(-0.3, 1.05))
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    figure.savefig(path, metadata={"Software": None})
+    plt.close(figure)
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """Lay runs out as a Markdown table, one row per id and algorithm: mean and standard deviation over seeds."""
+    lines = [
+        "| id | algorithm | seeds | steps | training | success | normalised performance | random |",
+        "|" + "---|" * 8,
+    ]
+    for (env_id, algorithm), group in itertools.groupby(rows, lambda row: (row["env_id"], row["algorithm"])):
+        runs = list(group)
+        scores = np.array([row["normalized_performance"] for row in runs])
+        success = np.mean([row["success_rate"] for row in runs])
+        seconds = np.mean([row["training_seconds"] for row in runs])
+        spread = f" ± {scores.std(ddof=1):.3f}" if len(runs) > 1 else ""
+        lines.append(
+            f"| `{env_id}` | {algorithm} | {len(runs)} | {runs[0]['steps']:,} | {seconds:.0f} s | {success:.0%} "
+            f"| {scores.mean():.3f}{spread} | {runs[0]['random_performance']:.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def report(runs: list[Run], out: Path, folder: Path) -> list[dict[str, Any]]:
+    """Write the results of finished runs into a folder: ``results.csv``, and a PNG for each id. Returns the rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [row for run in runs if (row := run.row(out)) is not None]
+    write_results(folder / "results.csv", rows)
+    for env_id in dict.fromkeys(row["env_id"] for row in rows):
+        curves: dict[str, list[dict[str, np.ndarray]]] = {}
+        for row in rows:
+            if row["env_id"] == env_id:
+                run = Run(env_id, row["algorithm"], row["seed"])
+                curves.setdefault(row["algorithm"], []).append(run.curve(out))
+        random = next(row["random_performance"] for row in rows if row["env_id"] == env_id)
+        draw(folder / f"{env_id}.png", env_id, curves, random)
+    return rows
+
+
+def main(args: SweepArgs) -> list[dict[str, Any]]:
+    """Train, write ``results.csv`` and the curves, and print a table. Returns the rows of finished runs.
+
+    Raises:
+        ValueError: for an unknown id, or numbers that are not above zero.
+        SystemExit: if a run failed, after all others.
+    """
+    for env_id in args.env_ids:
+        find(env_id)
+    if not args.env_ids or min(args.cores, args.cores_per_run) < 1:
+        raise ValueError("a sweep needs ids, and cores and cores_per_run above zero")
+    runs = [Run(*each) for each in itertools.product(args.env_ids, args.algorithms, args.seeds)]
+    failed = run_all(runs, args)
+    rows = report(runs, args.out, args.out)
+    if args.export is not None:
+        report(runs, args.out, args.export)
+        for row in rows:
+            name = Run(row["env_id"], row["algorithm"], row["seed"]).name
+            (args.export / f"{name}.csv").write_text((args.out / name / "curve.csv").read_text())
+    print(f"\n{summary(rows)}")
+    if failed:
+        raise SystemExit(f"{len(failed)} runs failed: {', '.join(run.name for run in failed)}")
+    return rows
+
+
+if __name__ == "__main__":
+    main(tyro.cli(SweepArgs))
