@@ -13,8 +13,8 @@ import pytest
 
 pygame = pytest.importorskip("pygame")
 
-from pbd_gym.render import Camera, Frame, Goal, Picker, Renderer, save_gif, save_png, tile  # noqa: E402
-from pbd_gym.render.facets import BORDER, LINE, mesh_edges  # noqa: E402
+from pbd_gym.render import Camera, Frame, Goal, Picker, Renderer, Style, save_gif, save_png, tile  # noqa: E402
+from pbd_gym.render.meshes import BORDER, LINE, mesh_edges  # noqa: E402
 
 GROUND = [((0.0, 1.0, 0.0), 0.0)]
 AHEAD = Camera(target=np.array([0.0, 1.0, 0.0]), distance=3.0, yaw=0.0, pitch=0.0)
@@ -60,7 +60,7 @@ def renderers():
 
 @pytest.mark.parametrize("antialias", [True, False])
 def test_picture_shape_and_content(antialias):
-    renderer = Renderer("rgb_array", (90, 70), antialias=antialias)
+    renderer = Renderer("rgb_array", (90, 70), style=Style(antialias=antialias))
     positions, triangles = sheet()
     frame = Frame(positions, triangles, planes=GROUND)
     first, second = renderer.draw(frame), renderer.draw(frame)
@@ -164,13 +164,19 @@ def test_cloth_on_top_of_a_sphere_is_seen_beyond_its_centre():
         assert hue(picture[row, column]) == "b"
 
 
-def test_sphere_hides_picker_and_goal_behind_it():
+def test_sphere_hides_picker_behind_it_and_a_goal_shines_through():
+    """A picker that is hidden is not seen at all; of a hidden goal, a faint ring shows where to go."""
     sphere = [((0.0, 1.0, 0.0), 0.3)]
     alone = draw(Frame(EMPTY.positions, spheres=sphere))
-    marks = {"pickers": [Picker((0, 1, -0.5), 0.05)], "goals": [Goal((0.05, 1, -0.5), 0.05)]}
-    np.testing.assert_array_equal(draw(Frame(EMPTY.positions, spheres=sphere, **marks)), alone)
+    hidden = Frame(EMPTY.positions, spheres=sphere, pickers=[Picker((0, 1, -0.5), 0.05)])
+    np.testing.assert_array_equal(draw(hidden), alone)
     marks = {"pickers": [Picker((0, 1, 0.5), 0.05)]}
     assert (draw(Frame(EMPTY.positions, spheres=sphere, **marks)) != alone).any()
+    behind, before = (
+        np.abs(draw(Frame(EMPTY.positions, spheres=sphere, goals=[Goal((0, 1, z), 0.1)])) - alone) for z in (-0.5, 0.5)
+    )
+    assert 10 < behind.max() < 0.4 * before.max()
+    assert 0 < (behind > 5).any(axis=2).sum() < 0.5 * (before > 5).any(axis=2).sum()  # a ring, no disc
 
 
 def test_goal_turns_green_and_picker_shows_that_it_holds():
@@ -230,7 +236,7 @@ def test_wild_scenes_in_tiny_pictures_are_drawn(seed):
     )
     camera = Camera(rng.normal(size=3), rng.uniform(0.05, 5), rng.uniform(-3, 3), rng.uniform(-2, 2))
     for seen_from in (camera, None):
-        picture = Renderer("rgb_array", size, antialias=bool(seed % 3)).draw(frame, seen_from)
+        picture = Renderer("rgb_array", size, style=Style(antialias=bool(seed % 3))).draw(frame, seen_from)
         assert picture.shape == (size[1], size[0], 3) and picture.any()
 
 

@@ -18,7 +18,7 @@ from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options, option
 from pbd_gym.neighbours import NeighbourGrid
 from pbd_gym.render import Frame
-from pbd_gym.render.sprites import Color
+from pbd_gym.render.colors import Color
 
 OTHERS: Color = (150, 176, 206)
 CANDIDATES: Color = (236, 190, 60)

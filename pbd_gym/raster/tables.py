@@ -2,10 +2,23 @@
 
 import warp as wp
 
-from pbd_gym.render.backdrop import FLOOR, FLOOR_DARK, FLOOR_LINE, SKY_BOTTOM, SKY_TOP
-from pbd_gym.render.facets import BACK, FRONT, ROPE, ROPE_DARK
-from pbd_gym.render.painter import GOAL, GOAL_REACHED, PICKER_HOLDING, PICKER_OPEN, PICKER_RING
-from pbd_gym.render.solids import SOLID
+from pbd_gym.render.colors import (
+    BACK,
+    FLOOR,
+    FLOOR_DARK,
+    FLOOR_LINE,
+    FRONT,
+    GOAL,
+    GOAL_REACHED,
+    PICKER_HOLDING,
+    PICKER_OPEN,
+    PICKER_RING,
+    ROPE,
+    ROPE_DARK,
+    SKY_BOTTOM,
+    SKY_TOP,
+    SOLID,
+)
 
 TONES = {
     "sky_top": SKY_TOP,

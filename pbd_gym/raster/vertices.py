@@ -12,7 +12,10 @@ FAR = wp.constant(1.0e6)
 
 @wp.func
 def shade(normal: wp.vec3, to_eye: wp.vec3, light: wp.vec3, up: wp.vec3):
-    """Return the brightness and the gloss of a surface, as :func:`pbd_gym.render.sprites.shade` lights it."""
+    """Return the brightness and the gloss of a surface.
+
+    Light reaches round the edge, as it does under an open sky, and a little from the eye opens up undersides.
+    """
     wrapped = wp.clamp(wp.dot(normal, light) * 0.6 + 0.4, 0.0, 1.0)
     gloss = wp.clamp(wp.dot(normal, wp.normalize(light + to_eye)), 0.0, 1.0)
     gloss2 = gloss * gloss

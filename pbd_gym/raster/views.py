@@ -8,7 +8,6 @@ import warp as wp
 from pbd_gym.raster.tables import EYE, FORWARD, LENS, LIGHT, RIGHT, TARGET, UP
 from pbd_gym.render.backdrop import cell_size
 from pbd_gym.render.camera import PITCH_LIMIT, Camera
-from pbd_gym.render.painter import light_of
 
 LIMIT = wp.constant(PITCH_LIMIT)
 
@@ -17,7 +16,7 @@ def camera_row(camera: Camera, size: tuple[int, int]) -> np.ndarray:
     """Return what the kernels need to know of a camera: see :data:`pbd_gym.raster.tables.CAMERA`; shape (7, 3)."""
     axes = camera.axes()
     lens = [camera.focal(size), camera.distance, cell_size(camera.distance)]
-    return np.array([camera.eye(), *axes, axes @ light_of(camera), camera.target, lens])
+    return np.array([camera.eye(), *axes, axes @ camera.light(), camera.target, lens])
 
 
 @wp.func

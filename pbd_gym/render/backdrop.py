@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pbd_gym.render.camera import NEAR, Camera, Size
+from pbd_gym.render.colors import FLOOR, FLOOR_DARK, FLOOR_LINE, SKY_BOTTOM, SKY_TOP
 from pbd_gym.render.frame import Frame
 
-if TYPE_CHECKING:
-    import pygame
-
-SKY_TOP, SKY_BOTTOM = (205, 217, 232), (245, 247, 250)
-FLOOR, FLOOR_DARK, FLOOR_LINE = (234, 238, 243), (221, 227, 235), (203, 212, 223)
-SHADOW = (44, 56, 80)
-SHADOW_ALPHA = 96
+SHADOW_ALPHA = 0.38
 _CIRCLE = np.stack([np.cos(np.linspace(0, 2 * np.pi, 40)), np.sin(np.linspace(0, 2 * np.pi, 40))], axis=1)
 
 
-def draw_backdrop(canvas: pygame.Surface, frame: Frame, camera: Camera) -> None:
-    """Fill the canvas with sky and planes; kept for the next frame that the camera and the planes stay the same."""
+def backdrop(size: Size, frame: Frame, camera: Camera) -> np.ndarray:
+    """Return sky and planes, shape (height, width, 3), uint8; kept while the camera and the planes stay the same."""
     planes = tuple((*map(float, normal), offset) for normal, offset in frame.planes)
-    view = (*map(float, camera.target), camera.distance, camera.yaw, camera.pitch, camera.fov)
-    canvas.blit(_backdrop(canvas.get_size(), view, planes), (0, 0))
+    return _backdrop(size, (*map(float, camera.target), camera.distance, camera.yaw, camera.pitch, camera.fov), planes)
 
 
 @lru_cache(maxsize=4)
-def _backdrop(size: Size, view: tuple[float, ...], planes: tuple[tuple[float, ...], ...]) -> pygame.Surface:
-    import pygame
-
+def _backdrop(size: Size, view: tuple[float, ...], planes: tuple[tuple[float, ...], ...]) -> np.ndarray:
     camera = Camera(np.array(view[:3]), *view[3:])
     # Casting a ray per pixel clips planes exactly, whichever way they go past the eye. It is done at no more than
     # about 400,000 pixels and scaled up: all edges here are soft already.
@@ -58,12 +49,12 @@ def _backdrop(size: Size, view: tuple[float, ...], planes: tuple[tuple[float, ..
         picture += (color - picture) * strength
         nearest = np.minimum(nearest, depth)
     data = np.clip(picture + 0.5, 0, 255).astype(np.uint8)
-    surface = pygame.image.frombuffer(data.tobytes(), small, "RGB")
-    canvas = pygame.Surface(size, depth=32)
     if small != size:
-        surface = pygame.transform.smoothscale(surface, size)
-    canvas.blit(surface, (0, 0))
-    return canvas
+        import pygame
+
+        surface = pygame.transform.smoothscale(pygame.image.frombuffer(data.tobytes(), small, "RGB"), size)
+        data = np.frombuffer(pygame.image.tobytes(surface, "RGB"), np.uint8).reshape(size[1], size[0], 3)
+    return data
 
 
 def _floor(
@@ -108,15 +99,30 @@ def cell_size(distance: float) -> float:
     return float(power * max(step for step in (1.0, 2.5, 5.0) if step <= length / power * 1.0001 or step == 1.0))
 
 
-def draw_shadows(canvas: pygame.Surface, frame: Frame, camera: Camera) -> None:
-    """Darken the ground straight below everything: that shows where above the ground something is."""
+def floors(frame: Frame, camera: Camera, size: Size) -> np.ndarray:
+    """Return the nearness [1/m] of each plane that is seen from outside, as factors of (x, y, 1), shape (p, 3).
+
+    x and y are in pixels from the middle of the picture, y down.
+    """
+    found = []
+    axes, focal = camera.axes(), camera.focal(size)
+    for normal, offset in frame.planes:
+        height = float(normal @ camera.eye()) - offset
+        if height > 0:
+            right, up, forward = -(axes @ normal) / height
+            found.append([right / focal, -up / focal, forward])
+    return np.reshape(found, (-1, 3))
+
+
+def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> np.ndarray:
+    """Return what everything darkens on the ground straight below, as triangles [pixels], shape (t, 3, 2).
+
+    That shows where above the ground something is.
+    """
     ground = [(n, offset) for n, offset in frame.planes if n[1] > 0.5]
-    if not ground:
-        return
+    if not ground or ground[0][0] @ camera.eye() <= ground[0][1]:
+        return np.zeros((0, 3, 2))
     normal, offset = ground[0]
-    if normal @ camera.eye() <= offset:
-        return
-    size = canvas.get_size()
 
     def drop(points: np.ndarray) -> np.ndarray:
         dropped = np.array(points, dtype=np.float64)
@@ -125,52 +131,31 @@ def draw_shadows(canvas: pygame.Surface, frame: Frame, camera: Camera) -> None:
         pixels[~(depth > NEAR)] = np.nan
         return pixels
 
-    flat = drop(frame.positions)
-    a, b = flat[frame.lines].swapaxes(0, 1)
+    dropped = drop(frame.positions)
+    a, b = dropped[frame.lines].swapaxes(0, 1)
     along = b - a
-    width = max(2.0, frame.line_radius * camera.focal(size) / camera.distance)
+    width = max(1.0, frame.line_radius * camera.focal(size) / camera.distance)
     side = along[:, ::-1] * [-width, width] / np.maximum(np.hypot(*along.T), 1e-9)[:, None]
-    groups = [flat[frame.triangles], np.stack([a - side, b - side, b + side, a + side], axis=1)]
+    quad = np.stack([a - side, b - side, b + side, a + side], axis=1)
+    parts = [dropped[frame.triangles], quad[:, :3], quad[:, [0, 2, 3]]]
+    parts += [drop(vertices)[faces] for vertices, faces in [*frame.solids, *frame.meshes]]
     axes = np.stack(_tangents(normal))
     for center, radius in [*frame.spheres, *((p.position, p.radius) for p in frame.pickers)]:
-        groups.append(drop(center + radius * (_CIRCLE @ axes))[None])
-    _blend(canvas, [g[np.isfinite(g).all(axis=(1, 2)) & (np.abs(g) < 3e4).all(axis=(1, 2))] for g in groups])
+        disc = drop(center + radius * (_CIRCLE @ axes))
+        parts.append(np.stack([np.broadcast_to(disc[0], disc[2:].shape), disc[1:-1], disc[2:]], axis=1))
+    joined = np.concatenate(parts)
+    return joined[np.isfinite(joined).all(axis=(1, 2)) & (np.abs(joined) < 3e4).all(axis=(1, 2))]
 
 
-def _blend(canvas: pygame.Surface, groups: list[np.ndarray]) -> None:
-    """Darken the canvas softly under groups of polygons, each of shape (n, c, 2) [pixels]."""
-    import pygame
-
-    corners = np.concatenate([group.reshape(-1, 2) for group in groups])
-    if len(corners) == 0:
-        return
-    screen = canvas.get_rect()
-    step = max(2, round(min(screen.size) / 128))  # pixels of the canvas for one of the mask
-    margin = 8 * step
-    lower, upper = corners.min(axis=0) - margin, corners.max(axis=0) + margin
-    area = pygame.Rect(*lower.astype(int), *(upper - lower).astype(int)).clip(screen.inflate(2 * margin, 2 * margin))
-    if area.width < 1 or area.height < 1:
-        return
-    coarse = (area.width // step + 1, area.height // step + 1)
-    area.size = (coarse[0] * step, coarse[1] * step)
-    mask = pygame.Surface((coarse[0] * 2, coarse[1] * 2), pygame.SRCALPHA, 32)
-    mask.fill((*SHADOW, 0))
-    color, polygon = (*SHADOW, SHADOW_ALPHA), pygame.draw.polygon
-    for group in groups:
-        for shape in ((group - area.topleft) * (2 / step)).tolist():
-            polygon(mask, color, shape)
-    # The blur is done where it is cheap, at a low resolution, and is smooth enough to be scaled up. The colour is the
-    # same everywhere, so that only the alpha needs it.
-    mask = pygame.transform.smoothscale(mask, coarse)
-    alpha = pygame.surfarray.pixels_alpha(mask)
-    alpha[:] = _blur(_blur(alpha.astype(np.float32)).T).T
-    del alpha  # it locks the surface
-    canvas.blit(pygame.transform.smoothscale(mask, area.size), area.topleft)
+def soften(mask: np.ndarray) -> np.ndarray:
+    """Return how dark the ground is, shape (h, w), float32, from a mask of what is covered at twice that size."""
+    coarse = mask.reshape(mask.shape[0] // 2, 2, mask.shape[1] // 2, 2).mean(axis=(1, 3), dtype=np.float32)
+    return _blur(_blur(coarse).T).T * np.float32(SHADOW_ALPHA)
 
 
 def _blur(image: np.ndarray) -> np.ndarray:
     """Return an image blurred along its first axis, about as by a Gaussian of 1.4 pixels."""
     for _ in range(4):
-        padded = np.pad(image, ((1, 1), (0, 0)))
+        padded = np.pad(image, ((1, 1), (0, 0)), mode="edge")
         image = 0.25 * padded[:-2] + 0.5 * padded[1:-1] + 0.25 * padded[2:]
     return image

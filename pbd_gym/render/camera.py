@@ -97,6 +97,12 @@ class Camera:
         """Return where the camera stands [m], shape (3,)."""
         return self.target - self.distance * self.axes()[2]
 
+    def light(self) -> np.ndarray:
+        """Return the unit direction to the light, which goes round with the camera: no side is left in the dark."""
+        back = np.array([np.sin(self.yaw), 0.0, np.cos(self.yaw)])
+        light = -0.62 * self.axes()[0] + np.array([0.0, 0.72, 0.0]) + 0.5 * back
+        return light / np.linalg.norm(light)
+
     def focal(self, size: Size) -> float:
         """Return the focal length [pixels] of a picture of ``size`` (width, height)."""
         return float(min(size) / 2 / np.tan(self.fov / 2))

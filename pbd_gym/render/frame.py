@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.render.coloring import Coloring
+from pbd_gym.render.colors import Color
 from pbd_gym.render.overlay import Panel
-from pbd_gym.render.sprites import Color
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Frame:
     solids: Sequence[tuple[Any, Any]] = ()
     """Convex solids as (vertices [m], shape (v, 3); triangles, shape (t, 3), counter-clockwise seen from outside)."""
     meshes: Sequence[tuple[Any, Any]] = ()
-    """Closed solids of any form, as ``solids``; drawn triangle by triangle, which is less exact where things touch."""
+    """Closed solids of any form, as ``solids``."""
     pickers: Sequence[Picker] = ()
     """Grippers."""
     goals: Sequence[Goal] = ()
@@ -91,6 +92,8 @@ class Frame:
     """Radius of these balls [m]."""
     colors: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Red, green and blue of lone particles and ends of ropes, 0 to 255, shape (n, 3), int64; empty for the usual."""
+    coloring: Coloring | None = None
+    """What the colours of meshes, ropes and particles tell, in place of the usual ones."""
     polylines: Sequence[tuple[Any, Color]] = ()
     """Thin lines over everything, as (points [m], shape (k, 3); colour): traces, paths."""
     labels: Sequence[tuple[Any, str]] = ()
@@ -111,6 +114,8 @@ class Frame:
             self.colors.shape != positions.shape or not ((self.colors >= 0) & (self.colors <= 255)).all()
         ):
             raise ValueError(f"colors must be 0 to 255 for each of the {len(positions)} positions")
+        if self.coloring is not None and len(self.coloring.values) != len(positions):
+            raise ValueError(f"coloring needs {len(positions)} values, got {len(self.coloring.values)}")
         _set(self, "polylines", [(_array("a polyline", p, (-1, 3), np.float64), c) for p, c in self.polylines])
         _set(self, "labels", [(_array("a label's position", p, (3,), np.float64), text) for p, text in self.labels])
         _set(self, "planes", [_plane(*p) for p in self.planes])

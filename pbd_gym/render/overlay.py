@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pbd_gym.render.camera import Camera
-from pbd_gym.render.sprites import Color
+from pbd_gym.render.coloring import Coloring, ramp
+from pbd_gym.render.colors import Color
 
 if TYPE_CHECKING:
     import pygame
@@ -94,6 +95,24 @@ def draw_panels(surface: pygame.Surface, panels: Sequence[Panel]) -> None:
     for i, panel in enumerate(panels):
         w, h = (width - pad) // len(panels) - pad, round(0.27 * height)
         surface.blit(_panel(surface, panel, w, h), (pad + i * (w + pad), height - h - pad))
+
+
+def draw_legend(surface: pygame.Surface, coloring: Coloring) -> None:
+    """Draw what the colours of a frame mean, in the upper right corner."""
+    import pygame
+
+    font = _font(surface, 32)
+    pad, line = font.get_height() // 2, font.get_linesize()
+    title = font.render(coloring.title, True, TEXT)
+    ends = [font.render(f"{value:g}", True, TEXT) for value in (coloring.low, coloring.high)]
+    width = max(title.get_width(), 10 * pad, sum(end.get_width() for end in ends) + pad)
+    paper = _paper(width + 2 * pad, 2 * line + 3 * pad, pad, _PAPER)
+    paper.blit(title, (pad, pad // 2))
+    bar = np.broadcast_to(ramp(np.linspace(0, 1, width))[:, None], (width, pad, 3)).astype(np.uint8)
+    paper.blit(pygame.surfarray.make_surface(bar), (pad, line + pad))
+    paper.blit(ends[0], (pad, line + 2 * pad))
+    paper.blit(ends[1], (pad + width - ends[1].get_width(), line + 2 * pad))
+    surface.blit(paper, (surface.get_width() - paper.get_width() - pad, pad))
 
 
 def _panel(surface: pygame.Surface, panel: Panel, width: int, height: int) -> pygame.Surface:

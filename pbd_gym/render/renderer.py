@@ -9,6 +9,7 @@ import numpy as np
 
 from pbd_gym.render.camera import Camera, Size
 from pbd_gym.render.frame import Frame, drawable
+from pbd_gym.render.options import Style
 
 if TYPE_CHECKING:
     import pygame
@@ -38,7 +39,7 @@ class Renderer:
         size: width and height of a picture [pixels].
         title: of the window.
         fps: frames per second that a window is held to; 0 does not wait.
-        antialias: draw at twice the size and scale down.
+        style: how frames are drawn; may be changed later.
 
     Raises:
         ValueError: for an unknown mode, a size without pixels or a negative ``fps``.
@@ -51,7 +52,7 @@ class Renderer:
         size: Size = (512, 512),
         title: str = "pbd_gym",
         fps: float = 30,
-        antialias: bool = True,
+        style: Style = Style(),  # noqa: B008
     ) -> None:
         if mode not in ("human", "rgb_array"):
             raise ValueError(f"mode must be 'human' or 'rgb_array', got {mode!r}")
@@ -65,7 +66,7 @@ class Renderer:
         self.size: Size = (int(width), int(height))
         self.title = title
         self.fps = fps
-        self.antialias = antialias
+        self.style = style
         self.camera: Camera | None = None
         """The default camera: fitted to the first frame drawn without one, then kept. May be set."""
         self.events: list[pygame.event.Event] = []
@@ -102,7 +103,7 @@ class Renderer:
             camera = self.camera
         if self._surface is None:
             self._surface = pygame.Surface(self.size, depth=32)
-        paint(self._surface, frame, camera, self.antialias)
+        paint(self._surface, frame, camera, self.style)
         if self.mode == "human":
             self._present(self._surface)
             if default and not self._closed:

@@ -17,7 +17,7 @@ pytest.importorskip("pygame")
 from pbd_gym.colliders.box import Box
 from pbd_gym.colliders.capsule import Capsule
 from pbd_gym.colliders.cylinder import Cylinder
-from pbd_gym.render import Camera, Frame, Goal, Picker, Renderer
+from pbd_gym.render import Camera, Frame, Picker, Renderer
 from tests.colliders.helpers import NAMES, posed, rotation
 
 SIZE = (120, 100)
@@ -61,7 +61,7 @@ def test_solid_and_cloth_hide_each_other(name: str) -> None:
     assert (alone != draw(Frame(NONE))).any(axis=2).sum() > 300
     behind, triangles = sheet(6, -0.8, 0.3)
     assert_array_equal(draw(Frame(behind, triangles, solids=solids)), alone)
-    marks: dict[str, Any] = {"pickers": [Picker((0, 1, -0.8), 0.05)], "goals": [Goal((0.05, 1, -0.8), 0.05)]}
+    marks: dict[str, Any] = {"pickers": [Picker((0, 1, -0.8), 0.05)]}
     assert_array_equal(draw(Frame(NONE, solids=solids, **marks)), alone)
     for z in (0.8, 0.41):
         before, _ = sheet(6, z, 0.3)
