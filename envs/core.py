@@ -36,6 +36,7 @@ from pbd_gym.envs.pixels import PIXEL_MODES, PixelObservations, Pixels
 from pbd_gym.kernels.parameters import weigh as weigh_kernel
 from pbd_gym.memory import MemoryReport, memory_report
 from pbd_gym.model import Model
+from pbd_gym.render.options import RenderOptions
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
 from pbd_gym.threads import default_threads
@@ -70,6 +71,7 @@ class TaskVectorEnv(VectorEnv):
             ``performance`` in this step) or ``"normalized"`` (``normalized_performance``); sparse by default with
             ``obs_mode="goal"``, dense otherwise.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
+        render_options: how it is drawn, a :class:`pbd_gym.render.RenderOptions` or a dict of its fields.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
         threads: CPU threads of the physics; see :func:`pbd_gym.threads.default_threads`.
@@ -116,6 +118,7 @@ class TaskVectorEnv(VectorEnv):
         action_mode: ActionMode | None = None,
         reward_mode: RewardMode | None = None,
         render_mode: str | None = None,
+        render_options: RenderOptions | Mapping[str, Any] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         output: Literal["numpy", "torch"] = "numpy",
         threads: int | None = None,
@@ -150,6 +153,8 @@ class TaskVectorEnv(VectorEnv):
             raise ValueError(f"pixels are of use with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
         self.pixels = pixels if isinstance(pixels, Pixels) else make_config(Pixels, dict(pixels or {}))
         self.render_mode = render_mode
+        given = render_options if isinstance(render_options, RenderOptions) else dict(render_options or {})
+        self.render_options = given if isinstance(given, RenderOptions) else make_config(RenderOptions, given)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
 
@@ -192,7 +197,7 @@ class TaskVectorEnv(VectorEnv):
             self.buffers, self.term_names, self.observations.names, output, self.scene.has_particle_contacts,
             self.randomization.columns,
         )  # fmt: skip
-        self.pictures = Pictures(self)
+        self.pictures = Pictures(self, self.render_options)
         self._seeded = False
         self._graphs: list[Any] = []
         self._record()

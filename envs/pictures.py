@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pbd_gym.render.options import RenderOptions
+
 if TYPE_CHECKING:
     from pbd_gym.envs.core import TaskVectorEnv
 
@@ -18,18 +20,18 @@ class Pictures:
 
     Args:
         batch: the environments.
-        size: width and height of a picture [pixels].
+        options: how.
     """
 
-    def __init__(self, batch: TaskVectorEnv, size: tuple[int, int] = (512, 512)) -> None:
+    def __init__(self, batch: TaskVectorEnv, options: RenderOptions) -> None:
         self.batch = batch
-        self.size = size
+        self.options = options
         self._renderers: dict[str, Any] = {}
 
     def frame(self, env: int, caption: str = "") -> Any:
         """Return what environment ``env`` shows now, a :class:`pbd_gym.render.Frame`."""
         from pbd_gym.render import Goal, Picker
-        from pbd_gym.render.scenes import scene_frame
+        from pbd_gym.render.scenes import scene_coloring, scene_frame
 
         batch, scene = self.batch, self.batch.scene
         group, lane = divmod(env, batch.model.lanes)
@@ -39,10 +41,14 @@ class Pictures:
         radius = batch.goal_radius
         held = batch.state.held.numpy()[env]
         grips = batch.state.grip_positions.numpy()[env]
+        poses = batch.state.get_poses()[env]
+        by = self.options.color_by
+        velocities = batch.state.velocities_scalar.numpy()[group, :, :, lane] if by == "velocity" else positions
         return scene_frame(
             scene,
             positions,
-            poses=batch.state.get_poses()[env],
+            poses=poses,
+            coloring=scene_coloring(by, scene, positions, velocities, poses),
             line_radius=max(0.25 * scene.contact_radius, 0.012),
             pickers=[
                 Picker(p, 0.02, bool(h >= 0))
@@ -62,17 +68,18 @@ class Pictures:
         """
         from pbd_gym.render import tile
 
-        mode, count = self.batch.render_mode, self.batch.num_envs
+        mode, count, size = self.batch.render_mode, self.batch.num_envs, self.options.size
+        assert isinstance(size, tuple)
         if mode is None:
             raise RuntimeError("make the environment with render_mode='rgb_array' or 'human' to draw it")
         if mode == "human":
-            window = self._renderer("human", self.size)
+            window = self._renderer("human", size)
             if count == 1:
                 window.draw(self.frame(0))
             elif not window.closed:
                 window.show(tile(self._draw_all(min(count, MAX_TILES), (256, 256))))
             return None
-        return tuple(self._draw_all(count, self.size))
+        return tuple(self._draw_all(count, size))
 
     def close(self) -> None:
         """Close the window, if there is one. May be called again."""
@@ -96,7 +103,7 @@ class Pictures:
 
         if mode not in self._renderers:
             title = self.batch.spec.id if self.batch.spec else type(self.batch).__name__
-            renderer = Renderer(mode, size, title, self.batch.metadata["render_fps"])
-            renderer.camera = Camera.overview(*self.view_box(), size)
+            renderer = Renderer(mode, size, title, self.batch.metadata["render_fps"], self.options)
+            renderer.camera = self.options.camera or Camera.overview(*self.view_box(), size)
             self._renderers[mode] = renderer
         return self._renderers[mode]

@@ -116,10 +116,10 @@ def main(args: PlanArgs) -> PlanResult:
     find(args.env_id)
     settings = args.settings()
     kwargs = {name: _value(text) for name, text in args.env_kwargs.items()}
-    env: Any = gym.make_vec(args.env_id, args.episodes, render_mode="rgb_array" if args.gif else None, **kwargs)
+    shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if args.gif else {}
+    env: Any = gym.make_vec(args.env_id, args.episodes, **shown, **kwargs)
     reset_for_evaluation(env, args.first_seed)
     planner = CEMPlanner(env, settings, args.seed, args.threads)
-    env.pictures.size = (280, 280)
     frames = []
     began = time.perf_counter()
     over = np.zeros(args.episodes, dtype=bool)

@@ -33,10 +33,9 @@ def record_gif(
         frame_stack: observations in a row that the policy sees, side by side in the last axis.
         **kwargs: arguments of the environment.
     """
-    env = gym.make_vec(env_id, episodes, render_mode="rgb_array", **kwargs)
+    env = gym.make_vec(env_id, episodes, render_mode="rgb_array", render_options={"size": 280}, **kwargs)
     batch = env.unwrapped
     assert isinstance(batch, TaskVectorEnv)
-    batch.pictures.size = (280, 280)
     observation, _ = env.reset(seed=first_seed)
     seen = [_zeros(observation)] * (frame_stack - 1) + [observation]
     frames = []

@@ -8,8 +8,14 @@ import numpy as np
 
 from pbd_gym.colliders import MeshCollider, Plane, Sphere
 from pbd_gym.colliders.solid import matrix_of
+from pbd_gym.neighbours import NeighbourGrid
+from pbd_gym.render.coloring import Coloring
 from pbd_gym.render.frame import Frame
 from pbd_gym.scene import Scene
+
+STRETCH, SPEED = 5.0, 1.0
+"""Ends of the scales of stretch [%] and speed [m/s]."""
+_TOUCH = 1.3  # of the distance that contacts keep: what is nearer touches
 
 
 def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None, **fields: Any) -> Frame:
@@ -25,9 +31,7 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
     Raises:
         ValueError: as :class:`pbd_gym.render.Frame`.
     """
-    colliders = list(scene.colliders)
-    for number, pose in zip(scene.moving_colliders, [] if poses is None else poses, strict=poses is not None):
-        colliders[number] = colliders[number].moved(pose[:3], matrix_of(pose[3:]))
+    colliders = _placed(scene, poses)
     found: dict[str, Any] = {
         "positions": positions.astype(np.float64),
         "triangles": scene.triangles,
@@ -41,3 +45,63 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
         "pinned": np.flatnonzero(scene.inv_mass == 0.0),
     }
     return Frame(**(found | fields))
+
+
+def scene_coloring(
+    by: str, scene: Scene, positions: np.ndarray, velocities: np.ndarray, poses: np.ndarray | None = None
+) -> Coloring | None:
+    """Return what colours tell of each particle of a scene.
+
+    Args:
+        by: ``"stretch"``, ``"velocity"``, ``"contact"``, or ``"sides"`` for nothing.
+        scene: what there is, at rest.
+        positions, velocities: of all particles [m], [m/s], shape (n, 3).
+        poses: as for :func:`scene_frame`.
+    """
+    if by == "stretch":
+        return Coloring("stretch [%]", 100.0 * stretch(scene, positions), -STRETCH, STRETCH)
+    if by == "velocity":
+        return Coloring("speed [m/s]", np.linalg.norm(velocities, axis=1), 0.0, SPEED)
+    if by == "contact":
+        return Coloring("touches something", touching(scene, positions, poses).astype(np.float64), 0.0, 1.0)
+    return None
+
+
+def stretch(scene: Scene, positions: np.ndarray) -> np.ndarray:
+    """Return by how much the edges of meshes and ropes are longer than at rest, as a mean at each particle, shape (n,).
+
+    Particles without edges have 0.
+    """
+    triangles = np.asarray(scene.triangles, dtype=np.int64)
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]], scene.lines])
+    rest, now = (np.linalg.norm(p[sides[:, 0]] - p[sides[:, 1]], axis=1) for p in (scene.positions, positions))
+    strain = now / np.maximum(rest, 1e-12) - 1.0
+    count = np.bincount(sides.ravel(), minlength=len(positions))
+    return np.bincount(sides.ravel(), np.repeat(strain, 2), len(positions)) / np.maximum(count, 1)
+
+
+def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None) -> np.ndarray:
+    """Return which particles touch a collider or a particle that contacts keep apart, shape (n,), bool."""
+    found = np.zeros(len(positions), dtype=bool)
+    places = np.nan_to_num(np.asarray(positions, dtype=np.float64), posinf=1e6, neginf=-1e6).clip(-1e6, 1e6)
+    for collider in _placed(scene, poses):
+        found |= collider.signed_distance(places)[0] < max(_TOUCH * scene.contact_radius, 1e-3)
+    if scene.particle_contacts:
+        radius = np.zeros(len(positions))
+        for group in scene.particle_contacts:
+            radius[group.indices] = group.radius
+        able = np.flatnonzero(radius)
+        pairs = able[NeighbourGrid(places[able], 2 * _TOUCH * radius.max()).pairs()].reshape(-1, 2)
+        reach = radius[pairs].sum(axis=1)
+        apart = np.linalg.norm(scene.positions[pairs[:, 0]] - scene.positions[pairs[:, 1]], axis=1) >= 1.5 * reach
+        near = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1) < _TOUCH * reach
+        found[pairs[apart & near].ravel()] = True
+    return found
+
+
+def _placed(scene: Scene, poses: np.ndarray | None) -> list[Any]:
+    """Return the colliders where they are now."""
+    colliders = list(scene.colliders)
+    for number, pose in zip(scene.moving_colliders, [] if poses is None else poses, strict=poses is not None):
+        colliders[number] = colliders[number].moved(pose[:3], matrix_of(pose[3:]))
+    return colliders
