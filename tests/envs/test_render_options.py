@@ -67,7 +67,7 @@ def test_options_may_be_given_whole() -> None:
 
 
 def test_colours_tell_stretch_speed_and_contact() -> None:
-    """Guards the numbers behind the colours: 2 % of stretch, a known speed, and what lies on the ground or on itself."""
+    """Guards the numbers behind the colours: 2 % of stretch, a known speed, what lies on the ground or on itself."""
     env: Any = gym.make_vec("PBDClothFold-v0", 1, starts=5, **{"side": 0.3})
     scene = env.scene
     rest = np.array(scene.positions)
@@ -75,10 +75,10 @@ def test_colours_tell_stretch_speed_and_contact() -> None:
     stretched = scene_coloring("stretch", scene, 1.02 * rest, still)
     assert stretched is not None
     np.testing.assert_allclose(stretched.values, 2.0, rtol=1e-3)
-    moving = scene_coloring("velocity", scene, rest, still + [0.0, 0.3, 0.4])
+    moving = scene_coloring("velocity", scene, rest, still + np.array([0.0, 0.3, 0.4]))
     assert moving is not None
     np.testing.assert_allclose(moving.values, 0.5)
-    high = rest - rest.mean(axis=0) + [0.0, 1.0, 0.0]
+    high = rest - rest.mean(axis=0) + np.array([0.0, 1.0, 0.0])
     low = high - [0.0, high[:, 1].min() - scene.contact_radius, 0.0]
     for positions, expected in ((high, 0.0), (low, 1.0)):
         touch = scene_coloring("contact", scene, positions, still)
