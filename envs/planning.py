@@ -20,17 +20,17 @@ class CEMSettings:
         ValueError: for a number out of range.
     """
 
-    candidates: int = 256
+    candidates: int = 128
     """Sequences of actions that are simulated at once for each environment."""
-    iterations: int = 5
+    iterations: int = 3
     """Rounds of sampling and refitting for each plan."""
-    elites: int = 24
+    elites: int = 16
     """Best candidates that the distribution is refitted to."""
-    horizon: int = 30
+    horizon: int = 20
     """Steps that a plan looks ahead."""
-    knot_every: int = 3
+    knot_every: int = 4
     """Steps from knot to knot of the piecewise linear actions that are searched for; 1 leaves every action free."""
-    replan_every: int = 3
+    replan_every: int = 4
     """Steps of a plan that are done before the next is made."""
     start_spread: float = 0.6
     """Standard deviation of each number of an action at the start."""

@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("sweep", "train ids, algorithms and seeds side by side, and draw learning curves"),
         ("evaluate", "evaluate a checkpoint on unseen seeds"),
         ("plan", "act by the cross-entropy method, which looks into the simulator"),
+        ("collect", "write demonstrations as a Minari dataset"),
         ("demo", "look at a demonstration; without a name, list them"),
     ):
         commands.add_parser(name, help=text, add_help=False)
@@ -129,14 +130,19 @@ _COMMANDS = {
     "sweep": _learning,
     "evaluate": _learning,
     "plan": _learning,
+    "collect": _learning,
     "bench": _bench,
     "play": _play,
     "demo": _demo,
     "doctor": _doctor,
 }
-_REST = ("train", "sweep", "evaluate", "plan", "demo")
+_REST = ("train", "sweep", "evaluate", "plan", "collect", "demo")
 """Commands that read their own arguments."""
-_EXTRAS = {"train": "train", "sweep": "train", "evaluate": "train", "plan": "train", "play": "render", "demo": "render"}
+_EXTRAS = {
+    **dict.fromkeys(("train", "sweep", "evaluate", "plan"), "train"),
+    **dict.fromkeys(("play", "demo"), "render"),
+    "collect": "data",
+}
 """What has to be installed for a command, where the environments alone do not do."""
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ EXTRAS = {
     "render": ("pygame",),
     "mesh": ("trimesh", "meshio"),
     "train": ("stable-baselines3", "torch", "tqdm", "rich", "tensorboard", "matplotlib", "moviepy", "tyro"),
+    "data": ("minari", "h5py"),
     "dev": ("pytest", "hypothesis", "scipy", "ruff", "mypy", "capstone"),
 }
 

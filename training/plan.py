@@ -21,11 +21,25 @@ from pbd_gym.envs.inputs import split_range
 from pbd_gym.envs.planning import CEMPlanner, CEMSettings
 from pbd_gym.registry import find
 from pbd_gym.render.images import save_gif, tile
+from pbd_gym.training.arguments import parsed
 from pbd_gym.training.evaluate import UNSEEN_SEED
-from pbd_gym.training.train import _value
 
-CEM: dict[str, CEMSettings] = {}
-"""Settings by id; :class:`pbd_gym.envs.planning.CEMSettings` has those of the others."""
+_CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
+CEM: dict[str, CEMSettings] = {
+    "PBDCloth-v0": _CARRY,
+    "PBDRope-v0": _CARRY,
+    "PBDSoftBody-v0": _CARRY,
+    "PBDClothDrop-v0": CEMSettings(iterations=4, horizon=30, knot_every=3, replan_every=3),
+    "PBDClothFold-v0": CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6),
+    "PBDClothFlattenPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
+    "PBDClothFoldPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
+}
+"""Settings by id; the others have what :class:`pbd_gym.envs.planning.CEMSettings` starts with."""
+
+
+def settings_of(env_id: str) -> CEMSettings:
+    """Return the settings for an id."""
+    return CEM.get(env_id, CEMSettings())
 
 
 @dataclass
@@ -63,7 +77,7 @@ class PlanArgs:
 
     def settings(self) -> CEMSettings:
         """Return the settings of the id with those given on the command line in their place."""
-        found = CEM.get(self.env_id, CEMSettings())
+        found = settings_of(self.env_id)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
         return dataclasses.replace(found, **{name: value for name, value in given.items() if value is not None})
 
@@ -115,7 +129,7 @@ def main(args: PlanArgs) -> PlanResult:
     """Plan through one episode in each environment of a batch, and print how it went."""
     find(args.env_id)
     settings = args.settings()
-    kwargs = {name: _value(text) for name, text in args.env_kwargs.items()}
+    kwargs = parsed(args.env_kwargs)
     shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if args.gif else {}
     env: Any = gym.make_vec(args.env_id, args.episodes, **shown, **kwargs)
     reset_for_evaluation(env, args.first_seed)

@@ -8,7 +8,6 @@ pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import json
 import time
@@ -24,6 +23,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from pbd_gym.envs.pixels import PIXEL_MODES
 from pbd_gym.envs.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
+from pbd_gym.training.arguments import parsed
 from pbd_gym.training.curves import Point, plot, write_csv
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, stacked, table, unseen_env
 from pbd_gym.training.learners import make_model, show_expert, standardise
@@ -85,7 +85,7 @@ class TrainArgs:
         Raises:
             ValueError: for hindsight experience replay with another obs_mode than goal.
         """
-        given = {name: _value(text) for name, text in self.env_kwargs.items()}
+        given = parsed(self.env_kwargs)
         if self.algorithm == "sac-her":
             if given.setdefault("obs_mode", "goal") != "goal":
                 raise ValueError(f"sac-her needs obs_mode goal, got {given['obs_mode']!r}")
@@ -139,14 +139,6 @@ class LearningCurve(BaseCallback):
 
     def _on_step(self) -> bool:
         return True
-
-
-def _value(text: str) -> Any:
-    """Return a number or tuple that was given on the command line, or the word itself."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def main(args: TrainArgs) -> dict[str, Summary]:

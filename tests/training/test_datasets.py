@@ -1,0 +1,150 @@
+"""Demonstrations: what is written is what happened, and what happened can be done again from it, to the bit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from pbd_gym.cli import main
+from pbd_gym.training.collect import record
+from pbd_gym.training.datasets import read_dataset, read_episodes, write_dataset
+from tests.envs.helpers import SMALL_OF, poison
+
+DROP = ["--env-kwargs", "rows", "5", "columns", "5", "substeps", "8", "starts", "5", "max_episode_steps", "9"]
+
+
+def collect(path: Path, env_id: str, *words: str) -> Any:
+    assert main(["collect", env_id, "--out", str(path), *words]) == 0
+    return read_dataset(path)
+
+
+def replay(env: Any, episode: Any) -> None:
+    """Do the actions of an episode again, and fail unless all is as it was."""
+    observation, info = env.reset(seed=episode.seed, options=episode.options)
+    assert_array_equal(observation, episode.observations[0])
+    for step, action in enumerate(episode.actions):
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert_array_equal(observation, episode.observations[step + 1])
+        assert reward == episode.rewards[step]
+        assert (terminated, truncated) == (episode.terminations[step], episode.truncations[step])
+        assert np.float32(info["normalized_performance"]) == episode.infos["normalized_performance"][step + 1]
+        assert info["is_success"] == episode.infos["is_success"][step + 1]
+
+
+def test_demonstrations_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards everything in a dataset, and the environment that Minari makes of it: episodes of two batches."""
+    before = os.environ.get("MINARI_DATASETS_PATH")
+    dataset = collect(
+        tmp_path / "drop-v0", "PBDClothDrop-v0", "--episodes", "5", "--num-envs", "3", "--seed", "4", *DROP
+    )
+    assert os.environ.get("MINARI_DATASETS_PATH") == before
+    assert (dataset.total_episodes, dataset.total_steps) == (5, 45)
+    assert "success" in capsys.readouterr().out
+    episodes = list(read_episodes(dataset))
+    assert [e.seed for e in episodes] == [4, 5, 6, 7, 8]
+    env = dataset.recover_environment()
+    for episode in episodes:
+        assert episode.truncations.tolist() == [False] * 8 + [True]
+        assert episode.actions.any()
+        replay(env, episode)
+
+
+def test_the_expert_acts_as_it_does_in_a_batch(tmp_path: Path) -> None:
+    """Guards the order of looking and acting: the recorded actions are those of the expert, step by step."""
+    dataset = collect(tmp_path / "a-v0", "PBDClothDrop-v0", "--episodes", "2", *DROP)
+    env: Any = gym.make_vec("PBDClothDrop-v0", 2, max_episode_steps=9, **SMALL_OF["PBDClothDrop-v0"])
+    env.reset(seed=0, options={"split": "train"})
+    actions = []
+    for _ in range(9):
+        actions.append(np.clip(env.expert(), -1, 1))
+        env.step(actions[-1])
+    for i, episode in enumerate(read_episodes(dataset)):
+        assert_array_equal(episode.actions, np.array(actions)[:, i])
+
+
+def test_goals_are_kept_as_a_dict(tmp_path: Path) -> None:
+    dataset = collect(
+        tmp_path / "goal-v3", "PBDCloth-v0", "--policy", "cem", "--episodes", "1", "--env-kwargs", "rows", "4",
+        "columns", "4", "settle_time", "0.5", "obs_mode", "goal", "max_episode_steps", "2",
+    )  # fmt: skip
+    episode = next(read_episodes(dataset))
+    assert episode.observations.keys() == {"observation", "achieved_goal", "desired_goal"}
+    env = dataset.recover_environment()
+    env.reset(seed=episode.seed, options=episode.options)
+    for step, action in enumerate(episode.actions):
+        observation = env.step(action)[0]
+        for name, value in observation.items():
+            assert_array_equal(value, episode.observations[name][step + 1])
+
+
+def test_pictures_are_kept_without_loss(tmp_path: Path) -> None:
+    """Guards against JPEG, which Minari packs pictures in unless it is told otherwise."""
+    env: Any = gym.make_vec(
+        "PBDCloth-v0", 1, obs_mode="rgb", pixels={"size": 24}, max_episode_steps=2, **SMALL_OF["PBDCloth-v0"]
+    )
+    (episode,) = record(lambda o: np.ones((1, 6)), env, 3, {})
+    kwargs = {"obs_mode": "rgb", "pixels": {"size": 24}, "max_episode_steps": 2, **SMALL_OF["PBDCloth-v0"]}
+    dataset = write_dataset(tmp_path / "p-v0", [episode], "PBDCloth-v0", kwargs, "ones", "two steps")
+    (found,) = read_episodes(dataset)
+    assert_array_equal(found.observations, episode.observations)
+    replay(dataset.recover_environment(), found)
+
+
+def test_an_episode_that_breaks_is_short() -> None:
+    """Guards lengths: what comes after the end of one episode is not in it, while others go on."""
+    env: Any = gym.make_vec("PBDCloth-v0", 2, max_episode_steps=6, **SMALL_OF["PBDCloth-v0"])
+    asked = 0
+
+    def act(observation: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            poison(env, 1)
+        return np.zeros((2, 6))
+
+    episodes = list(record(act, env, 0, {}))
+    assert [len(e.actions) for e in episodes] == [6, 3]
+    assert episodes[1].terminations[-1] and not episodes[1].truncations[-1]
+    assert episodes[1].observations.shape == (4, 30)
+
+
+def test_only_successes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the filter: an expert that has too little time to succeed leaves nothing to write."""
+    short = [*DROP[:-1], "2", "success_at", "0.99"]
+    words = ["--episodes", "1", "--only-success", "--out", str(tmp_path / "none-v0")]
+    assert main(["collect", "PBDClothDrop-v0", *words, *short]) == 1
+    assert "none of 10 episodes" in capsys.readouterr().err
+    assert not (tmp_path / "none-v0").exists()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "words", "error"),
+    [
+        ("PBDCloth-v0", ["--policy", "expert"], "no scripted expert"),
+        ("PBDCloth-v0", ["--policy", "missing.zip"], "run.json"),
+        ("PBDClot-v0", [], "PBDCloth-v0"),
+        ("PBDClothDrop-v0", ["--episodes", "0"], "at least 1"),
+        ("PBDClothDrop-v0", ["--out", "here"], "NAME-v0"),
+        ("PBDClothDrop-v0", ["--out", "."], "there already"),
+    ],
+)
+def test_mistakes_are_one_line(
+    env_id: str, words: list[str], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    small = DROP if "Drop" in env_id else []
+    assert main(["collect", env_id, "--episodes", "1", *words, *small]) == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("pbd-gym collect: ") and error in message
+
+
+def test_a_dataset_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="pbd-gym collect"):
+        read_dataset(tmp_path / "nothing-v0")

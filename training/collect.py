@@ -1,0 +1,145 @@
+"""Collect demonstrations of a scripted expert, of a planner or of a checkpoint, many episodes at once.
+
+pbd-gym collect PBDClothFold-v0 --policy expert --episodes 200
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import gymnasium as gym
+import numpy as np
+import tyro
+
+from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.inputs import Split
+from pbd_gym.envs.planning import CEMPlanner
+from pbd_gym.registry import find
+from pbd_gym.training.arguments import parsed
+from pbd_gym.training.datasets import Episode, write_dataset
+from pbd_gym.training.evaluate import load
+from pbd_gym.training.plan import settings_of
+
+Act = Callable[[Any], np.ndarray]
+"""From the observations of a batch to its actions."""
+
+
+@dataclass
+class CollectArgs:
+    """Collect demonstrations as a Minari dataset."""
+
+    env_id: Annotated[str, tyro.conf.Positional]
+    """environment to act in"""
+    policy: str = "expert"
+    """expert (scripted), cem (planner), or a checkpoint of pbd-gym train (its model.zip)"""
+    episodes: int = 100
+    """episodes to write"""
+    num_envs: int = 50
+    """episodes that run side by side"""
+    seed: int = 0
+    """seed of the first episode; the others have the following"""
+    split: Split = "train"
+    """start states that are drawn from"""
+    only_success: bool = False
+    """leave out episodes that did not end as a success; further seeds then take their place"""
+    out: Path | None = None
+    """folder of the dataset, which ends in a version; runs/datasets/ID-POLICY-v0 by default"""
+    env_kwargs: dict[str, str] = field(default_factory=dict)
+    """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
+
+
+def policy_of(name: str, env: TaskVectorEnv, seed: int = 0) -> Act:
+    """Return what acts in a batch, by the name that the command line has for it.
+
+    Raises:
+        ValueError: for a task without an expert, or a checkpoint of another environment.
+        FileNotFoundError: for a checkpoint that is not there.
+    """
+    if name == "expert":
+        expert = getattr(env, "expert", None)
+        if expert is None:
+            raise ValueError(f"{type(env).__name__} has no scripted expert; --policy cem acts in every task")
+        return lambda observation: expert()
+    if name == "cem":
+        planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)
+        return lambda observation: planner.actions()
+    model, env_id, _, frames = load(Path(name))
+    if frames > 1 or model.observation_space != env.single_observation_space:
+        raise ValueError(f"{name} was trained on other observations, of {env_id}")
+    return lambda observation: model.predict(observation, deterministic=True)[0]
+
+
+def record(act: Act, env: TaskVectorEnv, first_seed: int, options: dict[str, Any]) -> Iterator[Episode]:
+    """Run one episode in every environment of a batch, and yield them.
+
+    Args:
+        act: what acts; it is asked once for every step.
+        env: the batch, with autoreset in the next step, a time limit and NumPy output.
+        first_seed: environment ``i`` gets ``first_seed + i``.
+        options: of the reset.
+    """
+    observation, info = env.reset(seed=first_seed, options=options)
+    names = list(env.outputs.results)
+    seen, infos = [observation], [info]
+    actions, results = [], []
+    over = np.zeros(env.num_envs, dtype=bool)
+    lengths = np.zeros(env.num_envs, dtype=int)
+    while not over.all():
+        action = np.clip(act(observation), -1.0, 1.0).astype(np.float32)
+        observation, *result, info = env.step(action)
+        actions.append(action)
+        results.append(result)
+        seen.append(observation)
+        infos.append(info)
+        lengths += ~over
+        over |= result[1] | result[2]
+    for i, length in enumerate(lengths):
+        rewards, terminations, truncations = (np.array([step[k][i] for step in results[:length]]) for k in range(3))
+        shown = seen[: length + 1]
+        observations: Any = (
+            {key: np.array([o[key][i] for o in shown]) for key in shown[0]}
+            if isinstance(observation, dict)
+            else np.array([o[i] for o in shown])
+        )
+        yield Episode(
+            first_seed + i, options, observations, np.array([a[i] for a in actions[:length]]), rewards,
+            terminations, truncations, {name: np.array([x[name][i] for x in infos[: length + 1]]) for name in names},
+        )  # fmt: skip
+
+
+def main(args: CollectArgs) -> Path:
+    """Collect and write. Returns the folder of the dataset."""
+    find(args.env_id)
+    if args.episodes < 1 or args.num_envs < 1:
+        raise ValueError("episodes and num_envs must be at least 1")
+    kwargs = parsed(args.env_kwargs)
+    short = args.policy if args.policy in ("expert", "cem") else "checkpoint"
+    out = args.out or Path("runs/datasets") / f"{args.env_id.rsplit('-', 1)[0]}-{short}-v0"
+    if out.exists():
+        raise ValueError(f"{out} is there already")
+    env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
+    act = policy_of(args.policy, env, args.seed)
+    kept: list[Episode] = []
+    tried = 0
+    while len(kept) < args.episodes:
+        found = list(record(act, env, args.seed + tried, {"split": args.split}))
+        tried += len(found)
+        kept += [e for e in found if e.infos["is_success"][-1] or not args.only_success]
+        last = [e.infos["normalized_performance"][-1] for e in found]
+        print(f"{len(kept):6} episodes   normalized performance {np.mean(last):.3f}", flush=True)
+        if not kept and tried >= 10 * args.episodes:
+            raise ValueError(f"none of {tried} episodes was a success")
+    kept = kept[: args.episodes]
+    rate = np.mean([e.infos["is_success"][-1] for e in kept])
+    about = f"{len(kept)} episodes of {args.env_id}, seeds from {args.seed}, split {args.split}; success {rate:.0%}"
+    dataset = write_dataset(out, kept, args.env_id, kwargs, args.policy, about)
+    env.close()
+    print(f"{about}, {dataset.total_steps:,} steps\n{out}")
+    return out
+
+
+if __name__ == "__main__":
+    main(tyro.cli(CollectArgs))
