@@ -75,7 +75,7 @@ class TaskVectorEnv(VectorEnv):
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
         threads: CPU threads of the physics; see :func:`pbd_gym.threads.default_threads`.
-        hand: adds a free grip for a person to use (``pbd-gym play``).
+        hand: adds a free grip for a person to use; a single environment with a window has one anyway.
         randomize: range of each parameter that is drawn anew for every episode, as a factor of the task's own number:
             ``{"stiffness": (0.5, 2.0)}``, or where the ground is; see :class:`pbd_gym.envs.parameters.Randomization`.
         split: start states to draw from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
@@ -159,7 +159,7 @@ class TaskVectorEnv(VectorEnv):
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
 
         with compiling():
-            self._build(device, output, threads, hand)
+            self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))
 
     def _build(self, device: str, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
         """Make everything that has to do with Warp."""
@@ -556,7 +556,10 @@ class TaskVectorEnv(VectorEnv):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything the future depends on, one row per environment; ``np.savez`` can keep it."""
-        saved = {f"physics.{name}": value for name, value in self.state.save().items()}
+        physics = self.state.save()
+        for name in ("held", "grip_positions"):  # a person's hand is no part of an episode
+            physics[name] = physics[name][:, : self.actions.grip_count]
+        saved = {f"physics.{name}": value for name, value in physics.items()}
         return saved | {f"episode.{name}": value for name, value in self.buffers.save().items()}
 
     def set_state(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
@@ -581,7 +584,11 @@ class TaskVectorEnv(VectorEnv):
             if rows.min() < 0 or rows.max() >= len(saved[name]):
                 raise ValueError(f"rows must be from 0 to {len(saved[name]) - 1}")
         self.randomization.check_values(saved["episode.parameters"][rows])
-        self.state.load({k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("physics.")}, rows)
+        physics = {k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("physics.")}
+        hand = self.scene.grip_count - self.actions.grip_count
+        physics["held"] = np.pad(physics["held"], ((0, 0), (0, hand)), constant_values=-1)
+        physics["grip_positions"] = np.pad(physics["grip_positions"], ((0, 0), (0, hand), (0, 0)))
+        self.state.load(physics, rows)
         self.buffers.load({k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("episode.")}, rows)
         self._seeded = True
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.envs.parameters import SIZE
+
 
 @dataclass(frozen=True)
 class Waypoint:
@@ -57,7 +59,7 @@ class Script:
                 if batch.action_mode == "picker":  # a displacement, towards where the hand should be by now
                     found[env, :, :3] = (found[env, :, :3] - places[env]) / batch.actions.hands.max_step
             elif batch.action_mode == "pick_place":
-                found[env, :, :3] = self._share(env, places[env])
+                found[env, :, :3] = box_share(batch, env, places[env])
         return np.clip(found, -1.0, 1.0).reshape(batch.num_envs, -1)
 
     def _expand(self, env: int, places: np.ndarray) -> None:
@@ -66,7 +68,7 @@ class Script:
         for waypoint in self.plan(env):
             closed = np.where(waypoint.closed, 1.0, -1.0)[:, None]
             if batch.action_mode == "pick_place":
-                self._steps[env].append(np.hstack([self._share(env, waypoint.places), closed]))
+                self._steps[env].append(np.hstack([box_share(batch, env, waypoint.places), closed]))
                 continue
             way = waypoint.places - places
             count = max(math.ceil(float(np.abs(way).max()) / (waypoint.speed * max_step) - 1e-6), 1)
@@ -74,8 +76,11 @@ class Script:
             self._steps[env].extend(np.hstack([places + share * way, closed]) for share in shares)
             places = waypoint.places
 
-    def _share(self, env: int, places: np.ndarray) -> np.ndarray:
-        """Return places in the box of the hands, -1 at its lower and 1 at its upper side."""
-        hands = self.batch.actions.hands
-        low, high = (self.batch.grown(np.array(corner), env) for corner in (hands.lower, hands.upper))
-        return 2.0 * (places - low) / (high - low) - 1.0
+
+def box_share(batch: Any, env: int, places: np.ndarray) -> np.ndarray:
+    """Return places [m], shape (..., 3), in the box of an environment's hands: -1 at its lower, 1 at its upper side."""
+    hands, anchor = batch.actions.hands, np.array(batch.anchor)
+    size = float(batch.buffers.peek("parameters")[env, int(SIZE)])
+    low, high = (anchor + size * (np.array(corner) - anchor) for corner in (hands.lower, hands.upper))
+    share: np.ndarray = 2.0 * (places - low) / (high - low) - 1.0
+    return share

@@ -73,10 +73,11 @@ class Pictures:
         if mode is None:
             raise RuntimeError("make the environment with render_mode='rgb_array' or 'human' to draw it")
         if mode == "human":
-            window = self._renderer("human", size)
             if count == 1:
-                window.draw(self.frame(0))
-            elif not window.closed:
+                self._watch(size)
+                return None
+            window = self._renderer("human", size)
+            if not window.closed:
                 window.show(tile(self._draw_all(min(count, MAX_TILES), (256, 256))))
             return None
         return tuple(self._draw_all(count, size))
@@ -98,12 +99,23 @@ class Pictures:
         grown = anchor + self.batch.largest_size * (corners - anchor)
         return np.minimum(corners[0], grown[0]), np.maximum(corners[1], grown[1])
 
+    def _watch(self, size: tuple[int, int]) -> None:
+        """Show the only environment in a window in which it can be handled."""
+        from pbd_gym.envs.window import Watcher
+
+        if "watcher" not in self._renderers:
+            self._renderers["watcher"] = Watcher(self.batch, self._title, size)
+        self._renderers["watcher"].show()
+
+    @property
+    def _title(self) -> str:
+        return self.batch.spec.id if self.batch.spec else type(self.batch).__name__
+
     def _renderer(self, mode: str, size: tuple[int, int]) -> Any:
         from pbd_gym.render import Camera, Renderer
 
         if mode not in self._renderers:
-            title = self.batch.spec.id if self.batch.spec else type(self.batch).__name__
-            renderer = Renderer(mode, size, title, self.batch.metadata["render_fps"], self.options)
+            renderer = Renderer(mode, size, self._title, self.batch.metadata["render_fps"], self.options)
             renderer.camera = self.options.camera or Camera.overview(*self.view_box(), size)
             self._renderers[mode] = renderer
         return self._renderers[mode]

@@ -1,122 +1,195 @@
-"""``pbd-gym play``: a window in which a person drags the particles of an environment with the mouse."""
+"""``pbd-gym play``: a window in which an agent acts, and a person drags particles and takes its hands over."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium as gym
 import numpy as np
 
-import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.render import Camera, Frame
-from pbd_gym.render.viewer import MOUSE_HELP, Viewer
+from pbd_gym.envs.demonstrations import PIN, Taped
+from pbd_gym.envs.window import EnvViewer
 
 if TYPE_CHECKING:
-    from pbd_gym.envs.core import TaskVectorEnv
+    from pbd_gym.render.dials import Dial
 
-HELP = f"{MOUSE_HELP}\nspace: pause    s: one step    a: random agent    r: reset\nh: hide this help    q: quit"
+Policy = Callable[[Any], np.ndarray]
+"""Maps one observation to one action; if it has a ``reset``, that is called when it takes over."""
 
 
-class Player(Viewer):
-    """One environment, its window, and what a person does in it.
+class Player(EnvViewer):
+    """One environment, its window, an agent, and what a person does in it.
+
+    The agent acts until the person takes one of its hands, and again after a key; meanwhile its other hands stay where
+    they are. Dragging a particle that no hand holds disturbs the agent, but does not stop it.
 
     Args:
         env_id: environment to play.
-        seed: of the first episode.
-        size: width and height of the window [pixels].
-        **kwargs: arguments of the environment.
+        seed: of the first episode; the next one takes the next seed.
+        size: width and height of the picture [pixels].
+        policy: what acts: ``"expert"`` (the script of the task), ``"random"``, a function, or None for nobody, until
+            the key that lets a random agent act.
+        **kwargs: arguments of the environment, plain data.
+
+    Raises:
+        ValueError: if the task has no expert.
     """
 
-    def __init__(self, env_id: str, seed: int = 0, size: tuple[int, int] = (800, 800), **kwargs: Any) -> None:
-        self.env: gym.Env[Any, Any] = gym.make(env_id, max_episode_steps=-1, device="cpu", hand=True, **kwargs)
-        self.batch: TaskVectorEnv = self.env.unwrapped.batch  # type: ignore[attr-defined]
-        self.env.reset(seed=seed)
-        lower, upper = self.batch.view_box
-        camera = Camera.overview(lower, upper, size)
-        super().__init__(env_id, size, self.batch.metadata["render_fps"], camera)
-        self.random = False
+    def __init__(
+        self,
+        env_id: str,
+        seed: int = 0,
+        size: tuple[int, int] = (800, 800),
+        policy: Policy | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.taped = Taped(env_id, **kwargs)
+        self.env, batch = self.taped.env, self.taped.handled.batch
+        super().__init__(batch, env_id, size, sliders=True)
+        self.handled = self.taped.handled
+        self.seed = seed
+        self.taped.reset(seed)
+        self.env.action_space.seed(seed)
+        self.policy = self._policy(policy)
+        self.manual = policy is None
+        """Whether the person acts, not the agent."""
+        self.hand: int | None = None
+        """Which of the agent's hands the person leads."""
         self.steps = 0
-        self.keys |= {"s": self.step_once, "a": self._toggle_random}
+        self.keys["a"] = ("agent acts, or stops", self._toggle_agent)
         self._info: dict[str, Any] = {}
 
-    def run(self) -> None:
-        """Play until the window is closed.
+    def _policy(self, policy: Policy | str | None) -> Policy:
+        if callable(policy):
+            return policy
+        if policy == "expert":
+            expert = getattr(self.batch, "expert", None)
+            if expert is None:
+                raise ValueError(f"{self.taped.tape.env_id} has no expert: try --policy random")
+            return lambda observation: expert()[0]
+        if policy not in (None, "random"):
+            raise ValueError(f"policy must be 'expert', 'random', a function or None, got {policy!r}")
+        return lambda observation: self.env.action_space.sample()
 
-        Raises:
-            DisplayError: without a display.
-        """
-        try:
-            super().run()
-        finally:
-            self.env.close()
-
-    def frame(self, caption: str) -> Frame:
-        """Return what is to be drawn."""
-        frame: Frame = self.batch.pictures.frame(0, caption=caption)
-        return frame
+    def close(self) -> None:
+        """Close the window and the environment. May be called again."""
+        super().close()
+        self.env.close()
 
     def positions(self) -> np.ndarray:
-        """Return the particles [m], shape (n, 3); those that a picker holds cannot be taken and are NaN."""
-        positions: np.ndarray = self.batch.state.get_positions()[0]
-        taken = [p for p in self.batch.state.held.numpy()[0] if p >= 0 and p != self.grabbed]
-        positions[taken] = np.nan
-        return positions
+        """Return the particles and then the agent's hands [m], shape (n + hands, 3), NaN for what cannot be taken."""
+        return np.concatenate([super().positions(), self.handled.hand_places])
 
-    def hold(self, particle: int | None) -> None:
-        """Put a particle into the person's hand; None opens the hand."""
-        held = self.batch.state.held.numpy()[:1].copy()
-        held[0, self.batch.hand_grip] = -1 if particle is None else particle
-        self.batch.state.hold(held)
+    def hold(self, grabbed: int | None) -> None:
+        """Take a particle into the person's own hand, or lead one of the agent's; None lets go of both."""
+        count = self.batch.model.particle_count
+        self.hand = grabbed - count if grabbed is not None and grabbed >= count else None
+        super().hold(grabbed if self.hand is None else None)
+        if self.hand is not None:
+            self._take_over()
+
+    def pin(self, row: int) -> str:
+        """Fix a particle or set it free; of one of the agent's hands, close or open it. Returns what to tell."""
+        actions, count = self.batch.actions, self.batch.model.particle_count
+        hand = row - count if row >= count else None
+        if actions.mode == "pin" and row in actions.particles:
+            hand = actions.particles.index(row)
+        if hand is None:
+            self.taped.turn(PIN, row)
+            return "pinned" if self.batch.state.get_pinned()[0, row] else "free"
+        if actions.mode in ("drag", "paddle"):
+            return "this hand cannot let go"
+        self._take_over()
+        return "the hand closes" if self.handled.toggle(hand) else "the hand opens"
+
+    def dials(self) -> list[Dial]:
+        """Return the numbers that the sliders turn; what is turned goes onto the tape."""
+
+        def taped(dial: Dial) -> Dial:
+            return replace(dial, turn=lambda value: self.taped.turn(dial.name, value))
+
+        return [taped(dial) for dial in self.handled.dials()]
 
     def advance(self, pull: np.ndarray) -> None:
-        """Simulate one control step, in which the person's hand moves by ``pull`` [m], shape (3,)."""
-        if self.grabbed is not None:
-            hand = self.batch.hand_grip
-            self.batch.state.grip_positions.numpy()[0, hand] = self.batch.state.get_positions()[0, self.grabbed]
-            self.batch.control.motion.numpy()[0, hand] = pull
-        action = self.env.action_space.sample() if self.random else self._idle()
-        _, _, terminated, _, self._info = self.env.step(action)
+        """Act once; the person's hand, or the one that the person leads, moves by ``pull`` [m], shape (3,)."""
+        if self.hand is not None:
+            action = self.handled.action(self.hand, self.way())
+        elif self.manual:
+            action = self.handled.action()
+        else:
+            action = self.policy(self.taped.observation)
+        particle = self.handled.particle
+        self._info = self.taped.step(action, particle, pull, by_person=self.manual)
         self.steps += 1
-        if terminated:
-            self.release()
-            self.restart()
+        if self.taped.tape.episodes[-1].steps[-1].terminated:
+            self._restart()
+            self.said = "the simulation had run away: another episode"
 
     def restart(self) -> None:
         """Begin another episode."""
-        self.env.reset()
+        self.seed += 1
+        self.taped.reset(self.seed)
+        self._begin()
+        self.handled.take_over()
         self.steps = 0
         self._info = {}
 
     def caption(self) -> str:
-        """Return how the episode stands."""
-        state = "paused" if self.paused else "random agent" if self.random else "hands still"
+        """Return how the episode stands, and the numbers."""
+        state = "your hands" if self.manual else "the agent acts"
         performance = self._info.get("normalized_performance", 0.0)
-        return f"step {self.steps}   {state}   normalized performance {performance:.2f}"
+        time = self.steps * self.batch.actions.repeat * self.handled.live.ctrl_dt
+        line = f"{time:.2f} s   action {self.steps}   {state}   normalized performance {performance:.2f}"
+        return f"{line}\n{self.handled.live.readout()}"
 
-    def help_text(self) -> str:
-        """Return what the mouse and the keys do."""
-        return HELP
+    def more_help(self) -> str:
+        """Return lines of help that only this window has."""
+        return "take one of the agent's hands to lead it; a right click closes or opens it"
 
-    def _toggle_random(self) -> None:
-        self.random = not self.random
+    def _take_over(self) -> None:
+        if not self.manual:
+            self.said = "yours; a: back to the agent"
+            self.manual = True
+            self.handled.take_over()
 
-    def _idle(self) -> np.ndarray:
-        """Action that moves nothing and lets go of nothing."""
-        action = np.zeros(self.env.action_space.shape or (), dtype=np.float32)
-        held = self.batch.state.held.numpy()[0, : self.batch.actions.grip_count] >= 0
-        if self.batch.action_mode in ("picker", "pick_place"):
-            action[3::4] = np.where(held, 1.0, -1.0)
-        elif self.batch.action_mode == "pin":
-            action[:] = np.where(held, 1.0, -1.0)
-        return action
+    def _toggle_agent(self) -> None:
+        self.manual = not self.manual
+        self.said = ""
+        if self.manual:
+            self.handled.take_over()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Let what acts forget what it has seen and planned."""
+        for forget in (getattr(self.policy, "reset", None), getattr(self.batch, "forget_plan", None)):
+            if forget is not None:
+                forget()
 
 
-def play(env_id: str, seed: int = 0, **kwargs: Any) -> None:
+def play(
+    env_id: str, seed: int = 0, policy: Policy | str | None = None, save: Path | None = None, **kwargs: Any
+) -> None:
     """Open a window on an environment and run it until the window is closed.
+
+    Args:
+        env_id: environment to play.
+        seed: of the first episode.
+        policy: what acts; see :class:`Player`.
+        save: file that is written at the end, with all that was done.
+        **kwargs: arguments of the environment, plain data.
 
     Raises:
         ImportError: without pygame.
         DisplayError: without a display.
+        OSError: if the file cannot be written.
     """
-    print(HELP)
-    Player(env_id, seed, **kwargs).run()
+    player = Player(env_id, seed, policy=policy, **kwargs)
+    print(player.help_text())
+    try:
+        player.run()
+    finally:
+        if save is not None:
+            count = player.taped.tape.save(save)
+            print(f"saved {count} episodes to {save}")

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pbd_gym
@@ -47,7 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     play = commands.add_parser("play", help="open a window and drag the particles with the mouse")
     play.add_argument("id", nargs="?", default="PBDCloth-v0")
     play.add_argument("--seed", type=int, default=0)
-    play.add_argument("--action-mode", default="drag", choices=["drag", "picker", "pin"])
+    play.add_argument("--action-mode", help="how hands act (default: the first that the task has)")
+    play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.zip of a training run")
+    play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
+    replay = commands.add_parser("replay", help="do again what pbd-gym play has saved, and compare bit for bit")
+    replay.add_argument("file")
     commands.add_parser("doctor", help="versions, devices, and what is missing")
     args, rest = parser.parse_known_args(arguments)
     if rest and args.command not in _REST:
@@ -107,8 +112,29 @@ def _bench(args: argparse.Namespace, rest: list[str]) -> None:
 def _play(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.registry import find
 
-    play = importlib.import_module("pbd_gym.envs.play").play
-    play(find(args.id).id, seed=args.seed, action_mode=args.action_mode)
+    env_id, kwargs, policy = find(args.id).id, {}, args.policy
+    if policy not in (None, "expert", "random"):
+        policy = importlib.import_module("pbd_gym.training.acting").CheckpointPolicy(Path(args.policy))
+        env_id, kwargs = policy.env_id, policy.env_kwargs
+    if args.action_mode is not None:
+        kwargs = {**kwargs, "action_mode": args.action_mode}
+    save = None if args.save is None else Path(args.save)
+    importlib.import_module("pbd_gym.envs.play").play(env_id, args.seed, policy, save, **kwargs)
+
+
+def _replay(args: argparse.Namespace, rest: list[str]) -> int:
+    demonstrations = importlib.import_module("pbd_gym.envs.demonstrations")
+    saved = demonstrations.load(args.file)
+    print(f"{saved.env_id}, {len(saved.episodes)} episodes")
+    again = demonstrations.replay(saved)
+    agree = [demonstrations.same(a, b) for a, b in zip(saved.episodes, again.episodes, strict=True)]
+    for episode, same in zip(saved.episodes, agree, strict=True):
+        total, success = sum(step.reward for step in episode.steps), episode.steps[-1].is_success
+        print(
+            f"seed {episode.seed:6}   {len(episode.steps):5} steps   return {total:10.4f}   "
+            f"{'success' if success else 'no success'}   {'same bits' if same else 'DIFFERENT'}"
+        )
+    return 0 if all(agree) else 1
 
 
 def _demo(args: argparse.Namespace, rest: list[str]) -> int:
@@ -133,6 +159,7 @@ _COMMANDS = {
     "collect": _learning,
     "bench": _bench,
     "play": _play,
+    "replay": _replay,
     "demo": _demo,
     "doctor": _doctor,
 }

@@ -67,7 +67,7 @@ def test_pause_and_single_step(player: Player) -> None:
     steps = player.steps
     player.tick()
     assert player.steps == steps
-    post(pygame.KEYDOWN, key=pygame.K_s)
+    post(pygame.KEYDOWN, key=pygame.K_n)
     player.tick()
     player.tick()
     assert player.steps == steps + 1

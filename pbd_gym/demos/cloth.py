@@ -39,6 +39,10 @@ class SheetDemo(HangingSheet, SceneDemo):
         """Inverse stiffness of the constraints [m/N]."""
         raise NotImplementedError
 
+    def measures(self) -> str:
+        """Return further lines of measured numbers, for a window."""
+        return "" if self.diverged else self.live.readout(stretch=False)
+
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
         options = self.options

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from dataclasses import fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pbd_gym.demos.options import Options
+from pbd_gym.demos.options import Options, dial
 from pbd_gym.render import Camera, Frame
+from pbd_gym.render.dials import Dial
 
 
 class Demo(ABC):
@@ -71,6 +73,37 @@ class Demo(ABC):
         """Go on with other options; unless a demonstration knows better it starts again."""
         self.options = options
         self.reset()
+
+    def try_change(self, name: str, value: Any) -> None:
+        """Go on with another value of one option.
+
+        Raises:
+            ValueError: if it does not go with the others; the demonstration then starts again as it was.
+        """
+        before = self.options
+        try:
+            self.change(replace(before, **{name: value}))
+        except ValueError:
+            self.options = before
+            self.reset()
+            raise
+
+    def dials(self) -> list[Dial]:
+        """Return what can be turned while it runs: its options."""
+
+        def one(about: Any) -> Dial:
+            name = about.name
+            return dial(about, lambda: getattr(self.options, name), lambda value: self.try_change(name, value))
+
+        return [one(about) for about in fields(self.options)]
+
+    def measures(self) -> str:
+        """Return further lines of measured numbers, for a window."""
+        return ""
+
+    def pin(self, particle: int) -> str:
+        """Fix a particle, or set it free. Returns what to tell."""
+        return "nothing can be pinned here"
 
     def perform(self) -> None:
         """Do, before a step, what a person would do: called when there is nobody, as when a file is written."""

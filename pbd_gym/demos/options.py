@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, TypeVar
+
+from pbd_gym.render.dials import Dial
 
 
 def option(
@@ -91,6 +93,25 @@ def shown(options: Options, chosen: str | None = None, width: int = 66, every: b
             lines.append("")
         lines[-1] += f"   {word}" if lines[-1] else word
     return "\n".join(lines)
+
+
+def dial(about: Field[Any], read: Callable[[], Any], turn: Callable[[Any], object]) -> Dial:
+    """Return the dial of an option: it spans what is of use around the default, within the range of the option."""
+    limits: Any = about.metadata
+    usual: Any = about.default
+    name = _words(about)
+    if limits["choices"]:
+        return Dial(name, read, turn, choices=limits["choices"])
+    if limits["step"] is not None or usual <= 0:
+        way = 20 * (1.0 if limits["step"] is None else limits["step"])
+        low, high = usual - way, usual + way
+    elif isinstance(usual, int):
+        low, high = 1, max(3 * usual, 20)
+    else:
+        low, high = usual / 100, usual * 100
+    low, high = max(low, limits["low"]), min(high, limits["high"])
+    logarithmic = limits["step"] is None and low > 0 and high > 20 * low
+    return Dial(name, read, turn, low, high, logarithmic, isinstance(usual, int))
 
 
 def add_arguments(parser: argparse.ArgumentParser, options_type: type[Options]) -> None:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options
+from pbd_gym.live import Live
 from pbd_gym.model import Model, Order
 from pbd_gym.render import Frame, Picker
+from pbd_gym.render.dials import Dial
 from pbd_gym.render.scenes import scene_frame
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Method, Solver
+
+_COVERED = {
+    "time_step": ("time step", "substeps"), "iterations": ("iterations",), "gravity": ("gravity",),
+    "stiffness": ("stiffness",), "young_modulus": ("stiffness",), "friction": ("friction",),
+    "mass": ("mass",), "mass1": ("mass",), "density": ("mass",),
+}  # fmt: skip
+"""For an option, the dials of the engine that would turn the same."""
 
 
 class SceneDemo(Demo):
@@ -27,6 +37,9 @@ class SceneDemo(Demo):
     @abstractmethod
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
+
+    live: Live
+    """What a person does to it: pins, and numbers that are no options."""
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
@@ -49,6 +62,11 @@ class SceneDemo(Demo):
             threads=1,
         )
         self.state, self.control = self.solver.state(), self.solver.control()
+        if not hasattr(self, "live"):
+            self.live = Live(self.solver, self.state, self.control, self.substeps * self.time_step, 0)
+        else:
+            self.live.ctrl_dt = self.substeps * self.time_step
+            self.live.attach(self.solver, self.state, self.control, 0)
 
     def change(self, options: Options) -> None:
         """Go on with other options from where the particles are, if they are still the same particles."""
@@ -58,14 +76,16 @@ class SceneDemo(Demo):
         if not sound or any(getattr(before, name) != getattr(options, name) for name in self.rebuilt):
             self.reset()
             return
+        pinned = self.state.get_pinned()
         self._load(self.build())
-        self.state.load(saved)
+        self.state.load(saved | {"parameters": self.state.parameters.read()})  # an option may be one of them
+        self.state.set_pinned(pinned)
 
     def step(self) -> None:
         """Advance by one frame."""
-        self.solver.step(self.state, self.control, self.substeps * self.time_step)
+        self.solver.step(self.state, self.control, self.live.ctrl_dt)
         self.control.motion.zero_()
-        self.time += self.substeps * self.time_step
+        self.time += self.live.ctrl_dt
 
     @property
     def diverged(self) -> bool:
@@ -98,7 +118,22 @@ class SceneDemo(Demo):
     def drawn(self) -> dict[str, Any]:
         """Return further fields of the frame: the hand, and what subclasses add."""
         hand = [] if self.held is None else [Picker(self.positions()[self.held], self.hand_radius, True)]
-        return {"pickers": hand if all(np.isfinite(p.position).all() for p in hand) else []}
+        sound = all(np.isfinite(p.position).all() for p in hand)
+        return {"pickers": hand if sound else [], "pinned": self.live.pinned()}
+
+    def dials(self) -> list[Dial]:
+        """Return what can be turned while it runs: its options, and what the engine lets change beyond them."""
+        names = {f.name for f in fields(self.options)}
+        covered = tuple(word for option, words in _COVERED.items() if option in names for word in words)
+        return [*super().dials(), *(d for d in self.live.dials() if not d.name.startswith(covered))]
+
+    def measures(self) -> str:
+        """Return further lines of measured numbers, for a window."""
+        return "" if self.diverged else self.live.readout()
+
+    def pin(self, particle: int) -> str:
+        """Fix a particle, or set it free. Returns what to tell."""
+        return "pinned" if self.live.toggle_pin(particle) else "free"
 
     @property
     def hand_radius(self) -> float:

@@ -55,8 +55,10 @@ class SheetSystemDemo(HangingSheet):
         if self.exploded or any(getattr(before, n) != getattr(options, n) for n in ("width", "height", "fixed")):
             self.reset()
             return
-        positions, velocities = self.system.positions, self.system.velocities
+        positions, velocities, fixed = self.system.positions, self.system.velocities, self.inv_mass == 0.0
         self._load()
+        self.inv_mass = np.where(fixed, 0.0, 1.0 / options.mass)  # type: ignore[attr-defined]
+        self.hold(self.held)
         self.system.positions, self.system.velocities = positions, velocities
 
     def step(self) -> None:
@@ -85,6 +87,15 @@ class SheetSystemDemo(HangingSheet):
         self.system.velocities[self.inv_mass == 0] = 0.0
         if particle is not None:
             self.system.inv_mass[particle] = 0.0
+
+    def pin(self, particle: int) -> str:
+        """Fix a particle, or set it free. Returns what to tell."""
+        if not self.inv_mass[particle]:
+            self.inv_mass[particle] = 1.0 / self.options.mass
+        else:
+            self.inv_mass[particle] = 0.0
+        self.hold(self.held)
+        return "free" if self.inv_mass[particle] else "pinned"
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""

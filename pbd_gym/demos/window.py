@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import changed, shown
-from pbd_gym.render import Frame, Renderer, save_png
-from pbd_gym.render.viewer import MOUSE_HELP, Viewer
+from pbd_gym.render import Frame
+from pbd_gym.render.dials import Dial
+from pbd_gym.render.viewer import Viewer
 
 
 class DemoWindow(Viewer):
@@ -27,20 +27,16 @@ class DemoWindow(Viewer):
 
     def __init__(self, name: str, demo: Demo, size: tuple[int, int] = (800, 800)) -> None:
         super().__init__(f"pbd-gym demo {name}", size, demo.fps, demo.camera(size))
-        self.name = name
         self.demo = demo
         self.max_pull = demo.max_pull
         self.names = [f.name for f in fields(demo.options)]
         self.chosen = 0
         """Place of the option that the left and right arrows change."""
-        self.said = ""
-        """What is told beside the numbers: the picture that was saved, the value that was refused."""
         self.keys |= {
-            "up": lambda: self._choose(-1), "down": lambda: self._choose(1),
-            "left": lambda: self._change(-1), "right": lambda: self._change(1),
-            "n": self.step_once, "s": self.save,
+            "up": ("", lambda: self._choose(-1)), "down": ("", lambda: self._choose(1)),
+            "left": ("", lambda: self._change(-1)), "right": ("", lambda: self._change(1)),
         }  # fmt: skip
-        self.keys |= {key: deed for key, (_, deed) in demo.keys.items()}
+        self.keys |= demo.keys
 
     def frame(self, caption: str) -> Frame:
         """Return what is to be drawn."""
@@ -56,7 +52,7 @@ class DemoWindow(Viewer):
 
     def advance(self, pull: np.ndarray) -> None:
         """Simulate one frame, in which the hand moves by ``pull`` [m], shape (3,)."""
-        self.demo.point(*self.camera.ray(self.mouse, self.size))
+        self.demo.point(*self.camera.ray(self.mouse.place, self.size))
         if self.grabbed is not None:
             self.demo.move(pull)
         self.demo.step()
@@ -64,34 +60,24 @@ class DemoWindow(Viewer):
     def restart(self) -> None:
         """Go back to the start."""
         self.demo.reset()
-        self.said = ""
 
     def caption(self) -> str:
         """Return the numbers."""
         chosen = self.names[self.chosen] if self.names else None
-        state = "   paused" if self.paused else ""
-        return "\n".join([shown(self.demo.options, chosen), self.demo.readout() + state, self.said])
+        lines = [self.demo.readout(), self.demo.measures(), shown(self.demo.options, chosen)]
+        return "\n".join(line for line in lines if line)
 
-    def help_text(self) -> str:
-        """Return what the mouse and the keys do."""
-        own = [f"{key}: {words}" for key, (words, _) in self.demo.keys.items()]
-        values = "up, down: choose a number    left, right: change it\n" * bool(self.names)
-        lines = ["space: pause    n: one step    s: save a picture    r: reset", "    ".join(own)]
-        return f"{MOUSE_HELP}\n{values}" + "\n".join(lines) + "\nh: hide this help    q: quit"
+    def pin(self, row: int) -> str:
+        """Fix a particle, or set it free. Returns what to tell."""
+        return self.demo.pin(row)
 
-    def save(self) -> None:
-        """Write the picture as it is now to the first free file NAME-0001.png, NAME-0002.png, ... of this folder."""
-        number = 1
-        while (path := Path(f"{self.name}-{number:04}.png")).exists():
-            number += 1
-        picture = Renderer(size=self.size).draw(self.frame(""), self.camera)
-        assert picture is not None  # only a window returns none
-        try:
-            save_png(path, picture)
-        except OSError as error:  # a folder that cannot be written to: no reason to close the window
-            self.said = f"not saved: {error}"
-        else:
-            self.said = f"saved {path}"
+    def dials(self) -> list[Dial]:
+        """Return the numbers that the sliders turn."""
+        return self.demo.dials()
+
+    def more_help(self) -> str:
+        """Return lines of help that only this window has."""
+        return "up, down: choose a number    left, right: change it" if self.names else ""
 
     def _choose(self, direction: int) -> None:
         if self.names:
@@ -102,10 +88,8 @@ class DemoWindow(Viewer):
             return
         self.release()
         self.said = ""
-        before = self.demo.options
+        name = self.names[self.chosen]
         try:
-            self.demo.change(changed(before, self.names[self.chosen], direction))
+            self.demo.try_change(name, getattr(changed(self.demo.options, name, direction), name))
         except ValueError as error:  # two options that do not go together
             self.said = str(error)
-            self.demo.options = before
-            self.demo.reset()

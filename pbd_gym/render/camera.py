@@ -112,15 +112,23 @@ class Camera:
         self.yaw = float((self.yaw - 0.008 * dx + np.pi) % (2 * np.pi) - np.pi)
         self.pitch = float(np.clip(self.pitch + 0.008 * dy, -PITCH_LIMIT, PITCH_LIMIT))
 
-    def zoom(self, factor: float) -> None:
+    def zoom(self, factor: float, pixel: tuple[float, float] | None = None, size: Size = (512, 512)) -> None:
         """Make the target ``factor`` times as large, by going nearer.
+
+        Args:
+            factor: above 0.
+            pixel: what of the target's depth is seen here stays here; the middle of the picture by default.
+            size: width and height of the picture [pixels].
 
         Raises:
             ValueError: unless ``factor`` is positive and finite.
         """
         if not (np.isfinite(factor) and factor > 0):
             raise ValueError(f"a zoom factor must be positive and finite, got {factor}")
+        before = None if pixel is None else self.unproject(pixel, self.distance, size)
         self.distance = float(np.clip(self.distance / factor, 0.05, 1e4))
+        if pixel is not None:
+            self.target = self.target + before - self.unproject(pixel, self.distance, size)
 
     def pan(self, dx: float, dy: float, size: Size = (512, 512)) -> None:
         """Shift the target so that what is at its depth moves by (dx, dy) pixels."""

@@ -74,9 +74,12 @@ def draw_labels(surface: pygame.Surface, labels: Sequence[tuple[np.ndarray, str]
             surface.blit(word, (pixel[0] - word.get_width() / 2, pixel[1] - word.get_height() / 2))
 
 
-def draw_caption(surface: pygame.Surface, caption: str) -> None:
-    """Write lines of text into the upper left corner."""
-    font = _font(surface, 24)
+def draw_caption(surface: pygame.Surface, caption: str, share: int = 24, low: bool = False) -> None:
+    """Write lines of text into the upper left corner, or where ``low`` into the lower one.
+
+    The font is one ``share``-th of the picture high.
+    """
+    font = _font(surface, share)
     lines = [font.render(line, True, TEXT) for line in caption.splitlines() if line]
     if not lines:
         return
@@ -85,7 +88,7 @@ def draw_caption(surface: pygame.Surface, caption: str) -> None:
     label = _paper(width, len(lines) * font.get_linesize() + pad, pad, (255, 255, 255, 165))
     for i, line in enumerate(lines):
         label.blit(line, (pad, pad // 2 + 1 + i * font.get_linesize()))
-    surface.blit(label, (pad, pad))
+    surface.blit(label, (pad, surface.get_height() - label.get_height() - pad if low else pad))
 
 
 def draw_panels(surface: pygame.Surface, panels: Sequence[Panel]) -> None:

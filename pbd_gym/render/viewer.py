@@ -1,62 +1,102 @@
-"""A window on a simulation, in which a person turns the view, drags particles with the mouse and presses keys."""
+"""A window on a simulation, in which a person turns the view, drags particles, turns dials and presses keys."""
 
 from __future__ import annotations
 
+import copy
 import os
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pbd_gym.render import panel
 from pbd_gym.render.camera import Camera, Size
+from pbd_gym.render.dials import Dial
 from pbd_gym.render.frame import Frame
+from pbd_gym.render.mouse import Mouse
+from pbd_gym.render.overlay import draw_caption
+from pbd_gym.render.recorder import Recorder
 from pbd_gym.render.renderer import Renderer
-from pbd_gym.render.window import DisplayError
+
+if TYPE_CHECKING:
+    import pygame
 
 GRAB_PIXELS = 24.0
 """Distance from the mouse within which a particle is taken."""
 LAYER = 0.1
 """Particles under the mouse that are farther behind the first than this are hidden by it [m]."""
-MOUSE_HELP = "left mouse: drag    right: turn    middle: move    wheel: zoom"
+SLOWEST = 16
+"""Largest factor of slow motion."""
+
+
+class _Picture(Renderer):
+    """A renderer whose pictures the viewer completes before they are shown."""
+
+    def __init__(self, viewer: Viewer, size: Size, title: str, fps: float) -> None:
+        super().__init__("human", size, title, fps)
+        self._viewer = viewer
+
+    def _present(self, picture: pygame.Surface) -> None:
+        super()._present(self._viewer.complete(picture))
 
 
 class Viewer(ABC):
     """Draws, reacts and steps until the window is closed. Subclasses say what is simulated.
 
     Args:
-        title: of the window.
-        size: width and height of the window [pixels].
+        title: of the window, also of the files that are saved from it.
+        size: width and height of the picture [pixels].
         fps: steps per second that the window is held to; 0 does not wait.
         camera: what it is seen by; the mouse moves it.
+        sliders: whether the panel of sliders is shown at first, if pygame-menu is there to draw it.
 
     Raises:
         ImportError: without pygame.
+        ValueError: for a size without pixels.
     """
 
     max_pull = 0.08
     """Largest move of the person's hand per step [m], so that a jerk of the mouse does not tear a cloth."""
 
-    def __init__(self, title: str, size: Size, fps: float, camera: Camera) -> None:
-        self.renderer = Renderer("human", size, title, fps)
-        self.camera = camera
+    def __init__(self, title: str, size: Size, fps: float, camera: Camera, sliders: bool = True) -> None:
+        self.renderer: Renderer = _Picture(self, size, title, fps)
+        self.recorder = Recorder(title.removeprefix("pbd-gym demo "), fps or 30)
+        self.camera, self._first_camera = camera, copy.deepcopy(camera)
         self.size = size
+        self.mouse = Mouse(self)
         self.paused = False
-        self.help = True
+        self.help = False
+        self.slow = 1
+        """Only one picture in so many is followed by a step."""
         self.grabbed: int | None = None
-        """Particle in the person's hand."""
-        self.mouse: tuple[int, int] = (size[0] // 2, size[1] // 2)
-        """Where the mouse is [pixels]."""
-        self.keys: dict[str, Callable[[], object]] = {
-            "space": self._pause,
-            "h": self._show_help,
-            "r": self._restart,
-            "q": self.renderer.close,
-            "escape": self.renderer.close,
+        """What is in the person's hand: a row of :meth:`positions`."""
+        self.said = ""
+        """What is told beside the numbers: the picture that was saved, the value that was refused."""
+        self.keys: dict[str, tuple[str, Callable[[], object]]] = {
+            "space": ("pause", self._pause),
+            "n": ("one step", self.step_once),
+            ",": ("slower", lambda: self._pace(2)),
+            ".": ("faster", lambda: self._pace(1)),
+            "r": ("reset", self._restart),
+            "s": ("save a picture", self._save),
+            "v": ("start or stop a film", self._film),
+            "p": ("sliders", self._show_panel),
+            "w": ("wireframe", self._wire),
+            "0": ("camera back", self._look_back),
+            "h": ("this help", self._show_help),
+            "q": ("quit", self.renderer.close),
         }
-        """What keys do, by the name that pygame gives them."""
+        """What keys do: a few words and the deed, by the name that pygame gives the key."""
+        self._sliders = sliders and panel.available()
+        self._panel: panel.SliderPanel | None = None
         self._depth = 0.0
         self._single = False
+        self._ticks = 0
+        self._cost: float | None = None
+        self._last: pygame.Surface | None = None
 
     # --- what is simulated --------------------------------------------------------------------------------------------
 
@@ -66,11 +106,11 @@ class Viewer(ABC):
 
     @abstractmethod
     def positions(self) -> np.ndarray:
-        """Return the particles [m], shape (n, 3); NaN for those that the mouse cannot take."""
+        """Return what the mouse can take [m], shape (n, 3); NaN for what it cannot take now."""
 
     @abstractmethod
-    def hold(self, particle: int | None) -> None:
-        """Put a particle into the person's hand; None opens the hand."""
+    def hold(self, grabbed: int | None) -> None:
+        """Put something into the person's hand, a row of :meth:`positions`; None opens the hand."""
 
     @abstractmethod
     def advance(self, pull: np.ndarray) -> None:
@@ -82,13 +122,21 @@ class Viewer(ABC):
 
     @abstractmethod
     def caption(self) -> str:
-        """Return what is written in the corner, without the help."""
+        """Return the read-outs, without time per step, state and help."""
 
-    @abstractmethod
-    def help_text(self) -> str:
-        """Return what the mouse and the keys do."""
+    def pin(self, row: int) -> str:
+        """Fix what is in a row of :meth:`positions`, or set it free. Returns what to tell."""
+        return "nothing can be pinned here"
 
-    # --- what a person does -------------------------------------------------------------------------------------------
+    def dials(self) -> Sequence[Dial]:
+        """Return the numbers that the sliders turn."""
+        return ()
+
+    def more_help(self) -> str:
+        """Return lines of help that only this window has."""
+        return ""
+
+    # --- running ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Go on until the window is closed.
@@ -97,6 +145,8 @@ class Viewer(ABC):
             DisplayError: if there is no display.
         """
         import pygame
+
+        from pbd_gym.render.window import DisplayError
 
         try:
             self.tick()
@@ -107,30 +157,106 @@ class Viewer(ABC):
             while not self.renderer.closed:
                 self.tick()
         finally:
-            self.renderer.close()
+            self.close()
+
+    def close(self) -> None:
+        """Close the window, and write the film that is being taken. May be called again."""
+        if self.recorder.running:
+            self._film()
+            print(self.said)
+        self.renderer.close()
 
     def tick(self) -> None:
         """Draw, react to what the person did, and simulate one frame unless paused."""
-        help_text = f"\n{self.help_text()}" if self.help else ""
-        self.renderer.draw(self.frame(self.caption() + help_text), self.camera)
-        for event in [] if self.renderer.closed else self.renderer.events:
-            self._react(event)
-        if not self.renderer.closed and (not self.paused or self._single):
-            self._single = False
-            self.advance(self._pull())
+        self.look()
+        if self.due():
+            start = time.perf_counter()
+            self.advance(self.pull())
+            cost = time.perf_counter() - start
+            self._cost = cost if self._cost is None else self._cost + 0.1 * (cost - self._cost)
 
-    def grab(self, pixel: tuple[int, int]) -> None:
-        """Take the particle nearest to a pixel, if one is near."""
+    def look(self) -> None:
+        """Draw, and react to what the person did."""
+        dials = self.dials() if self._sliders else ()  # what can be turned may change with what is turned
+        if self._panel is not None and not self._panel.fits(dials):
+            self._panel = None
+        self.renderer.draw(self.frame(""), self.camera)
+        if self.renderer.closed:
+            return
+        events = self.renderer.events
+        if self._sliders:
+            if self._panel is None:  # it needs a window to be there
+                self._panel = panel.SliderPanel(dials, *self.size)
+            events, refused = self._panel.react(events)
+            self.said = refused[-1] if refused else self.said
+        for event in events:
+            self._react(event)
+
+    def due(self) -> bool:
+        """Return whether it is time for a step: the window is open, and not paused."""
+        self._ticks += 1
+        waits = self.paused or self._ticks % self.slow != 0
+        due = not self.renderer.closed and (self._single or not waits)
+        self._single = self._single and not due
+        return due
+
+    def complete(self, picture: pygame.Surface) -> pygame.Surface:
+        """Return what the window shows: the picture with its texts, and the panel beside it."""
+        import pygame
+
+        self._last = picture.copy()
+        if self.recorder.running:
+            self.recorder.add(picture)
+            if self.recorder.full:
+                self._film()
+        draw_caption(picture, self._text(), share=32)
+        if self.help:
+            draw_caption(picture, self.help_text(), share=32, low=True)
+        if not self._sliders:
+            return picture
+        width, height = picture.get_size()
+        whole = pygame.Surface((width + panel.WIDTH, height), depth=32)
+        whole.fill(panel.PAPER)
+        whole.blit(picture, (0, 0))
+        if self._panel is not None:
+            self._panel.draw(whole)
+        return whole
+
+    def help_text(self) -> str:
+        """Return what the mouse and the keys do."""
+        words = [f"{key}: {text}" for key, (text, _) in self.keys.items() if text]
+        lines = ["    ".join(words[i : i + 4]) for i in range(0, len(words), 4)]
+        return "\n".join([Mouse.HELP, *lines, self.more_help()]).rstrip()
+
+    def _text(self) -> str:
+        cost = "" if self._cost is None else f"   step {1e3 * self._cost:.2f} ms"
+        state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
+        film = "   filming" if self.recorder.running else ""
+        hint = "" if self.help else "   h: help"
+        first, *rest = self.caption().split("\n")
+        return "\n".join([f"{first}{cost}{state}{film}{hint}", *rest, self.said])
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    def pick(self, pixel: tuple[int, int]) -> int | None:
+        """Return the row of :meth:`positions` that is nearest to a pixel, if one is near."""
         pixels, depth = self.camera.project(self.positions(), self.size)
         # What cannot be taken, or lies behind the eye, has no pixel.
         distance = np.nan_to_num(np.linalg.norm(pixels - np.array(pixel), axis=1), nan=np.inf)
         near = np.flatnonzero(distance < GRAB_PIXELS)
         if len(near) == 0:
-            return
+            return None
         near = near[depth[near] < depth[near].min() + LAYER]  # what is behind another layer cannot be seen
         chosen = int(near[np.argmin(distance[near])])
-        self.grabbed, self._depth = chosen, float(depth[chosen])
-        self.hold(chosen)
+        self._depth = float(depth[chosen])
+        return chosen
+
+    def grab(self, pixel: tuple[int, int]) -> None:
+        """Take what is nearest to a pixel, if something is near."""
+        chosen = self.pick(pixel)
+        if chosen is not None:
+            self.grabbed = chosen
+            self.hold(chosen)
 
     def release(self) -> None:
         """Let go of what the person holds; it flies on."""
@@ -142,39 +268,72 @@ class Viewer(ABC):
         """Pause, and simulate one frame."""
         self.paused = self._single = True
 
-    def _pull(self) -> np.ndarray:
-        """Return the way from what is held to the mouse, cut to a length that a hand can move in a frame."""
+    def way(self) -> np.ndarray:
+        """Return the way from what is held to the mouse [m], shape (3,)."""
         if self.grabbed is None:
             return np.zeros(3)
-        target = self.camera.unproject(self.mouse, self._depth, self.size)
-        pull = np.asarray(target) - self.positions()[self.grabbed]
-        return pull * min(1.0, self.max_pull / max(float(np.linalg.norm(pull)), 1e-9))
+        return self.camera.unproject(self.mouse.place, self._depth, self.size) - self.positions()[self.grabbed]
 
-    def _pause(self) -> None:
-        self.paused = not self.paused
+    def pull(self) -> np.ndarray:
+        """Return that way, cut to a length that a hand can move in a frame."""
+        way = self.way()
+        return way * min(1.0, self.max_pull / max(float(np.linalg.norm(way)), 1e-9))
 
-    def _show_help(self) -> None:
-        self.help = not self.help
-
-    def _restart(self) -> None:
-        self.release()
-        self.restart()
+    def toggle(self, pixel: tuple[int, int]) -> None:
+        """Pin what is nearest to a pixel, or set it free."""
+        chosen = self.pick(pixel)
+        if chosen is not None:
+            self.said = self.pin(chosen)
 
     def _react(self, event: Any) -> None:
         import pygame
 
-        if event.type == pygame.MOUSEMOTION:
-            self.mouse = event.pos
-            if event.buttons[2]:
-                self.camera.orbit(*event.rel)
-            elif event.buttons[1]:
-                self.camera.pan(event.rel[0], event.rel[1], self.size)
-        elif event.type == pygame.MOUSEWHEEL:
-            self.camera.zoom(1.1**event.y)
-        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
-            self.mouse = event.pos
-            self.grab(event.pos)
-        elif event.type == pygame.MOUSEBUTTONUP and event.button == 1:
-            self.release()
-        elif event.type == pygame.KEYDOWN:
-            self.keys.get(pygame.key.name(event.key), lambda: None)()
+        if event.type == pygame.KEYDOWN:
+            key = pygame.key.name(event.key)
+            self.keys.get("q" if key == "escape" else key, ("", lambda: None))[1]()
+        else:
+            self.mouse.react(event)
+
+    def _pause(self) -> None:
+        self.paused = not self.paused
+
+    def _pace(self, slower: int) -> None:
+        self.slow = min(self.slow * 2, SLOWEST) if slower > 1 else max(self.slow // 2, 1)
+
+    def _show_help(self) -> None:
+        self.help = not self.help
+
+    def _wire(self) -> None:
+        self.renderer.style = replace(self.renderer.style, wireframe=not self.renderer.style.wireframe)
+
+    def _look_back(self) -> None:
+        self.camera.__dict__.update(copy.deepcopy(self._first_camera).__dict__)
+
+    def _show_panel(self) -> None:
+        if not panel.available():
+            self.said = panel.MISSING
+            return
+        self._sliders, self._panel = not self._sliders, None
+
+    def _restart(self) -> None:
+        self.release()
+        self.said = ""
+        self.restart()
+
+    def _save(self) -> None:
+        """Write the picture as it is now, without texts, into the first free file of this folder."""
+        picture = self._last
+        if picture is not None:
+            self._keep(lambda: self.recorder.snap(picture))
+
+    def _film(self) -> None:
+        if self.recorder.running:
+            self._keep(self.recorder.stop)
+        else:
+            self.recorder.start()
+
+    def _keep(self, write: Callable[[], Any]) -> None:
+        try:
+            self.said = f"saved {write()}"
+        except (OSError, ImportError) as error:  # a folder that cannot be written to: no reason to close the window
+            self.said = f"not saved: {error}"

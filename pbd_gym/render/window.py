@@ -54,10 +54,29 @@ class Window:
             x += other.get_width()
         pygame.display.flip()
         for event in pygame.event.get():
-            for waiting in self._events.values():
-                waiting.append(event)
+            self._hand_out(event)
         events, self._events[client] = self._events[client], []
         return events
+
+    def _hand_out(self, event: pygame.event.Event) -> None:
+        """Give an event to those that it is for, with positions in their own pictures.
+
+        What the mouse begins over one picture, a press or a turn of the wheel, is no matter of the others.
+        """
+        import pygame
+
+        begins = event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEWHEEL)
+        at = getattr(event, "pos", pygame.mouse.get_pos() if begins else None)
+        left = 0
+        for client, picture in self._pictures.items():
+            right = left + picture.get_width()
+            if at is None or not begins or len(self._pictures) == 1 or left <= at[0] < right:
+                shifted = event
+                if left and hasattr(event, "pos"):
+                    fields = {**event.dict, "pos": (event.pos[0] - left, event.pos[1])}
+                    shifted = pygame.event.Event(event.type, fields)
+                self._events[client].append(shifted)
+            left = right
 
     def leave(self, client: object) -> None:
         """Take the picture of ``client`` away; the window closes with its last picture. May be called again."""

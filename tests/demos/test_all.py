@@ -142,11 +142,11 @@ def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise PermissionError("read-only folder")
 
-    monkeypatch.setattr("pbd_gym.demos.window.save_png", refuse)
+    monkeypatch.setattr("pbd_gym.render.recorder.save_png", refuse)
     window = DemoWindow("double-pendulum", make("double-pendulum"), (100, 100))
     window.tick()
     press(window, "s")
-    assert "read-only folder" in window.caption()
+    assert "read-only folder" in window.said
     window.renderer.close()
 
 
