@@ -29,6 +29,11 @@ def available() -> bool:
     return True
 
 
+def _ignore_hover(widget: Any) -> None:
+    """Keep a widget from changing the mouse pointer, for which pygame-menu keeps a stack that outlives its menus."""
+    widget.mouseover = widget.mouseleave = lambda *arguments, **named: widget
+
+
 def _count_quit() -> None:
     _QUITS[0] += 1
 
@@ -65,7 +70,7 @@ class SliderPanel:
             background_color=PAPER, title=False, scrollarea_outer_margin=(0, 0), scrollbar_thick=8,
             title_font=fonts[0], widget_font=fonts[0], widget_font_color=TEXT,
             widget_alignment=pygame_menu.locals.ALIGN_LEFT, widget_padding=(1, 8), widget_margin=(8, 1),
-            widget_selection_effect=pygame_menu.widgets.NoneSelection(), selection_color=TEXT,
+            widget_cursor=None, widget_selection_effect=pygame_menu.widgets.NoneSelection(), selection_color=TEXT,
         )  # fmt: skip
         self._menu = pygame_menu.Menu(
             "", WIDTH, height, theme=theme, position=(left, 0, False), screen_dimension=(left + WIDTH, height),
@@ -79,9 +84,13 @@ class SliderPanel:
                 "", dial.place(), (0.0, 1.0), 1.0 / max(dial.stops, 1), width=200, number=number,
                 onchange=self._turn, range_text_value_enabled=False, slider_text_value_enabled=False,
                 range_line_height=4, range_line_color=(196, 204, 218), slider_thickness=12, slider_color=PALETTE[0],
-                slider_selected_color=PALETTE[0], slider_sel_highlight_enabled=False, slider_height_factor=0.8,
+                slider_selected_color=PALETTE[0], slider_sel_highlight_color=PALETTE[0], slider_height_factor=0.8,
             ))  # fmt: skip
-        self._menu.add.button("as at the start", self._put_back, font_name=fonts[1], font_color=PALETTE[0], cursor=None)
+        self._button: Any = self._menu.add.button(
+            "as at the start", self._put_back, font_name=fonts[1], font_color=PALETTE[0], cursor=None
+        )
+        for widget in self._menu.get_widgets():
+            _ignore_hover(widget)
 
     def fits(self, dials: Sequence[Dial]) -> bool:
         """Return whether it has sliders for these dials, and nobody has quit pygame since it was made."""
@@ -102,6 +111,9 @@ class SliderPanel:
             wheel = event.type == pygame.MOUSEWHEEL and pygame.mouse.get_pos()[0] >= self.left
             if event.type == pygame.MOUSEBUTTONDOWN:
                 self._held = over
+                for widget in [*self._sliders, self._button]:  # or the first press would only choose it
+                    if widget.get_rect(to_real_position=True).collidepoint(event.pos):
+                        self._menu.select_widget(widget)
             ends = event.type == pygame.MOUSEBUTTONUP
             (mine if self._held or wheel or (over and event.type != pygame.MOUSEBUTTONUP) else others).append(event)
             self._held = self._held and not ends
