@@ -54,6 +54,8 @@ class SweepArgs:
     """folder of the runs, and of results.csv and the curves"""
     export: Path | None = None
     """folder to put results.csv, the curves as PNG and each run's curve as CSV into as well; rows of other runs stay"""
+    report_only: bool = False
+    """train nothing, but report what is finished, for example while another process goes on with the sweep"""
     train: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
 
@@ -171,15 +173,18 @@ def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]]
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6.0, 3.4), dpi=100, layout="constrained")
+    lowest = random_performance
     for number, (algorithm, found) in enumerate(curves.items()):
         steps = found[0]["steps"]
         rows = [np.interp(steps, curve["steps"], curve["normalized_performance"]) for curve in found]
         mean, half = interval(np.stack(rows))
-        seeds = f"{len(rows)} seeds, 95 %" if len(rows) > 1 else "1 seed"
+        lowest = min(lowest, float(mean.min()))
+        seeds = f"{len(rows)} seeds, 95 % interval" if len(rows) > 1 else "1 seed"
         axes.plot(steps / 1e6, mean, color=f"C{number}", label=f"{algorithm.upper()} ({seeds})")
         axes.fill_between(steps / 1e6, mean - half, mean + half, color=f"C{number}", alpha=0.25, linewidth=0)
     axes.axhline(random_performance, color="#888888", linestyle="--", label="random policy")
-    axes.set(xlabel="environment steps [million]", ylabel="normalised performance", title=env_id, ylim=(-0.3, 1.05))
+    axes.set(xlabel="environment steps [million]", ylabel="normalised performance", title=env_id)
+    axes.set_ylim(max(lowest, -1.0) - 0.1, 1.05)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right", frameon=False, fontsize=8)
     figure.savefig(path, metadata={"Software": None})
@@ -233,7 +238,7 @@ def main(args: SweepArgs) -> list[dict[str, Any]]:
     if not args.env_ids or min(args.cores, args.cores_per_run) < 1:
         raise ValueError("a sweep needs ids, and cores and cores_per_run above zero")
     runs = [Run(*each) for each in itertools.product(args.env_ids, args.algorithms, args.seeds)]
-    failed = run_all(runs, args)
+    failed = [] if args.report_only else run_all(runs, args)
     rows = report(runs, args.out, args.out)
     if args.export is not None:
         report(runs, args.out, args.export)

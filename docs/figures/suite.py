@@ -7,6 +7,7 @@ Run ``python -m docs.figures.suite``; a few minutes, most of them for the states
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ def before_and_after(env: Any) -> list[np.ndarray]:
     return [*pictures, env.render()[0]]
 
 
-def scores() -> None:
-    """Print a row for each id: mean and worst over the evaluation states, and how many they are."""
+def scores() -> Iterator[tuple[str, np.ndarray]]:
+    """Yield each id and its expert's normalised performance, at the end of an episode from each evaluation state."""
     for entry in ENTRIES:
         probe: Any = gym.make_vec(entry.id, num_envs=1)
         if not isinstance(probe, ManipulationVectorEnv):
@@ -49,12 +50,13 @@ def scores() -> None:
         env.reset(seed=0, options={"split": "eval", "variation": np.arange(count)})
         for _ in range(env.max_episode_steps - 1):
             found = env.step(env.expert())[4]["normalized_performance"]
-        print(f"| `{entry.id}` | {found.mean():.2f} | {found.min():.2f} | {count} |", flush=True)
+        yield entry.id, found
 
 
 def main() -> None:
     if "--scores" in sys.argv:
-        scores()
+        for env_id, score in scores():
+            print(f"| `{env_id}` | {score.mean():.2f} | {score.min():.2f} | {len(score)} |", flush=True)
         return
     found: list[np.ndarray] = []
     for entry in ENTRIES:

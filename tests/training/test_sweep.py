@@ -104,6 +104,18 @@ def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert "no-such-argument" in (tmp_path / "PBDRope-v0-ppo-1" / "log.txt").read_text()
 
 
+def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
+    for algorithm in ("ppo", "sac"):
+        pretend(tmp_path / "out", Run("PBDRope-v0", algorithm, 0), [0.0, 0.5])
+    out = tmp_path / "docs"
+    arguments = ["sweep", "PBDRope-v0", "PBDCloth-v0", "--algorithms", "ppo", "sac", "--report-only"]
+    assert main([*arguments, "--out", str(tmp_path / "out"), "--export", str(out)]) == 0
+    assert [row["algorithm"] for row in table(out / "results.csv")] == ["ppo", "sac"]
+    names = {path.name for path in out.iterdir()}
+    assert names == {"results.csv", "PBDRope-v0.png", "PBDRope-v0-ppo-0.csv", "PBDRope-v0-sac-0.csv"}
+    assert not (tmp_path / "out" / "PBDCloth-v0-ppo-0").exists()
+
+
 def test_unknown_ids_are_refused_before_anything_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "PBDRope-v0", "PBDClth-v0", "--out", str(tmp_path / "out")]) == 1
     assert "did you mean 'PBDCloth-v0'" in capsys.readouterr().err

@@ -1,0 +1,34 @@
+"""docs/results.md says what the files in docs/results say."""
+
+import csv
+
+import pytest
+
+from docs.figures import results
+from pbd_gym.registry import ENTRIES
+
+
+def test_the_table_is_that_of_the_files() -> None:
+    page = (results.DOCS / "results.md").read_text()
+    assert page.split(results.MARKS[0])[1].split(results.MARKS[1])[0].strip() == results.table()
+
+
+def test_every_row_has_a_curve_and_every_file_an_id() -> None:
+    ids = {entry.id for entry in ENTRIES}
+    folder = results.DOCS / "results"
+    for row in results.rows_of("results.csv"):
+        assert row["env_id"] in ids
+        with (folder / f"{row['env_id']}-{row['algorithm']}-{row['seed']}.csv").open() as file:
+            last = list(csv.DictReader(file))[-1]
+        assert float(last["normalized_performance"]) == pytest.approx(float(row["normalized_performance"]))
+        assert (folder / f"{row['env_id']}.png").is_file()
+
+
+def test_a_cell_has_mean_spread_and_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"env_id": "PBDRope-v0", "algorithm": "sac", "normalized_performance": value, "steps": "250000",
+         "training_seconds": "120", "cpu_seconds": "60"} for value in ("0.5", "0.7")
+    ]  # fmt: skip
+    monkeypatch.setattr(results, "rows_of", lambda name: rows if name == "results.csv" else [])
+    assert results.score("PBDRope-v0", "sac") == "0.60 ± 0.14 (2 seeds; 0.25 M steps, 2 min, CPU 1 min)"
+    assert results.score("PBDRope-v0", "ppo") == ""
