@@ -53,6 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
     replay = commands.add_parser("replay", help="do again what pbd-gym play has saved, and compare bit for bit")
     replay.add_argument("file")
+    enjoy = commands.add_parser("enjoy", help="watch an agent that comes with the package")
+    enjoy.add_argument("id", help="an id, or the NAME.npz of an agent of your own")
+    enjoy.add_argument("--seed", type=int, default=1_000_000, help="of the first episode (default 1000000)")
+    enjoy.add_argument("--episodes", type=int, default=4, help="without a window (default 4)")
+    enjoy.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF, in place of a window")
+    enjoy.add_argument("--headless", action="store_true", help="print numbers only")
     commands.add_parser("doctor", help="versions, devices, and what is missing")
     args, rest = parser.parse_known_args(arguments)
     if rest and args.command not in _REST:
@@ -137,6 +143,11 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
     return 0 if all(agree) else 1
 
 
+def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
+    enjoy = importlib.import_module("pbd_gym.training.enjoy").enjoy
+    enjoy(args.id, args.seed, args.episodes, args.gif, args.headless)
+
+
 def _demo(args: argparse.Namespace, rest: list[str]) -> int:
     from pbd_gym.demos import run
 
@@ -160,6 +171,7 @@ _COMMANDS = {
     "bench": _bench,
     "play": _play,
     "replay": _replay,
+    "enjoy": _enjoy,
     "demo": _demo,
     "doctor": _doctor,
 }
@@ -167,7 +179,7 @@ _REST = ("train", "sweep", "evaluate", "plan", "collect", "demo")
 """Commands that read their own arguments."""
 _EXTRAS = {
     **dict.fromkeys(("train", "sweep", "evaluate", "plan"), "train"),
-    **dict.fromkeys(("play", "demo"), "render"),
+    **dict.fromkeys(("play", "enjoy", "demo"), "render"),
     "collect": "data",
 }
 """What has to be installed for a command, where the environments alone do not do."""

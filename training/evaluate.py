@@ -6,7 +6,6 @@ pbd-gym evaluate runs/demo/model.zip --episodes 100
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,12 +15,7 @@ import tyro
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
 from pbd_gym.envs.sb3 import make_sb3_vec_env
-
-Policy = Callable[[Any], np.ndarray]
-"""Maps a batch of observations to a batch of actions."""
-
-UNSEEN_SEED = 1_000_000
-"""Evaluation episodes take seeds from here on; training takes small ones."""
+from pbd_gym.training.rollouts import UNSEEN_SEED, Policy
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import gymnasium as gym
 import numpy as np
 import tyro
 
-from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.envs.inputs import split_range
 from pbd_gym.envs.planning import CEMPlanner, CEMSettings
 from pbd_gym.registry import find
-from pbd_gym.render.images import save_gif, tile
 from pbd_gym.training.arguments import parsed
-from pbd_gym.training.evaluate import UNSEEN_SEED
+from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, reset_to_variations, rollout
 
 _CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
 CEM: dict[str, CEMSettings] = {
@@ -97,17 +93,6 @@ class PlanResult:
     settings: str
 
 
-def reset_for_evaluation(env: TaskVectorEnv, first_seed: int = UNSEEN_SEED) -> tuple[Any, dict[str, Any]]:
-    """Begin episodes that training has not seen: seeds from ``first_seed`` on, start states kept for evaluation.
-
-    Returns:
-        Observation and info of the reset.
-    """
-    kept = split_range("eval", len(env.start_positions))[1]
-    options = {"split": "eval", "variation": np.arange(env.num_envs) % kept}
-    return env.reset(seed=first_seed, options=options)
-
-
 def write_row(path: Path, result: PlanResult) -> None:
     """Write a row into a CSV table, sorted by id, in place of an earlier one of the same id."""
     rows = {}
@@ -129,40 +114,29 @@ def main(args: PlanArgs) -> PlanResult:
     """Plan through one episode in each environment of a batch, and print how it went."""
     find(args.env_id)
     settings = args.settings()
-    kwargs = parsed(args.env_kwargs)
-    shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if args.gif else {}
-    env: Any = gym.make_vec(args.env_id, args.episodes, **shown, **kwargs)
-    reset_for_evaluation(env, args.first_seed)
+    env = make_unseen(args.env_id, args.episodes, args.gif, **parsed(args.env_kwargs))
+    observation = reset_to_variations(env, args.first_seed)
     planner = CEMPlanner(env, settings, args.seed, args.threads)
-    frames = []
     began = time.perf_counter()
-    over = np.zeros(args.episodes, dtype=bool)
-    performance, success = np.zeros(args.episodes), np.zeros(args.episodes, dtype=bool)
-    step = 0
-    while not over.all():
-        if args.gif:
-            frames.append(tile(env.render()[:4], columns=min(args.episodes, 4)))
-        _, _, terminated, truncated, info = env.step(planner.actions())
-        performance = np.where(over, performance, info["normalized_performance"])
-        success = np.where(over, success, info["is_success"])
-        over |= terminated | truncated
-        step += 1
-        if step % 10 == 0:
-            print(f"step {step:4}   normalized performance {performance.mean():.3f}", flush=True)
+
+    def act(observation: Any) -> np.ndarray:
+        elapsed = int(env.buffers.peek("elapsed").max())
+        if elapsed and elapsed % 10 == 0:
+            now = env.buffers.peek("normalized_performance").mean()
+            print(f"step {elapsed:4}   normalized performance {now:.3f}", flush=True)
+        return planner.actions()
+
+    outcome = rollout(act, env, observation, args.gif)
+    performance, success = outcome.normalized_performance, outcome.is_success
     short = ";".join(f"{name}={value}" for name, value in dataclasses.asdict(settings).items())
     found = PlanResult(
         args.env_id, args.episodes, float(performance.mean()), float(performance.std()), float(success.mean()),
         time.perf_counter() - began, short,
     )  # fmt: skip
-    print(
-        f"{found.id}: {found.normalized_performance:.3f} +- {found.spread:.3f} normalized performance, "
-        f"{found.success_rate:.0%} success over {found.episodes} episodes, {found.seconds:.0f} s"
-    )
+    print(f"{found.id}: {outcome}, {found.seconds:.0f} s")
     if args.csv is not None:
         write_row(args.csv, found)
     if args.gif is not None:
-        args.gif.parent.mkdir(parents=True, exist_ok=True)
-        save_gif(args.gif, frames[::2], fps=env.metadata["render_fps"] // 2)
         print(args.gif)
     planner.close()
     env.close()

@@ -10,7 +10,7 @@ import numpy as np
 
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.render import save_gif, tile
-from pbd_gym.training.evaluate import UNSEEN_SEED, Policy
+from pbd_gym.training.rollouts import UNSEEN_SEED, Policy
 
 
 def record_gif(

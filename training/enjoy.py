@@ -1,0 +1,39 @@
+"""Show a small trained policy: in a window, in a GIF, or as numbers. Needs NumPy and pygame only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pbd_gym.envs.play import play
+from pbd_gym.training.policies import find_policy
+from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, rollout
+
+
+def enjoy(
+    name: str, seed: int = UNSEEN_SEED, episodes: int = 4, gif: Path | None = None, headless: bool = False
+) -> None:
+    """Let a policy act, and print how well it did.
+
+    Args:
+        name: an id that a policy comes with the package for, or a file NAME.npz.
+        seed: of the first episode.
+        episodes: how many, in a GIF or as numbers; a window goes on until it is closed.
+        gif: file to write in place of opening a window.
+        headless: print numbers only.
+
+    Raises:
+        ValueError: if there is no policy of that name, or no episode is asked for.
+        DisplayError: without a display for the window.
+    """
+    policy = find_policy(name)
+    print(f"{policy.env_id}: trained to {policy.normalized_performance:.3f} normalized performance", flush=True)
+    if gif is None and not headless:
+        play(policy.env_id, seed, policy=policy, split="eval", **policy.env_kwargs)
+        return
+    if episodes < 1:
+        raise ValueError(f"episodes must be at least 1, got {episodes}")
+    env = make_unseen(policy.env_id, episodes, gif, **policy.env_kwargs)
+    print(rollout(policy, env, env.reset(seed=seed)[0], gif))
+    if gif is not None:
+        print(gif)
+    env.close()

@@ -1,0 +1,102 @@
+"""Make a small file of arrays of a checkpoint, to be shown by ``pbd-gym enjoy`` without torch.
+
+python -m pbd_gym.training.export runs/PBDCloth-v0/model.zip
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import tyro
+from gymnasium import spaces
+from stable_baselines3 import PPO
+from stable_baselines3.common.torch_layers import FlattenExtractor
+
+from pbd_gym.training.evaluate import evaluate, load, unseen_env
+from pbd_gym.training.learners import Standardised
+from pbd_gym.training.policies import SHIPPED, MLPPolicy
+
+
+@dataclass
+class ExportArgs:
+    """Export a checkpoint."""
+
+    checkpoint: Annotated[Path, tyro.conf.Positional]
+    """model.zip of a PPO run; run.json beside it says which environment it was trained on"""
+    out: Path | None = None
+    """file to write; the one that the package ships for the id by default"""
+    episodes: int = 100
+    """unseen episodes that its score is the mean of"""
+
+
+def linear_layers(module: torch.nn.Module) -> list[torch.nn.Linear]:
+    """Return the linear layers of a perceptron.
+
+    Raises:
+        ValueError: if there is anything but linear layers with tanh between them.
+    """
+    parts = list(module.modules())[1:] if not isinstance(module, torch.nn.Linear) else [module]
+    if not all(isinstance(part, torch.nn.Linear | torch.nn.Tanh) for part in parts):
+        raise ValueError("only perceptrons with tanh can be exported")
+    return [part for part in parts if isinstance(part, torch.nn.Linear)]
+
+
+def arrays_of(layers: list[torch.nn.Linear]) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Return weights and biases as :class:`pbd_gym.training.policies.MLPPolicy` has them."""
+
+    def array(parameter: torch.Tensor) -> np.ndarray:
+        return np.array(parameter.detach().cpu().numpy(), dtype=np.float32)
+
+    return tuple(array(layer.weight) for layer in layers), tuple(array(layer.bias) for layer in layers)
+
+
+def of_ppo(model: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
+    """Return the deterministic policy of a PPO model as arrays.
+
+    Raises:
+        ValueError: for another algorithm, observations that are no vectors, or another network.
+    """
+    if not isinstance(model, PPO) or not isinstance(model.observation_space, spaces.Box):
+        raise ValueError("only PPO on vectors can be exported")
+    size = int(np.prod(model.observation_space.shape))
+    seen = model.policy.pi_features_extractor
+    mean, spread, limit = np.zeros(size, dtype=np.float32), np.ones(size, dtype=np.float32), np.inf
+    if isinstance(seen, Standardised):
+        mean, spread, limit = seen.mean.cpu().numpy().copy(), seen.spread.cpu().numpy().copy(), 10.0
+    elif not isinstance(seen, FlattenExtractor):
+        raise ValueError("only PPO on vectors can be exported")
+    layers = linear_layers(model.policy.mlp_extractor.policy_net) + linear_layers(model.policy.action_net)
+    return MLPPolicy(env_id, env_kwargs, *arrays_of(layers), mean, spread, limit)
+
+
+def scored(policy: MLPPolicy, episodes: int) -> MLPPolicy:
+    """Return the policy with its mean score over unseen episodes."""
+    env = unseen_env(policy.env_id, episodes, **policy.env_kwargs)
+    found = evaluate(policy, env)
+    env.close()
+    print(
+        f"{policy.env_id}: {found.normalized_performance:.3f} normalized performance, {found.success_rate:.0%} success"
+    )
+    return dataclasses.replace(
+        policy, normalized_performance=found.normalized_performance, success_rate=found.success_rate
+    )
+
+
+def main(args: ExportArgs) -> Path:
+    """Export, and return the file."""
+    model, env_id, kwargs, frames = load(args.checkpoint)
+    if frames > 1:
+        raise ValueError("only agents that see one observation at a time can be exported")
+    out = args.out or SHIPPED / f"{env_id}.npz"
+    scored(of_ppo(model, env_id, kwargs), args.episodes).save(out)
+    print(out)
+    return out
+
+
+if __name__ == "__main__":
+    main(tyro.cli(ExportArgs))

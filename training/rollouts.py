@@ -1,0 +1,82 @@
+"""Episodes of a policy in a batch, without any learning library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.inputs import split_range
+
+Policy = Callable[[Any], np.ndarray]
+"""Maps a batch of observations to a batch of actions."""
+
+UNSEEN_SEED = 1_000_000
+"""Evaluation episodes take seeds from here on; training takes small ones."""
+
+SHOWN = 4
+"""Episodes that a film shows at most."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How episodes ended, one number each."""
+
+    normalized_performance: np.ndarray
+    """At the last step: 0 as at the start, 1 perfect; shape (num_envs,), float64."""
+    is_success: np.ndarray
+    """At the last step, bool, shape (num_envs,)."""
+
+    def __str__(self) -> str:
+        found = self.normalized_performance
+        return (
+            f"{found.mean():.3f} +- {found.std():.3f} normalized performance, {self.is_success.mean():.0%} success "
+            f"over {len(found)} episodes"
+        )
+
+
+def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: Any) -> TaskVectorEnv:
+    """Return a batch whose episodes start from states that are kept for evaluation; one that can be filmed if asked."""
+    shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if film else {}
+    env: Any = gym.make_vec(env_id, episodes, **{"split": "eval", **shown, **kwargs})
+    return env
+
+
+def reset_to_variations(env: TaskVectorEnv, first_seed: int = UNSEEN_SEED) -> Any:
+    """Begin an episode from each start state of the batch's split in turn, and return the observations."""
+    count = split_range(env.split, len(env.start_positions))[1]
+    return env.reset(seed=first_seed, options={"variation": np.arange(env.num_envs) % count})[0]
+
+
+def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | None = None) -> Outcome:
+    """Run the episodes that a batch has begun to their ends.
+
+    Args:
+        policy: what acts.
+        env: the batch, with a time limit and autoreset in the next step.
+        observation: of its reset.
+        film: GIF of the first episodes to write.
+    """
+    over = np.zeros(env.num_envs, dtype=bool)
+    performance, success = np.zeros(env.num_envs), np.zeros(env.num_envs, dtype=bool)
+    frames = []
+    while not over.all():
+        if film:
+            from pbd_gym.render import tile
+
+            frames.append(tile(env.render()[:SHOWN], columns=min(env.num_envs, SHOWN)))
+        observation, _, terminated, truncated, info = env.step(policy(observation))
+        performance = np.where(over, performance, info["normalized_performance"])
+        success = np.where(over, success, info["is_success"])
+        over |= terminated | truncated
+    if film:
+        from pbd_gym.render import save_gif
+
+        film.parent.mkdir(parents=True, exist_ok=True)
+        save_gif(film, frames[::2], fps=env.metadata["render_fps"] // 2)
+    return Outcome(performance, success)
