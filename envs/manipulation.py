@@ -115,10 +115,6 @@ class ManipulationVectorEnv(TaskVectorEnv):
             self._script = Script(self, self.plan)
         return self._script.actions()
 
-    def forget_plan(self) -> None:
-        """Let the expert plan anew: somebody else has acted in between."""
-        self._script = None
-
     def grown(self, points: np.ndarray, env: int) -> np.ndarray:
         """Return points of the scene where they are in an environment of another size [m], shape (..., 3)."""
         anchor = np.array(self.anchor)

@@ -162,10 +162,10 @@ class Player(EnvViewer):
         self._begin()
 
     def _begin(self) -> None:
-        """Let what acts forget what it has seen and planned."""
-        for forget in (getattr(self.policy, "reset", None), getattr(self.batch, "forget_plan", None)):
-            if forget is not None:
-                forget()
+        """Let what acts forget what it has seen; a script goes on with what it had planned."""
+        forget = getattr(self.policy, "reset", None)
+        if forget is not None:
+            forget()
 
 
 def play(

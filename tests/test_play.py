@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-os.environ["SDL_VIDEODRIVER"] = "dummy"
-import pygame
-
+from pbd_gym.cli import main
+from pbd_gym.envs.demonstrations import load, replay, same
 from pbd_gym.envs.play import Player
+from tests.envs.helpers import SMALL, TOWEL
+from tests.screen import assert_looks_like, click, drag, pixel_of, post, press, pygame
 
 
 @pytest.fixture
@@ -20,17 +21,7 @@ def player() -> Iterator[Player]:
     found = Player("PBDCloth-v0", size=(400, 400))
     found.tick()
     yield found
-    found.renderer.close()
-    found.env.close()
-
-
-def post(kind: int, **fields: Any) -> None:
-    pygame.event.post(pygame.event.Event(kind, **fields))
-
-
-def pixel_of(player: Player, particle: int) -> tuple[int, int]:
-    pixels, _ = player.camera.project(player.batch.state.get_positions()[0], player.size)
-    return int(round(pixels[particle, 0])), int(round(pixels[particle, 1]))
+    found.close()
 
 
 def test_mouse_drags_a_particle_and_lets_go(player: Player) -> None:
@@ -98,3 +89,149 @@ def test_closing_the_window_ends_the_run(player: Player) -> None:
     post(pygame.QUIT)
     player.run()
     assert player.renderer.closed
+
+
+def hands_at(player: Player, hand: int) -> tuple[int, int]:
+    return pixel_of(player, player.batch.model.particle_count + hand)
+
+
+@pytest.fixture
+def folding() -> Iterator[Player]:
+    found = Player("PBDClothFold-v0", size=(400, 400), policy="expert", **TOWEL)
+    found.renderer.fps = 0
+    for _ in range(3):
+        found.tick()
+    yield found
+    found.close()
+
+
+def test_a_person_takes_over_and_gives_back(folding: Player) -> None:
+    """Whoever takes a hand acts, until a key; the expert then goes on with what it had planned."""
+    player, tape = folding, folding.taped.tape.episodes[0]
+    assert not any(step.by_person for step in tape.steps)
+    x, y = hands_at(player, 0)
+    post(pygame.MOUSEBUTTONDOWN, button=1, pos=(x, y))
+    player.tick()
+    assert (player.hand, player.manual) == (0, True)
+    for k in range(12):
+        post(pygame.MOUSEMOTION, pos=(x - 2 * k, y - 5 * k), rel=(-2, -5), buttons=(1, 0, 0))
+        player.tick()
+    np.testing.assert_allclose(hands_at(player, 0), (x - 22, y - 55), atol=3)
+    post(pygame.MOUSEBUTTONUP, button=1, pos=(x - 22, y - 55))
+    player.tick()
+    assert player.hand is None
+    there = player.handled.hand_places
+    player.tick()
+    np.testing.assert_allclose(player.handled.hand_places, there, atol=1e-5)  # nobody moves them
+    count = len(tape.steps)
+    assert all(step.by_person for step in tape.steps[4:])
+    press(player, "a")
+    for _ in range(3):
+        player.tick()
+    assert not any(step.by_person for step in tape.steps[count + 1 :])
+    assert np.abs(player.handled.hand_places - there).max() > 0.01
+    for step in tape.steps:
+        assert step.particle == -1  # an agent can do all of it
+
+
+def test_a_right_click_closes_a_hand(folding: Player) -> None:
+    player = folding
+    press(player, "space")
+    click(player, hands_at(player, 1), 3)
+    assert player.manual
+    first = player.handled.commands[1]
+    assert player.said == ("the hand closes" if first > 0 else "the hand opens")
+    press(player, "n")
+    assert player.taped.tape.episodes[0].steps[-1].action[7] == first
+    click(player, hands_at(player, 1), 3)
+    assert player.handled.commands[1] == -first
+
+
+def test_a_person_disturbs_the_agent_without_stopping_it(folding: Player) -> None:
+    player = folding
+    drag(player, pixel_of(player, 12), (200, 120), drop=False)
+    assert (player.grabbed, player.manual) == (12, False)
+    assert player.taped.tape.episodes[0].steps[-1].particle == 12
+    assert "the agent acts" in player.caption()
+
+
+def test_corners_are_pinned_by_actions_where_these_pin() -> None:
+    player = Player("PBDCloth-v0", size=(400, 400), action_mode="pin", **SMALL)
+    player.renderer.fps = 0
+    player.tick()
+    corner = player.batch.actions.particles[0]
+    before = player.handled.commands[0]
+    click(player, pixel_of(player, corner), 3)
+    player.tick()
+    assert player.handled.commands[0] == -before
+    held = player.handled.agent_holds()[0]
+    assert (held == corner) == (before < 0)
+    player.close()
+
+
+def test_what_is_done_is_saved_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the command: an agent, a person's hand, a pin, a slider, another episode, and the same bits again."""
+    done = []
+
+    def tick(player: Player) -> None:
+        usual(player)
+        done.append(player.steps)
+        if len(done) == 4:
+            post(pygame.MOUSEBUTTONDOWN, button=1, pos=pixel_of(player, 9))
+        elif 4 < len(done) < 10:
+            post(pygame.MOUSEMOTION, pos=(200 + 4 * len(done), 200), rel=(4, 0), buttons=(1, 0, 0))
+        elif len(done) == 10:
+            post(pygame.MOUSEBUTTONUP, button=1, pos=(200, 200))
+            player.dials()[0].turn(5.0)
+            player.pin(9)
+        elif len(done) == 14:
+            post(pygame.KEYDOWN, key=pygame.K_r)
+        elif len(done) == 18:
+            post(pygame.QUIT)
+
+    usual = Player.tick
+    monkeypatch.setattr(Player, "tick", tick)
+    path = tmp_path / "a.npz"
+    assert main(["play", "PBDCloth-v0", "--policy", "random", "--seed", "7", "--save", str(path)]) == 0
+    saved = load(path)
+    assert [episode.seed for episode in saved.episodes] == [7, 8]
+    assert [len(turns) for turns in (episode.turns for episode in saved.episodes)] == [2, 0]
+    assert {step.particle for step in saved.episodes[0].steps} == {-1, 9}
+    assert all(same(a, b) for a, b in zip(saved.episodes, replay(saved).episodes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["PBDCloth-v0", "--policy", "expert"], "PBDCloth-v0 has no expert"),
+        (["PBDCloth-v0", "--policy", "no.zip"], "no.zip with a run.json"),
+        (["PBDCloth-v0", "--action-mode", "paddle"], "action_mode must be one of"),
+        (["PBDClot-v0"], "did you mean 'PBDCloth-v0'"),
+    ],
+)
+def test_bad_arguments_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_no_pygame_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    assert main(["play", "PBDCloth-v0"]) == 1
+    error = capsys.readouterr().err
+    assert "pip install 'pbd_gym[render]'" in error
+    assert error.count("\n") == 1
+
+
+def test_looks_as_it_did() -> None:
+    """An expert at work, with the sliders."""
+    player = Player("PBDClothFold-v0", seed=1, size=(440, 440), policy="expert", **TOWEL)
+    player.renderer.fps = 0
+    for _ in range(14):
+        player.tick()
+    press(player, "space")
+    player._cost = None
+    player.tick()
+    assert_looks_like("fold")
+    player.close()
