@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One thread each: the physics has its own threads, and two pools on the same cores slow each other down.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check bench bench-gpu clean
+.PHONY: demo test test-ray check bench bench-gpu clean
 
 demo: $(READY)  ## train an agent on PBDCloth-v0 in about two minutes, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
@@ -18,6 +18,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+test-ray:  ## the RLlib sample, in an environment of its own, since Ray pins a Gymnasium of its own
+	$(PYTHON) -m venv runs/ray
+	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' torch pytest .
+	runs/ray/bin/python -m pytest tests/training/test_rllib_sample.py
 
 bench: $(READY)  ## measure what the README's table shows
 	$(BIN)/pbd-gym bench

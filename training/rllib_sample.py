@@ -2,7 +2,7 @@
 
 Ray pins a Gymnasium of its own, so it gets an environment of its own (tried with Ray 2.60.0, which brings 1.2.2):
 
-python3 -m venv runs/ray && runs/ray/bin/pip install 'ray[rllib]==2.60.0' torch .
+make test-ray   # makes runs/ray and tries this file there
 runs/ray/bin/python -m pbd_gym.training.rllib_sample PBDRope-v0 --iterations 40
 
 This is a sample, not a tuned learner; ``pbd-gym train`` is what the results of this package are made with.

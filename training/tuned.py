@@ -60,7 +60,7 @@ class PPOSettings(Settings):
 class SACSettings(Settings):
     """Soft actor-critic (Haarnoja et al. 2018, arXiv:1812.05905), the weight of the entropy tuned as it goes."""
 
-    num_envs: int = 16
+    num_envs: int = 32
     batch_size: int = 256
     net_arch: tuple[int, ...] = (128, 128)
     buffer_size: int = 300_000
