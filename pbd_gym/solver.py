@@ -101,6 +101,7 @@ class Solver:
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
+            packed=is_packed(model, method),
             shared=shared_particles(model) if model.device.is_cuda else 0,
         )
         self._launches: list[Any] = []
@@ -124,7 +125,7 @@ class Solver:
     def state(self) -> State:
         """Make a state for this solver, at the scene's positions."""
         options = self.options
-        return State(self.model, options.keep_lambda, options.jacobi, options.chebyshev)
+        return State(self.model, options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
 
     def control(self) -> Control:
         """Make a control that moves nothing."""
@@ -175,7 +176,8 @@ class Solver:
                 state.positions, state.previous, state.velocities, state.inv_mass, state.parameters.rows,
                 state.lam, state.memory,
                 state.held, state.grip_positions,
-                state.delta, state.recent, state.older, state.lam_recent, state.lam_older, state.contacts, state.poses,
+                state.delta, state.recent, state.older, state.packed,
+                state.lam_recent, state.lam_older, state.contacts, state.poses,
                 state.positions_scalar, state.velocities_scalar,
                 state.grip_targets, state.frames, state.frames_scalar, state.diverged,
             ],
@@ -186,6 +188,11 @@ def shared_particles(model: Model) -> int:
     """Return the particle count if the positions and weights of a group fit into a block's shared memory, 0 if not."""
     needed = 7 * model.particle_count * model.lanes * model.dtype.itemsize
     return model.particle_count if needed <= _SHARED_BYTES else 0
+
+
+def is_packed(model: Model, method: Method) -> bool:
+    """Return whether a lone environment's constraints share the vector units, which needs colours, and a CPU."""
+    return model.lanes == 1 and not model.device.is_cuda and model.order == "colored" and method != "jacobi"
 
 
 class Control:

@@ -48,18 +48,24 @@ class State:
         keep_lambda: whether multipliers are stored, which more than one iteration needs.
         gathers: whether there is memory for the corrections of Jacobi iterations.
         extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
+        packs: whether there is memory for positions in rows with their weights.
     """
 
     def __init__(
-        self, model: Model, keep_lambda: bool = True, gathers: bool = False, extrapolates: bool = False
+        self,
+        model: Model,
+        keep_lambda: bool = True,
+        gathers: bool = False,
+        extrapolates: bool = False,
+        packs: bool = False,
     ) -> None:
         self.model = model
         self.keep_lambda = keep_lambda
         self._gathers, self._extrapolates = gathers, extrapolates
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
-        if keep_lambda or gathers or extrapolates:  # without these the model has looked already
-            check_memory(model, keep_lambda, gathers, extrapolates)
+        if keep_lambda or gathers or extrapolates or packs:  # without these the model has looked already
+            check_memory(model, keep_lambda, gathers, extrapolates, packs)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
             self.positions = wp.empty(shape, dtype=model.vec)
@@ -81,6 +87,11 @@ class State:
                 wp.empty(shape if extrapolates else (groups, 1, 1), dtype=model.vec) for _ in "ab"
             )
             """Scratch: positions of the last two iterations [m]."""
+            self.packed = wp.empty((groups, 2, particles, 4) if packs else (groups, 1, 1, 1), dtype=model.vec)
+            """Scratch: positions and those before a substep [m], with a weight behind each; for one lane on a CPU."""
+            kept = (groups, multipliers if extrapolates else 1)
+            self.lam_recent, self.lam_older = (wp.empty(kept, dtype=model.vec) for _ in "ab")
+            """Scratch: multipliers of the last two iterations."""
             self.contacts = contact_memory(model)
             """Which particles touch or may do so soon; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)

@@ -55,7 +55,7 @@ def choose(names: Sequence[str], difference: Callable[..., str], candidates: Seq
 
 _DISTANCE = """
     scale = SQRT(dx * dx + dy * dy + dz * dz);
-    value = scale - size * table.rest_length.data[c];
+    value = scale - size * NUMBER(rest_length);
 """
 
 

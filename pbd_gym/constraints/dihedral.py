@@ -102,7 +102,7 @@ _CODE = """
     const V length = SQRT(square);
     const V sine = -length * (mx * qx + my * qy + mz * qz);
     const V cosine = mx * nx + my * ny + mz * nz;
-    const T c0 = table.rest.data[c].c[0], s0 = table.rest.data[c].c[1];
+    const N c0 = ENTRY(rest, 0), s0 = ENTRY(rest, 1);
     value = ATAN2(c0 * sine - s0 * cosine, c0 * cosine + s0 * sine);
     // A triangle without area has no angle. The floors keep its gradients finite.
     const V none = V(T(0));

@@ -37,7 +37,7 @@ def prepare(
 _CODE = """
     q1x = x1 - x0; q1y = y1 - y0; q1z = z1 - z0;
     scale = SQRT(q1x * q1x + q1y * q1y + q1z * q1z);
-    value = scale - size * table.rest_length.data[c];
+    value = scale - size * NUMBER(rest_length);
 """
 
 # Both gradients are unit vectors, so one factor of the length cancels. The floor keeps the quotient finite where both
@@ -46,7 +46,7 @@ _SOLVE = """
     V weight = w0 + w1;
     V numerator = -value - alpha * old;
 #if DAMPED
-    const T gamma = table.damping_time.data[c] * inv_h;
+    const N gamma = NUMBER(damping_time) * inv_h;
     numerator -= gamma * ({advance}) / FLOOR(scale, 1e-30);
     weight += gamma * weight;
 #endif

@@ -74,8 +74,8 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
 
 
 _CODE = """
-    const auto k = table.coefficients.data[c].c;
-    const V k1 = k[1] * inv_size, k2 = k[2] * inv_size, k3 = k[3] * inv_size;
+    const V k1 = ENTRY(coefficients, 1) * inv_size;
+    const V k2 = ENTRY(coefficients, 2) * inv_size, k3 = ENTRY(coefficients, 3) * inv_size;
     // The coefficients add up to zero: sides instead of positions keep the digits far from the origin.
     const V bx = k1 * (x1 - x0) + k2 * (x2 - x0) + k3 * (x3 - x0);
     const V by = k1 * (y1 - y0) + k2 * (y2 - y0) + k3 * (y3 - y0);

@@ -41,6 +41,8 @@ class Kind:
     """C++ statements for the step, where the general ones can be shortened."""
     remembers: bool = False
     """Whether each constraint has a number that lasts from substep to substep, ``memory + LANES * c``; 0 at first."""
+    branches: bool = False
+    """Whether the code branches on a constraint's numbers, so that constraints cannot share the vector units."""
     member_fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Likewise for arrays with one row per particle of a cluster, those of the first cluster first."""
 
@@ -76,4 +78,5 @@ class Kind:
         """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.sweep.make_sweep`."""
         code = self.code(wide.scalar)
         text = sweep.element_text(self.width, code, self.solve) if self.width else cluster_text(code, self.solve)
-        return sweep.make_sweep(wide, data, options, self.name, text)
+        batched = options.packed and self.width is not None and not self.branches
+        return sweep.make_sweep(wide, data, options, self.name, text, batched)

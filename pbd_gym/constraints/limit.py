@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.checks import finite
 
 LIMIT = """
-    const T side = table.side.data[c];
+    const N side = NUMBER(side);
     const V undone = -old / FLOOR(scale, 1e-30);
     s = side * (old + s * scale) > T(0) ? undone : s;
     const V none = V(T(0)), held = side * old < T(0) ? s : none;

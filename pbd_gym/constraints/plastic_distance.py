@@ -53,17 +53,17 @@ def prepare(
 
 
 _CODE = """
-    const V rest_length = size * table.rest_length.data[c];
+    const V rest_length = size * NUMBER(rest_length);
     V set = LOAD(memory + LANES * c);
     if (iteration == 0) {  // by the strain that the last substep has left
-        const V bx = LOAD(previous + (3 * a1 + 0) * LANES) - LOAD(previous + (3 * a0 + 0) * LANES);
-        const V by = LOAD(previous + (3 * a1 + 1) * LANES) - LOAD(previous + (3 * a0 + 1) * LANES);
-        const V bz = LOAD(previous + (3 * a1 + 2) * LANES) - LOAD(previous + (3 * a0 + 2) * LANES);
+        const V bx = BEFORE(1, 0) - BEFORE(0, 0);
+        const V by = BEFORE(1, 1) - BEFORE(0, 1);
+        const V bz = BEFORE(1, 2) - BEFORE(0, 2);
         const V elastic = SQRT(bx * bx + by * by + bz * bz) / rest_length - T(1) - set;
-        const T limit = table.yield_strain.data[c], most = table.max_strain.data[c];
+        const N limit = NUMBER(yield_strain), most = NUMBER(max_strain);
         const V low = elastic + limit, high = elastic - limit, none = V(T(0));
         const V beyond = low < T(0) ? low : FLOOR(high, 0);
-        set += beyond / (T(1) + inv_h * table.creep_time.data[c]);
+        set += beyond / (T(1) + inv_h * NUMBER(creep_time));
         set = FLOOR(set, -most);
         set = set > most ? none + most : set;
         STORE(memory + LANES * c, set);

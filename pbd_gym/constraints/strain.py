@@ -16,7 +16,7 @@ from pbd_gym.constraints.kind import Kind
 
 # One text: the mode is that of the constraint, the same in all lanes, so that it may be branched on.
 _STRAIN = """
-    const int mode = (int)table.mode.data[c];
+    const int mode = (int)NUMBER(mode);
     if (mode == 0) {  // |f| - 1
         scale = SQRT(fx * fx + fy * fy + fz * fz);
         value = scale - T(1);
@@ -41,8 +41,7 @@ _STRAIN = """
 def _code(corners: int) -> str:
     """Return the statements for elements of ``corners`` particles besides particle 0."""
     number = range(corners)
-    parts = ["    const auto a = table.along.data[c].c, b = table.across.data[c].c;"]
-    parts += [f"    const V along{k} = a[{k}] * inv_size, across{k} = b[{k}] * inv_size;" for k in number]
+    parts = [f"    const V {name}{k} = ENTRY({name}, {k}) * inv_size;" for k in number for name in ("along", "across")]
     for axis in "xyz":
         parts += [f"    const V u{k}{axis} = {axis}{k + 1} - {axis}0;" for k in number]
         f, g = (" + ".join(f"{name}{k} * u{k}{axis}" for k in number) for name in ("along", "across"))
@@ -116,4 +115,5 @@ def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callab
         }
 
     text = _code(size)
-    return Kind(name, size + 1, prepare, {"along": (size,), "across": (size,), "mode": ()}, lambda scalar: text)
+    fields = {"along": (size,), "across": (size,), "mode": ()}
+    return Kind(name, size + 1, prepare, fields, lambda scalar: text, branches=True)

@@ -36,7 +36,7 @@ const V squares = d00 * d00 + d01 * d01 + d02 * d02
 // Twice the energy: a sum of squares, but for nu < 0, where rounding could make it negative.
 const V twice = T(2) * shear * squares + bulk * trace * trace;
 value = SQRT(FLOOR(twice, 0));
-const T twofold = T(2) * shear;
+const N twofold = T(2) * shear;
 const V pressure = bulk * trace;
 p00 = twofold * d00 + pressure * r00; p01 = twofold * d01 + pressure * r01; p02 = twofold * d02 + pressure * r02;
 p10 = twofold * d10 + pressure * r10; p11 = twofold * d11 + pressure * r11; p12 = twofold * d12 + pressure * r12;

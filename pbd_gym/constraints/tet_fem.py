@@ -88,11 +88,13 @@ def neo_hookean_prepare(
 # One text for every material; `value` and `p00 ... p22` are what it puts in between.
 _LOAD = """
     alpha *= inv_size * inv_size * inv_size;  // the rest volume, in the compliance, grows with the cube of the size
-    const auto& b = table.inv_rest.data[c].data;
-    const T shear = table.lame.data[c].c[0], bulk = table.lame.data[c].c[1];
-    const V b00 = b[0][0] * inv_size, b01 = b[0][1] * inv_size, b02 = b[0][2] * inv_size;
-    const V b10 = b[1][0] * inv_size, b11 = b[1][1] * inv_size, b12 = b[1][2] * inv_size;
-    const V b20 = b[2][0] * inv_size, b21 = b[2][1] * inv_size, b22 = b[2][2] * inv_size;
+    const N shear = ENTRY(lame, 0), bulk = ENTRY(lame, 1);
+    const V b00 = ENTRY(inv_rest, 0) * inv_size, b01 = ENTRY(inv_rest, 1) * inv_size;
+    const V b02 = ENTRY(inv_rest, 2) * inv_size;
+    const V b10 = ENTRY(inv_rest, 3) * inv_size, b11 = ENTRY(inv_rest, 4) * inv_size;
+    const V b12 = ENTRY(inv_rest, 5) * inv_size;
+    const V b20 = ENTRY(inv_rest, 6) * inv_size, b21 = ENTRY(inv_rest, 7) * inv_size;
+    const V b22 = ENTRY(inv_rest, 8) * inv_size;
     const V ux = x1 - x0, vx = x2 - x0, tx = x3 - x0;
     const V uy = y1 - y0, vy = y2 - y0, ty = y3 - y0;
     const V uz = z1 - z0, vz = z2 - z0, tz = z3 - z0;
@@ -133,7 +135,7 @@ def make_kind(
     Args:
         name: of the kind.
         material: from the scalar type to C++ statements on lanes, from the deformation gradient ``f00 ... f22`` (V)
-            and mu / E and lambda / E, ``shear`` and ``bulk`` (T), to ``value`` with ``value^2 / 2 = psi / E`` for the
+            and mu / E and lambda / E, ``shear`` and ``bulk`` (N), to ``value`` with ``value^2 / 2 = psi / E`` for the
             energy density psi [Pa], and ``p00 ... p22``, the derivative of psi / E by F.
         prepare: checks the parameters.
     """

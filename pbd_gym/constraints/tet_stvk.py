@@ -25,7 +25,7 @@ const V squares = e00 * e00 + e11 * e11 + e22 * e22 + T(2) * (e01 * e01 + e02 * 
 // Twice the energy: a sum of squares, but for nu < 0, where rounding could make it negative.
 const V twice = T(2) * shear * squares + bulk * trace * trace;
 value = SQRT(FLOOR(twice, 0));
-const T twofold = T(2) * shear;
+const N twofold = T(2) * shear;
 const V pressure = bulk * trace;
 const V s00 = twofold * e00 + pressure, s11 = twofold * e11 + pressure, s22 = twofold * e22 + pressure;
 const V s01 = twofold * e01, s02 = twofold * e02, s12 = twofold * e12;

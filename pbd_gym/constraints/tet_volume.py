@@ -53,7 +53,7 @@ _CODE = """
     q1x = sixth * (qy * rz - qz * ry); q1y = sixth * (qz * rx - qx * rz); q1z = sixth * (qx * ry - qy * rx);
     q2x = sixth * (ry * pz - rz * py); q2y = sixth * (rz * px - rx * pz); q2z = sixth * (rx * py - ry * px);
     q3x = sixth * (py * qz - pz * qy); q3y = sixth * (pz * qx - px * qz); q3z = sixth * (px * qy - py * qx);
-    value = px * q1x + py * q1y + pz * q1z - size * size * size * table.rest_volume.data[c];
+    value = px * q1x + py * q1y + pz * q1z - size * size * size * NUMBER(rest_volume);
 """
 
 KIND = Kind("tet_volume", 4, prepare, {"rest_volume": ()}, lambda scalar: _CODE)

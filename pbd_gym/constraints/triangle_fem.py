@@ -66,16 +66,16 @@ def prepare(
 
 _CODE = """
     alpha *= inv_size * inv_size;  // the rest area, in the compliance, grows with the square of the size
-    const auto& b = table.inv_rest.data[c].data;
-    const auto k = table.moduli.data[c].c;
-    const V b00 = b[0][0] * inv_size, b01 = b[0][1] * inv_size, b10 = b[1][0] * inv_size, b11 = b[1][1] * inv_size;
+    const N k0 = ENTRY(moduli, 0), k1 = ENTRY(moduli, 1), k2 = ENTRY(moduli, 2), k3 = ENTRY(moduli, 3);
+    const V b00 = ENTRY(inv_rest, 0) * inv_size, b01 = ENTRY(inv_rest, 1) * inv_size;
+    const V b10 = ENTRY(inv_rest, 2) * inv_size, b11 = ENTRY(inv_rest, 3) * inv_size;
     const V ux = x1 - x0, uy = y1 - y0, uz = z1 - z0;
     const V vx = x2 - x0, vy = y2 - y0, vz = z2 - z0;
     const V fx = ux * b00 + vx * b10, fy = uy * b00 + vy * b10, fz = uz * b00 + vz * b10;
     const V gx = ux * b01 + vx * b11, gy = uy * b01 + vy * b11, gz = uz * b01 + vz * b11;
     const V e00 = T(0.5) * (fx * fx + fy * fy + fz * fz - T(1)), e11 = T(0.5) * (gx * gx + gy * gy + gz * gz - T(1));
     const V e01 = T(0.5) * (fx * gx + fy * gy + fz * gz);
-    const V s00 = k[0] * e00 + k[1] * e11, s11 = k[1] * e00 + k[2] * e11, s01 = T(2) * k[3] * e01;
+    const V s00 = k0 * e00 + k1 * e11, s11 = k1 * e00 + k2 * e11, s01 = T(2) * k3 * e01;
     const V twice = s00 * e00 + s11 * e11 + T(2) * s01 * e01;
     value = SQRT(FLOOR(twice, 0));
     scale = value;

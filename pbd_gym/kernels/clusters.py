@@ -29,7 +29,8 @@ _MEASURE = """
     const int a = indices[j]; \\
     const V inv_mass = LOAD(w + a * LANES), one = V(T(1)); \\
     const V m = table.mass.data[j] * (inv_mass > T(0) ? one : V(T(PINNED_FACTOR))); \\
-    const V px = LOAD(x + (3 * a + 0) * LANES), py = LOAD(x + (3 * a + 1) * LANES), pz = LOAD(x + (3 * a + 2) * LANES);
+    const T* const place = x + ROW * a * LANES; \\
+    const V px = LOAD(place), py = LOAD(place + LANES), pz = LOAD(place + 2 * LANES);
 // From the rest position relative to its centre, u, to the deviation from the goal.
 #define DEVIATION \\
     const V ux = rest[3 * j] - ox, uy = rest[3 * j + 1] - oy, uz = rest[3 * j + 2] - oz; \\
@@ -69,7 +70,7 @@ TRANSFORMATION
         squares += square;
         reached += table.part.data[j] * square;
 #if DAMPED
-        const T* const before = previous + 3 * a * LANES;
+        const T* const before = previous + ROW * a * LANES;
         advanced += m * (
             dx * (px - LOAD(before)) + dy * (py - LOAD(before + LANES)) + dz * (pz - LOAD(before + 2 * LANES)));
 #endif
@@ -85,9 +86,9 @@ _SCATTER = """
         MEMBER
         DEVIATION
         const V move = s * (inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
-        MOVE((3 * a + 0) * LANES, px, dx * move);
-        MOVE((3 * a + 1) * LANES, py, dy * move);
-        MOVE((3 * a + 2) * LANES, pz, dz * move);
+        MOVE(a, 0, px, dx * move);
+        MOVE(a, 1, py, dy * move);
+        MOVE(a, 2, pz, dz * move);
     }
 #undef MEMBER
 #undef DEVIATION

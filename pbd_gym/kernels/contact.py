@@ -7,6 +7,7 @@ import warp as wp
 
 from pbd_gym.colliders.table import Part, table_type
 from pbd_gym.kernels.frames import make_frame
+from pbd_gym.kernels.lanes import with_lanes
 from pbd_gym.kernels.tracing import make_trace
 from pbd_gym.kernels.wide import Wide
 
@@ -27,14 +28,52 @@ class Contacts(NamedTuple):
     """Takes velocities from positions, and gives back to them what restitution wants."""
 
 
+# Products and sums stay apart, as in the plain Warp around: results do not depend on what a compiler joins.
+_RESPOND = """
+    T* const at = (T*)wp::address(x, i, 0);
+    const T* const w = (const T*)wp::address(inv_mass, i);
+    EACH_LANE {
+#if !defined(__CUDA_ARCH__)
+#pragma clang fp contract(off)
+#endif
+        const V kx = LOAD(nx.c), ky = LOAD(ny.c), kz = LOAD(nz.c);
+        const V none = V(T(0)), one = V(T(1));
+        // A held lane is treated like one without contact.
+        const V push = LOAD(w) > T(0) ? FLOOR(LOAD(depth.c), 0) : none;
+        const V qx = LOAD(at) + kx * push, qy = LOAD(at + LANES) + ky * push, qz = LOAD(at + 2 * LANES) + kz * push;
+        const V ux = qx - LOAD(ax.c), uy = qy - LOAD(ay.c), uz = qz - LOAD(az.c);
+        const V along = ux * kx + uy * ky + uz * kz;
+        const V tx = ux - along * kx, ty = uy - along * ky, tz = uz - along * kz;
+        const V slip = SQRT(tx * tx + ty * ty + tz * tz);
+        // Share of the slip that friction takes: all of it where it sticks, and none without depth.
+        const V slides = slip - LOAD(still.c) * push;
+        const V sticking = push > T(0) ? one : none;
+        const V taken = slides > T(0) ? LOAD(kinetic.c) * push : sticking;
+        const V share = taken / (slides > T(0) ? FLOOR(slip, 1e-30) : one);
+        STORE(at, qx - share * tx);
+        STORE(at + LANES, qy - share * ty);
+        STORE(at + 2 * LANES, qz - share * tz);
+    }
+"""
+
+
 @functools.cache
 def make_response(wide: Wide) -> Any:
-    """Build the response of one particle to one collider on wide numbers."""
-    vec, scalar = wide.vec, wide.scalar
-    sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
-    tiny = 1e-30
+    """Build the response of one particle to one collider.
 
-    @wp.func
+    It moves particle ``i`` out along the normal and holds back its slip on the surface during the substep. The slip is
+    cancelled altogether while it is no longer than ``still * depth`` (sticking), and shortened by ``kinetic * depth``
+    otherwise (sliding): Coulomb's law on the level of positions, Macklin et al. 2014 (Unified particle physics,
+    doi:10.1145/2601097.2601152, eq. 24). Held and pinned particles are left where they are. A lane without contact
+    keeps its bits.
+
+    Its arguments are the positions [m], shape (particles, 3), inverse masses [1/kg], shape (particles,), and the
+    number of the particle; the outward unit normal of the collider; the penetration [m], not positive where there is no
+    contact; where the particle would be now, had it stuck to the surface [m]; kinetic and static Coulomb coefficients.
+    """
+    vec = wide.vec
+
+    @wp.func_native(with_lanes(wide, _RESPOND))
     def respond(
         x: wp.array2d[vec],
         inv_mass: wp.array1d[vec],
@@ -47,47 +86,8 @@ def make_response(wide: Wide) -> Any:
         ay: vec,
         az: vec,
         kinetic: vec,
-        static: vec,
-    ):
-        """Move particle ``i`` out along the normal and hold back its slip on the surface during the substep.
-
-        The slip is cancelled altogether while it is no longer than ``static * depth`` (sticking), and shortened by
-        ``kinetic * depth`` otherwise (sliding): Coulomb's law on the level of positions, Macklin et al. 2014 (Unified
-        particle physics, doi:10.1145/2601097.2601152, eq. 24). Held and pinned particles are left where they are. A
-        lane without contact keeps its bits.
-
-        Args:
-            x: positions [m], shape (particles, 3).
-            inv_mass: shape (particles,) [1/kg].
-            i: the particle.
-            nx, ny, nz: outward unit normal of the collider.
-            depth: penetration [m], not positive where there is no contact.
-            ax, ay, az: where the particle would be now, had it stuck to the surface [m].
-            kinetic, static: Coulomb coefficients.
-        """
-        # A held lane is treated like one without contact.
-        none = vec(scalar(0.0))
-        push = pick(inv_mass[i], floor(depth, scalar(0.0)), none)
-        qx = x[i, 0] + wp.cw_mul(nx, push)
-        qy = x[i, 1] + wp.cw_mul(ny, push)
-        qz = x[i, 2] + wp.cw_mul(nz, push)
-        ux = qx - ax
-        uy = qy - ay
-        uz = qz - az
-        along = wp.cw_mul(ux, nx) + wp.cw_mul(uy, ny) + wp.cw_mul(uz, nz)
-        tx = ux - wp.cw_mul(along, nx)
-        ty = uy - wp.cw_mul(along, ny)
-        tz = uz - wp.cw_mul(along, nz)
-        slip = sqrt(wp.cw_mul(tx, tx) + wp.cw_mul(ty, ty) + wp.cw_mul(tz, tz))
-        # Share of the slip that friction takes: all of it where it sticks, and none without depth.
-        # (Chosen before the division: after it, the compiler would branch for each lane to save divisions.)
-        one = vec(scalar(1.0))
-        slides = slip - wp.cw_mul(static, push)
-        taken = pick(slides, wp.cw_mul(kinetic, push), pick(push, one, none))
-        share = wp.cw_div(taken, pick(slides, floor(slip, scalar(tiny)), one))
-        x[i, 0] = qx - wp.cw_mul(share, tx)
-        x[i, 1] = qy - wp.cw_mul(share, ty)
-        x[i, 2] = qz - wp.cw_mul(share, tz)
+        still: vec,
+    ): ...
 
     return respond
 

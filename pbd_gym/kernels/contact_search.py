@@ -1,7 +1,8 @@
 """Search for particles that may touch: C++ texts of :mod:`pbd_gym.kernels.particle_contacts`.
 
 They fill ``near`` and ``lengths``, the sorted lists of candidates, from the anchors. On a CPU one thread looks up what
-has moved; on CUDA the threads of a block look up all of it together. The lists that both leave hold what touches.
+has moved, and a pair is in the list of its first member; on CUDA the threads of a block look up all of it together, and
+a pair is in both lists. The lists that both leave hold what touches.
 """
 
 _TOOLS = """
@@ -38,8 +39,9 @@ _TOOLS = """
     };
 """
 
-# One thread: only members that moved are looked up again. Each lane has a grid of the anchors, with a chain of members
-# for each cell; `next` and `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
+# One thread: only members that moved are looked up again, where anchors are relative to the centre of all members: what
+# falls or is carried as a whole has not moved. Each lane has a grid of the anchors, with a chain of members for each
+# cell; `next` and `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
 _UPDATE = """
     {
         int* const cells = memory.cells.data + group * memory.cells.shape[1];
@@ -52,14 +54,25 @@ _UPDATE = """
             memory.dropped.data[group] = 0;
             memory.stale.data[group] = 0;
         }
+        T center[3 * LANES];
+        for (int n = 0; n < 3 * LANES; ++n) center[n] = T(0);
+        EACH_LANE {
+            V sx = V(T(0)), sy = sx, sz = sx;
+            for (int k = 0; k < count; ++k) {
+                const T* const p = x + ROW * members[k] * LANES;
+                sx += LOAD(p); sy += LOAD(p + LANES); sz += LOAD(p + 2 * LANES);
+            }
+            const V share = V(INV_SIZES) * (T(1) / T(count));
+            STORE(center, sx * share); STORE(center + LANES, sy * share); STORE(center + 2 * LANES, sz * share);
+        }
         const auto renew = [&](int k, int lane_) {
             int* const head = cells + lane_ * stride;
             int* const next = head + cell_count;
             int* const before = next + count;
             int* const cell_of = before + count;
             T* const anchor = anchors + 3 * LANES * k + lane_;
-            const T* const p = x + 3 * LANES * members[k] + lane_;
-            for (int a = 0; a < 3; ++a) anchor[a * LANES] = INV_SIZE * p[a * LANES];
+            const T* const p = x + ROW * LANES * members[k] + lane_;
+            for (int a = 0; a < 3; ++a) anchor[a * LANES] = INV_SIZE * p[a * LANES] - center[a * LANES + lane_];
             const int cell = cell_at(anchor[0], anchor[LANES], anchor[2 * LANES]);
             if (cell != cell_of[k]) {
                 if (cell_of[k] >= 0) {
@@ -83,8 +96,7 @@ _UPDATE = """
                     const T dz = anchor[2 * LANES] - q[2 * LANES];
                     const T range = table.radius.data[k] + table.radius.data[other] + table.skin;
                     if (!(dx * dx + dy * dy + dz * dz < range * range) || other == k || !strangers(k, other)) continue;
-                    insert(k, other);
-                    insert(other, k);
+                    insert(k < other ? k : other, k < other ? other : k);
                 }
             }
         };
@@ -94,9 +106,11 @@ _UPDATE = """
             bool any = false;
             EACH_LANE {
                 const V shrink = V(INV_SIZES);
-                const V dx = shrink * LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
-                const V dy = shrink * LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
-                const V dz = shrink * LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
+                const T* const p = x + ROW * i * LANES;
+                const T* const q = anchors + 3 * k * LANES;
+                const V dx = shrink * LOAD(p) - LOAD(center) - LOAD(q);
+                const V dy = shrink * LOAD(p + LANES) - LOAD(center + LANES) - LOAD(q + LANES);
+                const V dz = shrink * LOAD(p + 2 * LANES) - LOAD(center + 2 * LANES) - LOAD(q + 2 * LANES);
                 const V d2 = dx * dx + dy * dy + dz * dz;
                 any = any || !ALL(d2 <= V(limit));  // a NaN has moved
                 STORE(distance, d2);
@@ -117,9 +131,9 @@ _STALE = """
             const int i = members[k];
             EACH_LANE {
                 const V shrink = V(INV_SIZES);
-                const V dx = shrink * LOAD(x + (3 * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
-                const V dy = shrink * LOAD(x + (3 * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
-                const V dz = shrink * LOAD(x + (3 * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
+                const V dx = shrink * LOAD(x + (ROW * i) * LANES) - LOAD(anchors + (3 * k) * LANES);
+                const V dy = shrink * LOAD(x + (ROW * i + 1) * LANES) - LOAD(anchors + (3 * k + 1) * LANES);
+                const V dz = shrink * LOAD(x + (ROW * i + 2) * LANES) - LOAD(anchors + (3 * k + 2) * LANES);
                 const V d2 = dx * dx + dy * dy + dz * dz;
                 const V most = LOAD(worst);
                 STORE(worst, d2 <= most ? most : d2);  // a NaN stays
@@ -144,7 +158,7 @@ _SEARCH = """
             lengths[k] = 0;
             for (int lane_ = 0; lane_ < LANES; ++lane_)
                 for (int a = 0; a < 3; ++a)
-                    anchors[(3 * k + a) * LANES + lane_] = INV_SIZE * x[(3 * members[k] + a) * LANES + lane_];
+                    anchors[(3 * k + a) * LANES + lane_] = INV_SIZE * x[(ROW * members[k] + a) * LANES + lane_];
         }
         if (thread == 0) memory.dropped.data[group] = 0;
         for (int lane_ = 0; lane_ < LANES; ++lane_) {

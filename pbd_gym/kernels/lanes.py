@@ -12,6 +12,9 @@ from pbd_gym.kernels.wide import Wide
 NATIVE = {wp.float32: "float", wp.float64: "double"}
 """C++ name of a scalar type."""
 
+BATCH = 8
+"""Constraints that a lone environment projects together: two rows of four numbers fill a register of AVX2."""
+
 _HEADER = """
 #if defined(__CUDA_ARCH__)
 using Index = int;
@@ -22,24 +25,59 @@ using Index = long long;
 #endif
 using T = {scalar};
 constexpr int LANES = {lanes};
-#define FLOOR(a, low) ((a) > T(low) ? (a) : V(T(low)))
 #if defined(__CUDA_ARCH__) || {lanes} == 1
 using V = T;
-#define SQRT(a) T(sqrt(a))
-#define LOAD(a) (a)[lane]
-#define STORE(a, value) (a)[lane] = value
-#define ANY(condition) (condition)
-#define ALL(condition) (condition)
 #define EACH_LANE for (int lane = 0; lane < LANES; ++lane)
 #else
 typedef T V __attribute__((ext_vector_type({lanes}), aligned(sizeof(T))));
-#define SQRT(a) __builtin_elementwise_sqrt(a)
-#define LOAD(a) *(const V*)(a)
-#define STORE(a, value) *(V*)(a) = value
-#define ANY(condition) (__builtin_reduce_or(condition) != 0)
-#define ALL(condition) (__builtin_reduce_and(condition) != 0)
 #define EACH_LANE
 #endif
+using N = T;
+"""
+
+_SCALAR = """
+#define SQRT(a) T(sqrt(a))
+#define ANY(condition) (condition)
+#define ALL(condition) (condition)
+"""
+
+_VECTOR = """
+#define SQRT(a) __builtin_elementwise_sqrt(a)
+#define ANY(condition) (__builtin_reduce_or(condition) != 0)
+#define ALL(condition) (__builtin_reduce_and(condition) != 0)
+"""
+
+_MACROS = """
+#define FLOOR(a, low) ((a) > T(low) ? (a) : V(T(low)))
+#define NUMBER(name) table.name.data[c]
+#define ENTRY(name, k) ((const T*)(table.name.data + c))[k]
+#if defined(__CUDA_ARCH__)
+#define LOAD(a) (a)[lane]
+#define STORE(a, value) (a)[lane] = value
+#elif LANES_COUNT == 1
+#define LOAD(a) (*(a))
+#define STORE(a, value) *(a) = value
+#else
+#define LOAD(a) *(const V*)(a)
+#define STORE(a, value) *(V*)(a) = value
+#endif
+#define SHARED(a) LOAD(a)
+#if defined(__CUDA_ARCH__) || LANES_COUNT == 1
+SCALAR_MACROS
+#else
+VECTOR_MACROS
+#endif
+"""
+
+_BATCH_MACROS = """
+#define FLOOR(a, low) ((a) > T(low) ? (a) : V(T(low)))
+#define NUMBER(name) (*(const V*)(table.name.data + c))
+#define ENTRY(name, k) [](const T* from, int stride) { V r; for (int l = 0; l < BATCH; ++l) r[l] = from[l * stride]; \\
+    return r; }((const T*)(table.name.data + c) + (k), sizeof(*table.name.data) / sizeof(T))
+#define LOAD(a) (*(const V*)(a))
+#define STORE(a, value) *(V*)(a) = value
+#define SHARED(a) V(*(a))
+#define EACH_LANE
 """
 
 _ATAN2 = {
@@ -48,7 +86,7 @@ _ATAN2 = {
 #if defined(__CUDA_ARCH__) || COUNT == 1
 #define ATAN2(y, x) T(atan2(y, x))
 #else
-#define ATAN2(y, x) [](V a, V b) { V r; for (int k = 0; k < LANES; ++k) r[k] = T(atan2(a[k], b[k])); return r; }(y, x)
+#define ATAN2(y, x) [](V a, V b) { V r; for (int k = 0; k < COUNT; ++k) r[k] = T(atan2(a[k], b[k])); return r; }(y, x)
 #endif
 """,
     # Of the smaller over the larger; beyond tan(pi/8) an eighth of a turn is taken off first. The polynomial is the
@@ -74,30 +112,60 @@ _ATAN2 = {
 Single precision is within 4 units in the last place of the exact angle. (0, 0) has the angle 0, and a zero has no sign.
 """
 
-_FOOTER = """
+_NO_MACROS = """
 #undef FLOOR
+#undef NUMBER
+#undef ENTRY
 #undef SQRT
 #undef ATAN2
 #undef ANY
 #undef ALL
 #undef LOAD
 #undef STORE
-#undef EACH_LANE
+#undef SHARED
 """
 
 
+def _macros(wide: Wide) -> str:
+    text = _MACROS.replace("SCALAR_MACROS", _SCALAR).replace("VECTOR_MACROS", _VECTOR) + _ATAN2[wide.scalar]
+    return text.replace("LANES_COUNT", str(wide.lanes)).replace("COUNT", str(wide.lanes))
+
+
 def with_lanes(wide: Wide, code: str) -> str:
-    """Wrap C++ statements that use V, T, LANES and the macros below into a snippet for ``wp.func_native``.
+    """Wrap C++ statements that use V, T, N, LANES and the macros below into a snippet for ``wp.func_native``.
 
     Between ``EACH_LANE {`` and ``}``, statements on V may use arithmetic, ``condition ? yes : no``, ``SQRT(a)``,
     ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``ANY(condition)`` and ``ALL(condition)`` (in some lane, in all; in this one on
     CUDA), ``LOAD(numbers)`` and ``STORE(numbers, value)`` of an array with one number a lane. On CUDA the braces are
     the body of a loop over lanes.
+
+    Constraint ``c`` reads its row of ``table.name`` by ``NUMBER(name)``, or ``ENTRY(name, k)`` where the row has
+    several numbers, as type N: a T, but a V in :func:`in_batches`.
     """
-    header = _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes) + _ATAN2[wide.scalar].replace(
-        "COUNT", str(wide.lanes)
+    return (
+        _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes)
+        + _macros(wide)
+        + code
+        + _NO_MACROS
+        + ("#undef EACH_LANE\n")
     )
-    return header + code + _FOOTER
+
+
+def in_batches(wide: Wide, code: str) -> str:
+    """Wrap C++ statements on :data:`BATCH` constraints of a lone environment, to stand within :func:`with_lanes`.
+
+    There a V holds one number for each of the constraints ``c ... c + BATCH - 1``. ``LOAD`` and ``STORE`` are for
+    arrays with one number per constraint, ``SHARED(number)`` for what all of them share.
+    """
+    batch = f"""
+    typedef T V __attribute__((ext_vector_type({BATCH}), aligned(sizeof(T))));
+    using N = V;
+    constexpr int BATCH = {BATCH};
+"""
+    macros = _BATCH_MACROS + _VECTOR + _ATAN2[wide.scalar].replace("COUNT", str(BATCH))
+    undone = _NO_MACROS + "#undef EACH_LANE\n"
+    lone = _macros(wide) + "#define EACH_LANE for (int lane = 0; lane < LANES; ++lane)\n"
+    return f"{{{batch}{undone}{macros}{code}{undone}{lone}}}\n"
 
 
 def lanes_code(wide: Wide, code: str) -> str:

@@ -68,7 +68,7 @@ def memory_type(vec: Any) -> Any:
     @wp.struct
     class ParticleContactMemory:
         near: wp.array3d[wp.int32]
-        """candidates of each member in ascending order, shape (groups, k, capacity)"""
+        """sorted candidates of each member, on a CPU those with higher numbers, shape (groups, k, capacity)"""
         touching: wp.array3d[wp.int32]
         """those of them that touch in some lane, shape (groups, k, capacity)"""
         counts: wp.array3d[wp.int32]
@@ -139,26 +139,33 @@ _REPORT = """
 
 _COUNT = """
     for (int k = thread; k < count; k += thread_count) {
+        EACH_LANE { STORE(valence + LANES * k, V(T(0))); }
+    }
+    for (int k = thread; k < count; k += thread_count) {
         const int i = members[k];
         int* const list = near + k * table.capacity;
         int* const found = touching + k * table.capacity;
         int length = 0, kept = 0;
-        T contacts[LANES];
-        for (int n = 0; n < LANES; ++n) contacts[n] = T(0);
         for (int n = 0; n < lengths[k]; ++n) {
             const int other = list[n], j = members[other];
             const T reach = table.radius.data[k] + table.radius.data[other];
             const T far = reach + T(2) * table.skin;
             bool any = false, close = false;
             EACH_LANE {
-                const V dx = LOAD(x + (3 * i) * LANES) - LOAD(x + (3 * j) * LANES);
-                const V dy = LOAD(x + (3 * i + 1) * LANES) - LOAD(x + (3 * j + 1) * LANES);
-                const V dz = LOAD(x + (3 * i + 2) * LANES) - LOAD(x + (3 * j + 2) * LANES);
+                const V dx = LOAD(x + (ROW * i) * LANES) - LOAD(x + (ROW * j) * LANES);
+                const V dy = LOAD(x + (ROW * i + 1) * LANES) - LOAD(x + (ROW * j + 1) * LANES);
+                const V dz = LOAD(x + (ROW * i + 2) * LANES) - LOAD(x + (ROW * j + 2) * LANES);
                 const V d2 = (dx * dx + dy * dy + dz * dz) * INV_SIZES * INV_SIZES;
                 const auto inside = d2 < V(reach * reach);
-                any = any || ANY(inside);
                 close = close || ANY(d2 < V(far * far));
-                STORE(contacts, LOAD(contacts) + (inside ? V(T(1)) : V(T(0))));
+                if (ANY(inside)) {
+                    any = true;
+                    const V one = inside ? V(T(1)) : V(T(0));
+                    STORE(valence + LANES * k, LOAD(valence + LANES * k) + one);
+#if !defined(__CUDA_ARCH__)
+                    STORE(valence + LANES * other, LOAD(valence + LANES * other) + one);
+#endif
+                }
             }
             if (any) found[length++] = other;
             // Anchors are within half a skin of their members: beyond this distance the pair is no candidate.
@@ -166,27 +173,27 @@ _COUNT = """
         }
         lengths[k] = kept;
         touching_lengths[k] = length;
-        EACH_LANE { STORE(valence + LANES * k, LOAD(contacts)); }
     }
     BARRIER
 """
 
-_GATHER = """
+# A pair gives both of its particles the same correction, one of them with the opposite sign, to the bit. On CUDA the
+# thread of a particle adds up its own corrections. On a CPU each pair is worked out once, for both: as lists are
+# sorted, sums are added up in the same order.
+_CORRECT = """
+    const T slowest = table.separation_speed / inv_h;
     for (int k = thread; k < count; k += thread_count) {
         if (touching_lengths[k] == 0) continue;
         const int i = members[k];
         const int* const found = touching + k * table.capacity;
-        T move[3 * LANES];
-        for (int n = 0; n < 3 * LANES; ++n) move[n] = T(0);
         for (int n = 0; n < touching_lengths[k]; ++n) {
             const int other = found[n], j = members[other];
             const T reach = table.radius.data[k] + table.radius.data[other];
             const T mu = T(0.5) * (table.friction.data[k] + table.friction.data[other]);
-            const T slowest = table.separation_speed / inv_h;
             EACH_LANE {
-                const V xi = LOAD(x + (3 * i) * LANES), xj = LOAD(x + (3 * j) * LANES);
-                const V yi = LOAD(x + (3 * i + 1) * LANES), yj = LOAD(x + (3 * j + 1) * LANES);
-                const V zi = LOAD(x + (3 * i + 2) * LANES), zj = LOAD(x + (3 * j + 2) * LANES);
+                const V xi = LOAD(x + (ROW * i) * LANES), xj = LOAD(x + (ROW * j) * LANES);
+                const V yi = LOAD(x + (ROW * i + 1) * LANES), yj = LOAD(x + (ROW * j + 1) * LANES);
+                const V zi = LOAD(x + (ROW * i + 2) * LANES), zj = LOAD(x + (ROW * j + 2) * LANES);
                 const V wi = LOAD(w + i * LANES), wj = LOAD(w + j * LANES);
                 const V dx = xi - xj, dy = yi - yj, dz = zi - zj;
                 const V length = SQRT(dx * dx + dy * dy + dz * dz);
@@ -196,39 +203,46 @@ _GATHER = """
                 const V nx = dx * unit, nz = dz * unit;
                 const V ny = length > T(1e-12) ? dy * unit : V(T(k > other ? 1 : -1));
                 // What the pair has moved against each other in this substep.
-                const V ux = dx - LOAD(previous + (3 * i) * LANES) + LOAD(previous + (3 * j) * LANES);
-                const V uy = dy - LOAD(previous + (3 * i + 1) * LANES) + LOAD(previous + (3 * j + 1) * LANES);
-                const V uz = dz - LOAD(previous + (3 * i + 2) * LANES) + LOAD(previous + (3 * j + 2) * LANES);
+                const V ux = dx - (LOAD(previous + (ROW * i) * LANES) - LOAD(previous + (ROW * j) * LANES));
+                const V uy = dy - (LOAD(previous + (ROW * i + 1) * LANES) - LOAD(previous + (ROW * j + 1) * LANES));
+                const V uz = dz - (LOAD(previous + (ROW * i + 2) * LANES) - LOAD(previous + (ROW * j + 2) * LANES));
                 const V along = ux * nx + uy * ny + uz * nz;
                 const V overlap = reach * SIZES - length;
                 const V soft = FLOOR(-along, 0) + slowest;
                 V depth = overlap < soft ? overlap : soft;
                 depth = overlap > T(0) ? depth : none;
-                // The particle's part of the pair's correction; each lends an equal part of itself to its contacts.
+                // Each lends an equal part of itself to its contacts.
                 const V mine = LOAD(valence + LANES * k), its = LOAD(valence + LANES * other);
                 const V most = mine > its ? mine : its;
-                const V shared = FLOOR(most / T(RELAXATION), 1) * (wi + wj);
-                const V part = shared > T(0) ? wi / FLOOR(shared, 1e-30) : none;
+                const V shared = FLOOR(most * T(1.0 / RELAXATION), 1) * (wi + wj);
+                const V inverse = shared > T(0) ? T(1) / FLOOR(shared, 1e-30) : none;
                 const V tx = ux - along * nx, ty = uy - along * ny, tz = uz - along * nz;
                 const V slip = SQRT(tx * tx + ty * ty + tz * tz);
                 const V grip = mu * ROUGHNESS * depth;
                 const V held = grip / FLOOR((slip > grip ? slip : grip), 1e-30);
-                STORE(move, LOAD(move) + part * (depth * nx - held * tx));
-                STORE(move + LANES, LOAD(move + LANES) + part * (depth * ny - held * ty));
-                STORE(move + 2 * LANES, LOAD(move + 2 * LANES) + part * (depth * nz - held * tz));
+                const V mx = inverse * (depth * nx - held * tx);
+                const V my = inverse * (depth * ny - held * ty);
+                const V mz = inverse * (depth * nz - held * tz);
+                T* const move = delta + 3 * i * LANES;
+                STORE(move, LOAD(move) + wi * mx);
+                STORE(move + LANES, LOAD(move + LANES) + wi * my);
+                STORE(move + 2 * LANES, LOAD(move + 2 * LANES) + wi * mz);
+#if !defined(__CUDA_ARCH__)
+                T* const its_move = delta + 3 * j * LANES;
+                STORE(its_move, LOAD(its_move) - wj * mx);
+                STORE(its_move + LANES, LOAD(its_move + LANES) - wj * my);
+                STORE(its_move + 2 * LANES, LOAD(its_move + 2 * LANES) - wj * mz);
+#endif
             }
-        }
-        EACH_LANE {
-            for (int a = 0; a < 3; ++a) STORE(delta + (3 * i + a) * LANES, LOAD(move + a * LANES));
         }
     }
     BARRIER
     for (int k = thread; k < count; k += thread_count) {
-        if (touching_lengths[k] == 0) continue;
         const int i = members[k];
         EACH_LANE {
+            if (!ANY(LOAD(valence + LANES * k) > T(0))) continue;
             for (int a = 0; a < 3; ++a) {
-                STORE(x + (3 * i + a) * LANES, LOAD(x + (3 * i + a) * LANES) + LOAD(delta + (3 * i + a) * LANES));
+                STORE(x + (ROW * i + a) * LANES, LOAD(x + (ROW * i + a) * LANES) + LOAD(delta + (3 * i + a) * LANES));
                 STORE(delta + (3 * i + a) * LANES, V(T(0)));
             }
         }
@@ -255,7 +269,7 @@ _NAMES = """
 
 
 @functools.cache
-def make_particle_contacts(wide: Wide, data: Any, varied: bool) -> Any:
+def make_particle_contacts(wide: Wide, data: Any, varied: bool, row: int) -> Any:
     """Build the function that parts overlapping particles of one group, with Coulomb friction.
 
     For a pair at distance d below the sum r of its radii, ``C = d - r >= 0`` is projected without compliance, each
@@ -272,10 +286,12 @@ def make_particle_contacts(wide: Wide, data: Any, varied: bool) -> Any:
         wide: lane count and precision.
         data: the struct of the whole model.
         varied: whether environments differ: radii then grow with the size, and friction has a factor.
+        row: numbers of a row of positions: 3, or 4 where they are packed.
     """
     sizes = _VARIED.format(int(SIZE), int(INV_SIZE), int(FRICTION)) if varied else _ALIKE
     scalar, body_, memory_ = wide.scalar, body_type(wide.vec), memory_type(wide.vec)
-    text = _TOOLS + sizes + "{" + _NAMES + SEARCH_CODE + _REPORT + _COUNT + _GATHER + "}\n" + _CLEAR
+    text = f"constexpr int ROW = {row};\n" + _TOOLS + sizes
+    text += "{" + _NAMES + SEARCH_CODE + _REPORT + _COUNT + _CORRECT + "}\n" + _CLEAR
 
     @wp.func_native(with_lanes(wide, text.replace("NEAR", str(NEAR)).replace("RELAXATION", str(RELAXATION))))
     def part_particles(

@@ -14,6 +14,7 @@ from pbd_gym.colliders.table import table_type as collider_table
 from pbd_gym.kernels import particle_contacts as contacts
 from pbd_gym.kernels.contact import make_contacts
 from pbd_gym.kernels.iterations import make_apply, make_extrapolation, make_next_omega
+from pbd_gym.kernels.packed import make_advance
 from pbd_gym.kernels.parameters import DAMPING, FRICTION, GRAVITY
 from pbd_gym.kernels.poses import make_place
 from pbd_gym.kernels.sweep import SweepOptions, body_type
@@ -108,7 +109,10 @@ def make_step(
     vec, sqrt, pick, positive, exceeds = wide_.vec, wide_.sqrt, wide_.pick, wide_.positive, wide_.exceeds
     data, colliders_table = model_data(scalar, kinds, options.particle_contacts), collider_table(scalar)
     memory_ = contacts.memory_type(vec)
-    part_particles = contacts.make_particle_contacts(wide_, data, options.varied) if options.particle_contacts else None
+    part_particles = None
+    if options.particle_contacts:
+        row = 4 if options.packed else 3
+        part_particles = contacts.make_particle_contacts(wide_, data, options.varied, row)
     body_ = body_type(vec)
     sweeps = [kind.make_sweep(wide_, data, options) for kind in kinds] or [_no_sweep(wide_, data)]
     join = functools.partial(_then_sweep, wide_, data)
@@ -122,6 +126,7 @@ def make_step(
     pull, slowing = _make_drift(wide_, options.varied)
     row_bytes = lanes * wp.types.type_size_in_bytes(scalar)
     block_memory = make_block_memory(options.shared * 7 * row_bytes)
+    advance = make_advance(wide_) if options.packed and not bouncing else None
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(
@@ -155,6 +160,7 @@ def make_step(
         delta_all: wp.array3d[vec],
         recent_all: wp.array3d[vec],
         older_all: wp.array3d[vec],
+        packed_all: wp.array4d[vec],
         lam_recent_all: wp.array2d[vec],
         lam_older_all: wp.array2d[vec],
         contact_memory: memory_,
@@ -186,6 +192,9 @@ def make_step(
             x = wp.array(ptr=base, shape=(particle_count, 3), dtype=vec)
             previous = wp.array(ptr=base + wp.uint64(3 * block_row), shape=(particle_count, 3), dtype=vec)
             inv_mass = wp.array(ptr=base + wp.uint64(6 * block_row), shape=(particle_count,), dtype=vec)
+        if wp.static(options.packed):
+            x = packed_all[group, 0]
+            previous = packed_all[group, 1]
         body = body_()
         body.x = x
         body.previous = previous
@@ -232,6 +241,8 @@ def make_step(
             free = positive(inv_mass_home[i], h)
             if wp.static(options.shared > 0):
                 inv_mass[i] = inv_mass_home[i]
+            if wp.static(options.packed):
+                x[i, 3] = inv_mass_home[i]
             for axis1 in range(3):
                 v = velocity[i, axis1] + pull(gravity, body.parameters, axis1, free)
                 p = x_home[i, axis1]
@@ -286,19 +297,22 @@ def make_step(
                     bounce(colliders, radius, frames, x, previous, velocity, inv_mass, grip_factor, i4, inv_h, calm)
             if substep + 1 < substeps:
                 # New velocity and the next prediction in one pass over memory.
-                for i2 in range(thread, particle_count, thread_count):
-                    w2 = inv_mass[i2]
-                    free2 = positive(w2, h)
-                    scale2 = pick(w2, slow, steady)
-                    for axis2 in range(3):
-                        p2 = x[i2, axis2]
-                        change2 = (p2 - previous[i2, axis2]) * inv_h
-                        if wp.static(bouncing):
-                            change2 = velocity[i2, axis2]
-                            velocity[i2, axis2] = wp.cw_mul(change2, scale2)
-                        v2 = wp.cw_mul(change2, scale2) + pull(gravity, body.parameters, axis2, free2)
-                        previous[i2, axis2] = p2
-                        x[i2, axis2] = p2 + h * v2
+                if wp.static(advance is not None):
+                    advance(x, previous, h, inv_h, slow, gx, gy, gz)
+                else:
+                    for i2 in range(thread, particle_count, thread_count):
+                        w2 = inv_mass[i2]
+                        free2 = positive(w2, h)
+                        scale2 = pick(w2, slow, steady)
+                        for axis2 in range(3):
+                            p2 = x[i2, axis2]
+                            change2 = (p2 - previous[i2, axis2]) * inv_h
+                            if wp.static(bouncing):
+                                change2 = velocity[i2, axis2]
+                                velocity[i2, axis2] = wp.cw_mul(change2, scale2)
+                            v2 = wp.cw_mul(change2, scale2) + pull(gravity, body.parameters, axis2, free2)
+                            previous[i2, axis2] = p2
+                            x[i2, axis2] = p2 + h * v2
                 barrier()
 
         bad = vec(scalar(0.0))
@@ -311,7 +325,7 @@ def make_step(
                     change3 = velocity[i3, axis3]
                 v3 = wp.cw_mul(change3, scale3)
                 velocity[i3, axis3] = v3
-                if wp.static(options.shared > 0):
+                if wp.static(options.shared > 0 or options.packed):
                     x_home[i3, axis3] = x[i3, axis3]
                     previous_home[i3, axis3] = previous[i3, axis3]
                 speed2 += wp.cw_mul(v3, v3)

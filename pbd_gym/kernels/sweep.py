@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.lanes import with_lanes
+from pbd_gym.kernels.lanes import in_batches, with_lanes
 from pbd_gym.kernels.parameters import COMPLIANCE, INV_SIZE, SIZE
 from pbd_gym.kernels.wide import Wide
 
@@ -33,6 +33,9 @@ class SweepOptions:
     """Whether iterations are extrapolated."""
     particle_contacts: bool = False
     """Whether particles collide with one another."""
+    packed: bool = False
+    """Whether positions have their particle's weight beside them, in rows of four numbers; for one lane on a CPU. The
+    constraints of a colour then share the vector units."""
     shared: int = 0
     """Particles for whose positions and weights a CUDA block has shared memory; 0 leaves them in global memory."""
     varied: bool = False
@@ -47,9 +50,9 @@ def body_type(vec: Any) -> Any:
     @wp.struct
     class Body:
         x: wp.array2d[vec]
-        """positions [m], shape (n, 3)"""
+        """positions [m], shape (n, 3); packed with the weight [1/kg] behind them, shape (n, 4)"""
         previous: wp.array2d[vec]
-        """positions at the start of the substep [m], shape (n, 3)"""
+        """positions at the start of the substep [m], in rows as long"""
         inv_mass: wp.array1d[vec]
         """[1/kg], shape (n,)"""
         parameters: wp.array1d[vec]
@@ -71,7 +74,7 @@ SOLVE = """
     V numerator = -(value + alpha * old) * scale;
     V denominator = weight + alpha * scale * scale;
 #if DAMPED
-    const T gamma = table.damping_time.data[c] * inv_h;
+    const N gamma = NUMBER(damping_time) * inv_h;
     numerator -= gamma * ({advance});
     denominator += gamma * weight;
 #endif
@@ -89,23 +92,17 @@ With q = scale g, ``s = delta_lambda / scale`` needs no division by ``scale``, w
 
 def _gather(width: int) -> str:
     """Return statements that load particles ``k`` of constraint ``c``."""
-    parts = [f"    const Index a{k} = at[{k}];" for k in range(width)]
-    for k in range(width):
-        loads = ", ".join(f"{axis}{k} = LOAD(x + (3 * a{k} + {i}) * LANES)" for i, axis in enumerate("xyz"))
-        parts.append(f"    const V {loads}, w{k} = LOAD(w + a{k} * LANES);")
+    parts = [f"    GATHER({k}, x{k}, y{k}, z{k}, w{k})" for k in range(width)]
     return "\n".join(parts)
 
 
 def _scatter(width: int) -> str:
     """Return statements that move the particles."""
-    parts = []
-    for k in range(width):
-        for i, axis in enumerate("xyz"):
-            slot = f"(3 * a{k} + {i}) * LANES"
-            move = f"q{k}{axis} * s{k}"
-            parts.append(f"    MOVE({slot}, {axis}{k}, {move});")
-        parts.insert(3 * k + k, f"    const V s{k} = s * w{k};")
-    return "\n".join(parts)
+    return "\n".join(
+        f"    const V s{k} = s * w{k};\n"
+        f"    SCATTER({k}, x{k}, y{k}, z{k}, w{k}, q{k}x * s{k}, q{k}y * s{k}, q{k}z * s{k})"
+        for k in range(width)
+    )
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ class Text:
     advance: str
     """The sum ``sum q . (x - previous)`` over its particles."""
     scatter: str
-    """Statements that ``MOVE(slot, old, move)`` each coordinate by ``w q s``."""
+    """Statements that ``MOVE(particle, axis, old, move)`` each coordinate by ``w q s``."""
     solve: str = SOLVE
     """Statements from the above to ``s``."""
 
@@ -138,7 +135,8 @@ def element_text(width: int, code: str, solve: str) -> Text:
     first = ", ".join(f"q0{axis} = -({' + '.join(f'q{k}{axis}' for k in range(1, width))})" for axis in "xyz")
     return Text(
         measure=f"""
-    const int* const at = indices + {width} * c;
+    constexpr int WIDTH = {width};
+    const int* const at = indices + WIDTH * c;
 {_gather(width)}
     V value, scale = V(T(1)), {gradients};
     {{
@@ -148,9 +146,7 @@ def element_text(width: int, code: str, solve: str) -> Text:
 """,
         weight=" + ".join(f"w{k} * (q{k}x * q{k}x + q{k}y * q{k}y + q{k}z * q{k}z)" for k in range(width)),
         advance=" + ".join(
-            f"q{k}{axis} * ({axis}{k} - LOAD(previous + (3 * a{k} + {i}) * LANES))"
-            for k in range(width)
-            for i, axis in enumerate("xyz")
+            f"q{k}{axis} * ({axis}{k} - BEFORE({k}, {i}))" for k in range(width) for i, axis in enumerate("xyz")
         ),
         scatter=_scatter(width),
         solve=solve,
@@ -160,11 +156,7 @@ def element_text(width: int, code: str, solve: str) -> Text:
 _SWEEP = """
 #define DAMPED {damped}
 #define JACOBI {jacobi}
-#if JACOBI
-#define MOVE(slot, old, move) STORE(delta + (slot), LOAD(delta + (slot)) + (move))
-#else
-#define MOVE(slot, old, move) STORE(x + (slot), (old) + (move))
-#endif
+constexpr int ROW = {row};
 {{
     const auto& table = model.{name};
     const int* const bounds = table.bounds.data;
@@ -182,15 +174,32 @@ _SWEEP = """
     for (int k = 0; k < colors; ++k) {{
         const int color = reversed ? colors - 1 - k : k;
         const int begin = bounds[color], end = bounds[color + 1];
-        for (int n = begin + thread; n < end; n += thread_count) {{
+        int n = begin + thread;
+{batches}
+{lone}
+        for (; n < end; n += thread_count) {{
             const int c = reversed ? begin + end - 1 - n : n;
             EACH_LANE {{
+{projection}
+            }}
+        }}
+{done}
+#if defined(__CUDA_ARCH__)
+        __syncthreads();
+#endif
+    }}
+}}
+#undef DAMPED
+#undef JACOBI
+"""
+
+_PROJECTION = """
 #if {varied}
-    const V size = LOAD(parameters + {size} * LANES), inv_size = LOAD(parameters + {inv_size} * LANES);
-    V alpha = table.compliance.data[c] * inv_h2 * LOAD(parameters + ({compliance} + table.label.data[c]) * LANES);
+    const V size = SHARED(parameters + {size} * LANES), inv_size = SHARED(parameters + {inv_size} * LANES);
+    V alpha = NUMBER(compliance) * inv_h2 * STIFFNESS(parameters + {compliance} * LANES);
 #else
     const V size = V(T(1)), inv_size = T(1) / size;
-    V alpha = V(table.compliance.data[c] * inv_h2);
+    V alpha = V(NUMBER(compliance) * inv_h2);
 #endif
     V old = V(T(0));
 #if {keep_lambda}
@@ -200,26 +209,86 @@ _SWEEP = """
 {measure}
 {solve}
 #if JACOBI
-    s *= body.relaxation * table.share.data[c];
+    s *= body.relaxation * NUMBER(share);
 #endif
 #if {keep_lambda}
     STORE(lam + LANES * c, old + s * scale);
 #endif
 {scatter}
-            }}
-        }}
-#if defined(__CUDA_ARCH__)
-        __syncthreads();
+"""
+
+_ONE = """
+#define GATHER(k, px, py, pz, weight) \\
+    const Index a##k = at[k]; \\
+    const V px = LOAD(x + (ROW * a##k + 0) * LANES), py = LOAD(x + (ROW * a##k + 1) * LANES), \\
+        pz = LOAD(x + (ROW * a##k + 2) * LANES), weight = LOAD(w + a##k * LANES);
+#define BEFORE(k, axis) LOAD(previous + (ROW * a##k + axis) * LANES)
+#define STIFFNESS(from) LOAD((from) + table.label.data[c] * LANES)
+#if JACOBI
+#define MOVE(a, axis, old, move) \\
+    STORE(delta + (3 * a + axis) * LANES, LOAD(delta + (3 * a + axis) * LANES) + (move))
+#else
+#define MOVE(a, axis, old, move) STORE(x + (ROW * a + axis) * LANES, (old) + (move))
 #endif
-    }}
-}}
-#undef DAMPED
-#undef JACOBI
+#define SCATTER(k, px, py, pz, weight, dx, dy, dz) \\
+    MOVE(a##k, 0, px, dx); MOVE(a##k, 1, py, dy); MOVE(a##k, 2, pz, dz);
+"""
+"""Access to the particles of one constraint."""
+
+_BATCH = """
+#define BEFORE(k, axis) [&] { V r; for (int l = 0; l < BATCH; ++l) r[l] = previous[4 * at[WIDTH * l + k] + axis]; \\
+    return r; }()
+#define STIFFNESS(from) [&] { V r; for (int l = 0; l < BATCH; ++l) r[l] = (from)[table.label.data[c + l]]; return r; }()
+// Four rows of a particle each, and four more in the upper half, are turned into four columns and back.
+#define LOWER(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define UPPER(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define FIRSTS(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define LASTS(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define ROW_AT(k, l) *(Row*)(x + 4 * (Index)at[WIDTH * (l) + k])
+#define ROWS(k, l) __builtin_shufflevector(ROW_AT(k, l), ROW_AT(k, l + 4), 0, 1, 2, 3, 4, 5, 6, 7)
+#define GATHER(k, px, py, pz, weight) \\
+    V px, py, pz, weight; { \\
+        const V r0 = ROWS(k, 0), r1 = ROWS(k, 1), r2 = ROWS(k, 2), r3 = ROWS(k, 3); \\
+        const V t0 = LOWER(r0, r1), t1 = UPPER(r0, r1), t2 = LOWER(r2, r3), t3 = UPPER(r2, r3); \\
+        px = FIRSTS(t0, t2); py = LASTS(t0, t2); pz = FIRSTS(t1, t3); weight = LASTS(t1, t3); \\
+    }
+#define STORE_ROWS(k, l, rows) { const V r = rows; \\
+        ROW_AT(k, l) = __builtin_shufflevector(r, r, 0, 1, 2, 3); \\
+        ROW_AT(k, l + 4) = __builtin_shufflevector(r, r, 4, 5, 6, 7); \\
+    }
+#define SCATTER(k, px, py, pz, weight, dx, dy, dz) { \\
+        const V nx = px + (dx), ny = py + (dy), nz = pz + (dz); \\
+        const V t0 = LOWER(nx, ny), t1 = UPPER(nx, ny), t2 = LOWER(nz, weight), t3 = UPPER(nz, weight); \\
+        STORE_ROWS(k, 0, FIRSTS(t0, t2)) \\
+        STORE_ROWS(k, 1, LASTS(t0, t2)) \\
+        STORE_ROWS(k, 2, FIRSTS(t1, t3)) \\
+        STORE_ROWS(k, 3, LASTS(t1, t3)) \\
+    }
+    typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
+    for (; n + BATCH <= end; n += BATCH) {
+        const int c = n;
+        PROJECTION
+    }
+#undef ROW_AT
+#undef ROWS
+#undef STORE_ROWS
+#undef LOWER
+#undef UPPER
+#undef FIRSTS
+#undef LASTS
+"""
+"""Access to the particles of :data:`pbd_gym.kernels.lanes.BATCH` constraints of a colour, and the loop over these."""
+
+_DONE = """
+#undef GATHER
+#undef SCATTER
+#undef BEFORE
+#undef STIFFNESS
 #undef MOVE
 """
 
 
-def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Text) -> Any:
+def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Text, batched: bool = False) -> Any:
     """Build the sweep over all constraints of a kind, for one group.
 
     Args:
@@ -228,16 +297,23 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Te
         options: what to compile for.
         name: of the kind.
         text: what its constraints are.
+        batched: whether several constraints of a colour are projected together.
     """
     scalar, body_ = wide.scalar, body_type(wide.vec)
-    code = _SWEEP.format(
-        name=name,
+    flags = {flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda", "varied")}
+    projection = _PROJECTION.format(
         measure=text.measure,
         solve=text.solve.replace("{weight}", text.weight).replace("{advance}", text.advance),
         scatter=text.scatter,
-        **{flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda", "varied")},
-        **{name: int(column) for name, column in (("size", SIZE), ("inv_size", INV_SIZE), ("compliance", COMPLIANCE))},
+        size=int(SIZE),
+        inv_size=int(INV_SIZE),
+        compliance=int(COMPLIANCE),
+        **flags,
     )
+    batches = in_batches(wide, _BATCH.replace("PROJECTION", projection) + _DONE) if batched else ""
+    row = 4 if options.packed else 3
+    texts = {"batches": batches, "lone": _ONE, "projection": projection, "done": _DONE}
+    code = _SWEEP.format(name=name, row=row, **texts, **flags)
 
     @wp.func_native(with_lanes(wide, code))
     def sweep(model: data, body: body_, inv_h: scalar, iteration: int, thread: int, thread_count: int): ...

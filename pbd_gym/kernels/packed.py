@@ -1,0 +1,67 @@
+"""Positions of a lone environment in rows of four, x, y, z and the weight: one register holds two particles.
+
+A batch has a number for each environment at every place, and fills the vector units with these. A lone environment
+fills them with several constraints of a colour instead (:mod:`pbd_gym.kernels.sweep`), for which whole rows are loaded
+and stored.
+"""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.lanes import NATIVE
+from pbd_gym.kernels.wide import Wide
+
+# Products and sums stay apart, as in Warp's own code for batches: a lone environment gives the same bits.
+_ADVANCE = """
+{
+#pragma clang fp contract(off)
+    using T = SCALAR;
+    typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
+    typedef T Pair __attribute__((ext_vector_type(8), aligned(sizeof(T))));
+    T* const at = (T*)x.data;
+    T* const before = (T*)previous.data;
+    const Pair pull = {gx.c[0], gy.c[0], gz.c[0], 0, gx.c[0], gy.c[0], gz.c[0], 0}, one = Pair(T(1)), none = Pair(T(0));
+    const Pair scaled = Pair(slow.c[0]);
+    const int count = x.shape[0];
+    const auto next = [&](Pair p, Pair q) {
+        const Pair w = __builtin_shufflevector(p, p, 3, 3, 3, 3, 7, 7, 7, 7);
+        const Pair change = (p - q) * inv_h;
+        const Pair kept = change * (w > none ? scaled : one);
+        const Pair velocity = kept + (w > none ? pull : none);
+        const Pair moved = h * velocity;
+        return __builtin_shufflevector(p + moved, p, 0, 1, 2, 11, 4, 5, 6, 15);
+    };
+    int i = 0;
+    for (; i + 2 <= count; i += 2) {
+        const Pair p = *(const Pair*)(at + 4 * i), q = *(const Pair*)(before + 4 * i);
+        *(Pair*)(at + 4 * i) = next(p, q);
+        *(Pair*)(before + 4 * i) = p;
+    }
+    if (i < count) {
+        const Row p = *(const Row*)(at + 4 * i), q = *(const Row*)(before + 4 * i);
+        const auto twice = [](Row r) { return __builtin_shufflevector(r, r, 0, 1, 2, 3, 0, 1, 2, 3); };
+        const Pair moved = next(twice(p), twice(q));
+        *(Row*)(at + 4 * i) = __builtin_shufflevector(moved, moved, 0, 1, 2, 3);
+        *(Row*)(before + 4 * i) = p;
+    }
+}
+"""
+
+
+@functools.cache
+def make_advance(wide: Wide) -> Any:
+    """Build the pass between two substeps: velocities from the change of packed positions, and the next prediction.
+
+    Its arguments are positions and those at the start of the substep [m], shape (n, 4) each, the substep h [s] and its
+    inverse, the factor of velocities of free particles, and the velocity that gravity gives in a substep [m/s].
+    """
+    vec, scalar = wide.vec, wide.scalar
+
+    @wp.func_native(_ADVANCE.replace("SCALAR", NATIVE[scalar]))
+    def advance(
+        x: wp.array2d[vec], previous: wp.array2d[vec], h: scalar, inv_h: scalar, slow: vec, gx: vec, gy: vec, gz: vec
+    ): ...
+
+    return advance
