@@ -61,7 +61,7 @@ class State:
     ) -> None:
         self.model = model
         self.keep_lambda = keep_lambda
-        self._gathers, self._extrapolates = gathers, extrapolates
+        self._gathers, self._extrapolates, self._packs = gathers, extrapolates, packs
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
         if keep_lambda or gathers or extrapolates or packs:  # without these the model has looked already
@@ -89,9 +89,6 @@ class State:
             """Scratch: positions of the last two iterations [m]."""
             self.packed = wp.empty((groups, 2, particles, 4) if packs else (groups, 1, 1, 1), dtype=model.vec)
             """Scratch: positions and those before a substep [m], with a weight behind each; for one lane on a CPU."""
-            kept = (groups, multipliers if extrapolates else 1)
-            self.lam_recent, self.lam_older = (wp.empty(kept, dtype=model.vec) for _ in "ab")
-            """Scratch: multipliers of the last two iterations."""
             self.contacts = contact_memory(model)
             """Which particles touch or may do so soon; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
@@ -136,7 +133,7 @@ class State:
         """
         if self.keep_lambda:
             return
-        check_memory(self.model, True, self._gathers, self._extrapolates)
+        check_memory(self.model, True, self._gathers, self._extrapolates, self._packs)
         self.keep_lambda = True
         with wp.ScopedDevice(self.model.device):
             self._make_multipliers()
