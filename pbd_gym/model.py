@@ -129,6 +129,8 @@ class Model:
         self.bounds: dict[str, np.ndarray] = {}
         """For each kind, the first constraint of each colour, and the end."""
         self.constraint_count = 0
+        self.color_count = 0
+        """Colours of all kinds, one after the other."""
         self.memory_count = 0
         """How many constraints remember a number from substep to substep."""
         used = [np.ravel(part) for kind in self.kinds for part in scene.constraints[kind.name].indices]
@@ -206,6 +208,8 @@ class Model:
             indices, values = in_solve_order(rows, values, permutation, {*kind.member_fields, "mass", "part"})
         table = getattr(self.data, kind.name)
         fill_table(table, indices, bounds, self.constraint_count, self.memory_count, values, self.device)
+        table.first_color = self.color_count
+        self.color_count += len(bounds) - 1
         self.constraint_order[kind.name] = permutation
         self.bounds[kind.name] = bounds
         self.constraint_count += len(rows)

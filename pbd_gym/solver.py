@@ -16,6 +16,7 @@ from pbd_gym.checks import finite, whole
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.model import Model
+from pbd_gym.schedule import Launches, Piece, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.state import State
 from pbd_gym.threads import default_threads, run_together
 
@@ -54,9 +55,12 @@ class Solver:
         damping: rate at which free particles lose velocity [1/s].
         max_speed: speed above which an environment counts as diverged [m/s].
         threads: CPU threads to spread the groups over; see :func:`pbd_gym.threads.default_threads`.
+        schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
+            launch of many blocks for each colour of constraints, for few environments that are huge; by default what
+            :func:`pbd_gym.schedule.choose_schedule` says. The results are the same to the bit.
 
     Raises:
-        ValueError: if a number is out of its range.
+        ValueError: if a number is out of its range, or ``method`` or ``schedule`` are unknown.
         TypeError: if a count is not a whole number.
     """
 
@@ -71,9 +75,12 @@ class Solver:
         method: Method = "gauss-seidel",
         relaxation: float = 1.0,
         chebyshev: float = 0.0,
+        schedule: Schedule | None = None,
     ) -> None:
         if method not in ("gauss-seidel", "symmetric", "jacobi"):
             raise ValueError(f"method must be 'gauss-seidel', 'symmetric' or 'jacobi', got {method!r}")
+        if schedule not in (None, "block", "colors"):
+            raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
         if not 0.0 < relaxation < 2.0:
             raise ValueError(f"relaxation must be above 0 and below 2, got {relaxation}")
         if relaxation != 1.0 and method != "jacobi":
@@ -94,6 +101,8 @@ class Solver:
         self.method = method
         self.relaxation = relaxation
         self.chebyshev = chebyshev
+        self.schedule: Schedule = schedule or choose_schedule(model)
+        by_block = self.schedule == "block"
         self.options = SweepOptions(
             keep_lambda=self.iterations > 1,
             damped=model.damped,
@@ -101,8 +110,8 @@ class Solver:
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
-            packed=is_packed(model, method),
-            shared=shared_particles(model) if model.device.is_cuda else 0,
+            packed=by_block and is_packed(model, method),
+            shared=shared_particles(model) if model.device.is_cuda and by_block else 0,
         )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
@@ -150,7 +159,7 @@ class Solver:
             with compiling():
                 self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
             self._launched_for = key
-        run_together([launch.launch for launch in self._launches])
+        run_together([launches.launch for launches in self._launches])
 
     def _shares(self) -> list[tuple[int, int]]:
         """First group and number of groups of each thread."""
@@ -162,9 +171,20 @@ class Solver:
         h = ctrl_dt / self.substeps
         options = replace(self.options, varied=state.parameters.varied)
         kernel = make_step(model.lanes, model.scalar, options, model.kinds, model.parts, model.bouncing)
+        if self.schedule == "block":
+            pieces = one_launch(model, self.substeps, self.iterations)
+        else:
+            pieces = by_color(model, self.substeps, self.iterations, options)
+        launches = [self._record_piece(kernel, piece, state, control, h, first, count) for piece in pieces]
+        return Launches(model.device, launches)
+
+    def _record_piece(
+        self, kernel: Any, piece: Piece, state: State, control: Control, h: float, first: int, count: int
+    ) -> Any:
+        model = self.model
         return wp.launch(
             kernel,
-            dim=(count, model.thread_count),
+            dim=(count, piece.threads),
             block_dim=model.thread_count,
             device=model.device,
             record_cmd=True,
@@ -172,7 +192,8 @@ class Solver:
                 model.data, model.colliders, model.gravity,
                 control.motion, control.collider_motion,
                 self.substeps, self.iterations, h, math.exp(-self.damping * h), self.max_speed,
-                self.relaxation, self.chebyshev, first, model.thread_count,
+                self.relaxation, self.chebyshev, first, piece.threads,
+                int(piece.what), *piece.substeps, *piece.iterations, piece.color,
                 state.positions, state.previous, state.velocities, state.inv_mass, state.parameters.rows,
                 state.lam, state.memory,
                 state.held, state.grip_positions,

@@ -63,6 +63,7 @@ class Kind:
         fields = {
             "indices": wp.array(dtype=index),  # particles, shape (m,), or of all clusters together
             "bounds": wp.array(dtype=wp.int32),  # first constraint of each colour, and the end, shape (colours + 1,)
+            "first_color": wp.int32,  # number of its first colour among those of all kinds
             "first": wp.int32,  # index of the first multiplier of this kind
             "first_memory": wp.int32,  # likewise of the first number that it remembers
             "compliance": wp.array(dtype=scalar),  # inverse stiffness, shape (m,)

@@ -64,7 +64,7 @@ _CODE = """
         const V low = elastic + limit, high = elastic - limit, none = V(T(0));
         const V beyond = low < T(0) ? low : FLOOR(high, 0);
         set += beyond / (T(1) + inv_h * NUMBER(creep_time));
-        set = FLOOR(set, -most);
+        set = set > -most ? set : none - most;
         set = set > most ? none + most : set;
         STORE(memory + LANES * c, set);
     }

@@ -1,9 +1,13 @@
-"""The fused kernel: one launch advances every environment through a whole control step.
+"""The step kernel: one launch advances every environment through a whole control step, or does a part of that.
 
 One thread block serves one group. On the CPU a block is a single thread and the barriers are nothing; on CUDA its
 threads stride over particles and over the constraints of a colour.
+
+One huge environment wants more threads than a block has. Launches of many blocks then do one :class:`Do` each, a
+sweep for one colour: what a barrier is within a block, the end of a launch is for all of them.
 """
 
+import enum
 import functools
 from typing import Any
 
@@ -19,6 +23,32 @@ from pbd_gym.kernels.parameters import DAMPING, FRICTION, GRAVITY
 from pbd_gym.kernels.poses import make_place
 from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import Wide, barrier, make_block_memory, wide
+
+
+class Do(enum.IntFlag):
+    """Parts of a control step, in their order."""
+
+    BEGIN = enum.auto()
+    """Grips: what is held gets the velocity of its grip."""
+    PREDICT = enum.auto()
+    """Positions under gravity, for the first substep."""
+    PLACE = enum.auto()
+    """Colliders that move, for a substep."""
+    SWEEP = enum.auto()
+    """Projections of an iteration."""
+    EXTRAPOLATE = enum.auto()
+    """Jacobi's corrections, and Chebyshev's."""
+    TOUCH = enum.auto()
+    """Contacts between particles; needs one block for each group."""
+    COLLIDE = enum.auto()
+    """Contacts with colliders."""
+    ADVANCE = enum.auto()
+    """Velocities, and the prediction for the next substep."""
+    FINISH = enum.auto()
+    """Velocities at the end, and a look whether they are reasonable."""
+    END = enum.auto()
+    """Poses of colliders, and of what is held."""
+    ALL = BEGIN | PREDICT | PLACE | SWEEP | EXTRAPOLATE | TOUCH | COLLIDE | ADVANCE | FINISH | END
 
 
 @functools.cache
@@ -43,7 +73,7 @@ def _no_sweep(wide: Wide, data: Any) -> Any:
     scalar, body_ = wide.scalar, body_type(wide.vec)
 
     @wp.func
-    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, thread: int, thread_count: int):
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
         pass
 
     return sweep
@@ -54,9 +84,9 @@ def _then_sweep(wide: Wide, data: Any, before: Any, last: Any) -> Any:
     scalar, body_ = wide.scalar, body_type(wide.vec)
 
     @wp.func
-    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, thread: int, thread_count: int):
-        before(model, body, inv_h, iteration, thread, thread_count)
-        last(model, body, inv_h, iteration, thread, thread_count)
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
+        before(model, body, inv_h, iteration, only, thread, thread_count)
+        last(model, body, inv_h, iteration, only, thread, thread_count)
 
     return sweep
 
@@ -147,6 +177,13 @@ def make_step(
         spectral_radius: scalar,
         first_group: int,
         thread_count: int,
+        # What to do of the step, in which substeps, iterations and colour (-1 for all):
+        what: int,
+        first_substep: int,
+        last_substep: int,
+        first_iteration: int,
+        last_iteration: int,
+        only: int,
         # State:
         x_all: wp.array3d[vec],
         previous_all: wp.array3d[vec],
@@ -217,11 +254,14 @@ def make_step(
         gz = pull(gravity, body.parameters, 2, vec(h))
         calm = scalar(2.0) * sqrt(wp.cw_mul(gx, gx) + wp.cw_mul(gy, gy) + wp.cw_mul(gz, gz))
         if wp.static(has_moving):
-            start = scalar(0.0)
-            place(colliders, poses, collider_motion, frames, frames_scalar[group], group, start, thread, thread_count)
+            if (what & wp.static(int(Do.BEGIN))) != 0:
+                start = scalar(0.0)
+                place(
+                    colliders, poses, collider_motion, frames, frames_scalar[group], group, start, thread, thread_count
+                )
 
         # A held particle is an infinitely heavy one with a given velocity: the prediction then carries it along.
-        if thread == 0:
+        if thread == 0 and (what & wp.static(int(Do.BEGIN))) != 0:
             inv_time = inv_h / scalar(substeps)
             for lane in range(wp.static(lanes)):
                 env = group * wp.static(lanes) + lane
@@ -237,7 +277,8 @@ def make_step(
                             grip_target[env, grip, axis] = x_scalar[group, i_held, axis, lane] + move
         barrier()
 
-        for i in range(thread, particle_count, thread_count):
+        count = particle_count * wp.where((what & wp.static(int(Do.PREDICT))) != 0, 1, 0)
+        for i in range(thread, count, thread_count):
             free = positive(inv_mass_home[i], h)
             if wp.static(options.shared > 0):
                 inv_mass[i] = inv_mass_home[i]
@@ -250,40 +291,59 @@ def make_step(
                 x[i, axis1] = p + h * v
         barrier()
 
-        for substep in range(substeps):
+        for substep in range(first_substep, last_substep):
             if wp.static(has_moving):
-                now = scalar(substep + 1) / scalar(substeps)
-                place(colliders, poses, collider_motion, frames, frames_scalar[group], group, now, thread, thread_count)
-                barrier()
-            omega = scalar(1.0)
-            for iteration in range(iterations):
-                if wp.static(options.symmetric):
-                    if iteration % 2 == 1:
-                        sweep_back(model, body, inv_h, iteration, thread, thread_count)
-                    else:
-                        sweep(model, body, inv_h, iteration, thread, thread_count)
-                else:
-                    sweep(model, body, inv_h, iteration, thread, thread_count)
-                if wp.static(options.jacobi):
-                    apply(body, thread, thread_count)
-                    barrier()
-                if wp.static(options.chebyshev):
-                    omega = next_omega(omega, spectral_radius, iteration)
-                    extrapolate(x, recent_all[group], older_all[group], omega, iteration, thread, thread_count)
-                    extrapolate_multipliers(
-                        lam_all[group],
-                        lam_recent_all[group],
-                        lam_older_all[group],
-                        omega,
-                        iteration,
+                if (what & wp.static(int(Do.PLACE))) != 0:
+                    now = scalar(substep + 1) / scalar(substeps)
+                    place(
+                        colliders,
+                        poses,
+                        collider_motion,
+                        frames,
+                        frames_scalar[group],
+                        group,
+                        now,
                         thread,
                         thread_count,
                     )
                     barrier()
+            omega = scalar(1.0)
+            if wp.static(options.chebyshev):
+                for earlier in range(first_iteration):
+                    omega = next_omega(omega, spectral_radius, earlier)
+            for iteration in range(first_iteration, last_iteration):
+                if (what & wp.static(int(Do.SWEEP))) != 0:
+                    if wp.static(options.symmetric):
+                        if iteration % 2 == 1:
+                            sweep_back(model, body, inv_h, iteration, only, thread, thread_count)
+                        else:
+                            sweep(model, body, inv_h, iteration, only, thread, thread_count)
+                    else:
+                        sweep(model, body, inv_h, iteration, only, thread, thread_count)
+                if wp.static(options.jacobi or options.chebyshev):
+                    if (what & wp.static(int(Do.EXTRAPOLATE))) != 0:
+                        if wp.static(options.jacobi):
+                            apply(body, thread, thread_count)
+                            barrier()
+                        if wp.static(options.chebyshev):
+                            omega = next_omega(omega, spectral_radius, iteration)
+                            extrapolate(x, recent_all[group], older_all[group], omega, iteration, thread, thread_count)
+                            extrapolate_multipliers(
+                                lam_all[group],
+                                lam_recent_all[group],
+                                lam_older_all[group],
+                                omega,
+                                iteration,
+                                thread,
+                                thread_count,
+                            )
+                            barrier()
                 if wp.static(options.particle_contacts):
-                    part_particles(model, body, contact_memory, inv_h, group, thread, thread_count)
+                    if (what & wp.static(int(Do.TOUCH))) != 0:
+                        part_particles(model, body, contact_memory, inv_h, group, thread, thread_count)
                 if wp.static(has_colliders):
-                    for i1 in range(thread, particle_count, thread_count):
+                    colliding = particle_count * wp.where((what & wp.static(int(Do.COLLIDE))) != 0, 1, 0)
+                    for i1 in range(thread, colliding, thread_count):
                         if wp.static(is_swept):
                             if fast(colliders, model.contact_radius, x, previous, i1):
                                 sweep_path(
@@ -291,16 +351,17 @@ def make_step(
                                 )
                         collide(colliders, model.contact_radius, frames, x, previous, inv_mass, grip_factor, i1)
                     barrier()
+            moved = particle_count * wp.where((what & wp.static(int(Do.ADVANCE))) != 0, 1, 0)
             if wp.static(bouncing):
                 radius = model.contact_radius
-                for i4 in range(thread, particle_count, thread_count):
+                for i4 in range(thread, moved, thread_count):
                     bounce(colliders, radius, frames, x, previous, velocity, inv_mass, grip_factor, i4, inv_h, calm)
             if substep + 1 < substeps:
                 # New velocity and the next prediction in one pass over memory.
                 if wp.static(advance is not None):
                     advance(x, previous, h, inv_h, slow, gx, gy, gz)
                 else:
-                    for i2 in range(thread, particle_count, thread_count):
+                    for i2 in range(thread, moved, thread_count):
                         w2 = inv_mass[i2]
                         free2 = positive(w2, h)
                         scale2 = pick(w2, slow, steady)
@@ -316,7 +377,8 @@ def make_step(
                 barrier()
 
         bad = vec(scalar(0.0))
-        for i3 in range(thread, particle_count, thread_count):
+        finished = particle_count * wp.where((what & wp.static(int(Do.FINISH))) != 0, 1, 0)
+        for i3 in range(thread, finished, thread_count):
             speed2 = vec(scalar(0.0))
             scale3 = pick(inv_mass[i3], slow, steady)
             for axis3 in range(3):
@@ -336,10 +398,11 @@ def make_step(
         barrier()
 
         if wp.static(has_moving):
-            settle(colliders, poses, collider_motion, group, thread, thread_count)
+            if (what & wp.static(int(Do.END))) != 0:
+                settle(colliders, poses, collider_motion, group, thread, thread_count)
 
         # Rounding has moved held particles a little off their path: put them exactly where they were to go.
-        if thread == 0:
+        if thread == 0 and (what & wp.static(int(Do.END))) != 0:
             inv_time1 = inv_h / scalar(substeps)
             for lane2 in range(wp.static(lanes)):
                 env2 = group * wp.static(lanes) + lane2

@@ -171,8 +171,11 @@ constexpr int ROW = {row};
     const T inv_h2 = inv_h * inv_h;
     const int colors = table.bounds.shape[0] - 1;
     const bool reversed = {symmetric} && iteration % 2 == 1;
-    for (int k = 0; k < colors; ++k) {{
-        const int color = reversed ? colors - 1 - k : k;
+    // All colours, or one of them, which are counted over all kinds.
+    const int lone = only - table.first_color;
+    const int from = only < 0 ? 0 : lone < 0 ? colors : lone, to = only < 0 || lone >= colors ? colors : lone + 1;
+    for (int k = from; k < to; ++k) {{
+        const int color = reversed && only < 0 ? colors - 1 - k : k;
         const int begin = bounds[color], end = bounds[color + 1];
         int n = begin + thread;
 {batches}
@@ -289,7 +292,7 @@ _DONE = """
 
 
 def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Text, batched: bool = False) -> Any:
-    """Build the sweep over all constraints of a kind, for one group.
+    """Build the sweep over all constraints of a kind, for one group; or over those of one colour.
 
     Args:
         wide: lane count and precision.
@@ -316,6 +319,6 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Te
     code = _SWEEP.format(name=name, row=row, **texts, **flags)
 
     @wp.func_native(with_lanes(wide, code))
-    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, thread: int, thread_count: int): ...
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int): ...
 
     return sweep

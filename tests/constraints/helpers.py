@@ -73,7 +73,7 @@ def make_sweep_kernel(lanes: int, scalar: Any, kind: Any, kinds: tuple[Any, ...]
         body.x = x[group]
         body.inv_mass = inv_mass[group]
         body.lam = lam[group]
-        sweep(model, body, inv_h, iteration, 0, 1)
+        sweep(model, body, inv_h, iteration, -1, 0, 1)
 
     return sweep_once
 
