@@ -12,6 +12,7 @@ from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS, strain
 from pbd_gym.bench.timing import Duration, measure
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
+from pbd_gym.schedule import Schedule
 from pbd_gym.solver import Solver
 from pbd_gym.threads import default_threads
 
@@ -26,6 +27,7 @@ class Engine:
         threads: CPU threads.
         lanes: environments per group, chosen by the model by default.
         start: positions to start from [m], shape (n, 3); those of the scene by default.
+        schedule: of the solver, which chooses by default.
     """
 
     def __init__(
@@ -36,10 +38,11 @@ class Engine:
         threads: int = 1,
         lanes: int | None = None,
         start: np.ndarray | None = None,
+        schedule: Schedule | None = None,
     ) -> None:
         self.scene = scene
         self.model = Model(scene, num_envs, device=device, threads=threads, lanes=lanes)
-        self.solver = Solver(self.model, SUBSTEPS, threads=threads)
+        self.solver = Solver(self.model, SUBSTEPS, threads=threads, schedule=schedule)
         self.state, self.control = self.solver.state(), self.solver.control()
         if start is not None:
             self.state.set_positions(start)

@@ -47,9 +47,18 @@ def w4(options: Options) -> Iterator[Row]:
 
 
 def w5(options: Options) -> Iterator[Row]:
-    """One cloth of 256 x 256 particles, 260,610 distance constraints."""
+    """One cloth of 256 x 256 particles, 260,610 distance constraints; on CUDA one of millions, and both schedules."""
     for case in sizes(options, [(1, 1)], [1]):
-        yield measured("w5", hanging_cloth(256), options, case, settle=0.1)
+        if not options.is_cuda:
+            yield measured("w5", hanging_cloth(256), options, case, settle=0.1)
+            continue
+        for particles in (256, 1024):
+            scene = hanging_cloth(particles)
+            for schedule in ("colors", "block"):
+                engine = Engine(scene, case[0], options.device, schedule=schedule)
+                engine.run(0.1)
+                what = f"{particles} x {particles} particles, schedule {schedule}"
+                yield engine.row("w5", measure(engine.step, options.repeats), what)
 
 
 def lanes(options: Options) -> Iterator[Row]:

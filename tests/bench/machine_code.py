@@ -11,7 +11,7 @@ import re
 import struct
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -54,9 +54,11 @@ class Loop:
         return self.divisions > 0
 
 
-def step_kernel(scene: Scene, lanes: int) -> Any:
+def step_kernel(scene: Scene, lanes: int, cuda: bool = False) -> Any:
     """Return the kernel that a solver launches for a scene, without compiling it."""
     solver = Solver(Model(scene, lanes, lanes=lanes), threads=1)
+    if cuda:  # where threads, not vectors, share the constraints of a colour
+        solver.options = replace(solver.options, packed=False)
     with mock.patch.object(wp, "launch") as launch:
         solver.step(solver.state(), solver.control(), CTRL_DT)
     return launch.call_args.args[0]
@@ -145,13 +147,14 @@ def report() -> dict[str, Any]:
             }
         }
         for name in ("w1", "w2"):  # one and two kinds: each element is swept once by each of the loops
-            sweeps = [loop for loop in cpu_loops(step_kernel(scenes[name], 16), processor) if loop.is_sweep]
-            cpu[target][name] = {
-                "instructions per element of 16 environments": sum(loop.instructions for loop in sweeps),
-                "of these vector operations": sum(loop.packed for loop in sweeps),
-            }
+            for lanes, key, what in ((16, name, "element of 16 environments"), (1, f"{name} lone", "8 elements")):
+                sweeps = [loop for loop in cpu_loops(step_kernel(scenes[name], lanes), processor) if loop.is_sweep]
+                cpu[target][key] = {
+                    f"instructions per {what}": sum(loop.instructions for loop in sweeps),
+                    "of these vector operations": sum(loop.packed for loop in sweeps),
+                }
     cuda = {
-        name: {f"sm_{arch}": cuda_resources(step_kernel(scene, 1), arch) for arch in ARCHITECTURES}
+        name: {f"sm_{arch}": cuda_resources(step_kernel(scene, 1, cuda=True), arch) for arch in ARCHITECTURES}
         for name, scene in scenes.items()
     }
     return {"warp": wp.__version__, "cpu": cpu, "cuda": cuda}

@@ -42,7 +42,7 @@ def test_sweeps_stay_in_the_vector_unit(found: Any, target: str) -> None:
     assert now["sweep loops"] >= kept["sweep loops"]
 
 
-@pytest.mark.parametrize("workload", ["w1", "w2"])
+@pytest.mark.parametrize("workload", ["w1", "w1 lone", "w2", "w2 lone"])
 @pytest.mark.parametrize("target", CPU)
 def test_an_element_takes_no_more_instructions(found: Any, target: str, workload: str) -> None:
     """Guards the speed of a spring and of a tetrahedron, to 5 %: loops as short as they were, that work on vectors."""
