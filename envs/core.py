@@ -156,7 +156,8 @@ class TaskVectorEnv(VectorEnv):
         given = render_options if isinstance(render_options, RenderOptions) else dict(render_options or {})
         self.render_options = given if isinstance(given, RenderOptions) else make_config(RenderOptions, given)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        fps = round(1.0 / self.config.ctrl_dt, 2)  # a film lasts as long as what it shows
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
 
         with compiling():
             self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))

@@ -26,6 +26,7 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
             raise ValueError("a single environment has NumPy output only; gym.make_vec takes output='torch'")
         self.batch = self.vector_type(1, None, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)
         """The batch of one that does the work."""
+        self.metadata = {**self.metadata, "render_fps": self.batch.metadata["render_fps"]}
         self.render_mode = render_mode
         self.observation_space = self.batch.single_observation_space
         self.action_space = self.batch.single_action_space

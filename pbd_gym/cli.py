@@ -59,6 +59,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     enjoy.add_argument("--episodes", type=int, default=4, help="without a window (default 4)")
     enjoy.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF, in place of a window")
     enjoy.add_argument("--headless", action="store_true", help="print numbers only")
+    film = commands.add_parser("record", help="write an MP4 or GIF of episodes")
+    mesh = commands.add_parser("export", help="write an episode as meshes: OBJ files, USD, or rerun's viewer")
+    for name, command in (("FILE.mp4 or FILE.gif", film), ("FILE.usda, FILE.usdc, FILE.rrd or FOLDER.obj", mesh)):
+        command.add_argument("id", nargs="?", help="environment; that of the checkpoint by default")
+        command.add_argument(
+            "--policy", default="expert", help="expert (default), random, trained, plan, or a file: model.zip"
+        )
+        command.add_argument("--out", required=True, metavar="FILE", help=name)
+        command.add_argument("--seed", type=int, default=0, help="of the first environment")
+        command.add_argument("--every", type=int, default=1, help="of how many steps one is shown (default 1)")
+        command.add_argument("--env-kwargs", nargs="*", default=[], metavar="NAME VALUE", help="of the environment")
+    film.add_argument("--episodes", type=int, default=1, help="one after the other (default 1)")
+    film.add_argument("--num-envs", type=int, default=1, help="environments side by side (default 1)")
+    film.add_argument("--columns", type=int, help="of them in a row")
+    film.add_argument("--size", type=int, default=512, help="width and height of each [pixels] (default 512)")
+    film.add_argument("--colors", type=int, default=256, help="of a GIF (default 256)")
+    film.add_argument("--color-by", default="sides", help="sides, stretch, velocity or contact (default sides)")
+    film.add_argument("--wireframe", action="store_true", help="draw meshes as lines")
     commands.add_parser("doctor", help="versions, devices, and what is missing")
     args, rest = parser.parse_known_args(arguments)
     if rest and args.command not in _REST:
@@ -148,6 +166,40 @@ def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
     enjoy(args.id, args.seed, args.episodes, args.gif, args.headless)
 
 
+def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
+    """Return what acts, in which environment, and its arguments."""
+    from pbd_gym.registry import find
+
+    recording = importlib.import_module("pbd_gym.envs.recording")
+    names, values = args.env_kwargs[::2], args.env_kwargs[1::2]
+    if len(names) != len(values):
+        raise ValueError("--env-kwargs takes names and values in turn")
+    parsed = importlib.import_module("pbd_gym.training.arguments").parsed
+    kwargs = parsed(dict(zip(names, values, strict=True)))
+    if args.policy in ("expert", "random"):
+        acts = recording.expert if args.policy == "expert" else recording.RandomActor(args.seed)
+        return acts, find(args.id or "PBDClothFold-v0").id, kwargs
+    actors = importlib.import_module("pbd_gym.training.actors")
+    actor, env_id, trained = actors.find_actor(args.policy, args.id, args.seed)
+    return actor, find(args.id or env_id).id, {**trained, **kwargs}
+
+
+def _record(args: argparse.Namespace, rest: list[str]) -> None:
+    actor, env_id, kwargs = _actor(args)
+    shown = {"color_by": args.color_by, "wireframe": args.wireframe}
+    path = importlib.import_module("pbd_gym.envs.recording").record(
+        args.out, env_id, actor, num_envs=args.num_envs, episodes=args.episodes, seed=args.seed, size=args.size,
+        columns=args.columns, every=args.every, colors=args.colors, render_options=shown, env_kwargs=kwargs,
+    )  # fmt: skip
+    print(path)
+
+
+def _export(args: argparse.Namespace, rest: list[str]) -> None:
+    actor, env_id, kwargs = _actor(args)
+    export = importlib.import_module("pbd_gym.envs.recording").export
+    print(export(args.out, env_id, actor, seed=args.seed, every=args.every, env_kwargs=kwargs))
+
+
 def _demo(args: argparse.Namespace, rest: list[str]) -> int:
     from pbd_gym.demos import run
 
@@ -173,6 +225,8 @@ _COMMANDS = {
     "replay": _replay,
     "enjoy": _enjoy,
     "demo": _demo,
+    "record": _record,
+    "export": _export,
     "doctor": _doctor,
 }
 _REST = ("train", "sweep", "evaluate", "plan", "collect", "demo")
@@ -181,6 +235,8 @@ _EXTRAS = {
     **dict.fromkeys(("train", "sweep", "evaluate", "plan"), "train"),
     **dict.fromkeys(("play", "enjoy", "demo"), "render"),
     "collect": "data",
+    "record": "train",
+    "export": "export",
 }
 """What has to be installed for a command, where the environments alone do not do."""
 

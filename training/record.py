@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
-from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.render import save_gif, tile
+from pbd_gym.envs import recording
 from pbd_gym.training.rollouts import UNSEEN_SEED, Policy
 
 
@@ -33,22 +31,30 @@ def record_gif(
         frame_stack: observations in a row that the policy sees, side by side in the last axis.
         **kwargs: arguments of the environment.
     """
-    env = gym.make_vec(env_id, episodes, render_mode="rgb_array", render_options={"size": 280}, **kwargs)
-    batch = env.unwrapped
-    assert isinstance(batch, TaskVectorEnv)
-    observation, _ = env.reset(seed=first_seed)
-    seen = [_zeros(observation)] * (frame_stack - 1) + [observation]
-    frames = []
-    over = np.zeros(episodes, dtype=bool)
-    while not over.all():
-        frames.append(tile(batch.render(), columns=episodes))
-        observation, _, terminated, truncated, _ = env.step(policy(_beside(seen)))
-        seen = [*seen[1:], observation]
-        over |= terminated | truncated
-    env.close()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_gif(path, frames[::2], fps=batch.metadata["render_fps"] // 2)
-    return path
+    actor = Stacked(policy, frame_stack)
+    return recording.record(
+        path, env_id, actor, num_envs=episodes, seed=first_seed, size=280, columns=episodes, every=2, env_kwargs=kwargs
+    )
+
+
+class Stacked:
+    """Acts as a policy that sees the last few observations at once, zeros before an episode.
+
+    Args:
+        policy: what acts.
+        frames: observations that it sees, side by side in the last axis.
+    """
+
+    def __init__(self, policy: Policy, frames: int) -> None:
+        self.policy = policy
+        self.frames = frames
+        self._seen: list[Any] = []
+
+    def __call__(self, env: Any, observation: Any, begins: bool) -> np.ndarray:
+        """Return actions, shape (num_envs, size)."""
+        before = [_zeros(observation)] * (self.frames - 1) if begins else self._seen[1:]
+        self._seen = [*before, observation]
+        return self.policy(_beside(self._seen))
 
 
 def _zeros(observation: Any) -> Any:

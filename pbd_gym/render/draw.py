@@ -154,7 +154,7 @@ def see(things: Things, view: View, edges: wp.array2d[wp.vec3], seen: wp.array2d
                         and nearness * NEAR < 1.0
                     ):
                         shown = bool(True)
-                        if view.wireframe != 0:
+                        if view.wireframe != 0 and things.kinds[t, SMOOTH] > 0.0:
                             gap = float(1.0)
                             if things.kinds[t, LINE_0] > 0.0:
                                 gap = wp.min(gap, line_distance(ec, c))
@@ -233,7 +233,7 @@ def triangle_color(things: Things, view: View, edges: wp.array2d[wp.vec3], t: in
                     dark = wp.max(dark, BORDER_DARK * wp.clamp(1.5 - gap, 0.0, 1.0))
                 else:
                     dark = wp.max(dark, LINE_DARK * strength * wp.clamp(1.0 - gap, 0.0, 1.0))
-    if view.wireframe != 0:
+    if view.wireframe != 0 and things.kinds[t, SMOOTH] > 0.0:
         dark = 0.25
     return (1.0 - dark) * (lit[0] * base + wp.vec3(lit[1], lit[1], lit[1]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -109,3 +109,73 @@ def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, co
     pages = [Image.fromarray(image).quantize(palette=palette, dither=Image.Dither.NONE) for image in checked]
     duration = max(round(100 / fps), 2) * 10
     pages[0].save(path, "GIF", save_all=True, append_images=pages[1:], duration=duration, loop=0, optimize=True)
+
+
+def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) -> None:
+    """Write pictures of one size to an MP4 file (H.264), one after the other; none is kept.
+
+    Widths and heights that are odd get another row or column of the same colours, since H.264 has none.
+
+    Args:
+        path: the file.
+        images: each of shape (height, width, 3), uint8.
+        fps: pictures per second, above 0.
+
+    Raises:
+        ValueError: without pictures, with pictures of different sizes, or with a bad ``fps``.
+        ImportError: without moviepy.
+        OSError: if the file cannot be written.
+    """
+    if not (np.isfinite(fps) and fps > 0):
+        raise ValueError(f"fps must be positive and finite, got {fps}")
+    try:
+        from moviepy.video.io.ffmpeg_writer import FFMPEG_VideoWriter
+    except ImportError as error:
+        raise ImportError("moviepy is needed to write an MP4: pip install 'pbd_gym[train]'") from error
+    writer, shape = None, None
+    try:
+        for given in images:
+            image = _check(given)
+            if shape is not None and image.shape != shape:
+                raise ValueError(f"pictures must have one size, got {[shape[:2], image.shape[:2]]}")
+            shape = image.shape
+            image = np.pad(image, ((0, shape[0] % 2), (0, shape[1] % 2), (0, 0)), mode="edge")
+            if writer is None:
+                options = ["-movflags", "+faststart"]
+                writer = FFMPEG_VideoWriter(
+                    str(path), image.shape[1::-1], fps, preset="medium", pixel_format="yuv420p", ffmpeg_params=options
+                )
+            writer.write_frame(image)
+    except BaseException:
+        if writer is not None:  # half a film is none
+            writer.close()
+            Path(path).unlink(missing_ok=True)
+        raise
+    if writer is not None:
+        writer.close()
+    if writer is None:
+        raise ValueError("at least one picture is needed")
+
+
+def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, colors: int = 256) -> None:
+    """Write pictures to an MP4 file or to a GIF, as the suffix says; the folder is made.
+
+    Args:
+        path: .mp4 or .gif.
+        images: each of shape (height, width, 3), uint8.
+        fps: pictures per second.
+        colors: of a GIF's palette.
+
+    Raises:
+        ValueError: for another suffix, or as :func:`save_mp4` and :func:`save_gif`.
+        ImportError: without moviepy, or Pillow for a GIF.
+    """
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix not in (".mp4", ".gif"):
+        raise ValueError(f"a film goes to an .mp4 or a .gif file, got {file.name!r}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if suffix == ".mp4":
+        save_mp4(file, images, fps)
+    else:
+        save_gif(file, list(images), fps, colors)

@@ -1,0 +1,133 @@
+"""Writers of trajectories: one function for each format, each by the library that knows it."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.export.trajectory import Part, Trajectory
+
+SUFFIXES = (".obj", ".usda", ".usdc", ".usd", ".rrd")
+"""Of what can be written; ``.obj`` names a folder."""
+
+
+def write_trajectory(path: str | Path, trajectory: Trajectory) -> Path:
+    """Write a trajectory.
+
+    Args:
+        path: a folder that ends in ``.obj``, for one OBJ file a moment (trimesh); a USD file, text or binary
+            (usd-core); or ``.rrd``, a recording for rerun's viewer (rerun-sdk). What is there is written over.
+        trajectory: at least one moment.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: for another suffix, or without a moment.
+        ImportError: without the library.
+    """
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"a trajectory goes to a name that ends in one of {', '.join(SUFFIXES)}, got {file.name!r}")
+    parts = trajectory.parts()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    {".obj": _write_obj, ".rrd": _write_rrd}.get(suffix, _write_usd)(file, trajectory, parts)
+    return file
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = {"pxr": "usd-core", "rerun": "rerun-sdk"}.get(name, name)
+        raise ImportError(f"{package} is needed for this file: pip install 'pbd-gym[export]'") from error
+
+
+def _write_obj(folder: Path, trajectory: Trajectory, parts: list[Part]) -> None:
+    """Write a file for each moment, with a group for each part; ropes are tubes, and loose points are left out."""
+    library = _library("trimesh")
+    folder.mkdir(exist_ok=True)
+    meshes = [part.as_mesh() for part in parts]
+    for moment in range(len(trajectory)):
+        scene = library.Scene()
+        for part in meshes:
+            if len(part.triangles):
+                scene.add_geometry(
+                    library.Trimesh(part.at(moment), part.triangles, process=False), part.name, part.name
+                )
+        text = library.exchange.obj.export_obj(scene, include_normals=False, digits=9)
+        (folder / f"{moment:04d}.obj").write_text(text)
+
+
+def _write_usd(file: Path, trajectory: Trajectory, parts: list[Part]) -> None:
+    """Write meshes, curves and points whose places are sampled at every moment."""
+    _library("pxr")
+    from pxr import Gf, Usd, UsdGeom, Vt
+
+    file.unlink(missing_ok=True)
+    stage = Usd.Stage.CreateNew(str(file))
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    stage.SetTimeCodesPerSecond(trajectory.fps)
+    stage.SetFramesPerSecond(trajectory.fps)
+    stage.SetStartTimeCode(0)
+    stage.SetEndTimeCode(len(trajectory) - 1)
+    stage.SetDefaultPrim(UsdGeom.Xform.Define(stage, "/World").GetPrim())
+    for part in parts:
+        path = f"/World/{part.name}"
+        shape: Any
+        if len(part.triangles):
+            shape = UsdGeom.Mesh.Define(stage, path)
+            shape.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(np.full(len(part.triangles), 3, np.int32)))
+            shape.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(part.triangles.ravel().astype(np.int32)))
+            shape.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+            shape.CreateDoubleSidedAttr(True)
+        elif part.chains:
+            shape = UsdGeom.BasisCurves.Define(stage, path)
+            shape.CreateTypeAttr(UsdGeom.Tokens.linear)
+            shape.CreateCurveVertexCountsAttr([len(chain) for chain in part.chains])
+        else:
+            shape = UsdGeom.Points.Define(stage, path)
+        order = np.concatenate(part.chains) if part.chains else np.arange(part.points.shape[1])
+        if not len(part.triangles):
+            shape.CreateWidthsAttr([2.0 * part.radius])
+            shape.SetWidthsInterpolation(UsdGeom.Tokens.constant)
+        shape.CreateDisplayColorAttr([Gf.Vec3f(*(channel / 255.0 for channel in part.color))])
+        points, extent = shape.CreatePointsAttr(), shape.CreateExtentAttr()
+        for moment in range(len(part.points)):
+            time = moment if len(part.points) > 1 else Usd.TimeCode.Default()
+            places = part.points[moment, order].astype(np.float32)
+            points.Set(Vt.Vec3fArray.FromNumpy(places), time)
+            low, high = places.min(axis=0) - part.radius, places.max(axis=0) + part.radius
+            extent.Set(Vt.Vec3fArray.FromNumpy(np.stack([low, high]).astype(np.float32)), time)
+    stage.GetRootLayer().Save()
+
+
+def _write_rrd(file: Path, trajectory: Trajectory, parts: list[Part]) -> None:
+    """Write a recording with a timeline in seconds, ``time``."""
+    rerun = _library("rerun")
+    recording = rerun.RecordingStream("pbd_gym")
+    recording.save(str(file))
+    recording.log("/", rerun.ViewCoordinates.RIGHT_HAND_Y_UP, static=True)
+    for moment in range(len(trajectory)):
+        recording.set_time("time", duration=moment / trajectory.fps)
+        for part in parts:
+            if moment and len(part.points) == 1:
+                continue
+            places = part.at(moment).astype(np.float32)
+            if len(part.triangles):
+                thing = rerun.Mesh3D(
+                    vertex_positions=places, triangle_indices=part.triangles, albedo_factor=[*part.color, 255]
+                )
+            elif part.chains:
+                strips = [places[chain] for chain in part.chains]
+                thing = rerun.LineStrips3D(strips, radii=part.radius, colors=[part.color])
+            else:
+                thing = rerun.Points3D(places, radii=part.radius, colors=[part.color])
+            recording.log(part.name, thing)
+    recording.flush()
+    recording.disconnect()
