@@ -11,8 +11,8 @@ import numpy as np
 
 from pbd_gym.checks import whole
 from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.export import Trajectory, write_trajectory
-from pbd_gym.render.images import save_film, tile
+from pbd_gym.export import Trajectory, trajectory_suffix, write_trajectory
+from pbd_gym.render.images import film_suffix, save_film, tile
 
 Actor = Callable[[TaskVectorEnv, Any, bool], Any]
 """Maps a batch, its observations, and whether episodes have just begun, to a batch of actions."""
@@ -111,6 +111,7 @@ def record(
         ImportError: without pygame, or what writes the file.
     """
     every = whole("every", every, 1)
+    film_suffix(path)  # a mistake is found before the kernels are compiled
     shown = {**(render_options or {}), "size": size}
     env = make_batch(env_id, num_envs, render_mode="rgb_array", render_options=shown, **(env_kwargs or {}))
 
@@ -152,6 +153,7 @@ def export(
         ImportError: without the library of the format.
     """
     every = whole("every", every, 1)
+    trajectory_suffix(path)
     env = make_batch(env_id, 1, **(env_kwargs or {}))
     trajectory = Trajectory(env.scene, 1.0 / env.config.ctrl_dt / every)
     for number, _ in enumerate(moments(env, act, 1, seed)):

@@ -1,6 +1,6 @@
 """What a simulation went through, as files that other programs open: OBJ, USD and rerun's recordings."""
 
-from pbd_gym.export.files import SUFFIXES, write_trajectory
+from pbd_gym.export.files import SUFFIXES, trajectory_suffix, write_trajectory
 from pbd_gym.export.trajectory import Part, Trajectory
 
-__all__ = ["SUFFIXES", "Part", "Trajectory", "write_trajectory"]
+__all__ = ["SUFFIXES", "Part", "Trajectory", "trajectory_suffix", "write_trajectory"]

@@ -29,14 +29,23 @@ def write_trajectory(path: str | Path, trajectory: Trajectory) -> Path:
         ValueError: for another suffix, or without a moment.
         ImportError: without the library.
     """
-    file = Path(path)
-    suffix = file.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ValueError(f"a trajectory goes to a name that ends in one of {', '.join(SUFFIXES)}, got {file.name!r}")
+    file, suffix = Path(path), trajectory_suffix(path)
     parts = trajectory.parts()
     file.parent.mkdir(parents=True, exist_ok=True)
     {".obj": _write_obj, ".rrd": _write_rrd}.get(suffix, _write_usd)(file, trajectory, parts)
     return file
+
+
+def trajectory_suffix(path: str | Path) -> str:
+    """Return the suffix of a trajectory.
+
+    Raises:
+        ValueError: unless it is one of :data:`SUFFIXES`.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"a trajectory goes to a name that ends in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
+    return suffix
 
 
 def _library(name: str) -> Any:

@@ -157,6 +157,18 @@ def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) ->
         raise ValueError("at least one picture is needed")
 
 
+def film_suffix(path: str | Path) -> str:
+    """Return the suffix of a film.
+
+    Raises:
+        ValueError: unless it is .mp4 or .gif.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".mp4", ".gif"):
+        raise ValueError(f"a film goes to an .mp4 or a .gif file, got {Path(path).name!r}")
+    return suffix
+
+
 def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, colors: int = 256) -> None:
     """Write pictures to an MP4 file or to a GIF, as the suffix says; the folder is made.
 
@@ -170,10 +182,7 @@ def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, c
         ValueError: for another suffix, or as :func:`save_mp4` and :func:`save_gif`.
         ImportError: without moviepy, or Pillow for a GIF.
     """
-    file = Path(path)
-    suffix = file.suffix.lower()
-    if suffix not in (".mp4", ".gif"):
-        raise ValueError(f"a film goes to an .mp4 or a .gif file, got {file.name!r}")
+    file, suffix = Path(path), film_suffix(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     if suffix == ".mp4":
         save_mp4(file, images, fps)
