@@ -116,12 +116,12 @@ PPO: dict[str, PPOSettings] = {
     "PBDRope-v0": PPOSettings(400_000, n_steps=64, batch_size=256, standardise=True),
     "PBDSoftBody-v0": PPOSettings(400_000),
     "PBDClothDrop-v0": _suite(250_000, n_steps=30, batch_size=240, hands="closed", towel=(8, 24), log_std_init=-1.0),
-    "PBDClothFold-v0": _suite(400_000, n_steps=50, batch_size=320, hands="closed", towel=(8, 16), log_std_init=-1.0),
+    "PBDClothFold-v0": _suite(300_000, n_steps=50, batch_size=320, hands="closed", towel=(8, 16), log_std_init=-1.0),
     "PBDClothFlatten-v0": _suite(
-        500_000, n_steps=50, batch_size=320, hands="closed", towel=(10, 16), log_std_init=-1.0
+        400_000, n_steps=50, batch_size=320, hands="closed", towel=(10, 16), log_std_init=-1.0
     ),
     "PBDRopeStraighten-v0": _suite(250_000, n_steps=75, batch_size=480, hands="closed"),
-    "PBDSoftPush-v0": _suite(400_000, n_steps=60, batch_size=240, hands="open", gamma=0.95),
+    "PBDSoftPush-v0": _suite(300_000, n_steps=60, batch_size=240, hands="open", gamma=0.95),
     "PBDSoftLift-v0": _suite(300_000, n_steps=60, batch_size=240, hands="squeezing", gamma=0.95),
     # Numbers of the tasks above, taken over and run once; docs/results.md says how far they get.
     **{
