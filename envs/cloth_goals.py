@@ -9,7 +9,7 @@ import warp as wp
 
 from pbd_gym.envs import measures
 from pbd_gym.envs.cloth_tasks import ClothTaskVectorEnv
-from pbd_gym.envs.manipulation import Launches
+from pbd_gym.envs.launches import Launches
 from pbd_gym.envs.observations import OBS_MODES
 from pbd_gym.envs.pixels import PIXEL_MODES
 

@@ -15,7 +15,8 @@ from pbd_gym.envs.cloth_goals import ClothGoalVectorEnv
 from pbd_gym.envs.cloth_tasks import ClothTaskConfig
 from pbd_gym.envs.experts import Waypoint
 from pbd_gym.envs.inputs import check_numbers
-from pbd_gym.envs.manipulation import Launches, Measure
+from pbd_gym.envs.launches import Launches
+from pbd_gym.envs.manipulation import Measure
 from pbd_gym.envs.parameters import SIZE, scaled
 from pbd_gym.envs.single import single_env
 from pbd_gym.scene import Scene

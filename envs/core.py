@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from pbd_gym.announce import compiling
 from pbd_gym.checks import whole
-from pbd_gym.envs import episodes, parameters
+from pbd_gym.envs import parameters
 from pbd_gym.envs.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.buffers import Buffers
 from pbd_gym.envs.inputs import (
@@ -28,12 +28,13 @@ from pbd_gym.envs.inputs import (
     split_seed,
     write_actions,
 )
+from pbd_gym.envs.launches import EpisodeLaunches
 from pbd_gym.envs.observations import OBS_MODES, Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.paddles import slots_of
 from pbd_gym.envs.pictures import Pictures
 from pbd_gym.envs.pixels import PIXEL_MODES, PixelObservations, Pixels
-from pbd_gym.kernels.parameters import weigh as weigh_kernel
+from pbd_gym.envs.snapshots import Snapshots
 from pbd_gym.memory import MemoryReport, memory_report
 from pbd_gym.model import Model
 from pbd_gym.render.options import RenderOptions
@@ -43,20 +44,9 @@ from pbd_gym.threads import default_threads
 
 RewardMode = Literal["dense", "sparse", "delta", "normalized"]
 REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized")
-_REWARD = {
-    "dense": int(episodes.DENSE),
-    "sparse": int(episodes.SPARSE),
-    "delta": int(episodes.DELTA),
-    "normalized": int(episodes.NORMALIZED),
-}
-_AUTORESET = {
-    AutoresetMode.NEXT_STEP: int(episodes.NEXT_STEP),
-    AutoresetMode.SAME_STEP: int(episodes.SAME_STEP),
-    AutoresetMode.DISABLED: int(episodes.DISABLED),
-}
 
 
-class TaskVectorEnv(VectorEnv):
+class TaskVectorEnv(Snapshots, VectorEnv):
     """Batch of environments of one task. A task subclasses it and fills in the parts marked *task*.
 
     Args:
@@ -288,66 +278,11 @@ class TaskVectorEnv(VectorEnv):
 
     def _record(self) -> None:
         """Prepare every launch of a step once: replaying one costs a microsecond or two."""
-        b, state, model = self.buffers, self.state, self.model
+        b, state = self.buffers, self.state
         grips = np.full((2, self.scene.grip_count), -1, dtype=np.int32)
         grips[:, : self.actions.grip_count] = self.actions.initially_held, self.actions.particles
         self.start_positions = self.make_starts(grips[0])
         """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
-        with wp.ScopedDevice(model.device):
-            start = wp.array(self.start_positions, dtype=wp.vec3, ndim=2)
-            memory = wp.array(state.arrange_memory(self.start_memory()), ndim=2)
-            held, particles = wp.array(grips[0]), wp.array(np.maximum(grips[1], 0))
-            ranges = wp.array(self.randomization.table)
-            start_poses = wp.array(model.start_poses, dtype=float, ndim=2)
-        into = (
-            state.positions_scalar,
-            state.velocities_scalar,
-            state.inv_mass_scalar,
-            state.held,
-            state.grip_positions,
-            state.memory_scalar,
-            state.poses,
-        )
-        moves = self.ground_collider is not None and self.ground_collider in model.moving_colliders
-        ground = model.pose_index(self.ground_collider) if moves and self.ground_collider is not None else -1
-        roles = np.full(len(model.moving_colliders), int(episodes.OBSTACLE), dtype=np.int32)
-        roles[slots_of(self.actions.paddles, model)] = int(episodes.PADDLE)
-        roles[[ground] * moves] = int(episodes.GROUND)
-        roles_array = wp.array(roles, device=model.device)
-
-        def launch(kernel: Any, *inputs: Any, dim: Any = self.num_envs) -> Any:
-            return wp.launch(kernel, dim=dim, inputs=list(inputs), device=model.device, record_cmd=True)
-
-        def place(chosen: Any) -> Any:
-            dim = (self.num_envs, model.particle_count)
-            return launch(
-                episodes.place, chosen, b["start"], start, b["parameters"], self.anchor, memory, held, particles,
-                state.free_inv_mass_scalar, start_poses, roles_array, model.lanes, *into, dim=dim,
-            )  # fmt: skip
-
-        def restart(chosen: Any) -> list[Any]:
-            begin = launch(
-                episodes.begin, chosen, b["seed"], b["start_first"], b["start_count"],
-                b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
-            )  # fmt: skip
-            return [begin, *vary(chosen), place(chosen), self.record_begin(chosen)]
-
-        def vary(chosen: Any) -> list[Any]:
-            if not self.randomization.columns:
-                return []
-            rows = state.parameters.rows_scalar
-            height = float(model.start_poses[ground, 1]) if ground >= 0 else 0.0
-            draw = launch(
-                parameters.draw, chosen, b["seed"], b["episode"], ranges, b["fixed_parameters"],
-                wp.vec3(*self.scene.gravity), len(model.labels),
-                ground, height, model.lanes, b["parameters"], rows, state.poses,
-            )  # fmt: skip
-            weigh = launch(
-                weigh_kernel, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,
-                state.free_inv_mass_scalar, state.inv_mass_scalar, dim=(self.num_envs, model.particle_count),
-            )  # fmt: skip
-            return [draw, weigh]
-
         self.actions.record(
             b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt, b["parameters"], self.anchor
         )
@@ -358,17 +293,8 @@ class TaskVectorEnv(VectorEnv):
             )
         else:
             self._observe = self.observations.record(b, state)
-        self._restart, self._begin = restart(b["restart"]), restart(b["chosen"])
-        self._place_diverged = place(state.diverged)
+        self._episodes = EpisodeLaunches(self, grips[0], np.maximum(grips[1], 0))
         self._score = self.record_score()
-        self._conclude = launch(
-            episodes.conclude,
-            _AUTORESET[self.autoreset_mode], _REWARD[self.reward_mode], self.max_episode_steps or 0,
-            self.best_performance, self.success_at, state.diverged, state.contacts.overflow, b["start_performance"],
-            b["last_performance"], b["terms"], b["elapsed"], b["finished"], b["performance"],
-            b["normalized_performance"], b["is_success"], b["reward"],
-            b["contact_overflow"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
-        )  # fmt: skip
 
     def make_starts(self, held: np.ndarray) -> np.ndarray:
         """*Task*, may be left as it is: return what episodes start from, each shape after it has come to rest in hands.
@@ -432,7 +358,7 @@ class TaskVectorEnv(VectorEnv):
         b.write("chosen", mask)
         b.write("start_first", first)
         b.write("start_count", count)
-        for launch in self._begin:
+        for launch in self._episodes.begin:
             launch.launch()
         usual = split_range(self.split, len(self.start_positions))
         b.write("start_first", usual[0])  # what autoreset draws from
@@ -480,7 +406,7 @@ class TaskVectorEnv(VectorEnv):
             if self.autoreset_mode is AutoresetMode.SAME_STEP:
                 self._observe.launch()
                 final = self.outputs.final(restarted.astype(bool))
-            for launch in self._restart:
+            for launch in self._episodes.restart:
                 launch.launch()
         self._observe.launch()
         return final
@@ -501,7 +427,7 @@ class TaskVectorEnv(VectorEnv):
 
         def second() -> None:
             if self.autoreset_mode is not AutoresetMode.DISABLED:
-                for launch in self._restart:
+                for launch in self._episodes.restart:
                     launch.launch()
             self._observe.launch()
 
@@ -527,9 +453,9 @@ class TaskVectorEnv(VectorEnv):
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.
         if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():
-            self._place_diverged.launch()
+            self._episodes.place_diverged.launch()
         self._score.launch()
-        self._conclude.launch()
+        self._episodes.conclude.launch()
 
     def render(self) -> Any:
         """Draw the batch.
@@ -552,47 +478,3 @@ class TaskVectorEnv(VectorEnv):
         )
         buffers = sum(array.capacity for array in self.buffers.arrays.values())
         return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})
-
-    # --- save, restore, branch ----------------------------------------------------------------------------------------
-
-    def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything the future depends on, one row per environment; ``np.savez`` can keep it."""
-        physics = self.state.save()
-        for name in ("held", "grip_positions"):  # a person's hand is no part of an episode
-            physics[name] = physics[name][:, : self.actions.grip_count]
-        saved = {f"physics.{name}": value for name, value in physics.items()}
-        return saved | {f"episode.{name}": value for name, value in self.buffers.save().items()}
-
-    def set_state(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
-        """Return to what :meth:`get_state` gave, bit for bit; the streams of random numbers included.
-
-        Args:
-            saved: arrays of this batch or of another one of the same task and modes.
-            rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
-
-        Raises:
-            ValueError: if ``rows`` has a wrong shape or names rows that are not there, arrays are missing or do not
-                fit, or parameters differ that were not declared with ``randomize`` here. The environments are then as
-                they were.
-        """
-        rows = np.arange(self.num_envs) if rows is None else np.asarray(rows)
-        expected = self.get_state()
-        if rows.shape != (self.num_envs,) or not np.issubdtype(rows.dtype, np.integer):
-            raise ValueError(f"rows must be integers of shape ({self.num_envs},), got {rows.dtype} {rows.shape}")
-        for name, value in expected.items():
-            if name not in saved or saved[name].shape[1:] != value.shape[1:]:
-                raise ValueError(f"this is not a state of this environment: {name!r} is missing or has another shape")
-            if rows.min() < 0 or rows.max() >= len(saved[name]):
-                raise ValueError(f"rows must be from 0 to {len(saved[name]) - 1}")
-        self.randomization.check_values(saved["episode.parameters"][rows])
-        physics = {k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("physics.")}
-        hand = self.scene.grip_count - self.actions.grip_count
-        physics["held"] = np.pad(physics["held"], ((0, 0), (0, hand)), constant_values=-1)
-        physics["grip_positions"] = np.pad(physics["grip_positions"], ((0, 0), (0, hand), (0, 0)))
-        self.state.load(physics, rows)
-        self.buffers.load({k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("episode.")}, rows)
-        self._seeded = True
-
-    def branch(self, rows: np.ndarray) -> None:
-        """Make environment ``i`` a copy of environment ``rows[i]``: planners try many futures of one present."""
-        self.set_state(self.get_state(), rows)

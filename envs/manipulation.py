@@ -13,6 +13,7 @@ from pbd_gym.envs import measures
 from pbd_gym.envs.actions import ActionMode
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.experts import Script, Waypoint
+from pbd_gym.envs.launches import Launches
 from pbd_gym.envs.paddles import slots_of
 from pbd_gym.envs.parameters import SIZE
 from pbd_gym.envs.starts import cached
@@ -54,15 +55,6 @@ class Measure:
     """From a device array, shape (num_envs,), to the launch that fills it."""
     shaping: bool = False
     """Whether it helps to learn only: it is part of the dense reward, but not of the performance."""
-
-
-class Launches(list[Any]):
-    """Launches that are replayed one after the other."""
-
-    def launch(self) -> None:
-        """Replay them."""
-        for one in self:
-            one.launch()
 
 
 class ManipulationVectorEnv(TaskVectorEnv):

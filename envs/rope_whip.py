@@ -10,7 +10,8 @@ import numpy as np
 
 from pbd_gym.envs import rope_measures
 from pbd_gym.envs.actions import Hands
-from pbd_gym.envs.manipulation import Launches, Measure
+from pbd_gym.envs.launches import Launches
+from pbd_gym.envs.manipulation import Measure
 from pbd_gym.envs.pixels import PIXEL_MODES
 from pbd_gym.envs.rope_tasks import RopeTaskConfig, RopeTaskVectorEnv
 from pbd_gym.envs.single import single_env

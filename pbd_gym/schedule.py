@@ -78,8 +78,8 @@ def _by_color(model: Model, substeps: int, iterations: int, options: SweepOption
     yield Piece(Do.END, (0, 0), (0, 0), -1, block)
 
 
-class Launches:
-    """Launches in a row; on CUDA as one graph.
+class Replay:
+    """Replay in a row; on CUDA as one graph.
 
     Args:
         device: of the launches.

@@ -16,7 +16,7 @@ from pbd_gym.checks import finite, whole
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.model import Model
-from pbd_gym.schedule import Launches, Piece, Schedule, by_color, choose_schedule, one_launch
+from pbd_gym.schedule import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.state import State
 from pbd_gym.threads import default_threads, run_together
 
@@ -176,7 +176,7 @@ class Solver:
         else:
             pieces = by_color(model, self.substeps, self.iterations, options)
         launches = [self._record_piece(kernel, piece, state, control, h, first, count) for piece in pieces]
-        return Launches(model.device, launches)
+        return Replay(model.device, launches)
 
     def _record_piece(
         self, kernel: Any, piece: Piece, state: State, control: Control, h: float, first: int, count: int

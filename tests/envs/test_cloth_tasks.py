@@ -23,7 +23,7 @@ def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
     positions[:, env.cloth.indices] = shape
     env.state.set_positions(positions)
     env._score.launch()
-    env._conclude.launch()
+    env._episodes.conclude.launch()
     return float(env.buffers.peek("performance")[0]), float(env.buffers.peek("normalized_performance")[0])
 
 

@@ -47,7 +47,7 @@ def test_straightness_is_that_of_softgym() -> None:
     ring[:, 0], ring[:, 2] = 0.08 * np.cos(angle), 0.08 * np.sin(angle)
     half = x * [0.5, 1.0, 1.0]
     assert_allclose(rate(env, np.stack([x, ring, half, 1.2 * x])), [0.0, -0.5, -0.25, -0.1], atol=1e-6)
-    env._conclude.launch()
+    env._episodes.conclude.launch()
     assert_allclose(env.buffers.read("normalized_performance"), [1.0, 0.0, 0.5, 0.8], atol=1e-5)
     assert env.buffers.read("is_success").tolist() == [1, 0, 0, 0]
 
