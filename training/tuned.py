@@ -122,7 +122,7 @@ PPO: dict[str, PPOSettings] = {
     ),
     "PBDRopeStraighten-v0": _suite(250_000, n_steps=75, batch_size=480, hands="closed"),
     "PBDSoftPush-v0": _suite(300_000, n_steps=60, batch_size=240, hands="open", gamma=0.95),
-    "PBDSoftLift-v0": _suite(300_000, n_steps=60, batch_size=240, hands="squeezing", gamma=0.95),
+    "PBDSoftLift-v0": _suite(500_000, n_steps=60, batch_size=240, hands="squeezing", gamma=0.95),
     # Numbers of the tasks above, taken over and run once; docs/results.md says how far they get.
     **{
         f"PBDCloth{name}-v0": _suite(
