@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Algorithm = Literal["ppo", "sac", "sac-her"]
@@ -146,8 +146,17 @@ PPO: dict[str, PPOSettings] = {
         training_env={"upright_starts": 1.0, "start_angle": 0.05, "max_episode_steps": 60},
     ),
 }
-SAC: dict[str, SACSettings] = {}
-SAC_HER: dict[str, SACSettings] = {}
+_SAC = SACSettings(80_000, gamma=0.95, standardise=True, training_env={"reward_mode": "normalized"})
+SAC: dict[str, SACSettings] = {
+    "PBDRopeStraighten-v0": replace(_SAC, total_timesteps=40_000, initial_action=_HANDS["closed"]),
+    "PBDSoftPush-v0": _SAC,
+    # Four episodes of the expert in every environment show that a ball can be lifted.
+    "PBDSoftLift-v0": replace(_SAC, initial_action=_HANDS["squeezing"], expert_steps=240),
+}
+SAC_HER: dict[str, SACSettings] = {
+    "PBDRope-v0": SACSettings(100_000, gamma=0.95, standardise=True),
+    "PBDSoftPush-v0": SACSettings(80_000, gamma=0.95, standardise=True),
+}
 
 PIXELS: dict[str, PPOSettings] = {
     # Two cameras to the left and the right, from above: one alone hardly tells how far away a goal is.
