@@ -43,6 +43,8 @@ class CollectArgs:
     """seed of the first episode; the others have the following"""
     split: Split = "train"
     """start states that are drawn from"""
+    noise: float = 0.0
+    """standard deviation of what is added to the actions; what was meant is kept in infos as intended_action"""
     only_success: bool = False
     """leave out episodes that did not end as a success; further seeds then take their place"""
     out: Path | None = None
@@ -72,23 +74,33 @@ def policy_of(name: str, env: TaskVectorEnv, seed: int = 0) -> Act:
     return lambda observation: model.predict(observation, deterministic=True)[0]
 
 
-def record(act: Act, env: TaskVectorEnv, first_seed: int, options: dict[str, Any]) -> Iterator[Episode]:
-    """Run one episode in every environment of a batch, and yield them.
+def record(
+    act: Act, env: TaskVectorEnv, first_seed: int, options: dict[str, Any], noise: float = 0.0
+) -> Iterator[Episode]:
+    """Run one episode in every environment of a batch, and yield them; with noise, ``infos["intended_action"]`` too.
+
+    With noise, demonstrations show how to come back to the way: M. Laskey et al., DART: Noise Injection for Robust
+    Imitation Learning, 2017, doi:10.48550/arXiv.1703.09327.
 
     Args:
         act: what acts; it is asked once for every step.
         env: the batch, with autoreset in the next step, a time limit and NumPy output.
         first_seed: environment ``i`` gets ``first_seed + i``.
         options: of the reset.
+        noise: standard deviation of what is added to the actions, drawn from a stream of ``first_seed``.
     """
+    random = np.random.default_rng(first_seed)
     observation, info = env.reset(seed=first_seed, options=options)
     names = list(env.outputs.results)
     seen, infos = [observation], [info]
-    actions, results = [], []
+    meant, actions, results = [], [], []
     over = np.zeros(env.num_envs, dtype=bool)
     lengths = np.zeros(env.num_envs, dtype=int)
     while not over.all():
-        action = np.clip(act(observation), -1.0, 1.0).astype(np.float32)
+        meant.append(np.clip(act(observation), -1.0, 1.0).astype(np.float32))
+        action = meant[-1]
+        if noise > 0.0:
+            action = np.clip(action + noise * random.standard_normal(action.shape), -1.0, 1.0).astype(np.float32)
         observation, *result, info = env.step(action)
         actions.append(action)
         results.append(result)
@@ -104,10 +116,11 @@ def record(act: Act, env: TaskVectorEnv, first_seed: int, options: dict[str, Any
             if isinstance(observation, dict)
             else np.array([o[i] for o in shown])
         )
-        yield Episode(
-            first_seed + i, options, observations, np.array([a[i] for a in actions[:length]]), rewards,
-            terminations, truncations, {name: np.array([x[name][i] for x in infos[: length + 1]]) for name in names},
-        )  # fmt: skip
+        kept = {name: np.array([x[name][i] for x in infos[: length + 1]]) for name in names}
+        if noise > 0.0:  # infos have a row more than actions
+            kept["intended_action"] = np.array([a[i] for a in meant[:length]] + [np.zeros_like(action[i])])
+        done = np.array([a[i] for a in actions[:length]])
+        yield Episode(first_seed + i, options, observations, done, rewards, terminations, truncations, kept)
 
 
 def main(args: CollectArgs) -> Path:
@@ -115,6 +128,8 @@ def main(args: CollectArgs) -> Path:
     find(args.env_id)
     if args.episodes < 1 or args.num_envs < 1:
         raise ValueError("episodes and num_envs must be at least 1")
+    if not 0.0 <= args.noise < np.inf:
+        raise ValueError(f"noise must be finite and not negative, got {args.noise}")
     kwargs = parsed(args.env_kwargs)
     short = args.policy if args.policy in ("expert", "cem") else "checkpoint"
     out = args.out or Path("runs/datasets") / f"{args.env_id.rsplit('-', 1)[0]}-{short}-v0"
@@ -125,7 +140,7 @@ def main(args: CollectArgs) -> Path:
     kept: list[Episode] = []
     tried = 0
     while len(kept) < args.episodes:
-        found = list(record(act, env, args.seed + tried, {"split": args.split}))
+        found = list(record(act, env, args.seed + tried, {"split": args.split}, args.noise))
         tried += len(found)
         kept += [e for e in found if e.infos["is_success"][-1] or not args.only_success]
         last = [e.infos["normalized_performance"][-1] for e in found]

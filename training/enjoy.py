@@ -28,7 +28,8 @@ def enjoy(
     policy = find_policy(name)
     print(f"{policy.env_id}: trained to {policy.normalized_performance:.3f} normalized performance", flush=True)
     if gif is None and not headless:
-        play(policy.env_id, seed, policy=policy, split="eval", **policy.env_kwargs)
+        kwargs = {name: value for name, value in policy.env_kwargs.items() if name != "max_episode_steps"}
+        play(policy.env_id, seed, policy=policy, split="eval", **kwargs)  # until the window is closed
         return
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, got {episodes}")

@@ -123,6 +123,25 @@ def test_only_successes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert not (tmp_path / "none-v0").exists()
 
 
+def test_noise_is_done_and_what_was_meant_is_kept() -> None:
+    """Guards labels: with noise, the expert still says what it would do where it has come to; noise has its seed."""
+    kwargs: dict[str, Any] = {"max_episode_steps": 6, **SMALL_OF["PBDClothDrop-v0"]}
+    env: Any = gym.make_vec("PBDClothDrop-v0", 2, **kwargs)
+    first, again, other = (
+        list(record(lambda o: env.expert(), env, seed, {"split": "train"}, noise=0.2)) for seed in (3, 3, 4)
+    )
+    batch: Any = gym.make_vec("PBDClothDrop-v0", 1, **kwargs)
+    batch.reset(seed=3, options={"split": "train"})
+    meant = first[0].infos["intended_action"]
+    for action, intended in zip(first[0].actions, meant[:-1], strict=True):
+        assert_array_equal(np.clip(batch.expert(), -1, 1)[0], intended)
+        batch.step(action[None])
+    assert meant.shape == (7, 8) and not meant[-1].any()
+    assert 0.05 < np.abs(first[0].actions - meant[:-1]).mean() < 0.3
+    assert_array_equal(first[0].actions, again[0].actions)
+    assert (first[0].actions - meant[:-1] != other[0].actions - other[0].infos["intended_action"][:-1]).any()
+
+
 @pytest.mark.parametrize(
     ("env_id", "words", "error"),
     [
@@ -130,6 +149,7 @@ def test_only_successes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         ("PBDCloth-v0", ["--policy", "missing.zip"], "run.json"),
         ("PBDClot-v0", [], "PBDCloth-v0"),
         ("PBDClothDrop-v0", ["--episodes", "0"], "at least 1"),
+        ("PBDClothDrop-v0", ["--noise", "nan"], "noise"),
         ("PBDClothDrop-v0", ["--out", "here"], "NAME-v0"),
         ("PBDClothDrop-v0", ["--out", "."], "there already"),
     ],

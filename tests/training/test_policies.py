@@ -100,11 +100,16 @@ def test_enjoy_needs_no_learning_library(tmp_path: Path) -> None:
         assert gif.n_frames == 2 and gif.width > 4 * 280
 
 
-def test_enjoy_opens_a_window(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_enjoy_opens_a_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     called: list[Any] = []
     monkeypatch.setattr(enjoying, "play", lambda *args, **kwargs: called.append((args, kwargs)))
     assert main(["enjoy", "PBDRope-v0", "--seed", "5"]) == 0
-    ((args, kwargs),) = called
+    always(0.4, max_episode_steps=3).save(tmp_path / "always.npz")
+    assert main(["enjoy", str(tmp_path / "always.npz")]) == 0
+    (args, kwargs), (_, others) = called
+    assert {*others} == {*SMALL, "policy", "split"}  # the window goes on until it is closed
     assert args == ("PBDRope-v0", 5)
     assert kwargs["policy"](np.zeros(45, dtype=np.float32)).shape == (6,)
     assert "0.9" in capsys.readouterr().out

@@ -1,0 +1,64 @@
+"""Behaviour cloning: a network that has seen an expert does as it does, and is evaluated and kept as any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from pbd_gym.training.behaviour_cloning import CloneArgs, fit, main, samples
+from pbd_gym.training.collect import CollectArgs
+from pbd_gym.training.collect import main as collect
+from pbd_gym.training.datasets import Episode
+from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
+from pbd_gym.training.policies import load_policy
+
+KWARGS = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "30"}
+
+
+def test_a_clone_does_as_the_expert_does(tmp_path: Path) -> None:
+    """Guards the way from an expert to a file: the clone of a few demonstrations straightens ropes it has not seen."""
+    demonstrations = CollectArgs(
+        "PBDRopeStraighten-v0", episodes=40, num_envs=40, noise=0.3, out=tmp_path / "rope-v0", env_kwargs=KWARGS
+    )
+    collect(demonstrations)
+    args = CloneArgs(tmp_path / "rope-v0", tmp_path / "clone.npz", epochs=30, batch_size=64, eval_episodes=8)
+    policy = main(args)
+    env = unseen_env("PBDRopeStraighten-v0", 8, **{name: int(value) for name, value in KWARGS.items()})
+    chance = evaluate(random_policy(env), env).normalized_performance
+    assert policy.normalized_performance > 0.9
+    assert 1.0 - policy.normalized_performance < 0.5 * (1.0 - chance)
+    again = load_policy(tmp_path / "clone.npz")
+    assert again.env_kwargs == {name: int(value) for name, value in KWARGS.items()}
+    assert evaluate(again, env).normalized_performance == policy.normalized_performance
+
+
+def test_a_fit_finds_a_function() -> None:
+    """Guards the network that is exported: the weights that come out are those that were fitted."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((2000, 3)).astype(np.float32)
+    y = np.stack([np.tanh(x[:, 0]), 0.5 * x[:, 1] - 0.2], axis=1)
+    network = fit(x, y, CloneArgs(Path(), epochs=30, batch_size=100, hidden=(32,), jitter=0.0, learning_rate=1e-2))
+    errors = np.abs(network(torch.as_tensor(x)).detach().numpy() - y)
+    assert errors.mean() < 0.03
+
+
+def test_what_was_meant_is_learnt_not_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = np.zeros(2)
+    meant = np.array([[1.0], [2.0], [0.0]])
+    plain = Episode(0, {}, np.arange(6.0).reshape(3, 2), np.full((2, 1), 9.0), empty, empty, empty, {})
+    noisy = Episode(0, {}, plain.observations, plain.actions, empty, empty, empty, {"intended_action": meant})
+    monkeypatch.setattr("pbd_gym.training.behaviour_cloning.read_episodes", lambda dataset: dataset)
+    seen, actions = samples([plain, noisy])
+    assert seen.tolist() == [[0, 1], [2, 3], [0, 1], [2, 3]]
+    assert actions.tolist() == [[9], [9], [1], [2]]
+    pictures = Episode(0, {}, np.zeros((3, 4, 4, 3)), plain.actions, empty, empty, empty, {})
+    with pytest.raises(ValueError, match="vectors"):
+        samples([pictures])
+
+
+def test_no_dataset(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="pbd-gym collect"):
+        main(CloneArgs(tmp_path / "nothing-v0"))
