@@ -32,6 +32,7 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     **{name: functools.partial(environments.vector, name) for name in environments.VECTOR_IDS},
     "cloth-single": environments.cloth_single,
     "pixels": workloads.pixels,
+    "pictures": workloads.pictures,
     "lanes": workloads.lanes,
     "rotations": rotations.rotations,
     "startup": workloads.startup,

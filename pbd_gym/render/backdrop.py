@@ -99,19 +99,28 @@ def cell_size(distance: float) -> float:
     return float(power * max(step for step in (1.0, 2.5, 5.0) if step <= length / power * 1.0001 or step == 1.0))
 
 
-def floors(frame: Frame, camera: Camera, size: Size) -> np.ndarray:
-    """Return the nearness [1/m] of each plane that is seen from outside, as factors of (x, y, 1), shape (p, 3).
+def ground_nearness(size: Size, samples: int, frame: Frame, camera: Camera) -> np.ndarray:
+    """Return one over the depth of the planes at ``samples`` x ``samples`` points of each pixel [1/m], float32.
 
-    x and y are in pixels from the middle of the picture, y down.
+    Shape (samples height, samples width), 0 for the sky; kept like the backdrop.
     """
-    found = []
-    axes, focal = camera.axes(), camera.focal(size)
-    for normal, offset in frame.planes:
-        height = float(normal @ camera.eye()) - offset
-        if height > 0:
-            right, up, forward = -(axes @ normal) / height
-            found.append([right / focal, -up / focal, forward])
-    return np.reshape(found, (-1, 3))
+    planes = tuple((*map(float, normal), offset) for normal, offset in frame.planes)
+    view = (*map(float, camera.target), camera.distance, camera.yaw, camera.pitch, camera.fov)
+    return _nearness(size, samples, view, planes)
+
+
+@lru_cache(maxsize=4)
+def _nearness(size: Size, samples: int, view: tuple[float, ...], planes: tuple[tuple[float, ...], ...]) -> np.ndarray:
+    camera = Camera(np.array(view[:3]), *view[3:])
+    axes, focal, eye = camera.axes(), camera.focal(size), camera.eye()
+    x, y = (((np.arange(n * samples) + 0.5) / samples - n / 2) / focal for n in size)
+    found = np.zeros((size[1] * samples, size[0] * samples), np.float32)
+    for plane in planes:
+        height = float(np.dot(plane[:3], eye)) - plane[3]
+        if height > 0:  # seen from inside, a half-space would hide everything
+            right, up, forward = -(axes @ plane[:3]) / height
+            np.maximum(found, (right * x - (up * y)[:, None] + forward).astype(np.float32), out=found)
+    return found
 
 
 def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> np.ndarray:
@@ -155,7 +164,7 @@ def soften(mask: np.ndarray) -> np.ndarray:
 
 def _blur(image: np.ndarray) -> np.ndarray:
     """Return an image blurred along its first axis, about as by a Gaussian of 1.4 pixels."""
-    for _ in range(4):
-        padded = np.pad(image, ((1, 1), (0, 0)), mode="edge")
-        image = 0.25 * padded[:-2] + 0.5 * padded[1:-1] + 0.25 * padded[2:]
+    image = np.pad(image, ((4, 4), (0, 0)), mode="edge")
+    for _ in range(4):  # each takes a row off both ends
+        image = 0.25 * image[:-2] + 0.5 * image[1:-1] + 0.25 * image[2:]
     return image

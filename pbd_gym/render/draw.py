@@ -44,8 +44,6 @@ class Things:
     """At both ends, shape (r, 2)."""
     rims: wp.array1d[wp.vec3]
     """Colour of the outline, negative for none, shape (r,)."""
-    floors: wp.array1d[wp.vec3]
-    """Nearness [1/m] of each plane as a linear function of (x, y, 1), in pixels from the middle, shape (p,)."""
 
 
 @wp.struct
@@ -77,16 +75,26 @@ def edge_of(focal: float, a: wp.vec3, b: wp.vec3):
 
 
 @wp.func
-def line_distance(edge: wp.vec3, value: float):
-    """Return how far a point with this value of an edge function is from the edge [pixels]."""
-    return wp.abs(value) / wp.max(wp.sqrt(edge[0] * edge[0] + edge[1] * edge[1]), 1.0e-12)
+def line_width(edge: wp.vec3):
+    """Return how far from the edge the edge function is one [pixels]."""
+    return 1.0 / wp.max(wp.sqrt(edge[0] * edge[0] + edge[1] * edge[1]), 1.0e-12)
 
 
 @wp.kernel
-def see(things: Things, view: View, edges: wp.array2d[wp.vec3], seen: wp.array2d[wp.int32], near: wp.array2d[float]):
-    """Find the nearest thing at every point, and its nearness [1/m]; -1 where there is only the backdrop.
+def see(
+    # In:
+    things: Things,
+    view: View,
+    # Out:
+    edges: wp.array2d[wp.vec3],
+    widths: wp.array1d[wp.vec3],
+    seen: wp.array2d[wp.int32],
+    near: wp.array2d[float],
+):
+    """Find the nearest thing at every point, and its nearness [1/m], where that is nearer than what is there already.
 
-    Triangles have the numbers from 0, tubes those after.
+    Triangles have the numbers from 0, tubes those after. The edge functions of triangles are kept, with how many
+    pixels off the edge each of their units is.
     """
     focal = view.focal
     width = view.width * view.samples
@@ -95,16 +103,6 @@ def see(things: Things, view: View, edges: wp.array2d[wp.vec3], seen: wp.array2d
     half_w = 0.5 * float(view.width)
     half_h = 0.5 * float(view.height)
     start = 0.5 * step
-    for y in range(height):
-        py = float(y) * step + start - half_h
-        for x in range(width):
-            px = float(x) * step + start - half_w
-            nearest = float(0.0)
-            for p in range(things.floors.shape[0]):
-                floor = things.floors[p]
-                nearest = wp.max(nearest, floor[0] * px + floor[1] * py + floor[2])
-            near[y, x] = nearest
-            seen[y, x] = -1
     scale = focal * float(view.samples)
     for t in range(things.corners.shape[0]):
         a3 = things.corners[t, 0]
@@ -136,6 +134,8 @@ def see(things: Things, view: View, edges: wp.array2d[wp.vec3], seen: wp.array2d
             edges[t, 0] = ea
             edges[t, 1] = eb
             edges[t, 2] = ec
+            gaps = wp.vec3(line_width(ea), line_width(eb), line_width(ec))
+            widths[t] = gaps
             for y in range(box[1], box[3]):
                 py = float(y) * step + start - half_h
                 ra = ea[1] * py + ea[2]
@@ -157,11 +157,11 @@ def see(things: Things, view: View, edges: wp.array2d[wp.vec3], seen: wp.array2d
                         if view.wireframe != 0 and things.kinds[t, SMOOTH] > 0.0:
                             gap = float(1.0)
                             if things.kinds[t, LINE_0] > 0.0:
-                                gap = wp.min(gap, line_distance(ec, c))
+                                gap = wp.min(gap, wp.abs(c) * gaps[2])
                             if things.kinds[t, LINE_1] > 0.0:
-                                gap = wp.min(gap, line_distance(ea, a))
+                                gap = wp.min(gap, wp.abs(a) * gaps[0])
                             if things.kinds[t, LINE_2] > 0.0:
-                                gap = wp.min(gap, line_distance(eb, b))
+                                gap = wp.min(gap, wp.abs(b) * gaps[1])
                             shown = gap < 0.55
                         if shown:
                             near[y, x] = nearness
@@ -201,7 +201,16 @@ def see(things: Things, view: View, edges: wp.array2d[wp.vec3], seen: wp.array2d
 
 
 @wp.func
-def triangle_color(things: Things, view: View, edges: wp.array2d[wp.vec3], t: int, px: float, py: float, front: bool):
+def triangle_color(
+    things: Things,
+    view: View,
+    edges: wp.array2d[wp.vec3],
+    widths: wp.array1d[wp.vec3],
+    t: int,
+    px: float,
+    py: float,
+    front: bool,
+):
     """Return the colour of a triangle at a point of the picture."""
     ea = edges[t, 0]
     eb = edges[t, 1]
@@ -221,18 +230,13 @@ def triangle_color(things: Things, view: View, edges: wp.array2d[wp.vec3], t: in
     if view.edges != 0:
         # An inner edge is drawn by the triangles on both sides, a border by one alone.
         strength = things.kinds[t, STRENGTH]
+        gaps = wp.cw_mul(wp.vec3(c, a, b), wp.vec3(widths[t][2], widths[t][0], widths[t][1]))
         for k in range(3):
             kind = things.kinds[t, LINE_0 + k]
-            if kind > 0.0:
-                gap = line_distance(ec, c)
-                if k == 1:
-                    gap = line_distance(ea, a)
-                elif k == 2:
-                    gap = line_distance(eb, b)
-                if kind == BORDER:
-                    dark = wp.max(dark, BORDER_DARK * wp.clamp(1.5 - gap, 0.0, 1.0))
-                else:
-                    dark = wp.max(dark, LINE_DARK * strength * wp.clamp(1.0 - gap, 0.0, 1.0))
+            if kind == BORDER:
+                dark = wp.max(dark, BORDER_DARK * wp.clamp(1.5 - wp.abs(gaps[k]), 0.0, 1.0))
+            elif kind > 0.0:
+                dark = wp.max(dark, LINE_DARK * strength * wp.clamp(1.0 - wp.abs(gaps[k]), 0.0, 1.0))
     if view.wireframe != 0 and things.kinds[t, SMOOTH] > 0.0:
         dark = 0.25
     return (1.0 - dark) * (lit[0] * base + wp.vec3(lit[1], lit[1], lit[1]))
@@ -275,9 +279,11 @@ def paint(
     things: Things,
     view: View,
     edges: wp.array2d[wp.vec3],
+    widths: wp.array1d[wp.vec3],
     seen: wp.array2d[wp.int32],
     near: wp.array2d[float],
     shadow: wp.array2d[float],
+    shadow_box: wp.vec4i,
     shadow_step: float,
     shadow_color: wp.vec3,
     backdrop: wp.array3d[wp.uint8],
@@ -298,51 +304,60 @@ def paint(
         row = wp.min(wp.int32(sy), wp.max(rows - 2, 0))
         ty = sy - float(row)
         below = wp.min(row + 1, rows - 1)
+        dark_row = y >= shadow_box[1] and y < shadow_box[3]
         for x in range(view.width):
-            base = wp.vec3(
-                float(backdrop[y, x, 0]), float(backdrop[y, x, 1]), float(backdrop[y, x, 2])
-            )  # fmt: skip
-            sx = wp.clamp((float(x) + 0.5) / shadow_step - 0.5, 0.0, float(columns - 1))
-            column = wp.min(wp.int32(sx), wp.max(columns - 2, 0))
-            tx = sx - float(column)
-            beside = wp.min(column + 1, columns - 1)
-            dim = (1.0 - ty) * ((1.0 - tx) * shadow[row, column] + tx * shadow[row, beside])
-            dim += ty * ((1.0 - tx) * shadow[below, column] + tx * shadow[below, beside])
-            if dim > 0.0:
-                base += dim * (shadow_color - base)
+            covered = int(0)
+            for j in range(y * view.samples, (y + 1) * view.samples):
+                for i in range(x * view.samples, (x + 1) * view.samples):
+                    if seen[j, i] >= 0:
+                        covered += 1
+            base = wp.vec3(0.0, 0.0, 0.0)
+            if covered < count:
+                base = wp.vec3(float(backdrop[y, x, 0]), float(backdrop[y, x, 1]), float(backdrop[y, x, 2]))
+                if dark_row and x >= shadow_box[0] and x < shadow_box[2]:
+                    sx = wp.clamp((float(x) + 0.5) / shadow_step - 0.5, 0.0, float(columns - 1))
+                    column = wp.min(wp.int32(sx), wp.max(columns - 2, 0))
+                    tx = sx - float(column)
+                    beside = wp.min(column + 1, columns - 1)
+                    dim = (1.0 - ty) * ((1.0 - tx) * shadow[row, column] + tx * shadow[row, beside])
+                    dim += ty * ((1.0 - tx) * shadow[below, column] + tx * shadow[below, beside])
+                    base += dim * (shadow_color - base)
+                if covered == 0:
+                    for channel in range(3):
+                        picture[y, x, channel] = wp.uint8(base[channel] + 0.5)
+                    continue
             total = wp.vec3(0.0, 0.0, 0.0)
             last = int(-2)
             last_front = bool(True)
             last_near = float(0.0)
             last_color = wp.vec3(0.0, 0.0, 0.0)
-            for k in range(count):
-                j = y * view.samples + k // view.samples
-                i = x * view.samples + k % view.samples
-                thing = seen[j, i]
-                if thing < 0:
-                    total += base
-                    continue
-                nearness = near[j, i]
-                front = bool(True)
-                if thing < first:
-                    front = facing(things, thing)
-                same = thing == last
-                if not same and last >= 0:
-                    # Neighbouring triangles of a smooth mesh.
-                    if thing < first and last < first and front == last_front:
-                        smooth = things.kinds[thing, SMOOTH] > 0.0 and things.kinds[last, SMOOTH] > 0.0
-                        same = smooth and wp.abs(nearness - last_near) < SAME * nearness
-                if not same:
-                    px = float(x) + (float(k % view.samples) + 0.5) * step - half_w
-                    py = float(y) + (float(k // view.samples) + 0.5) * step - half_h
-                    if thing < first:
-                        last_color = triangle_color(things, view, edges, thing, px, py, front)
+            for j in range(y * view.samples, (y + 1) * view.samples):
+                for i in range(x * view.samples, (x + 1) * view.samples):
+                    thing = seen[j, i]
+                    if thing < 0:
+                        total += base
                     else:
-                        last_color = round_color(things, view, thing - first, px, py)
-                    last = thing
-                    last_front = front
-                    last_near = nearness
-                total += last_color
+                        nearness = near[j, i]
+                        front = bool(True)
+                        same = thing == last
+                        if not same:
+                            if thing < first:
+                                front = facing(things, thing)
+                            # Neighbouring triangles of a smooth mesh.
+                            if thing < first and last >= 0 and last < first and front == last_front:
+                                smooth = things.kinds[thing, SMOOTH] > 0.0 and things.kinds[last, SMOOTH] > 0.0
+                                same = smooth and wp.abs(nearness - last_near) < SAME * nearness
+                        if not same:
+                            px = (float(i) + 0.5) * step - half_w
+                            py = (float(j) + 0.5) * step - half_h
+                            if thing < first:
+                                last_color = triangle_color(things, view, edges, widths, thing, px, py, front)
+                            else:
+                                last_color = round_color(things, view, thing - first, px, py)
+                            last = thing
+                            last_front = front
+                            last_near = nearness
+                        total += last_color
             total = total / float(count)
             for channel in range(3):
                 picture[y, x, channel] = wp.uint8(wp.clamp(total[channel] + 0.5, 0.0, 255.0))

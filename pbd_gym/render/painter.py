@@ -10,7 +10,7 @@ import warp as wp
 
 from pbd_gym.announce import compiling
 from pbd_gym.render import draw, shapes
-from pbd_gym.render.backdrop import backdrop, floors, shadow_triangles, soften
+from pbd_gym.render.backdrop import backdrop, ground_nearness, shadow_triangles, soften
 from pbd_gym.render.camera import Camera, Size
 from pbd_gym.render.colors import SHADOW
 from pbd_gym.render.frame import Frame
@@ -50,22 +50,27 @@ def draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nda
     _load()
     samples = 2 if style.antialias else 1
     things, view = _things(frame, camera, size), _view(camera, size, style, samples)
-    edges, seen, near = _memory(size, samples, things.corners.shape[0])
-    wp.launch(draw.see, dim=1, inputs=[things, view, edges, seen, near], device="cpu")
-    dark, step = _shadow(frame, camera, size) if style.shadows else (np.zeros((1, 1), np.float32), 1)
+    seen, near = _points(size, samples)
+    seen.fill(-1)
+    np.copyto(near, ground_nearness(size, samples, frame, camera))
+    count = max(things.corners.shape[0], 1)
+    edges, widths = (wp.empty(shape, dtype=wp.vec3, device="cpu") for shape in ((count, 3), (count,)))
+    found = [edges, widths, _array(seen, wp.int32), _array(near, float)]
+    wp.launch(draw.see, dim=1, inputs=[things, view, *found], device="cpu")
+    dark, box, step = _shadow(frame, camera, size) if style.shadows else _NO_SHADOW
     picture = np.empty((size[1], size[0], 3), np.uint8)
     wp.launch(
         draw.paint,
         dim=1,
         inputs=[
-            things, view, edges, seen, near, _array(dark, float), float(step), wp.vec3(*SHADOW),
+            things, view, *found, _array(dark, float), wp.vec4i(*box), float(step), wp.vec3(*SHADOW),
             _array(backdrop(size, frame, camera), wp.uint8), out := _array(picture, wp.uint8),
         ],
         device="cpu",
     )  # fmt: skip
     rows, colors, through = shapes.marks(frame, camera, size)
     if len(rows):
-        inputs = [_array(rows, float), _array(colors, wp.vec3), _array(through, wp.int32), view, seen, near, out]
+        inputs = [_array(rows, float), _array(colors, wp.vec3), _array(through, wp.int32), view, *found[2:], out]
         wp.launch(draw.mark, dim=1, inputs=inputs, device="cpu")
     return picture
 
@@ -77,14 +82,10 @@ def _load() -> None:
 
 
 @lru_cache(maxsize=4)
-def _points(size: Size, samples: int) -> tuple[Any, Any]:
+def _points(size: Size, samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return memory for what is seen at each point, and for how near it is."""
     shape = (size[1] * samples, size[0] * samples)
-    return wp.empty(shape, dtype=wp.int32, device="cpu"), wp.empty(shape, dtype=float, device="cpu")
-
-
-def _memory(size: Size, samples: int, count: int) -> tuple[Any, Any, Any]:
-    """Return memory for edge functions, and for what is seen at each point and how near it is."""
-    return wp.empty((max(count, 1), 3), dtype=wp.vec3, device="cpu"), *_points(size, samples)
+    return np.empty(shape, np.int32), np.empty(shape, np.float32)
 
 
 def _array(values: np.ndarray, dtype: Any) -> Any:
@@ -102,7 +103,7 @@ def _things(frame: Frame, camera: Camera, size: Size) -> Any:
     things.kinds = _array(mesh.kinds, float)
     things.ends = _array((rounds.ends - camera.eye()) @ camera.axes().T, wp.vec3)
     things.radii, things.colors = _array(rounds.radii, float), _array(rounds.colors, wp.vec3)
-    things.rims, things.floors = _array(rounds.rims, wp.vec3), _array(floors(frame, camera, size), wp.vec3)
+    things.rims = _array(rounds.rims, wp.vec3)
     return things
 
 
@@ -115,12 +116,23 @@ def _view(camera: Camera, size: Size, style: Style, samples: int) -> Any:
     return view
 
 
-def _shadow(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, int]:
-    """Return how dark the ground is in a coarse picture, shape (h, w), and the pixels between its points."""
+_NO_SHADOW = (np.zeros((1, 1), np.float32), (0, 0, 0, 0), 1)
+
+
+def _shadow(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, tuple[int, int, int, int], int]:
+    """Return how dark the ground is in a coarse picture, shape (h, w), where it is dark, and the pixels of a point.
+
+    The second is the first column and row, and those after the last, in pixels of the picture.
+    """
     step = max(1, round(min(size) / _MASK))
     mask = np.zeros((2 * (-(-size[1] // step)), 2 * (-(-size[0] // step))), np.uint8)
     triangles = shadow_triangles(frame, camera, size) * (2 / step)
     if len(triangles) == 0:
-        return np.zeros((1, 1), np.float32), 1
+        return _NO_SHADOW
     wp.launch(draw.cover, dim=1, inputs=[_array(triangles, wp.vec2), _array(mask, wp.uint8)], device="cpu")
-    return soften(mask), step
+    dark = soften(mask)
+    rows, columns = (np.flatnonzero(dark.any(axis=axis)) for axis in (1, 0))
+    if len(rows) == 0:
+        return _NO_SHADOW
+    low, high = (columns[0] - 1, rows[0] - 1), (columns[-1] + 2, rows[-1] + 2)
+    return dark, tuple(int(step * n) for n in (*low, *high)), step  # type: ignore[return-value]

@@ -1,0 +1,157 @@
+"""Makes docs/gallery.md and its pictures: every id with what acts best in it, and every demonstration.
+
+Run ``python -m docs.figures.gallery``, with names to make only some again; several minutes, most of them for the states
+that episodes start from and the demonstrations in NumPy. ``--sheet FILE.png`` puts moments of each into one picture.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageSequence
+
+import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.demos import DEMOS, find
+from pbd_gym.envs.recording import expert, make_batch, moments
+from pbd_gym.registry import ENTRIES
+from pbd_gym.render import Renderer, save_gif, save_png, tile
+from pbd_gym.training.actors import find_actor
+
+DOCS = Path(__file__).parent.parent
+FOLDER = DOCS / "gallery"
+SIZE = 180
+FPS = 12.5
+COLORS = 40
+LARGEST = 300_000
+"""Bytes that a picture may take."""
+SECONDS = 6.0
+"""Longest film [s]; a longer episode is shown faster."""
+HOLD = 8
+"""Times that the last picture is shown."""
+ACTORS = {
+    "PBDCloth-v0": "trained",
+    "PBDRope-v0": "trained",
+    "PBDSoftBody-v0": "plan",
+    "PBDPendulum-v0": "plan",
+}
+"""What acts in the ids that have no scripted expert, by the names of ``pbd-gym record --policy``."""
+NAMES = {"trained": "trained policy", "plan": "planner", "expert": "scripted expert"}
+
+
+def task_film(env_id: str) -> list[np.ndarray]:
+    """Return an episode in which what acts best acts."""
+    name, kwargs, act = ACTORS.get(env_id, "expert"), {}, expert
+    if name != "expert":
+        act, _, kwargs = find_actor(name, env_id)
+    env = make_batch(env_id, 1, render_mode="rgb_array", render_options={"size": 2 * SIZE}, **kwargs)
+    pictures, performance = [], 0.0
+    for info in moments(env, act, seed=3):
+        images = env.render()
+        assert images is not None
+        pictures.append(shrink(images[0]))
+        performance = float(info.get("normalized_performance", [0.0])[0])
+    print(f"{env_id}: {NAMES[name]}, {performance:.2f}", flush=True)
+    step = env.config.ctrl_dt
+    env.close()
+    return paced(pictures, 1.0 / step)
+
+
+def demo_film(name: str) -> list[np.ndarray]:
+    """Return the first seconds of a demonstration."""
+    demo = find(name)()
+    renderer = Renderer(size=(2 * SIZE, 2 * SIZE))
+    renderer.camera = demo.camera(renderer.size)
+    pictures = []
+    for step in range(round(4.0 * demo.fps) + 1):
+        if step:
+            demo.perform()
+            demo.step()
+        picture = renderer.draw(demo.frame(""))
+        assert picture is not None
+        pictures.append(shrink(picture))
+    print(name, flush=True)
+    return paced(pictures, demo.fps)
+
+
+def shrink(image: np.ndarray) -> np.ndarray:
+    """Return a picture of half the size, each pixel the mean of four."""
+    height, width, _ = image.shape
+    return image.reshape(height // 2, 2, width // 2, 2, 3).mean(axis=(1, 3)).round().astype(np.uint8)
+
+
+def paced(pictures: list[np.ndarray], fps: float) -> list[np.ndarray]:
+    """Return pictures for a film as fast as what it shows, or faster if it would be too long."""
+    seconds = min(len(pictures) / fps, SECONDS)
+    chosen = np.linspace(0, len(pictures) - 1, max(2, round(seconds * FPS))).round().astype(int)
+    return [pictures[k] for k in chosen] + [pictures[-1]] * HOLD
+
+
+def save(name: str, pictures: list[np.ndarray]) -> None:
+    """Write a GIF, with fewer pictures if it would be too large."""
+    path = FOLDER / f"{name}.gif"
+    for every in (1, 2, 3, 4):
+        save_gif(path, [*pictures[:-HOLD:every], *pictures[-max(HOLD // every, 1) :]], FPS / every, COLORS)
+        if path.stat().st_size <= LARGEST:
+            return
+    raise RuntimeError(f"{path} has {path.stat().st_size} bytes")
+
+
+def page() -> str:
+    """Return docs/gallery.md."""
+    tasks = [
+        (e.id, f"`{e.id}`: {e.summary} ({NAMES[ACTORS.get(e.id, 'expert')]})", f"gallery/{e.id}.gif") for e in ENTRIES
+    ]
+    demos = [(e.name, f"`{e.name}`: {e.summary}", f"gallery/{e.name}.gif") for e in DEMOS]
+    parts = [
+        "# Gallery",
+        "Made by `python -m docs.figures.gallery`. Films are as fast as what they show, and long episodes faster, so "
+        f"that none takes more than {SECONDS:g} s.",
+        "## Environments",
+        *table(tasks),
+        "## Demonstrations",
+        "`pbd-gym demo NAME` runs them.",
+        *table(demos),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(entries: list[tuple[str, str, str]], columns: int = 4) -> Iterator[str]:
+    """Return a Markdown table of pictures with their texts below."""
+    lines = ["|" + " |" * columns, "|" + "---|" * columns]
+    for k in range(0, len(entries), columns):
+        row = entries[k : k + columns]
+        cells = [f"![{name}]({path})<br>{text}" for name, text, path in row]
+        lines.append("| " + " | ".join(cells + [""] * (columns - len(cells))) + " |")
+    yield "\n".join(lines)
+
+
+def sheet(path: Path, moments_of_each: int = 4) -> None:
+    """Write a picture with moments of every film, side by side."""
+    found = []
+    for name in [e.id for e in ENTRIES] + [e.name for e in DEMOS]:
+        with Image.open(FOLDER / f"{name}.gif") as gif:
+            pages = [np.asarray(page.convert("RGB")) for page in ImageSequence.Iterator(gif)]
+        found += [pages[k] for k in np.linspace(0, len(pages) - 1, moments_of_each).round().astype(int)]
+    save_png(path, tile(found, 2 * moments_of_each))
+
+
+def main(arguments: list[str]) -> None:
+    """Make everything, or what is named."""
+    if "--sheet" in arguments:
+        sheet(Path(arguments[arguments.index("--sheet") + 1]))
+        return
+    FOLDER.mkdir(exist_ok=True)
+    for entry in ENTRIES:
+        if not arguments or entry.id in arguments:
+            save(entry.id, task_film(entry.id))
+    for demo in DEMOS:
+        if not arguments or demo.name in arguments:
+            save(demo.name, demo_film(demo.name))
+    (DOCS / "gallery.md").write_text(page())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
