@@ -281,8 +281,10 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        # Towels that lie are lifted by up to half a side; those that hang at the start need more room.
         side = self.config.side
-        return np.array([-0.75, 0.0, -0.75]) * side, np.array([0.75, 1.1, 0.75]) * side
+        height = max(0.45 * side, float(self.start_positions[..., 1].max()) + 0.05 * side)
+        return np.array([-0.62 * side, 0.0, -0.62 * side]), np.array([0.62 * side, height, 0.62 * side])
 
     def centred(self, positions: np.ndarray) -> np.ndarray:
         """Return the same shapes with their middle above the origin [m], shape (count, n, 3)."""

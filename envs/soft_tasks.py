@@ -128,4 +128,4 @@ class SoftTaskVectorEnv(ManipulationVectorEnv):
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         hands = self.actions.hands
-        return np.array(hands.lower), np.array(hands.upper)
+        return np.array(hands.lower) * [0.75, 0.0, 0.75], np.array(hands.upper) * [0.75, 0.9, 0.75]

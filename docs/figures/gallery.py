@@ -24,11 +24,13 @@ DOCS = Path(__file__).parent.parent
 FOLDER = DOCS / "gallery"
 SIZE = 180
 FPS = 12.5
-COLORS = 40
+COLORS = 64
 LARGEST = 300_000
 """Bytes that a picture may take."""
 SECONDS = 6.0
 """Longest film [s]; a longer episode is shown faster."""
+STILL = 0.25
+"""Mean difference to the last picture below which nothing moves."""
 HOLD = 8
 """Times that the last picture is shown."""
 ACTORS = {
@@ -82,8 +84,16 @@ def shrink(image: np.ndarray) -> np.ndarray:
     return image.reshape(height // 2, 2, width // 2, 2, 3).mean(axis=(1, 3)).round().astype(np.uint8)
 
 
+def trimmed(pictures: list[np.ndarray]) -> list[np.ndarray]:
+    """Return pictures without those at the end in which nothing moves any more."""
+    still = [float(np.abs(picture.astype(np.int16) - pictures[-1]).mean()) < STILL for picture in pictures]
+    last = max((k for k, same in enumerate(still) if not same), default=0)
+    return pictures[: last + 2]
+
+
 def paced(pictures: list[np.ndarray], fps: float) -> list[np.ndarray]:
     """Return pictures for a film as fast as what it shows, or faster if it would be too long."""
+    pictures = trimmed(pictures)
     seconds = min(len(pictures) / fps, SECONDS)
     chosen = np.linspace(0, len(pictures) - 1, max(2, round(seconds * FPS))).round().astype(int)
     return [pictures[k] for k in chosen] + [pictures[-1]] * HOLD
