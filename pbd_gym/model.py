@@ -17,6 +17,7 @@ from pbd_gym.constraints import KINDS
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.upload import cluster_values, fill_table, in_solve_order
 from pbd_gym.devices import find_device
+from pbd_gym.kernels.particle_contacts import SCANNED, stranger_masks
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.memory import check_memory
@@ -173,7 +174,12 @@ class Model:
         for name, array in numbers.items():
             dtype = wp.int32 if name in ("members", "body") else self.scalar
             setattr(table, name, wp.array(array[order], dtype=dtype, device=self.device))
-        table.rest = wp.array(scene.positions[members[order]].ravel(), dtype=self.scalar, device=self.device)
+        rest = scene.positions[members[order]]
+        table.rest = wp.array(rest.ravel(), dtype=self.scalar, device=self.device)
+        masks = np.zeros(0, dtype=np.uint16)
+        if len(members) <= SCANNED and not self.device.is_cuda:
+            masks = stranger_masks(rest, numbers["body"][order], numbers["radius"][order])
+        table.strangers = wp.array(masks, dtype=wp.uint16, device=self.device)
         widest = 2.0 * float(numbers["radius"].max())
         table.capacity = scene.contact_capacity
         table.skin = 0.5 * widest

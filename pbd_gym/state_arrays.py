@@ -25,9 +25,11 @@ def contact_memory(model: Model) -> Any:
     memory.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
     memory.valence = wp.zeros((groups, count), dtype=model.vec)
     memory.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
-    grid = cells + 1 + 2 * count if model.device.is_cuda else model.lanes * (cells + 3 * count)
+    cuda = model.device.is_cuda
+    grid = cells + 1 + 2 * count if cuda else model.lanes * (cells + 4 * count)
     memory.cells = wp.zeros((groups, grid), dtype=wp.int32)
-    memory.sorted = wp.zeros((groups, 3 * count), dtype=model.scalar)
+    chunks = -(-count // 16) if table else 0
+    memory.sorted = wp.zeros((groups, 3 * count if cuda else 48 * model.lanes * chunks), dtype=model.scalar)
     memory.stale = wp.full(groups, 1, dtype=wp.int32)
     memory.dropped = wp.zeros(groups, dtype=wp.int32)
     memory.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)

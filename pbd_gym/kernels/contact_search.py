@@ -40,16 +40,24 @@ _TOOLS = """
 """
 
 # One thread: only members that moved are looked up again, where anchors are relative to the centre of all members: what
-# falls or is carried as a whole has not moved. Each lane has a grid of the anchors, with a chain of members for each
-# cell; `next` and `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
+# falls or is carried as a whole has not moved. Lanes are looked up one after the other, in a copy of their anchors that
+# stays in the cache. Up to SCANNED members are compared with all others, sixteen at a time, which is quicker than to
+# find out which are in cells near by. Of more, each lane has a grid, with a chain of members for each cell; `next` and
+# `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
 _UPDATE = """
     {
         int* const cells = memory.cells.data + group * memory.cells.shape[1];
-        const int stride = cell_count + 3 * count;
+        const int stride = cell_count + 4 * count;
+        const int chunks = (count + 15) / 16;
+        const bool scans = table.strangers.shape[0] > 0;
+        T* const spots = memory.sorted.data + group * memory.sorted.shape[1];
+        typedef T Chunk __attribute__((ext_vector_type(16), aligned(sizeof(T))));
+        typedef bool Flags __attribute__((ext_vector_type(16)));
         if (memory.dropped.data[group] > 0 || memory.stale.data[group] > 0) {
             // The first time, and after an overflow: everything anew, so that what was lost may find room.
             for (int n = 0; n < LANES * stride; ++n) cells[n] = -1;
             for (int n = 0; n < 3 * LANES * count; ++n) anchors[n] = T(1e18);
+            for (int n = 0; n < 48 * LANES * chunks; ++n) spots[n] = T(1e18);
             for (int k = 0; k < count; ++k) lengths[k] = 0;
             memory.dropped.data[group] = 0;
             memory.stale.data[group] = 0;
@@ -65,15 +73,38 @@ _UPDATE = """
             const V share = V(INV_SIZES) * (T(1) / T(count));
             STORE(center, sx * share); STORE(center + LANES, sy * share); STORE(center + 2 * LANES, sz * share);
         }
-        const auto renew = [&](int k, int lane_) {
+        // Into the list of the first of the two, if they are near each other.
+        const auto consider = [&](int k, int other, T d2) {
+            const T range = table.radius.data[k] + table.radius.data[other] + table.skin;
+            if (d2 < range * range) insert(k < other ? k : other, k < other ? other : k);
+        };
+        const auto scan = [&](int k, int lane_, T px, T py, T pz) {
+            T* const xs = spots + 48 * chunks * lane_;
+            T* const ys = xs + 16 * chunks;
+            T* const zs = ys + 16 * chunks;
+            xs[k] = px; ys[k] = py; zs[k] = pz;
+            const unsigned short* const allowed = table.strangers.data + k * chunks;
+            for (int c = 0; c < chunks; ++c) {
+                const Chunk dx = *(const Chunk*)(xs + 16 * c) - px;
+                const Chunk dy = *(const Chunk*)(ys + 16 * c) - py;
+                const Chunk dz = *(const Chunk*)(zs + 16 * c) - pz;
+                const Chunk d2 = dx * dx + dy * dy + dz * dz;
+                const auto inside = __builtin_convertvector(d2 < Chunk(table.cell * table.cell), Flags);
+                unsigned hits = __builtin_bit_cast(unsigned short, inside) & allowed[c];
+                for (; hits; hits &= hits - 1) {
+                    const int at = __builtin_ctz(hits);
+                    consider(k, 16 * c + at, d2[at]);
+                }
+            }
+        };
+        const auto look_up = [&](int k, int lane_, T px, T py, T pz) {
+            T* const own = spots + 48 * chunks * lane_;
+            own[3 * k] = px; own[3 * k + 1] = py; own[3 * k + 2] = pz;
             int* const head = cells + lane_ * stride;
             int* const next = head + cell_count;
             int* const before = next + count;
             int* const cell_of = before + count;
-            T* const anchor = anchors + 3 * LANES * k + lane_;
-            const T* const p = x + ROW * LANES * members[k] + lane_;
-            for (int a = 0; a < 3; ++a) anchor[a * LANES] = INV_SIZE * p[a * LANES] - center[a * LANES + lane_];
-            const int cell = cell_at(anchor[0], anchor[LANES], anchor[2 * LANES]);
+            const int cell = cell_at(px, py, pz);
             if (cell != cell_of[k]) {
                 if (cell_of[k] >= 0) {
                     if (before[k] >= 0) next[before[k]] = next[k];
@@ -91,15 +122,14 @@ _UPDATE = """
                 const int nx = (cx + part % 3 - 1) & mask, ny = (cy + part / 3 % 3 - 1) & mask;
                 const int nz = (cz + part / 9 - 1) & mask;
                 for (int other = head[(nz << table.bits | ny) << table.bits | nx]; other >= 0; other = next[other]) {
-                    const T* const q = anchors + 3 * LANES * other + lane_;
-                    const T dx = anchor[0] - q[0], dy = anchor[LANES] - q[LANES];
-                    const T dz = anchor[2 * LANES] - q[2 * LANES];
-                    const T range = table.radius.data[k] + table.radius.data[other] + table.skin;
-                    if (!(dx * dx + dy * dy + dz * dz < range * range) || other == k || !strangers(k, other)) continue;
-                    insert(k < other ? k : other, k < other ? other : k);
+                    const T* const q = own + 3 * other;
+                    const T dx = px - q[0], dy = py - q[1], dz = pz - q[2], d2 = dx * dx + dy * dy + dz * dz;
+                    if (d2 < table.cell * table.cell && other != k && strangers(k, other)) consider(k, other, d2);
                 }
             }
         };
+        int moved[LANES];
+        for (int n = 0; n < LANES; ++n) moved[n] = 0;
         for (int k = 0; k < count; ++k) {
             const int i = members[k];
             T distance[LANES];
@@ -117,8 +147,20 @@ _UPDATE = """
             }
             if (any)
                 for (int n = 0; n < LANES; ++n)
-                    if (!(distance[n] <= limit)) renew(k, n);
+                    if (!(distance[n] <= limit)) cells[n * stride + cell_count + 3 * count + moved[n]++] = k;
         }
+        for (int n = 0; n < LANES; ++n)
+            for (int m = 0; m < moved[n]; ++m) {
+                const int k = cells[n * stride + cell_count + 3 * count + m];
+                const T* const p = x + ROW * LANES * members[k] + n;
+                T spot[3];
+                for (int a = 0, lane_ = n; a < 3; ++a) {
+                    spot[a] = INV_SIZE * p[a * LANES] - center[a * LANES + lane_];
+                    anchors[(3 * k + a) * LANES + lane_] = spot[a];
+                }
+                if (scans) scan(k, n, spot[0], spot[1], spot[2]);
+                else look_up(k, n, spot[0], spot[1], spot[2]);
+            }
     }
 """
 

@@ -13,6 +13,7 @@ dependence on the order of threads.
 import functools
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.contact_search import SEARCH_CODE
@@ -25,9 +26,31 @@ NEAR = 1.5
 """Particles of one body that are closer than this many contact distances at rest do not collide: their constraints hold
 them apart."""
 
+SCANNED = 1024
+"""Members up to which a CPU compares all with all, when some have moved."""
+
 RELAXATION = 1.7
 """Over-relaxation of particles with several contacts. Averaging is safe up to 2, and slow at 1: what falls into a heap
 then comes closer than it should before it is stopped."""
+
+
+def stranger_masks(rest: np.ndarray, body: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """Return which members can collide at all: not those that are neighbours in one body.
+
+    Args:
+        rest: rest positions [m], shape (k, 3).
+        body: number of each one's body, shape (k,).
+        radius: [m], shape (k,).
+
+    Returns:
+        A bit for each other member, sixteen in a number, shape (k ceil(k / 16),), uint16.
+    """
+    count = len(rest)
+    distances = np.linalg.norm(rest[:, None] - rest[None], axis=2)
+    allowed = np.zeros((count, 16 * -(-count // 16)), dtype=bool)
+    allowed[:, :count] = (body[:, None] != body[None]) | (distances >= NEAR * (radius[:, None] + radius[None]))
+    allowed[np.arange(count), np.arange(count)] = False
+    return np.packbits(allowed, axis=1, bitorder="little").view("<u2").ravel()
 
 
 @functools.cache
@@ -46,6 +69,9 @@ def table_type(scalar: Any) -> Any:
         """Coulomb coefficient, shape (k,)"""
         rest: wp.array[scalar]
         """rest position [m], shape (3 k,)"""
+        strangers: wp.array[wp.uint16]
+        """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); on a CPU, for up
+        to :data:`SCANNED` members"""
         capacity: wp.int32
         """longest list of one member"""
         bits: wp.int32
@@ -79,10 +105,11 @@ def memory_type(vec: Any) -> Any:
         """places that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
         cells: wp.array2d[wp.int32]
         """grids of the anchors. On a CPU, for each lane the first member of each cell, then for each member the next
-        and the one before in its cell, and its cell: shape (groups, lanes (cells + 3 k)). On CUDA scratch: start of
-        each cell, then cell and rank of each member."""
+        and the one before in its cell, its cell, and room for a list: shape (groups, lanes (cells + 4 k)). On CUDA
+        scratch: start of each cell, then cell and rank of each member."""
         sorted: wp.array2d[scalar]
-        """scratch: positions cell by cell [m], shape (groups, 3 k)"""
+        """anchors [m], on a CPU lane by lane, shape (groups, 48 lanes ceil(k / 16)); on CUDA cell by cell, shape
+        (groups, 3 k)"""
         stale: wp.array1d[wp.int32]
         """whether lists have to be made anew, shape (groups,)"""
         dropped: wp.array1d[wp.int32]
