@@ -84,14 +84,18 @@ def write_baselines() -> None:
             print(entry.id, f"{random:.2f}", *known, flush=True)
 
 
+def put_table(page: Path, table: str) -> None:
+    """Put a table into a page, in place of what is between its marks."""
+    before, rest = page.read_text().split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    page.write_text(f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{after}")
+
+
 def main() -> None:
     """Put the table into the page."""
     if "--baselines" in sys.argv:
         write_baselines()
-    page = DOCS / "results.md"
-    before, rest = page.read_text().split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    page.write_text(f"{before}{MARKS[0]}\n{table()}\n{MARKS[1]}{after}")
+    put_table(DOCS / "results.md", table())
 
 
 if __name__ == "__main__":
