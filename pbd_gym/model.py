@@ -182,7 +182,8 @@ class Model:
         table.strangers = wp.array(masks, dtype=wp.uint16, device=self.device)
         widest = 2.0 * float(numbers["radius"].max())
         table.capacity = scene.contact_capacity
-        table.skin = 0.5 * widest
+        # The wider, the more candidates, and the fewer searches; those of few members on a CPU are cheap.
+        table.skin = (0.3 if len(masks) else 0.5) * widest
         table.cell = widest + table.skin
         # About as many cells as members, in a cube: 4^3 to 32^3.
         table.bits = int(np.clip(round(np.log2(max(4 * len(members), 2)) / 3.0), 2, 5))
