@@ -183,8 +183,10 @@ def play(
     Raises:
         ImportError: without pygame.
         DisplayError: without a display.
-        OSError: if the file cannot be written.
+        OSError: if the file cannot be written; that there is no such folder is said at once.
     """
+    if save is not None and not save.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {save.parent} to save to")
     player = Player(env_id, seed, policy=policy, **kwargs)
     print(player.help_text())
     try:

@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
     replay = commands.add_parser("replay", help="do again what pbd-gym play has saved, and compare bit for bit")
     replay.add_argument("file")
+    replay.add_argument("--minari", metavar="FOLDER", help="also write what actions alone did as a dataset, NAME-v0")
     enjoy = commands.add_parser("enjoy", help="watch an agent that comes with the package")
     enjoy.add_argument("id", help="an id, or the NAME.npz of an agent of your own")
     enjoy.add_argument("--seed", type=int, default=1_000_000, help="of the first episode (default 1000000)")
@@ -85,11 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(_COMMANDS[args.command](args, rest) or 0)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(args.command)
+        if args.command == "play" and not (error.name or "").startswith("pygame"):
+            extra = "train"  # --policy with a checkpoint
         if (extra is None and args.command != "bench") or (error.name or "").startswith("pbd_gym"):
             raise
         package = f"'pbd-gym[{extra}]'" if extra else error.name  # peers are no dependencies of ours
         print(f"pbd-gym {args.command} needs {error.name}: pip install {package}", file=sys.stderr)
-    except (ValueError, TypeError, FileNotFoundError, MemoryError, ImportError, DisplayError) as error:
+    except (ValueError, TypeError, OSError, MemoryError, ImportError, DisplayError) as error:
         print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
     return 1
 
@@ -158,6 +161,9 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
             f"seed {episode.seed:6}   {len(episode.steps):5} steps   return {total:10.4f}   "
             f"{'success' if success else 'no success'}   {'same bits' if same else 'DIFFERENT'}"
         )
+    if args.minari is not None:
+        written = importlib.import_module("pbd_gym.training.played").to_minari(saved, Path(args.minari))
+        print(f"{written} of {len(saved.episodes)} episodes in {args.minari}")
     return 0 if all(agree) else 1
 
 
@@ -234,7 +240,7 @@ _REST = ("train", "sweep", "evaluate", "plan", "collect", "demo")
 _EXTRAS = {
     **dict.fromkeys(("train", "sweep", "evaluate", "plan"), "train"),
     **dict.fromkeys(("play", "enjoy", "demo"), "render"),
-    "collect": "data",
+    **dict.fromkeys(("collect", "replay"), "data"),
     "record": "train",
     "export": "export",
 }

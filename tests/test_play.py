@@ -205,6 +205,7 @@ def test_what_is_done_is_saved_and_replayed(tmp_path: Path, monkeypatch: pytest.
     [
         (["PBDCloth-v0", "--policy", "expert"], "PBDCloth-v0 has no expert"),
         (["PBDCloth-v0", "--policy", "no.zip"], "no.zip with a run.json"),
+        (["PBDCloth-v0", "--save", "no-folder/a.npz"], "no folder no-folder"),
         (["PBDCloth-v0", "--action-mode", "paddle"], "action_mode must be one of"),
         (["PBDClot-v0"], "did you mean 'PBDCloth-v0'"),
     ],
@@ -231,7 +232,7 @@ def test_looks_as_it_did() -> None:
     for _ in range(14):
         player.tick()
     press(player, "space")
-    player._cost = None
+    player._costs.clear()
     player.tick()
     assert_looks_like("fold")
     player.close()

@@ -6,6 +6,7 @@ import copy
 import os
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,7 @@ class Viewer(ABC):
         self._depth = 0.0
         self._single = False
         self._ticks = 0
-        self._cost: float | None = None
+        self._costs: deque[float] = deque(maxlen=15)
         self._last: pygame.Surface | None = None
 
     # --- what is simulated --------------------------------------------------------------------------------------------
@@ -172,8 +173,7 @@ class Viewer(ABC):
         if self.due():
             start = time.perf_counter()
             self.advance(self.pull())
-            cost = time.perf_counter() - start
-            self._cost = cost if self._cost is None else self._cost + 0.1 * (cost - self._cost)
+            self._costs.append(time.perf_counter() - start)
 
     def look(self) -> None:
         """Draw, and react to what the person did."""
@@ -229,7 +229,7 @@ class Viewer(ABC):
         return "\n".join([Mouse.HELP, *lines, self.more_help()]).rstrip()
 
     def _text(self) -> str:
-        cost = "" if self._cost is None else f"   step {1e3 * self._cost:.2f} ms"
+        cost = f"   step {1e3 * float(np.median(self._costs)):.2f} ms" if self._costs else ""
         state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
         film = "   filming" if self.recorder.running else ""
         hint = "" if self.help else "   h: help"
