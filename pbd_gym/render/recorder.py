@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pbd_gym.render.images import save_gif, save_png
+from pbd_gym.render.images import save_gif, save_mp4, save_png
 
 if TYPE_CHECKING:
     import pygame
@@ -19,7 +19,9 @@ FILM_SIZE = 480
 
 
 class Recorder:
-    """Writes NAME-0001.png, NAME-0001.gif and so on into the current folder, never over a file that is there.
+    """Writes NAME-0001.png, NAME-0001.mp4 and so on into the current folder, never over a file that is there.
+
+    A film is a GIF where moviepy, which writes MP4 files, is not installed.
 
     Args:
         name: what files are called.
@@ -61,14 +63,18 @@ class Recorder:
         """Write the film and return its file; None if there is nothing to write.
 
         Raises:
-            ImportError: without Pillow.
+            ImportError: without moviepy and without Pillow.
             OSError: if the file cannot be written.
         """
         film, self._film = self._film, None
         if not film:
             return None
-        path = self._free("gif")
-        save_gif(path, film, self.fps, colors=128)
+        path = self._free("mp4")
+        try:
+            save_mp4(path, film, self.fps)
+        except ImportError:
+            path = self._free("gif")
+            save_gif(path, film, self.fps, colors=128)
         return path
 
     def snap(self, picture: pygame.Surface) -> Path:
