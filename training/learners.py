@@ -138,7 +138,10 @@ def make_model(algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int,
         names = ("buffer_size", "learning_starts", "train_freq", "gradient_steps", "tau")
         common |= {name: getattr(settings, name) for name in names}
         if algorithm == "sac-her":
+            longest = env.get_attr("max_episode_steps")[0] or 0
             common |= {
+                # Goals are taken from what an episode came to, so that one has to be over.
+                "learning_starts": max(settings.learning_starts, env.num_envs * (longest + 1)),
                 "replay_buffer_class": HerReplayBuffer,
                 "replay_buffer_kwargs": {"n_sampled_goal": settings.sampled_goals},
             }

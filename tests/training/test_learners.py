@@ -48,6 +48,14 @@ def test_hindsight_needs_goals(tmp_path: Path, capsys: pytest.CaptureFixture[str
         make_model("sac-her", make_sb3_vec_env("PBDRope-v0", 2), SAC, 0, None)
 
 
+def test_hindsight_waits_for_the_end_of_an_episode() -> None:
+    """Guards the default of 2,000 steps: 32 environments have not finished one of 100 steps by then."""
+    env = make_sb3_vec_env("PBDRope-v0", 4, 0, obs_mode="goal", max_episode_steps=12)
+    model = make_model("sac-her", env, dataclasses.replace(SAC, learning_starts=8), 0, None)
+    model.learn(80)
+    assert model.num_timesteps >= 80
+
+
 def test_settings_of_another_algorithm_are_refused() -> None:
     with pytest.raises(ValueError, match="not settings of 'sac'"):
         make_model("sac", make_sb3_vec_env("PBDRope-v0", 2), PPO, 0, None)
