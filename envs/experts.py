@@ -78,9 +78,13 @@ class Script:
 
 
 def box_share(batch: Any, env: int, places: np.ndarray) -> np.ndarray:
-    """Return places [m], shape (..., 3), in the box of an environment's hands: -1 at its lower, 1 at its upper side."""
+    """Return places [m], shape (..., 3), in the box of an environment's hands: -1 at its lower, 1 at its upper side.
+
+    In a direction in which the box is flat there is but one place, 0.
+    """
     hands, anchor = batch.actions.hands, np.array(batch.anchor)
     size = float(batch.buffers.peek("parameters")[env, int(SIZE)])
     low, high = (anchor + size * (np.array(corner) - anchor) for corner in (hands.lower, hands.upper))
-    share: np.ndarray = 2.0 * (places - low) / (high - low) - 1.0
-    return share
+    width = high - low
+    share: np.ndarray = 2.0 * (places - low) / np.where(width > 0.0, width, 1.0) - 1.0
+    return np.where(width > 0.0, share, 0.0)

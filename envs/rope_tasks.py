@@ -145,12 +145,12 @@ class RopeTaskVectorEnv(ManipulationVectorEnv):
     # --- for experts --------------------------------------------------------------------------------------------------
 
     def grips(self) -> np.ndarray:
-        """Return where the grips are [m], shape (num_envs, grips, 3)."""
-        return self.state.grip_positions.numpy()[: self.num_envs]
+        """Return where the agent's grips are [m], shape (num_envs, grips, 3)."""
+        return self.state.grip_positions.numpy()[: self.num_envs, : self.actions.grip_count]
 
     def held(self) -> np.ndarray:
-        """Return what the grips hold, -1 for nothing, shape (num_envs, grips)."""
-        return self.state.held.numpy()[: self.num_envs]
+        """Return what the agent's grips hold, -1 for nothing, shape (num_envs, grips)."""
+        return self.state.held.numpy()[: self.num_envs, : self.actions.grip_count]
 
     def reach_for(self, targets: np.ndarray, closed: np.ndarray) -> np.ndarray:
         """Return the action that brings pickers to places as fast as they can, in a straight line.

@@ -85,8 +85,9 @@ class Handler:
         self.step_time = step_time
 
     def grasp(self, particles: np.ndarray) -> None:
-        """Let the grips hold particles, -1 for none, shape (copies, grips), int; the rest is let go."""
-        self.state.hold(particles)
+        """Let the first grips hold particles, -1 for none, shape (copies, some grips), int; the rest is let go."""
+        others = self.model.grip_count - particles.shape[1]  # a person's hand is of no concern to the task
+        self.state.hold(np.pad(particles, ((0, 0), (0, others)), constant_values=-1))
 
     def move(self, shift: np.ndarray, steps: int) -> None:
         """Move the grips by a shift in equal steps [m], shape (copies, grips, 3) or what broadcasts to it."""

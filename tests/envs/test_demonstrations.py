@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from pbd_gym.cli import main
 from pbd_gym.envs.demonstrations import PIN, Demonstrations, Taped, load, replay, same
+from pbd_gym.registry import ENTRIES
 from tests.envs.helpers import SMALL, SMALL_OF, TOWEL
 
 
@@ -133,6 +135,24 @@ def test_the_agents_hands_are_led_by_actions() -> None:
     with pytest.raises(ValueError, match="no dial 'colour'"):
         taped.turn("colour", 1.0)
     taped.env.close()
+
+
+@pytest.mark.parametrize("env_id", [entry.id for entry in ENTRIES])
+def test_a_hand_changes_nothing_of_a_task(env_id: str) -> None:
+    """With a grip for a person in the scene the starts, the expert and the observations have the same bits."""
+    taped = Taped(env_id, **SMALL_OF[env_id])
+    plain = gym.make(env_id, max_episode_steps=-1, **SMALL_OF[env_id])
+    rng = np.random.default_rng(0)
+    assert_array_equal(taped.reset(3), plain.reset(seed=3)[0])
+    for _ in range(3):
+        action = rng.uniform(-1, 1, plain.action_space.shape).astype(np.float32)
+        if hasattr(taped.handled.batch, "expert"):
+            action = taped.handled.batch.expert()[0]
+            assert_array_equal(action, plain.unwrapped.batch.expert()[0])
+        taped.step(action)
+        assert_array_equal(taped.observation, plain.step(action)[0])
+    taped.env.close()
+    plain.close()
 
 
 @pytest.mark.parametrize(
