@@ -148,7 +148,7 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        extent = 0.8 * self.actions.hands.upper[0]
+        extent = 0.55 * self.actions.hands.upper[0]
         return np.array([-extent, 0.0, -extent]), np.array([extent, 0.2 * extent, extent])
 
     def measures(self) -> list[Measure]:

@@ -137,6 +137,7 @@ class SoftShapeVectorEnv(SoftTaskVectorEnv):
     - v0: first version
     """
 
+    view_share = 0.9
     config_type = SoftShapeConfig
     config: SoftShapeConfig
     goal_tolerance = 0.0025

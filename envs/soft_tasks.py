@@ -47,6 +47,8 @@ class SoftTaskConfig(ManipulationConfig):
 class SoftTaskVectorEnv(ManipulationVectorEnv):
     """Batch of a task with a soft body that paddles touch. A task says what body it is and how its goals are drawn."""
 
+    view_share: ClassVar[float] = 0.65
+    """Of the hands' box, how much pictures show."""
     config: SoftTaskConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("paddle",)
     body: SoftBody
@@ -128,4 +130,5 @@ class SoftTaskVectorEnv(ManipulationVectorEnv):
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         hands = self.actions.hands
-        return np.array(hands.lower) * [0.75, 0.0, 0.75], np.array(hands.upper) * [0.75, 0.9, 0.75]
+        share = np.array([self.view_share, 0.9, self.view_share])
+        return np.array(hands.lower) * share, np.array(hands.upper) * share
