@@ -29,8 +29,8 @@ LARGEST = 300_000
 """Bytes that a picture may take."""
 SECONDS = 6.0
 """Longest film [s]; a longer episode is shown faster."""
-STILL = 0.25
-"""Mean difference to the last picture below which nothing moves."""
+STILL = 0.0005
+"""Share of pixels that differ from the last picture below which nothing moves."""
 HOLD = 8
 """Times that the last picture is shown."""
 ACTORS = {
@@ -86,7 +86,8 @@ def shrink(image: np.ndarray) -> np.ndarray:
 
 def trimmed(pictures: list[np.ndarray]) -> list[np.ndarray]:
     """Return pictures without those at the end in which nothing moves any more."""
-    still = [float(np.abs(picture.astype(np.int16) - pictures[-1]).mean()) < STILL for picture in pictures]
+    last_one = pictures[-1].astype(np.int16)
+    still = [(np.abs(picture - last_one).max(axis=2) > 24).mean() < STILL for picture in pictures]
     last = max((k for k, same in enumerate(still) if not same), default=0)
     return pictures[: last + 2]
 
