@@ -227,7 +227,8 @@ def test_no_pygame_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 def test_looks_as_it_did() -> None:
     """An expert at work, with the sliders."""
-    player = Player("PBDClothFold-v0", seed=1, size=(440, 440), policy="expert", **TOWEL)
+    view = {"camera": {"target": (0.0, 0.05, 0.0), "distance": 1.9, "pitch": 0.6}}
+    player = Player("PBDClothFold-v0", seed=1, size=(440, 440), policy="expert", render_options=view, **TOWEL)
     player.renderer.fps = 0
     for _ in range(14):
         player.tick()

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.demos import find
 from pbd_gym.demos.window import DemoWindow
+from pbd_gym.render import Camera
 from tests.screen import assert_looks_like, click, drag, handle, pixel_of, post, press, pygame, screen, slide
 
 CORNER = 5 * 8 + 7
@@ -254,6 +255,7 @@ def test_read_outs(cloth: DemoWindow) -> None:
 def test_looks_as_it_did(window: Any) -> None:
     """With the sliders and the help, at rest; and while a corner is dragged, with something pinned."""
     viewer = window(size=400)
+    vars(viewer.camera).update(vars(Camera(np.array([0.7, -0.7, 0.0]), 4.0)))  # whatever the demo looks from at first
     press(viewer, "space", "r", "h")
     viewer._costs.clear()  # which is another each time
     viewer.tick()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -145,16 +144,7 @@ class Viewer(ABC):
         Raises:
             DisplayError: if there is no display.
         """
-        import pygame
-
-        from pbd_gym.render.window import DisplayError
-
         try:
-            self.tick()
-            # SDL falls back on a window that nobody can see, or close, unless it was told which driver to use.
-            unseen = not os.environ.get("SDL_VIDEODRIVER") and pygame.display.get_init()
-            if unseen and pygame.display.get_driver() == "offscreen":
-                raise DisplayError("no window can be opened: there is no display (a demo is written by --out FILE.gif)")
             while not self.renderer.closed:
                 self.tick()
         finally:

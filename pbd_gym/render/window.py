@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pygame
+
+_NO_WINDOW = (
+    "no window can be opened ({}): without a display use render_mode='rgb_array', or on the command line "
+    "pbd-gym record ID --out FILE.gif or pbd-gym demo NAME --out FILE.gif"
+)
 
 
 class DisplayError(RuntimeError):
@@ -42,10 +48,11 @@ class Window:
                 screen = pygame.display.set_mode((width, height))
             except pygame.error as error:
                 self.leave(client)
-                raise DisplayError(
-                    f"no window can be opened ({error}): where there is no display, use render_mode='rgb_array', "
-                    "or on the command line --out FILE.gif"
-                ) from error
+                raise DisplayError(_NO_WINDOW.format(error)) from error
+            # SDL falls back on a window that nobody can see, or close, unless it was told which driver to use.
+            if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
+                self.leave(client)
+                raise DisplayError(_NO_WINDOW.format("there is no display"))
             pygame.display.set_caption(title)
             self._open = True
         x = 0

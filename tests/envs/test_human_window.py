@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -151,6 +154,17 @@ def test_without_a_display_there_is_one_message_and_the_state_is_as_it_was(monke
         env.reset(seed=0)
     assert_array_equal(positions(env), gym_start())
     env.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
+def test_no_display_at_all_is_no_window_that_nobody_sees() -> None:
+    """SDL itself would draw into one; here in a process without any display."""
+    code = f"import gymnasium, pbd_gym; gymnasium.make({ID!r}, render_mode='human', **{SMALL!r}).reset(seed=0)"
+    names = ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert "DisplayError: no window can be opened" in done.stderr
 
 
 def test_a_picture_without_pixels_is_refused() -> None:
