@@ -12,13 +12,14 @@ import warp as wp
 
 from pbd_gym.bench.engine import sizes
 from pbd_gym.bench.rows import Options, Row
-from pbd_gym.bench.timing import measure
+from pbd_gym.bench.timing import Duration, measure
 
 VECTOR_IDS = {
     "cloth-vec": "PBDCloth-v0",
     "rope-vec": "PBDRope-v0",
     "soft-vec": "PBDSoftBody-v0",
     "pendulum-vec": "PBDPendulum-v0",
+    "flatten-vec": "PBDClothFlatten-v0",
 }
 """Workload of each environment."""
 
@@ -49,29 +50,36 @@ class Stopwatch:
 def vector(name: str, options: Options) -> Iterator[Row]:
     """Time a batch of an environment, and of the same steps the part that is the bare engine."""
     for num_envs, threads in sizes(options, [(256, 1), (256, 2)], [1024, 16384]):
-        extra: dict[str, Any] = {"output": "torch"} if options.is_cuda else {}
-        env: Any = gym.make_vec(
-            VECTOR_IDS[name], num_envs=num_envs, device=options.device, threads=threads, **extra
-        ).unwrapped
-        env.reset(seed=0)
-        env.action_space.seed(0)
-        actions = env.action_space.sample()
-        if options.is_cuda:
-            actions = wp.to_torch(wp.array(actions, device=options.device))
-        step = functools.partial(_step, env, actions)
-        whole = measure(step, options.repeats)
-        # Once more under the stopwatch, whose waiting would slow a GPU down.
-        watched, physics = Stopwatch(step, env.model.device), Stopwatch(env.solver.step, env.model.device)
-        env.solver.step = physics
-        measure(watched, options.repeats)
-        env.close()
-
         what = f"{num_envs:,} environments" + ("" if options.is_cuda else f", {threads} thread{'s'[: threads > 1]}")
-        share = physics.wall / watched.wall if options.is_cuda else physics.cpu / watched.cpu
+        whole, share = _timed(name, num_envs, threads, options)
         yield Row(name, f"make_vec, {what}", num_envs / whole.median, "env-steps/s", whole.spread)
         yield Row(name, f"bare engine, {what}", num_envs / (whole.median * share), "env-steps/s")
         yield Row(name, f"share of the bare engine, {what}", 100.0 * share, "%")
-        yield Row(name, f"overhead per vector step, {what}", 1e6 * whole.median * (1.0 - share), "us")
+        yield Row(name, f"all but the engine per vector step, {what}", 1e6 * whole.median * (1.0 - share), "us")
+    # What a single environment takes besides the physics is what Python does, whatever the size of the batch.
+    whole, share = _timed(name, 1, 1, options)
+    yield Row(name, "overhead of Python per vector step", 1e6 * whole.median * (1.0 - share), "us", whole.spread)
+
+
+def _timed(name: str, num_envs: int, threads: int, options: Options) -> tuple[Duration, float]:
+    """Return how long a step takes, and the share of it that is the bare engine."""
+    extra: dict[str, Any] = {"output": "torch"} if options.is_cuda else {}
+    env: Any = gym.make_vec(
+        VECTOR_IDS[name], num_envs=num_envs, device=options.device, threads=threads, **extra
+    ).unwrapped
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    actions = env.action_space.sample()
+    if options.is_cuda:
+        actions = wp.to_torch(wp.array(actions, device=options.device))
+    step = functools.partial(_step, env, actions)
+    whole = measure(step, options.repeats)
+    # Once more under the stopwatch, whose waiting would slow a GPU down.
+    watched, physics = Stopwatch(step, env.model.device), Stopwatch(env.solver.step, env.model.device)
+    env.solver.step = physics
+    measure(watched, options.repeats)
+    env.close()
+    return whole, physics.wall / watched.wall if options.is_cuda else physics.cpu / watched.cpu
 
 
 def _step(env: Any, actions: Any) -> None:
