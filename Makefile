@@ -44,7 +44,7 @@ bench-gpu: $(if $(filter $(BIN)/python,$(PY)),$(READY))
 	$(PY) -m pbd_gym bench $(GPU_WORKLOADS) --device $(DEVICE) --json $(OUT)/gpu.json --csv $(OUT)/gpu.csv && \
 	$(PY) -m pbd_gym bench scaling --device $(DEVICE) --repeats 3 --csv $(OUT)/scaling.csv --plot $(OUT)/scaling.png && \
 	exit $$tests
-GPU_WORKLOADS := w1 w2 w3 w4 w5 cloth-vec rope-vec soft-vec pendulum-vec rotations startup
+GPU_WORKLOADS := w1 w2 w3 w4 w5 cloth-vec rope-vec soft-vec pendulum-vec flatten-vec rotations startup
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs
