@@ -40,9 +40,6 @@ class CEMSettings:
     """Share of the old mean and spread in the new ones."""
     final_weight: float = 1.0
     """What the reward at the end of the horizon counts beside the mean along the way."""
-    hold: float = 0.0
-    """Mean that the search starts from for the grip of a hand that holds something: at 0 nearly all candidates let go
-    at some time, at 1 few do."""
 
     def __post_init__(self) -> None:
         for name in ("candidates", "iterations", "elites", "horizon", "knot_every", "replan_every"):
@@ -51,8 +48,6 @@ class CEMSettings:
             raise ValueError(f"elites must be at most candidates, got {self.elites} of {self.candidates}")
         if not 0.0 <= self.inertia < 1.0:
             raise ValueError(f"inertia must be in [0, 1), got {self.inertia}")
-        if not -1.0 <= self.hold <= 1.0:
-            raise ValueError(f"hold must be in [-1, 1], got {self.hold}")
         for name in ("start_spread", "least_spread", "final_weight"):
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise ValueError(f"{name} must be finite and not negative, got {getattr(self, name)}")
@@ -125,7 +120,7 @@ class CEMPlanner:
         size = env.actions.size
         self._mean = np.zeros((env.num_envs, self._knots, size))
         self._plan = np.zeros((env.num_envs, chosen.horizon, size), dtype=np.float32)
-        self._done = np.full(env.num_envs, chosen.horizon)  # steps of each plan that have been done
+        self._done = np.full(env.num_envs, chosen.replan_every)  # steps of each plan that have been done
         self._random = [np.random.default_rng([seed, i]) for i in range(env.num_envs)]
         self.predicted = np.zeros(env.num_envs)
         """Score of each plan when it was made."""
@@ -135,7 +130,7 @@ class CEMPlanner:
         peek = self.env.buffers.peek
         for i in np.flatnonzero(peek("elapsed") == 0):
             self._random[i] = np.random.default_rng([self.seed, int(i), int(peek("episode")[i])])
-            self._done[i] = self.settings.horizon  # nothing is left of an earlier plan
+            self._mean[i], self._plan[i], self._done[i] = 0.0, 0.0, self.settings.replan_every
         if (self._done >= min(self.settings.replan_every, self.settings.horizon)).any():
             self._make_plans()
         action = self._plan[np.arange(self.env.num_envs), self._done]
@@ -178,24 +173,14 @@ class CEMPlanner:
         self._done[:] = 0
 
     def _shifted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and plans without what has been done of them; what is new at the end moves nothing."""
+        """Return means and plans without what has been done of them; what is new at the end is zero."""
         mean, plan = np.zeros_like(self._mean), np.zeros_like(self._plan)
-        at, idle = np.arange(self._knots) * self.settings.knot_every, self._idle()
+        at = np.arange(self._knots) * self.settings.knot_every
         for i, done in enumerate(self._done):
-            path = np.concatenate([self._weights @ self._mean[i], idle[[i]]])
+            path = np.concatenate([self._weights @ self._mean[i], np.zeros((len(at) + done + 1, mean.shape[2]))])
             mean[i] = path[np.minimum(at + done, len(path) - 1)]
             plan[i, : max(self.settings.horizon - done, 0)] = self._plan[i, done:]
-            plan[i, max(self.settings.horizon - done, 0) :] = idle[i]
         return mean, plan
-
-    def _idle(self) -> np.ndarray:
-        """Return actions that move nothing, and let go of nothing if ``hold`` is above zero, shape (num_envs, size)."""
-        actions = self.env.actions
-        idle = np.zeros((self.env.num_envs, actions.size))
-        if actions.mode in ("picker", "pick_place", "pin"):
-            held = self.env.state.held.numpy()[: self.env.num_envs, : actions.grip_count] >= 0
-            idle[:, actions.stride - 1 :: actions.stride] = np.where(held, self.settings.hold, 0.0)
-        return idle
 
     def _try(self, paths: np.ndarray, present: dict[str, np.ndarray], left: np.ndarray) -> np.ndarray:
         """Return the score of candidates.

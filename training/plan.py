@@ -25,7 +25,7 @@ CEM: dict[str, CEMSettings] = {
     "PBDCloth-v0": _CARRY,
     "PBDRope-v0": _CARRY,
     "PBDSoftBody-v0": _CARRY,
-    "PBDClothDrop-v0": CEMSettings(iterations=4, horizon=30, knot_every=3, replan_every=3, hold=1.0),
+    "PBDClothDrop-v0": CEMSettings(iterations=4, horizon=30, knot_every=3, replan_every=3),
     "PBDClothFold-v0": CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6),
     "PBDClothFlattenPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
     "PBDClothFoldPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),

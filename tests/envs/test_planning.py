@@ -119,28 +119,6 @@ def test_a_candidate_that_diverges_is_not_taken(monkeypatch: pytest.MonkeyPatch)
     assert planner.predicted[0] == -2.0
 
 
-def test_the_search_may_start_from_holding_on() -> None:
-    """Guards grips: the first candidate is the mean, which holds on where a hand holds something, and nowhere else."""
-    env = make("PBDClothDrop-v0", 2)
-    env.reset(seed=0)
-    opens = np.zeros((2, 8), dtype=np.float32)
-    opens[:, 3] = 1.0
-    opens[1, 7] = 1.0
-    env.step(opens)
-    planner = CEMPlanner(env, dataclasses.replace(QUICK, iterations=1, hold=1.0))
-    tried = []
-
-    def rate(paths: np.ndarray, present: Any, left: Any) -> np.ndarray:
-        tried.append(paths)
-        return np.zeros(paths.shape[:2])
-
-    planner._try = rate  # type: ignore[method-assign]
-    planner.actions()
-    assert_array_equal(tried[0][0, 0], np.tile([0, 0, 0, 1, 0, 0, 0, 0], (8, 1)))
-    assert_array_equal(tried[0][1, 0], np.tile([0, 0, 0, 1, 0, 0, 0, 1], (8, 1)))
-    assert_array_equal(tried[0][1, -1], tried[0][1, 0])
-
-
 @pytest.mark.parametrize("mode", [{"obs_mode": "goal"}, {"action_mode": "pin"}, {"randomize": {"size": (0.8, 1.2)}}])
 def test_modes(mode: dict[str, Any]) -> None:
     """Guards the twin in other modes, with sparse rewards of its model (there are none) and parameters that differ."""
@@ -160,8 +138,7 @@ def test_pictures_are_planned_with() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "error"),
     [("candidates", 0, ValueError), ("horizon", 2.5, TypeError), ("elites", 300, ValueError),
-     ("inertia", 1.0, ValueError), ("hold", 2.0, ValueError),
-     ("start_spread", np.nan, ValueError), ("final_weight", -1.0, ValueError)],
+     ("inertia", 1.0, ValueError), ("start_spread", np.nan, ValueError), ("final_weight", -1.0, ValueError)],
 )  # fmt: skip
 def test_numbers_are_checked(field: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=field):
