@@ -30,7 +30,13 @@ PLAIN, FULL = (
     ),
 )
 GATHERING = SweepOptions(keep_lambda=True, jacobi=True)
-VARIANTS = list(itertools.product((1, 4), SCALARS, (PLAIN, FULL, GATHERING), (False, True)))
+VARIANTS = [
+    *itertools.product((1, 4), SCALARS, (PLAIN, FULL, GATHERING), (False,)),
+    # With all kinds, which takes the compiler half a minute each.
+    (1, wp.float32, PLAIN, True),
+    (1, wp.float32, GATHERING, True),
+    *((lanes, scalar, FULL, True) for lanes, scalar in ((1, wp.float32), (1, wp.float64), (4, wp.float32))),
+]
 
 
 def layout_kernels() -> ModuleType:
