@@ -18,7 +18,7 @@ from pbd_gym.envs.single import single_env
 from pbd_gym.scene import Scene
 
 GRID = 64
-"""Cells along each side of the square that covered area is counted in."""
+"""Cells along each side of the square that covered area is counted in; a multiple of 32."""
 DISC = 0.75
 """Radius of the disc that a particle covers, in distances between particles: a flat towel then has no gaps."""
 
@@ -117,7 +117,7 @@ class ClothFlattenVectorEnv(ClothTaskVectorEnv):
 
     def measures(self) -> list[Measure]:
         config, cell = self.config, 1.6 * self.config.side / GRID
-        words = wp.zeros((self.num_envs, GRID * GRID // 32), dtype=wp.int32, device=self.model.device)
+        words = wp.zeros((self.num_envs, GRID * GRID // 32), dtype=wp.uint32, device=self.model.device)
 
         def area(out: Any) -> Any:
             return self.launch(

@@ -16,6 +16,16 @@ def point(positions: wp.array4d[float], group: int, i: int, lane: int):
     return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return __popc(word);
+#else
+return __builtin_popcount(word);
+#endif
+""")
+def ones(word: wp.uint32) -> int: ...  # bits that are set
+
+
 @wp.kernel
 def covered_area(
     # In:
@@ -27,43 +37,52 @@ def covered_area(
     lanes: int,
     positions: wp.array4d[float],
     # Scratch:
-    covered: wp.array2d[wp.int32],
+    covered: wp.array2d[wp.uint32],
     # Out:
     area: wp.array1d[float],
 ):
     """Area that discs of ``radius`` about the particles cover, seen from above [m^2].
 
-    They are counted in a square grid of ``side`` x ``side`` cells, 32 to a word of ``covered``, about the mean of the
-    particles; a cell counts if its middle is in a disc. Unlike SoftGym's, the grid does not stretch with the object.
+    They are counted in a square grid of ``side`` x ``side`` cells, about the mean of the particles, a row of which is
+    some words of ``covered``; a cell counts if its middle is in a disc. Unlike SoftGym's, the grid does not stretch
+    with the object.
     """
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
     words = covered.shape[1]
+    per_row = words // side
     for word in range(words):
-        covered[env, word] = 0
-    middle = wp.vec3()
+        covered[env, word] = wp.uint32(0)
+    sum_x = float(0.0)
+    sum_z = float(0.0)
     for k in range(particles.shape[0]):
-        middle += point(positions, group, particles[k], lane) / float(particles.shape[0])
-    size = parameters[env, SIZE]
-    half = 0.5 * cell * float(side)
+        sum_x += positions[group, particles[k], 0, lane]
+        sum_z += positions[group, particles[k], 2, lane]
+    # From positions to cells.
+    scale = 1.0 / (parameters[env, SIZE] * cell)
+    shift_x = 0.5 * float(side) - scale * sum_x / float(particles.shape[0])
+    shift_z = 0.5 * float(side) - scale * sum_z / float(particles.shape[0])
+    r = radius / cell
     for k2 in range(particles.shape[0]):
-        p = point(positions, group, particles[k2], lane)
-        x = ((p[0] - middle[0]) / size + half) / cell
-        z = ((p[2] - middle[2]) / size + half) / cell
-        r = radius / cell
-        for column in range(wp.max(int(wp.floor(x - r)), 0), wp.min(int(wp.floor(x + r)) + 1, side)):
-            for row in range(wp.max(int(wp.floor(z - r)), 0), wp.min(int(wp.floor(z + r)) + 1, side)):
-                dx = float(column) + 0.5 - x
-                dz = float(row) + 0.5 - z
-                if dx * dx + dz * dz <= r * r:
-                    bit = row * side + column
-                    covered[env, bit // 32] = covered[env, bit // 32] | (1 << (bit % 32))
+        x = scale * positions[group, particles[k2], 0, lane] + shift_x
+        z = scale * positions[group, particles[k2], 2, lane] + shift_z
+        for row in range(wp.max(int(wp.floor(z - r)), 0), wp.min(int(wp.floor(z + r)) + 1, side)):
+            dz = float(row) + 0.5 - z
+            reach2 = r * r - dz * dz
+            if reach2 >= 0.0:
+                reach = wp.sqrt(reach2)
+                first = wp.max(int(wp.ceil(x - reach - 0.5)), 0)
+                last = wp.min(int(wp.floor(x + reach - 0.5)), side - 1)
+                for word1 in range(first // 32, last // 32 + 1):
+                    low = wp.max(first - 32 * word1, 0)
+                    high = wp.min(last - 32 * word1, 31)
+                    if high >= low:
+                        span = (wp.uint32(0xFFFFFFFF) >> wp.uint32(31 - high + low)) << wp.uint32(low)
+                        covered[env, row * per_row + word1] = covered[env, row * per_row + word1] | span
     count = int(0)
     for word2 in range(words):
-        bits = covered[env, word2]
-        for place in range(32):
-            count += (bits >> place) & 1
+        count += ones(covered[env, word2])
     area[env] = float(count) * cell * cell
 
 
