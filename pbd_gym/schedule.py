@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.step import Do
@@ -42,19 +43,15 @@ def choose_schedule(model: Model) -> Schedule:
     return "colors" if model.device.is_cuda and model.group_count <= _FEW_GROUPS and many else "block"
 
 
-def one_launch(model: Model, substeps: int, iterations: int) -> list[Piece]:
-    """Return the schedule in which a block does everything."""
-    return [Piece(Do.ALL, (0, substeps), (0, iterations), -1, model.thread_count)]
+def one_launch(model: Model, substeps: int, iterations: int) -> Iterator[Piece]:
+    """Yield the schedule in which a block does everything."""
+    yield Piece(Do.ALL, (0, substeps), (0, iterations), -1, model.thread_count)
 
 
-def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> list[Piece]:
-    """Return the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
-    return list(_by_color(model, substeps, iterations, options))
-
-
-def _by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> Iterator[Piece]:
+def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> Iterator[Piece]:
+    """Yield the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
     block, each = model.thread_count, model.particle_count
-    sizes = [int(n) for kind in model.kinds for n in model.bounds[kind.name][1:] - model.bounds[kind.name][:-1]]
+    sizes = [int(n) for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
     yield Piece(Do.BEGIN, (0, 0), (0, 0), -1, block)
     yield Piece(Do.PREDICT, (0, 0), (0, 0), -1, each)
     for substep in range(substeps):

@@ -149,17 +149,17 @@ _UPDATE = """
                 for (int n = 0; n < LANES; ++n)
                     if (!(distance[n] <= limit)) cells[n * stride + cell_count + 3 * count + moved[n]++] = k;
         }
-        for (int n = 0; n < LANES; ++n)
-            for (int m = 0; m < moved[n]; ++m) {
-                const int k = cells[n * stride + cell_count + 3 * count + m];
-                const T* const p = x + ROW * LANES * members[k] + n;
+        for (int lane_ = 0; lane_ < LANES; ++lane_)
+            for (int m = 0; m < moved[lane_]; ++m) {
+                const int k = cells[lane_ * stride + cell_count + 3 * count + m];
+                const T* const p = x + ROW * LANES * members[k] + lane_;
                 T spot[3];
-                for (int a = 0, lane_ = n; a < 3; ++a) {
+                for (int a = 0; a < 3; ++a) {
                     spot[a] = INV_SIZE * p[a * LANES] - center[a * LANES + lane_];
                     anchors[(3 * k + a) * LANES + lane_] = spot[a];
                 }
-                if (scans) scan(k, n, spot[0], spot[1], spot[2]);
-                else look_up(k, n, spot[0], spot[1], spot[2]);
+                if (scans) scan(k, lane_, spot[0], spot[1], spot[2]);
+                else look_up(k, lane_, spot[0], spot[1], spot[2]);
             }
     }
 """

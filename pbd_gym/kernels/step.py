@@ -51,6 +51,14 @@ class Do(enum.IntFlag):
     ALL = BEGIN | PREDICT | PLACE | SWEEP | EXTRAPOLATE | TOUCH | COLLIDE | ADVANCE | FINISH | END
 
 
+@wp.func
+def asked(what: int, part: int, count: int):
+    """Return the count if the part is among what is asked for, else 0."""
+    if (what & part) != 0:
+        return count
+    return 0
+
+
 @functools.cache
 def model_data(scalar: Any, kinds: tuple[Any, ...], particle_contacts: bool = False) -> Any:
     """Warp struct with everything constant that the kernel reads, but for colliders: one table per constraint kind.
@@ -277,7 +285,7 @@ def make_step(
                             grip_target[env, grip, axis] = x_scalar[group, i_held, axis, lane] + move
         barrier()
 
-        count = particle_count * wp.where((what & wp.static(int(Do.PREDICT))) != 0, 1, 0)
+        count = asked(what, wp.static(int(Do.PREDICT)), particle_count)
         for i in range(thread, count, thread_count):
             free = positive(inv_mass_home[i], h)
             if wp.static(options.shared > 0):
@@ -342,7 +350,7 @@ def make_step(
                     if (what & wp.static(int(Do.TOUCH))) != 0:
                         part_particles(model, body, contact_memory, inv_h, group, thread, thread_count)
                 if wp.static(has_colliders):
-                    colliding = particle_count * wp.where((what & wp.static(int(Do.COLLIDE))) != 0, 1, 0)
+                    colliding = asked(what, wp.static(int(Do.COLLIDE)), particle_count)
                     for i1 in range(thread, colliding, thread_count):
                         if wp.static(is_swept):
                             if fast(colliders, model.contact_radius, x, previous, i1):
@@ -351,7 +359,7 @@ def make_step(
                                 )
                         collide(colliders, model.contact_radius, frames, x, previous, inv_mass, grip_factor, i1)
                     barrier()
-            moved = particle_count * wp.where((what & wp.static(int(Do.ADVANCE))) != 0, 1, 0)
+            moved = asked(what, wp.static(int(Do.ADVANCE)), particle_count)
             if wp.static(bouncing):
                 radius = model.contact_radius
                 for i4 in range(thread, moved, thread_count):
@@ -377,7 +385,7 @@ def make_step(
                 barrier()
 
         bad = vec(scalar(0.0))
-        finished = particle_count * wp.where((what & wp.static(int(Do.FINISH))) != 0, 1, 0)
+        finished = asked(what, wp.static(int(Do.FINISH)), particle_count)
         for i3 in range(thread, finished, thread_count):
             speed2 = vec(scalar(0.0))
             scale3 = pick(inv_mass[i3], slow, steady)
