@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import warp as wp
 
-from pbd_gym.render.camera import NEAR, Camera, Size
+from pbd_gym.render.camera import Camera, Size
 from pbd_gym.render.colors import FLOOR, FLOOR_DARK, FLOOR_LINE, SKY_BOTTOM, SKY_TOP
 from pbd_gym.render.frame import Frame
 
 SHADOW_ALPHA = 0.38
 _CIRCLE = np.stack([np.cos(np.linspace(0, 2 * np.pi, 40)), np.sin(np.linspace(0, 2 * np.pi, 40))], axis=1)
+_FAN = np.stack([np.zeros(38, np.int64), np.arange(1, 39), np.arange(2, 40)], axis=1)
 
 
 def backdrop(size: Size, frame: Frame, camera: Camera) -> np.ndarray:
@@ -99,8 +102,8 @@ def cell_size(distance: float) -> float:
     return float(power * max(step for step in (1.0, 2.5, 5.0) if step <= length / power * 1.0001 or step == 1.0))
 
 
-def ground_nearness(size: Size, samples: int, frame: Frame, camera: Camera) -> np.ndarray:
-    """Return one over the depth of the planes at ``samples`` x ``samples`` points of each pixel [1/m], float32.
+def ground_nearness(size: Size, samples: int, frame: Frame, camera: Camera) -> Any:
+    """Return one over the depth of the planes at ``samples`` x ``samples`` points of each pixel [1/m], a Warp array.
 
     Shape (samples height, samples width), 0 for the sky; kept like the backdrop.
     """
@@ -110,7 +113,7 @@ def ground_nearness(size: Size, samples: int, frame: Frame, camera: Camera) -> n
 
 
 @lru_cache(maxsize=4)
-def _nearness(size: Size, samples: int, view: tuple[float, ...], planes: tuple[tuple[float, ...], ...]) -> np.ndarray:
+def _nearness(size: Size, samples: int, view: tuple[float, ...], planes: tuple[tuple[float, ...], ...]) -> Any:
     camera = Camera(np.array(view[:3]), *view[3:])
     axes, focal, eye = camera.axes(), camera.focal(size), camera.eye()
     x, y = (((np.arange(n * samples) + 0.5) / samples - n / 2) / focal for n in size)
@@ -120,51 +123,58 @@ def _nearness(size: Size, samples: int, view: tuple[float, ...], planes: tuple[t
         if height > 0:  # seen from inside, a half-space would hide everything
             right, up, forward = -(axes @ plane[:3]) / height
             np.maximum(found, (right * x - (up * y)[:, None] + forward).astype(np.float32), out=found)
-    return found
+    return wp.array(found, dtype=float, device="cpu")
 
 
-def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> np.ndarray:
-    """Return what everything darkens on the ground straight below, as triangles [pixels], shape (t, 3, 2).
+def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndarray]:
+    """Return what everything darkens on the ground straight below: points [pixels], shape (v, 2), and triangles (t, 3).
 
-    That shows where above the ground something is.
+    That shows where above the ground something is. A point has no place where the ground is behind the eye.
     """
+    nothing = np.zeros((0, 2)), np.zeros((0, 3), np.int64)
     ground = [(n, offset) for n, offset in frame.planes if n[1] > 0.5]
     if not ground or ground[0][0] @ camera.eye() <= ground[0][1]:
-        return np.zeros((0, 3, 2))
+        return nothing
     normal, offset = ground[0]
 
     def drop(points: np.ndarray) -> np.ndarray:
-        dropped = np.array(points, dtype=np.float64)
+        dropped = points.copy()
         dropped[:, 1] += (offset - dropped @ normal) / normal[1]
-        pixels, depth = camera.project(dropped, size)
-        pixels[~(depth > NEAR)] = np.nan
-        return pixels
+        return camera.project(dropped, size)[0]
 
     dropped = drop(frame.positions)
-    a, b = dropped[frame.lines].swapaxes(0, 1)
-    along = b - a
-    width = max(1.0, frame.line_radius * camera.focal(size) / camera.distance)
-    side = along[:, ::-1] * [-width, width] / np.maximum(np.hypot(*along.T), 1e-9)[:, None]
-    quad = np.stack([a - side, b - side, b + side, a + side], axis=1)
-    parts = [dropped[frame.triangles], quad[:, :3], quad[:, [0, 2, 3]]]
-    parts += [drop(vertices)[faces] for vertices, faces in [*frame.solids, *frame.meshes]]
+    parts = [(dropped, frame.triangles)]
+    if len(frame.lines):
+        a, b = dropped[frame.lines].swapaxes(0, 1)
+        along = b - a
+        width = max(1.0, frame.line_radius * camera.focal(size) / camera.distance)
+        side = along[:, ::-1] * [-width, width] / np.maximum(np.hypot(*along.T), 1e-9)[:, None]
+        first = 4 * np.arange(len(a))[:, None]
+        quads = np.stack([a - side, b - side, b + side, a + side], axis=1).reshape(-1, 2)
+        parts.append((quads, np.concatenate([first + np.array([0, 1, 2]), first + np.array([0, 2, 3])])))
+    parts += [(drop(vertices), faces) for vertices, faces in [*frame.solids, *frame.meshes]]
     axes = np.stack(_tangents(normal))
     for center, radius in [*frame.spheres, *((p.position, p.radius) for p in frame.pickers)]:
-        disc = drop(center + radius * (_CIRCLE @ axes))
-        parts.append(np.stack([np.broadcast_to(disc[0], disc[2:].shape), disc[1:-1], disc[2:]], axis=1))
-    joined = np.concatenate(parts)
-    return joined[np.isfinite(joined).all(axis=(1, 2)) & (np.abs(joined) < 3e4).all(axis=(1, 2))]
+        parts.append((drop(center + radius * (_CIRCLE @ axes)), _FAN))
+    parts = [(points, faces) for points, faces in parts if len(faces)]
+    if not parts:
+        return nothing
+    starts = np.cumsum([0, *(len(points) for points, _ in parts)])
+    faces = [first + found for first, (_, found) in zip(starts, parts, strict=False)]
+    return np.concatenate([points for points, _ in parts]), np.concatenate(faces)
 
 
 def soften(mask: np.ndarray) -> np.ndarray:
     """Return how dark the ground is, shape (h, w), float32, from a mask of what is covered at twice that size."""
-    coarse = mask.reshape(mask.shape[0] // 2, 2, mask.shape[1] // 2, 2).mean(axis=(1, 3), dtype=np.float32)
-    return _blur(_blur(coarse).T).T * np.float32(SHADOW_ALPHA)
+    rows, columns = (_blurring(n // 2) for n in mask.shape)
+    return rows @ mask.astype(np.float32) @ columns.T * np.float32(SHADOW_ALPHA)
 
 
-def _blur(image: np.ndarray) -> np.ndarray:
-    """Return an image blurred along its first axis, about as by a Gaussian of 1.4 pixels."""
-    image = np.pad(image, ((4, 4), (0, 0)), mode="edge")
+@lru_cache(maxsize=8)
+def _blurring(count: int) -> np.ndarray:
+    """Return the matrix, shape (count, 2 count), that halves a row and blurs it by about a Gaussian of 1.4 points."""
+    halved = np.repeat(np.eye(count), 2, axis=1) / 2.0
+    found = np.pad(halved, ((4, 4), (0, 0)), mode="edge")
     for _ in range(4):  # each takes a row off both ends
-        image = 0.25 * image[:-2] + 0.5 * image[1:-1] + 0.25 * image[2:]
-    return image
+        found = 0.25 * found[:-2] + 0.5 * found[1:-1] + 0.25 * found[2:]
+    return found.astype(np.float32)

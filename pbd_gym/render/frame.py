@@ -133,16 +133,18 @@ _FAR = 1e6  # a simulation that has blown up gives any number; beyond 1000 km no
 def drawable(frame: Frame) -> Frame:
     """Return the frame without what is not finite or absurdly far away: such positions are NaN, such balls are gone."""
     near = np.abs(frame.positions) < _FAR
-    return replace(
-        frame,
-        positions=frame.positions if near.all() else np.where(near.all(axis=1)[:, None], frame.positions, np.nan),
-        spheres=[(c, r) for c, r in frame.spheres if _is_near(c, r)],
-        solids=[(v, t) for v, t in frame.solids if (np.abs(v) < _FAR).all()],
-        meshes=[(v, t) for v, t in frame.meshes if (np.abs(v) < _FAR).all()],
-        pickers=[p for p in frame.pickers if _is_near(p.position, p.radius)],
-        goals=[g for g in frame.goals if _is_near(g.position, g.radius)],
-        planes=[(n, offset) for n, offset in frame.planes if abs(offset) < _FAR],
-    )
+    kept: dict[str, Any] = {
+        "spheres": [(c, r) for c, r in frame.spheres if _is_near(c, r)],
+        "solids": [(v, t) for v, t in frame.solids if (np.abs(v) < _FAR).all()],
+        "meshes": [(v, t) for v, t in frame.meshes if (np.abs(v) < _FAR).all()],
+        "pickers": [p for p in frame.pickers if _is_near(p.position, p.radius)],
+        "goals": [g for g in frame.goals if _is_near(g.position, g.radius)],
+        "planes": [(n, offset) for n, offset in frame.planes if abs(offset) < _FAR],
+    }
+    changed = {name: value for name, value in kept.items() if len(value) < len(getattr(frame, name))}
+    if not near.all():
+        changed["positions"] = np.where(near.all(axis=1)[:, None], frame.positions, np.nan)
+    return replace(frame, **changed) if changed else frame
 
 
 def _is_near(center: np.ndarray, radius: float) -> bool:

@@ -10,18 +10,24 @@ _ENOUGH = 1200  # a mesh is refined while it stays below this many triangles
 LINE, BORDER = 1, 2  # what is drawn along an edge, besides nothing (0)
 
 
-def vertex_normals(corners: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Return unit vertex normals, shape (n, 3), of a mesh with triangle corners (t, 3, 3); zero where there is none."""
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    count = int(triangles.max()) + 1 if len(triangles) else 0
-    index = triangles.ravel()
+def vertex_normals(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Return unit vertex normals of a mesh, shape (n, 3); zero where there is none."""
+    a, b, c = (positions[triangles[:, k]] for k in range(3))
+    normals = cross(b - a, c - a)
+    count, index = len(positions), triangles.ravel()
     summed = np.stack([np.bincount(index, np.repeat(normals[:, k], 3), count) for k in range(3)], axis=1)
     return unit(summed)
 
 
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return cross products of rows, shape (n, 3)."""
+    (ax, ay, az), (bx, by, bz) = a.T, b.T
+    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=1)
+
+
 def smooth(
     positions: np.ndarray, triangles: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return a mesh with smooth normals, refined where it is coarse.
 
     Args:
@@ -30,24 +36,30 @@ def smooth(
         values: what else vertices have, shape (n, c); it is interpolated.
 
     Returns:
-        Corners, shape (m, 3, 3); normals, shape (m, 3, 3); values, shape (m, 3, c); and 0, LINE or BORDER for the edge
-        after each corner, shape (m, 3).
+        Vertices, shape (v, 3); their normals, shape (v, 3), and values, shape (v, c); triangles, shape (m, 3); and 0,
+        LINE or BORDER for the edge after each corner, shape (m, 3).
     """
     edges = mesh_edges(triangles.tobytes(), len(triangles))
-    keep = np.isfinite(positions).all(axis=1)[triangles].all(axis=1)
-    triangles, edges = triangles[keep], edges[keep]
-    corners, others = positions[triangles], values[triangles]
-    normals = vertex_normals(corners, triangles)[triangles] if len(triangles) else np.zeros((0, 3, 3))
-    while 0 < len(corners) * 4 <= _ENOUGH:
-        corners, normals, others, edges = _refine(corners, normals, others, edges)
-    return corners, normals, others, edges
+    finite = np.isfinite(positions).all(axis=1)
+    if not finite.all():
+        keep = finite[triangles].all(axis=1)
+        triangles, edges = triangles[keep], edges[keep]
+    normals = vertex_normals(positions, triangles)
+    if not 0 < len(triangles) * 4 <= _ENOUGH:
+        return positions, normals, values, triangles, edges
+    corners, turned, others = (array[triangles] for array in (positions, normals, values))
+    while len(corners) * 4 <= _ENOUGH:
+        corners, turned, others, edges = _refine(corners, turned, others, edges)
+    count = 3 * len(corners)
+    points, normals, values = (array.reshape(count, -1) for array in (corners, turned, others))
+    return points, normals, values, np.arange(count).reshape(-1, 3), edges
 
 
 def flat(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return corners and normals, shape (t, 3, 3) each, of a mesh whose triangles are flat."""
+    """Return corners and normals, shape (3 t, 3) each, of a mesh whose triangles are flat."""
     corners = vertices[triangles]
-    normals = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
-    return corners, np.repeat(normals[:, None], 3, axis=1)
+    normals = unit(cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+    return corners.reshape(-1, 3), np.repeat(normals, 3, axis=0)
 
 
 @lru_cache(maxsize=16)

@@ -66,6 +66,8 @@ def draw_polylines(canvas: pygame.Surface, lines: Sequence[tuple[np.ndarray, Col
 
 def draw_labels(surface: pygame.Surface, labels: Sequence[tuple[np.ndarray, str]], camera: Camera) -> None:
     """Write words centred on points of the scene [m], shape (3,)."""
+    if not labels:
+        return
     font = _font(surface, 26)
     for point, text in labels:
         (pixel,), _ = camera.project(point, surface.get_size())
@@ -79,10 +81,11 @@ def draw_caption(surface: pygame.Surface, caption: str, share: int = 24, low: bo
 
     The font is one ``share``-th of the picture high.
     """
-    font = _font(surface, share)
-    lines = [font.render(line, True, TEXT) for line in caption.splitlines() if line]
-    if not lines:
+    words = [line for line in caption.splitlines() if line]
+    if not words:
         return
+    font = _font(surface, share)
+    lines = [font.render(line, True, TEXT) for line in words]
     pad = font.get_height() // 2
     width = max(line.get_width() for line in lines) + 2 * pad
     label = _paper(width, len(lines) * font.get_linesize() + pad, pad, (255, 255, 255, 165))

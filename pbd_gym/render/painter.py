@@ -9,13 +9,16 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.announce import compiling
-from pbd_gym.render import draw, shapes
+from pbd_gym.render import draw, see, shapes
 from pbd_gym.render.backdrop import backdrop, ground_nearness, shadow_triangles, soften
 from pbd_gym.render.camera import Camera, Size
 from pbd_gym.render.colors import SHADOW
 from pbd_gym.render.frame import Frame
+from pbd_gym.render.memory import Memory
 from pbd_gym.render.options import Style
 from pbd_gym.render.overlay import draw_caption, draw_labels, draw_legend, draw_panels, draw_polylines
+from pbd_gym.render.things import Seen, Things, View
+from pbd_gym.render.tones import FACTS, LANES
 
 if TYPE_CHECKING:
     import pygame
@@ -23,92 +26,86 @@ if TYPE_CHECKING:
 _MASK = 128  # points of the shadow's mask along the shorter side of a picture
 
 
-def paint(surface: pygame.Surface, frame: Frame, camera: Camera, style: Style = Style()) -> None:  # noqa: B008
-    """Draw a frame over the whole of a surface of 24 or 32 bits.
+def paint(frame: Frame, camera: Camera, size: Size, style: Style = Style()) -> np.ndarray:  # noqa: B008
+    """Return a picture of a frame, shape (height, width, 3), uint8.
 
     Args:
-        surface: changed in place.
         frame: what to draw.
         camera: where it is seen from.
+        size: width and height [pixels].
         style: how.
     """
-    import pygame
-
-    size = surface.get_size()
     picture = draw_frame(frame, camera, size, style)
-    surface.blit(pygame.image.frombuffer(picture.tobytes(), size, "RGB"), (0, 0))
+    surface = surface_of(picture)
     draw_polylines(surface, frame.polylines, camera)
     draw_labels(surface, frame.labels, camera)
     draw_panels(surface, frame.panels)
     if frame.coloring is not None:
         draw_legend(surface, frame.coloring)
     draw_caption(surface, frame.caption)
+    return picture
+
+
+def surface_of(picture: np.ndarray) -> pygame.Surface:
+    """Return a surface on the memory of a picture: what is drawn on it is in the picture."""
+    import pygame
+
+    return pygame.image.frombuffer(picture, (picture.shape[1], picture.shape[0]), "RGB")  # type: ignore[arg-type]
 
 
 def draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.ndarray:
     """Return a picture of a frame without words, shape (height, width, 3), uint8."""
-    _load()
+    memory = _load()
     samples = 2 if style.antialias else 1
-    things, view = _things(frame, camera, size), _view(camera, size, style, samples)
-    seen, near = _points(size, samples)
-    seen.fill(-1)
-    np.copyto(near, ground_nearness(size, samples, frame, camera))
-    count = max(things.corners.shape[0], 1)
-    edges, widths = (wp.empty(shape, dtype=wp.vec3, device="cpu") for shape in ((count, 3), (count,)))
-    found = [edges, widths, _array(seen, wp.int32), _array(near, float)]
-    wp.launch(draw.see, dim=1, inputs=[things, view, *found], device="cpu")
-    dark, box, step = _shadow(frame, camera, size) if style.shadows else _NO_SHADOW
-    picture = np.empty((size[1], size[0], 3), np.uint8)
-    wp.launch(
-        draw.paint,
-        dim=1,
-        inputs=[
-            things, view, *found, _array(dark, float), wp.vec4i(*box), float(step), wp.vec3(*SHADOW),
-            _array(backdrop(size, frame, camera), wp.uint8), out := _array(picture, wp.uint8),
-        ],
-        device="cpu",
-    )  # fmt: skip
+    mesh = shapes.triangles(frame, camera, size)
+    things, view = (
+        _things(memory, mesh, shapes.rounds(frame, camera, size), camera),
+        _view(camera, size, style, samples),
+    )
+    view.line_strength = mesh.line_strength
+    seen = _seen(memory, things, view)
+    ground = ground_nearness(size, samples, frame, camera)
+    _launch(see.see, things, view, ground, seen)
+    picture = backdrop(size, frame, camera).copy()
+    out = wp.array(picture, dtype=wp.uint8, copy=False, device="cpu")
+    if style.shadows:
+        _shadow(memory, frame, camera, size, out)
+    tones, (rest, _) = memory.grid("tones", (3, size[0] + 2 * LANES), float), memory.rows("rest", size[0], wp.int32)
+    _launch(draw.paint, things, view, seen, tones, rest, out)
     rows, colors, through = shapes.marks(frame, camera, size)
     if len(rows):
-        inputs = [_array(rows, float), _array(colors, wp.vec3), _array(through, wp.int32), view, *found[2:], out]
-        wp.launch(draw.mark, dim=1, inputs=inputs, device="cpu")
+        marks, tints = memory.put("marks", rows, float, 6), memory.put("mark colours", colors, wp.vec3)
+        _launch(draw.mark, len(rows), marks, tints, memory.put("through", through, wp.int32), view, seen, out)
     return picture
 
 
+def _launch(kernel: Any, *inputs: Any) -> None:
+    wp.launch(kernel, dim=1, inputs=inputs, device="cpu")
+
+
 @lru_cache(maxsize=1)
-def _load() -> None:
+def _load() -> Memory:
     with compiling():
-        wp.load_module(draw, device="cpu")
+        for module in (see, draw):
+            wp.load_module(module, device="cpu")
+    return Memory()
 
 
-@lru_cache(maxsize=4)
-def _points(size: Size, samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return memory for what is seen at each point, and for how near it is."""
-    shape = (size[1] * samples, size[0] * samples)
-    return np.empty(shape, np.int32), np.empty(shape, np.float32)
-
-
-def _array(values: np.ndarray, dtype: Any) -> Any:
-    """Return a Warp array on the memory of a NumPy one where it has the right type, else on a copy."""
-    kind = {wp.uint8: np.uint8, wp.int32: np.int32}.get(dtype, np.float32)
-    ndim = values.ndim - (1 if dtype in (wp.vec2, wp.vec3) else 0)
-    return wp.array(np.ascontiguousarray(values, kind), dtype=dtype, ndim=ndim, copy=False, device="cpu")
-
-
-def _things(frame: Frame, camera: Camera, size: Size) -> Any:
-    mesh, rounds = shapes.triangles(frame, camera, size), shapes.rounds(frame, camera, size)
-    things: Any = draw.Things()
-    for name in ("corners", "normals", "front", "back"):
-        setattr(things, name, _array(getattr(mesh, name), wp.vec3))
-    things.kinds = _array(mesh.kinds, float)
-    things.ends = _array((rounds.ends - camera.eye()) @ camera.axes().T, wp.vec3)
-    things.radii, things.colors = _array(rounds.radii, float), _array(rounds.colors, wp.vec3)
-    things.rims = _array(rounds.rims, wp.vec3)
+def _things(memory: Memory, mesh: shapes.Triangles, rounds: shapes.Rounds, camera: Camera) -> Any:
+    things: Any = Things()
+    for name in ("points", "normals", "front", "back"):
+        setattr(things, name, memory.put(name, getattr(mesh, name), wp.vec3))
+    things.corners = memory.put("corners", mesh.corners, wp.int32, 3)
+    things.kinds = memory.put("kinds", mesh.kinds, wp.int32, 4)
+    things.ends = memory.put("ends", (rounds.ends - camera.eye()) @ camera.axes().T, wp.vec3, 2)
+    things.radii, things.rims = memory.put("radii", rounds.radii, float), memory.put("rims", rounds.rims, wp.vec3)
+    things.colors = memory.put("colors", rounds.colors, wp.vec3, 2)
+    things.triangle_count, things.round_count = len(mesh.corners), len(rounds.radii)
     return things
 
 
 def _view(camera: Camera, size: Size, style: Style, samples: int) -> Any:
-    view: Any = draw.View()
+    view: Any = View()
     view.width, view.height, view.samples, view.focal = *size, samples, camera.focal(size)
     axes = camera.axes()
     view.light, view.up = wp.vec3(*(axes @ camera.light())), wp.vec3(*axes[:, 1])
@@ -116,23 +113,33 @@ def _view(camera: Camera, size: Size, style: Style, samples: int) -> Any:
     return view
 
 
-_NO_SHADOW = (np.zeros((1, 1), np.float32), (0, 0, 0, 0), 1)
+def _seen(memory: Memory, things: Any, view: Any) -> Any:
+    seen: Any = Seen()
+    seen.boxes, _ = memory.rows("boxes", things.triangle_count + things.round_count, wp.vec4i)
+    seen.facts, _ = memory.rows("facts", things.triangle_count, float, int(FACTS))
+    seen.sides, _ = memory.rows("sides", things.triangle_count, wp.int32)
+    seen.box, _ = memory.rows("box", 4, wp.int32)
+    shape = (view.height * view.samples + 1, view.width * view.samples + see.LANES)
+    seen.thing, seen.near = memory.grid("thing", shape, wp.int32), memory.grid("near", shape, float)
+    return seen
 
 
-def _shadow(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, tuple[int, int, int, int], int]:
-    """Return how dark the ground is in a coarse picture, shape (h, w), where it is dark, and the pixels of a point.
-
-    The second is the first column and row, and those after the last, in pixels of the picture.
-    """
+def _shadow(memory: Memory, frame: Frame, camera: Camera, size: Size, picture: Any) -> None:
+    """Darken the ground where a coarse picture says so."""
     step = max(1, round(min(size) / _MASK))
-    mask = np.zeros((2 * (-(-size[1] // step)), 2 * (-(-size[0] // step))), np.uint8)
-    triangles = shadow_triangles(frame, camera, size) * (2 / step)
-    if len(triangles) == 0:
-        return _NO_SHADOW
-    wp.launch(draw.cover, dim=1, inputs=[_array(triangles, wp.vec2), _array(mask, wp.uint8)], device="cpu")
-    dark = soften(mask)
+    places, corners = shadow_triangles(frame, camera, size)
+    if len(corners) == 0:
+        return
+    shape = (2 * (-(-size[1] // step)), 2 * (-(-size[0] // step)))
+    mask = memory.grid("mask", shape, wp.uint8)
+    mask.zero_()
+    places = memory.put("shadow points", places * (2 / step), wp.vec2)
+    _launch(draw.cover, places, memory.put("shadow corners", corners, wp.int32, 3), len(corners), mask)
+    darkness = memory.grid("dark", (shape[0] // 2, shape[1] // 2), float)
+    dark = darkness.numpy()
+    dark[:] = soften(mask.numpy())
     rows, columns = (np.flatnonzero(dark.any(axis=axis)) for axis in (1, 0))
-    if len(rows) == 0:
-        return _NO_SHADOW
-    low, high = (columns[0] - 1, rows[0] - 1), (columns[-1] + 2, rows[-1] + 2)
-    return dark, tuple(int(step * n) for n in (*low, *high)), step  # type: ignore[return-value]
+    if len(rows):
+        low, high = (columns[0] - 1, rows[0] - 1), (columns[-1] + 2, rows[-1] + 2)
+        box = wp.vec4i(*(int(step * max(n, 0)) for n in (*low, *high)))
+        _launch(draw.darken, darkness, box, float(step), wp.vec3(*SHADOW), picture)

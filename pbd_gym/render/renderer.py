@@ -71,7 +71,6 @@ class Renderer:
         """The default camera: fitted to the first frame drawn without one, then kept. May be set."""
         self.events: list[pygame.event.Event] = []
         """Events of the window since the draw before; read them here, since pygame's own queue is emptied."""
-        self._surface: pygame.Surface | None = None
         self._clock: Any = None
         self._closed = False
 
@@ -89,9 +88,7 @@ class Renderer:
         Raises:
             RuntimeError: if no window can be opened.
         """
-        import pygame
-
-        from pbd_gym.render.painter import paint
+        from pbd_gym.render.painter import paint, surface_of
 
         if self._closed:
             return None
@@ -101,16 +98,13 @@ class Renderer:
             if self.camera is None:
                 self.camera = default_camera(frame, self.size)
             camera = self.camera
-        if self._surface is None:
-            self._surface = pygame.Surface(self.size, depth=32)
-        paint(self._surface, frame, camera, self.style)
-        if self.mode == "human":
-            self._present(self._surface)
-            if default and not self._closed:
-                self._steer(camera)
-            return None
-        pixels = np.frombuffer(pygame.image.tobytes(self._surface, "RGB"), np.uint8)
-        return pixels.reshape(self.size[1], self.size[0], 3).copy()
+        picture = paint(frame, camera, self.size, self.style)
+        if self.mode == "rgb_array":
+            return picture
+        self._present(surface_of(picture))
+        if default and not self._closed:
+            self._steer(camera)
+        return None
 
     def show(self, image: np.ndarray) -> None:
         """Show a picture of any size, shape (height, width, 3), uint8, in the window: for tiled pictures, say.
@@ -130,7 +124,6 @@ class Renderer:
         if self._closed:
             return
         self._closed = True
-        self._surface = None
         if self.mode == "human":
             from pbd_gym.render.window import WINDOW
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,16 @@ NO_RIM = (-1.0, -1.0, -1.0)
 
 @dataclass
 class Triangles:
-    """Triangles of all meshes; see :class:`pbd_gym.render.draw.Things`."""
+    """Triangles of all meshes; see :class:`pbd_gym.render.things.Things`."""
 
-    corners: np.ndarray
+    points: np.ndarray
+    """In the axes of the camera [m], shape (v, 3)."""
     normals: np.ndarray
     front: np.ndarray
     back: np.ndarray
+    corners: np.ndarray
     kinds: np.ndarray
+    line_strength: float
 
 
 @dataclass
@@ -49,33 +53,45 @@ class Rounds:
 
 
 def triangles(frame: Frame, camera: Camera, size: Size) -> Triangles:
-    """Return the triangles of a frame, in the axes of the camera."""
-    sides = np.broadcast_to([*FRONT, *BACK], (len(frame.positions), 6))
-    if frame.coloring is not None:
+    """Return the triangles of a frame."""
+    if frame.coloring is None:
+        sides = np.broadcast_to(np.array([*FRONT, *BACK], np.float64), (len(frame.positions), 6))
+    else:
         sides = np.tile(frame.coloring.colors(), 2)
-    corners, normals, colors, edges = smooth(frame.positions, frame.triangles, sides)
-    kinds = np.zeros((len(corners), 5))
-    kinds[:, 0], kinds[:, 1:4] = 1.0, edges
-    kinds[:, 4] = line_strength(corners, edges, camera, size)
-    found = [(corners, normals, colors, kinds)]
-    for vertices, faces in [*frame.solids, *frame.meshes]:
-        corners, normals = flat(vertices, faces)
-        found.append((corners, normals, np.full((len(faces), 3, 6), SOLID * 2), np.zeros((len(faces), 5))))
-    corners, normals, colors, kinds = (np.concatenate(part) for part in zip(*found, strict=True))
-    axes = camera.axes()
-    return Triangles((corners - camera.eye()) @ axes.T, normals @ axes.T, colors[..., :3], colors[..., 3:], kinds)
+    points, normals, colors, corners, edges = smooth(frame.positions, frame.triangles, sides)
+    axes, eye = camera.axes(), camera.eye()
+    seen = (points - eye) @ axes.T
+    strength = line_strength(seen, corners, edges, camera.focal(size))
+    kinds = np.concatenate([np.ones((len(corners), 1), np.int64), edges], axis=1)
+    normals = normals @ axes.T
+    solids = [flat(vertices, faces) for vertices, faces in [*frame.solids, *frame.meshes]]
+    if solids:
+        first = len(seen)
+        seen = np.concatenate([seen, *((points - eye) @ axes.T for points, _ in solids)])
+        normals = np.concatenate([normals, *(turned @ axes.T for _, turned in solids)])
+        count = len(seen) - first
+        colors = np.concatenate([colors, np.broadcast_to(np.array(SOLID * 2, np.float64), (count, 6))])
+        corners = np.concatenate([corners, first + np.arange(count).reshape(-1, 3)])
+        kinds = np.concatenate([kinds, np.zeros((count // 3, 4), np.int64)])
+    return Triangles(seen, normals, colors[:, :3], colors[:, 3:], corners, kinds, strength)
 
 
-def line_strength(corners: np.ndarray, edges: np.ndarray, camera: Camera, size: Size) -> float:
-    """Return how dark the lines of cells are: closer together than a few pixels they would only make a cloth grey."""
-    inner = edges == LINE
-    if not inner.any():
+def line_strength(points: np.ndarray, corners: np.ndarray, edges: np.ndarray, focal: float) -> float:
+    """Return how dark the lines of cells are: closer together than a few pixels they would only make a cloth grey.
+
+    Points are in the axes of the camera.
+    """
+    inner = np.flatnonzero(edges == LINE)
+    if len(inner) == 0:
         return 0.0
-    ends = np.stack([corners[inner], np.roll(corners, -1, axis=1)[inner]], axis=1)[:: max(1, inner.sum() // 500)]
-    pixels, _ = camera.project(ends.reshape(-1, 3), size)
-    lengths = np.linalg.norm(np.diff(pixels.reshape(-1, 2, 2), axis=1)[:, 0], axis=1)
-    lengths = lengths[np.isfinite(lengths)]
-    return float(np.clip((np.median(lengths) - 2.5) / 5.0, 0.0, 1.0)) if len(lengths) else 0.0
+    triangle, corner = np.divmod(inner[:: max(1, len(inner) // 500)], 3)
+    ends = points[np.stack([corners[triangle, corner], corners[triangle, (corner + 1) % 3]])]
+    ends = ends[:, (ends[..., 2] > NEAR).all(axis=0)]
+    if ends.shape[1] == 0:
+        return 0.0
+    lengths = np.hypot(*np.diff(ends[..., :2] / ends[..., 2:], axis=0)[0].T)
+    middle = np.partition(lengths, len(lengths) // 2)[len(lengths) // 2]
+    return float(min(max((focal * middle - 2.5) / 5.0, 0.0), 1.0))
 
 
 def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
@@ -96,6 +112,11 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
         colors.append(color)
         rims.append(np.broadcast_to(rim, (len(points), 3)))
 
+    def add_balls(centers: np.ndarray, radius: float, tones: Any, pixels: float, rim: tuple[float, ...]) -> None:
+        if len(centers):
+            colors = np.broadcast_to(np.asarray(tones, np.float64)[..., None, :], (len(centers), 2, 3))
+            add(np.repeat(centers[:, None], 2, axis=1), np.full(len(centers), radius), colors, pixels, rim)
+
     if len(frame.lines):
         color = tones[frame.lines].astype(np.float64)
         if frame.coloring is None:
@@ -109,20 +130,15 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
         (np.flatnonzero(uses == 1) if len(frame.colors) else alone[:0], frame.line_radius, 0.6),
         (frame.beads, frame.bead_radius, 0.6),
     ):
-        color = np.repeat(tones[chosen][:, None], 2, axis=1)
-        add(np.repeat(positions[chosen][:, None], 2, axis=1), np.full(len(chosen), radius), color, pixels, NO_RIM)
-    for place, radius, tone, pixels, rim in [
-        *((np.array(center), radius, SOLID, 0.0, NO_RIM) for center, radius in frame.spheres),
-        *((_nearer(positions[i], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM) for i in frame.pinned.tolist()),
-        *(
-            (p.position, p.radius, PICKER_HOLDING, 3 * unit, NO_RIM)
-            if p.holding
-            else (p.position, p.radius, PICKER_OPEN, 3 * unit, PICKER_RING)
-            for p in frame.pickers
-        ),
-    ]:
-        point = np.broadcast_to(place, (1, 2, 3))
-        add(point, np.array([radius]), np.broadcast_to(np.array(tone), (1, 2, 3)), pixels, rim)
+        add_balls(positions[chosen], radius, tones[chosen], pixels, NO_RIM)
+    for center, radius in frame.spheres:
+        add_balls(center[None], radius, SOLID, 0.0, NO_RIM)
+    add_balls(_nearer(positions[frame.pinned], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)
+    for p in frame.pickers:
+        tone, rim = (PICKER_HOLDING, NO_RIM) if p.holding else (PICKER_OPEN, PICKER_RING)
+        add_balls(p.position[None], p.radius, tone, 3 * unit, rim)
+    if not ends:
+        return Rounds(np.zeros((0, 2, 3)), np.zeros(0), np.zeros((0, 2, 3)), np.zeros((0, 3)))
     joined = np.concatenate(ends)
     keep = np.isfinite(joined).all(axis=(1, 2))
     return Rounds(joined[keep], *(np.concatenate(part)[keep] for part in (radii, colors, rims)))
@@ -134,10 +150,10 @@ def _bands(count: int) -> np.ndarray:
     return np.repeat(tones[np.arange(count) % 2][:, None], 2, axis=1)
 
 
-def _nearer(point: np.ndarray, eye: np.ndarray, by: float) -> np.ndarray:
-    """Return a point moved towards the eye [m]."""
-    away = eye - point
-    return point + by * away / max(float(np.linalg.norm(away)), 1e-9)
+def _nearer(points: np.ndarray, eye: np.ndarray, by: float) -> np.ndarray:
+    """Return points (n, 3) moved towards the eye [m]."""
+    away = eye - points
+    return points + by * away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
 
 
 def mark_unit(size: Size) -> float:
