@@ -1,4 +1,7 @@
-"""Tells a person who waits that kernels are being compiled, and keeps Warp's own log lines off the screen meanwhile."""
+"""Tells a person who waits that kernels are being compiled, and keeps Warp's own log lines off the screen meanwhile.
+
+One thread compiles at a time, and others wait for it: see :mod:`pbd_gym.ahead`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ import warp as wp
 DELAY = 0.8
 """Kernels that are in the cache load faster than this [s]; then nothing is said."""
 
-_active = threading.Lock()
+_turn = threading.RLock()
+_depth = 0  # of blocks within one another, in the thread whose turn it is
 
 
 def _say() -> None:
@@ -27,9 +31,21 @@ def _say() -> None:
 @contextmanager
 def compiling() -> Iterator[None]:
     """Wrap what may compile kernels: if it takes long, one line on standard error says why."""
-    if not _active.acquire(blocking=False):  # an outer block watches already
-        yield
-        return
+    global _depth
+    with _turn:
+        _depth += 1
+        try:
+            if _depth > 1:  # an outer block watches already
+                yield
+            else:
+                with _watched():
+                    yield
+        finally:
+            _depth -= 1
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
     level = wp.config.log_level
     wp.config.log_level = max(level, logging.WARNING)
     timer = threading.Timer(DELAY, _say)
@@ -40,4 +56,3 @@ def compiling() -> Iterator[None]:
     finally:
         timer.cancel()
         wp.config.log_level = level
-        _active.release()

@@ -85,37 +85,61 @@ class Live:
         for name, usual in zip(("substeps", "iterations"), self._usual_steps, strict=True):
             found.append(self._steps(name, max(20, 4 * usual)))
         found += [
-            self._dial("gravity [m/s²]", lambda: float(self._parameter("gravity")[1]), self._set_gravity, -30.0, 10.0),
+            self._dial(
+                "gravity [m/s²]",
+                lambda: float(self._parameter("gravity")[1]),
+                self._set_gravity,
+                -30.0,
+                10.0,
+                ready=self._varied_ready,
+            ),
             self._factor("mass factor", "density"),
         ]
         rubs = any(max(c.friction, c.static_friction or 0.0) > 0.0 for c in scene.colliders)
         if rubs or any(group.friction > 0.0 for group in scene.particle_contacts):
             read = partial(self._parameter, "friction")
-            found.append(self._dial("friction factor", read, lambda v: self.state.set_parameters(friction=v), 0.0, 4.0))
+
+            def rub(factor: float) -> None:
+                self.state.set_parameters(friction=factor)
+
+            found.append(self._dial("friction factor", read, rub, 0.0, 4.0, ready=self._varied_ready))
         return found
 
     def _dial(
         self, name: str, read: Callable[[], Any], write: Callable[[Any], object], low: float, high: float,
-        logarithmic: bool = False, whole: bool = False,
+        logarithmic: bool = False, whole: bool = False, ready: Callable[[Any], bool] = lambda value: True,
     ) -> Dial:  # fmt: skip
         def turn(value: Any) -> None:
             write(value)
             self._turned[name] = value
 
-        return Dial(name, read, turn, low, high, logarithmic, whole)
+        return Dial(name, read, turn, low, high, logarithmic, whole, ready=ready)
+
+    def _varied_ready(self, value: Any) -> bool:
+        """Return whether the kernel that reads parameters is there."""
+        return self.solver.ready(varied=True)
+
+    def _iterations_ready(self, iterations: int) -> bool:
+        return self.solver.ready(self.state.parameters.varied, iterations)
 
     def _factor(self, name: str, parameter: str, label: str | None = None) -> Dial:
         def write(value: float) -> None:
             given: Any = value if label is None else {label: value}
             self.state.set_parameters(**{parameter: given})
 
-        return self._dial(name, partial(self._parameter, parameter, label), write, 0.01, 100.0, logarithmic=True)
+        read = partial(self._parameter, parameter, label)
+        return self._dial(name, read, write, 0.01, 100.0, logarithmic=True, ready=self._varied_ready)
 
     def _steps(self, name: str, high: int) -> Dial:
         def write(value: int) -> None:
             self.solver.set_steps(**{name: value})
 
-        return self._dial(name, lambda: getattr(self.solver, name), write, 1, high, whole=True)
+        def read() -> Any:
+            return getattr(self.solver, name)
+
+        if name == "iterations":
+            return self._dial(name, read, write, 1, high, whole=True, ready=self._iterations_ready)
+        return self._dial(name, read, write, 1, high, whole=True)
 
     def _set_time_step(self, milliseconds: float) -> None:
         self.ctrl_dt = 1e-3 * milliseconds

@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
+from pbd_gym.ahead import AHEAD
 from pbd_gym.announce import compiling
 from pbd_gym.checks import finite, whole
 from pbd_gym.kernels.step import make_step
@@ -131,6 +132,27 @@ class Solver:
         self.options = replace(self.options, keep_lambda=self.iterations > 1)
         self._launched_for = ()
 
+    def ready(self, varied: bool, iterations: int | None = None) -> bool:
+        """Return whether the kernel that a step would need is there.
+
+        If not, it is compiled in the background: steps that need no other may go on meanwhile, and asking again tells
+        when it is done.
+
+        Args:
+            varied: whether some environment has parameters of its own, see :meth:`State.set_parameters`.
+            iterations: as in :meth:`set_steps`.
+
+        Raises:
+            Exception: what the compiler raised.
+        """
+        iterations = self.iterations if iterations is None else iterations
+        kernel = self._kernel(replace(self.options, keep_lambda=iterations > 1, varied=varied))
+        return AHEAD.ready(kernel, self.model.device.alias, self.model.thread_count)
+
+    def _kernel(self, options: SweepOptions) -> Any:
+        model = self.model
+        return make_step(model.lanes, model.scalar, options, model.kinds, model.parts, model.bouncing)
+
     def state(self) -> State:
         """Make a state for this solver, at the scene's positions."""
         options = self.options
@@ -170,12 +192,13 @@ class Solver:
         model = self.model
         h = ctrl_dt / self.substeps
         options = replace(self.options, varied=state.parameters.varied)
-        kernel = make_step(model.lanes, model.scalar, options, model.kinds, model.parts, model.bouncing)
+        kernel = self._kernel(options)
         if self.schedule == "block":
             pieces = one_launch(model, self.substeps, self.iterations)
         else:
             pieces = by_color(model, self.substeps, self.iterations, options)
         launches = [self._record_piece(kernel, piece, state, control, h, first, count) for piece in pieces]
+        AHEAD.note(kernel, model.device.alias, model.thread_count)
         return Replay(model.device, launches)
 
     def _record_piece(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +73,20 @@ def handle(viewer: Viewer, name: str, place: float) -> tuple[int, int]:
 
 
 def slide(viewer: Viewer, name: str, place: float) -> None:
-    """Drag the handle of a dial to a place on its scale."""
+    """Drag the handle of a dial to a place on its scale, and wait until what that needs is compiled."""
     panel = viewer._panel
     assert panel is not None
     (dial,) = (dial for dial in panel.dials if dial.name == name)
     drag(viewer, handle(viewer, name, dial.place()), handle(viewer, name, place))
+    wait(viewer)
+
+
+def wait(viewer: Viewer) -> None:
+    """Look until no dial waits for kernels any more; nothing is simulated meanwhile."""
+    end = time.monotonic() + 60.0
+    while viewer.waiting:
+        assert time.monotonic() < end
+        viewer.look()
 
 
 def screen() -> np.ndarray:

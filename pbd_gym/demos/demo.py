@@ -88,12 +88,19 @@ class Demo(ABC):
             self.reset()
             raise
 
+    def ready(self, name: str, value: Any) -> bool:
+        """Return whether :meth:`try_change` would be quick; if not, what it takes is being compiled meanwhile."""
+        return True
+
     def dials(self) -> list[Dial]:
         """Return what can be turned while it runs: its options."""
 
         def one(about: Any) -> Dial:
             name = about.name
-            return dial(about, lambda: getattr(self.options, name), lambda value: self.try_change(name, value))
+            return dial(
+                about, lambda: getattr(self.options, name), lambda value: self.try_change(name, value),
+                lambda value: self.ready(name, value),
+            )  # fmt: skip
 
         return [one(about) for about in fields(self.options)]
 

@@ -95,13 +95,15 @@ def shown(options: Options, chosen: str | None = None, width: int = 66, every: b
     return "\n".join(lines)
 
 
-def dial(about: Field[Any], read: Callable[[], Any], turn: Callable[[Any], object]) -> Dial:
+def dial(
+    about: Field[Any], read: Callable[[], Any], turn: Callable[[Any], object], ready: Callable[[Any], bool]
+) -> Dial:
     """Return the dial of an option: it spans what is of use around the default, within the range of the option."""
     limits: Any = about.metadata
     usual: Any = about.default
     name = _words(about)
     if limits["choices"]:
-        return Dial(name, read, turn, choices=limits["choices"])
+        return Dial(name, read, turn, choices=limits["choices"], ready=ready)
     if limits["step"] is not None or usual <= 0:
         way = 20 * (1.0 if limits["step"] is None else limits["step"])
         low, high = usual - way, usual + way
@@ -111,7 +113,7 @@ def dial(about: Field[Any], read: Callable[[], Any], turn: Callable[[Any], objec
         low, high = usual / 100, usual * 100
     low, high = max(low, limits["low"]), min(high, limits["high"])
     logarithmic = limits["step"] is None and low > 0 and high > 20 * low
-    return Dial(name, read, turn, low, high, logarithmic, isinstance(usual, int))
+    return Dial(name, read, turn, low, high, logarithmic, isinstance(usual, int), ready=ready)
 
 
 def add_arguments(parser: argparse.ArgumentParser, options_type: type[Options]) -> None:

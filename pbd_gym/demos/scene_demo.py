@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,12 +49,21 @@ class SceneDemo(Demo):
         self._load(self.build())
 
     def _load(self, scene: Scene) -> None:
-        numbers: Any = self.options
         self.scene = scene
-        self.time_step = float(getattr(numbers, "time_step", 0.002))
+        self.time_step = float(getattr(self.options, "time_step", 0.002))
         self.substeps = max(1, round(1.0 / self.fps / self.time_step))
         """Steps of the solver in a frame, so many that it takes as long as it is shown, or nearly."""
-        self.solver = Solver(
+        self.solver = self._solver(scene)
+        self.state, self.control = self.solver.state(), self.solver.control()
+        if not hasattr(self, "live"):
+            self.live = Live(self.solver, self.state, self.control, self.substeps * self.time_step, 0)
+        else:
+            self.live.ctrl_dt = self.substeps * self.time_step
+            self.live.attach(self.solver, self.state, self.control, 0)
+
+    def _solver(self, scene: Scene) -> Solver:
+        numbers: Any = self.options
+        return Solver(
             Model(scene, order=self.order),
             substeps=self.substeps,
             iterations=getattr(numbers, "iterations", 1),
@@ -61,12 +71,6 @@ class SceneDemo(Demo):
             method=self.method,
             threads=1,
         )
-        self.state, self.control = self.solver.state(), self.solver.control()
-        if not hasattr(self, "live"):
-            self.live = Live(self.solver, self.state, self.control, self.substeps * self.time_step, 0)
-        else:
-            self.live.ctrl_dt = self.substeps * self.time_step
-            self.live.attach(self.solver, self.state, self.control, 0)
 
     def change(self, options: Options) -> None:
         """Go on with other options from where the particles are, if they are still the same particles."""
@@ -80,6 +84,19 @@ class SceneDemo(Demo):
         self._load(self.build())
         self.state.load(saved | {"parameters": self.state.parameters.read()})  # an option may be one of them
         self.state.set_pinned(pinned)
+
+    def ready(self, name: str, value: Any) -> bool:
+        """Return whether the kernel for another value of an option is there; if not, it is being compiled."""
+        before = getattr(self.options, name)
+        if isinstance(value, float) and (before > 0.0) == (value > 0.0):
+            return True  # a number that is more or less takes no other kernel
+        trial = copy.copy(self)
+        try:
+            trial.options = replace(self.options, **{name: value})
+            solver = trial._solver(trial.build())
+        except ValueError:
+            return True  # it will be refused, and at once
+        return solver.ready(self.state.parameters.varied)
 
     def step(self) -> None:
         """Advance by one frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -88,8 +88,9 @@ class DemoWindow(Viewer):
             return
         self.release()
         self.said = ""
-        name = self.names[self.chosen]
+        dial, name = self.demo.dials()[self.chosen], self.names[self.chosen]
         try:
-            self.demo.try_change(name, getattr(changed(self.demo.options, name, direction), name))
+            options = replace(self.demo.options, **{name: self.waiting.get(dial.name, dial.read())})
+            self.turn(dial, getattr(changed(options, name, direction), name))
         except ValueError as error:  # two options that do not go together
             self.said = str(error)

@@ -32,6 +32,9 @@ class Dial:
     """Whether it is a whole number."""
     choices: Sequence[Any] = ()
     """The only values there are, in place of a range."""
+    ready: Callable[[Any], bool] = lambda value: True
+    """Returns whether it can be turned to a value without a wait. If not, what that needs is being made ready in the
+    background, and asking again tells when it is done."""
 
     def __post_init__(self) -> None:
         if not self.choices and not (self.low < self.high and math.isfinite(self.high - self.low)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pbd_gym.render.dials import Dial
@@ -60,7 +60,7 @@ class SliderPanel:
         self.dials = tuple(dials)
         self.left = left
         self._start = [dial.read() for dial in dials]
-        self._turned: dict[int, float] = {}
+        self._wanted: dict[int, Any] = {}
         self._held = False
         pygame.register_quit(_count_quit)
         self._quits = _QUITS[0]
@@ -96,11 +96,11 @@ class SliderPanel:
         """Return whether it has sliders for these dials, and nobody has quit pygame since it was made."""
         return self._quits == _QUITS[0] and [dial.name for dial in dials] == [dial.name for dial in self.dials]
 
-    def react(self, events: Sequence[pygame.event.Event]) -> tuple[list[pygame.event.Event], list[str]]:
-        """Let the mouse turn dials.
+    def react(self, events: Sequence[pygame.event.Event]) -> tuple[list[pygame.event.Event], list[tuple[Dial, Any]]]:
+        """Let the mouse move sliders.
 
         Returns:
-            The events that are not for the panel, and what dials said that refused to be turned.
+            The events that are not for the panel, and the dials that are to be turned, with the values.
         """
         import pygame
 
@@ -119,29 +119,21 @@ class SliderPanel:
             self._held = self._held and not ends
         if mine:  # it waits for the next sixtieth of a second if there is nothing to do
             self._menu.update(mine)
-        said = []
-        for number, place in self._turned.items():
-            try:
-                self.dials[number].turn(self.dials[number].at(place))
-            except ValueError as error:
-                said.append(str(error))
-        self._turned.clear()
-        return others, said
+        wanted, self._wanted = self._wanted, {}
+        return others, [(self.dials[number], value) for number, value in wanted.items()]
 
-    def draw(self, surface: pygame.Surface) -> None:
-        """Draw the panel, with the values as they are now."""
+    def draw(self, surface: pygame.Surface, waiting: Container[str]) -> None:
+        """Draw the panel, with the values as they are now; the sliders of dials that wait stay where they are."""
         for dial, label, slider in zip(self.dials, self._labels, self._sliders, strict=True):
             if label.get_title() != dial.text():
                 label.set_title(dial.text())
-                if not self._held:  # a handle under the mouse stays under the mouse
-                    slider.set_value(dial.place())
+            # A handle under the mouse stays under the mouse.
+            if not self._held and dial.name not in waiting and slider.get_value() != dial.place():
+                slider.set_value(dial.place())
         self._menu.draw(surface)
 
     def _turn(self, place: float, number: int) -> None:
-        self._turned[number] = place
+        self._wanted[number] = self.dials[number].at(place)
 
     def _put_back(self) -> None:
-        for number, (dial, value) in enumerate(zip(self.dials, self._start, strict=True)):
-            self._turned.pop(number, None)
-            if dial.read() != value:
-                dial.turn(value)
+        self._wanted = dict(enumerate(self._start))

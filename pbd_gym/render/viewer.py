@@ -73,6 +73,8 @@ class Viewer(ABC):
         """Only one picture in so many is followed by a step."""
         self.grabbed: int | None = None
         """What is in the person's hand: a row of :meth:`positions`."""
+        self.waiting: dict[str, Any] = {}
+        """Values that dials, by their names, are turned to once what that needs is ready."""
         self.said = ""
         """What is told beside the numbers: the picture that was saved, the value that was refused."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {
@@ -177,10 +179,28 @@ class Viewer(ABC):
         if self._sliders:
             if self._panel is None:  # it needs a window to be there
                 self._panel = panel.SliderPanel(dials, *self.size)
-            events, refused = self._panel.react(events)
-            self.said = refused[-1] if refused else self.said
+            events, wanted = self._panel.react(events)
+            for dial, value in wanted:
+                self.turn(dial, value)
         for event in events:
             self._react(event)
+        if self.waiting:
+            for dial in self.dials():
+                if dial.name in self.waiting:
+                    self.turn(dial, self.waiting[dial.name])
+
+    def turn(self, dial: Dial, value: Any) -> None:
+        """Turn a dial; where kernels have to be compiled for that, later, and all goes on as it is until then."""
+        self.waiting.pop(dial.name, None)
+        try:
+            if dial.read() == value:
+                return
+            if dial.ready(value):
+                dial.turn(value)
+            else:
+                self.waiting[dial.name] = value
+        except ValueError as error:
+            self.said = str(error)
 
     def due(self) -> bool:
         """Return whether it is time for a step: the window is open, and not paused."""
@@ -209,7 +229,7 @@ class Viewer(ABC):
         whole.fill(panel.PAPER)
         whole.blit(picture, (0, 0))
         if self._panel is not None:
-            self._panel.draw(whole)
+            self._panel.draw(whole, self.waiting)
         return whole
 
     def help_text(self) -> str:
@@ -221,6 +241,7 @@ class Viewer(ABC):
     def _text(self) -> str:
         cost = f"   step {1e3 * float(np.median(self._costs)):.2f} ms" if self._costs else ""
         state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
+        state += "   compiling ..." if self.waiting else ""
         film = "   filming" if self.recorder.running else ""
         hint = "" if self.help else "   h: help"
         first, *rest = self.caption().split("\n")

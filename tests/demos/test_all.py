@@ -19,6 +19,7 @@ from pbd_gym.cli import main
 from pbd_gym.demos import DEMOS, find
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.render import Renderer
+from tests.screen import wait
 
 SMALL: dict[str, dict[str, Any]] = {
     "cloth": {"width": 8, "height": 6},
@@ -79,9 +80,11 @@ def test_every_option_changes_in_the_window(name: str) -> None:
         assert window.names[window.chosen] == about.name
         before = getattr(window.demo.options, about.name)
         press(window, "right")
+        wait(window)
         up = getattr(window.demo.options, about.name)
         press(window, "left")
         press(window, "left")
+        wait(window)
         assert {up, getattr(window.demo.options, about.name)} != {before}
         assert np.isfinite(window.demo.frame().positions).all()
         assert f"[{about.name.replace('_', ' ')} " in window.caption()
