@@ -43,15 +43,16 @@ class Pictures:
         grips = batch.state.grip_positions.numpy()[env]
         poses = batch.state.get_poses()[env]
         by = self.options.color_by
+        size = float(batch.state.get_parameters()["size"][env]) if by in ("stretch", "contact") else 1.0
         velocities = batch.state.velocities_scalar.numpy()[group, :, :, lane] if by == "velocity" else positions
         return scene_frame(
             scene,
             positions,
             poses=poses,
-            coloring=scene_coloring(by, scene, positions, velocities, poses),
+            coloring=scene_coloring(by, scene, positions, velocities, poses, size),
             line_radius=max(0.25 * scene.contact_radius, 0.012),
             pickers=[
-                Picker(p, 0.02, bool(h >= 0))
+                Picker(np.array(p), 0.02, bool(h >= 0))
                 for slot, (p, h) in enumerate(zip(grips, held, strict=True))
                 if h >= 0 or slot != batch.hand_grip
             ],

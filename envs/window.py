@@ -86,6 +86,7 @@ class Watcher(EnvViewer):
         """
         if self.batch.buffers.peek("elapsed")[0] == 0:
             self.release()
+            self.forget()
             self.handled.begin()
         self.look()
         while not self.renderer.closed and not self.due():

@@ -147,6 +147,46 @@ def drawable(frame: Frame) -> Frame:
     return replace(frame, **changed) if changed else frame
 
 
+_JUMP = 0.5  # what moves farther than that between two frames [m] was put there
+
+
+def between(before: Frame, after: Frame, share: float) -> Frame:
+    """Return the frame that lies between two of the same things, on the straight way from one to the other.
+
+    What is in only one of them, or too far apart to have moved there, is as in the second.
+
+    Args:
+        before, after: the frames.
+        share: of the way, from 0 to 1.
+    """
+
+    def on_the_way(old: np.ndarray, new: np.ndarray, axis: int | None = None) -> np.ndarray:
+        """Return what lies between arrays of points. Without an axis they move together, or none."""
+        if np.shape(old) != np.shape(new):
+            return new
+        moved = (np.abs(new - old) < _JUMP).all(axis=axis, keepdims=True)  # not for NaN either
+        return np.where(moved, old + share * np.where(moved, new - old, 0.0), new)
+
+    def pairs(name: str) -> list[tuple[Any, Any]]:
+        old, new = getattr(before, name), getattr(after, name)
+        return list(zip(old, new, strict=True)) if len(old) == len(new) else [(item, item) for item in new]
+
+    coloring = after.coloring
+    if coloring is not None and before.coloring is not None and before.coloring.title == coloring.title:
+        old_values, values = before.coloring.values, coloring.values
+        if len(old_values) == len(values):
+            coloring = replace(coloring, values=old_values + share * (values - old_values))
+    return replace(
+        after,
+        positions=on_the_way(before.positions, after.positions, axis=1),
+        coloring=coloring,
+        spheres=[(on_the_way(old[0], new[0]), new[1]) for old, new in pairs("spheres")],
+        solids=[(on_the_way(old[0], new[0]), new[1]) for old, new in pairs("solids")],
+        meshes=[(on_the_way(old[0], new[0]), new[1]) for old, new in pairs("meshes")],
+        pickers=[replace(new, position=on_the_way(old.position, new.position)) for old, new in pairs("pickers")],
+    )
+
+
 def _is_near(center: np.ndarray, radius: float) -> bool:
     return bool((np.abs(center) < _FAR).all() and radius < _FAR)
 

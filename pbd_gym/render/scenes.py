@@ -48,7 +48,12 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
 
 
 def scene_coloring(
-    by: str, scene: Scene, positions: np.ndarray, velocities: np.ndarray, poses: np.ndarray | None = None
+    by: str,
+    scene: Scene,
+    positions: np.ndarray,
+    velocities: np.ndarray,
+    poses: np.ndarray | None = None,
+    size: float = 1.0,
 ) -> Coloring | None:
     """Return what colours tell of each particle of a scene.
 
@@ -57,31 +62,35 @@ def scene_coloring(
         scene: what there is, at rest.
         positions, velocities: of all particles [m], [m/s], shape (n, 3).
         poses: as for :func:`scene_frame`.
+        size: factor of the scene's lengths, as in :meth:`pbd_gym.state.State.set_parameters`.
     """
     if by == "stretch":
-        return Coloring("stretch [%]", 100.0 * stretch(scene, positions), -STRETCH, STRETCH)
+        return Coloring("stretch [%]", 100.0 * stretch(scene, positions, size), -STRETCH, STRETCH)
     if by == "velocity":
         return Coloring("speed [m/s]", np.linalg.norm(velocities, axis=1), 0.0, SPEED)
     if by == "contact":
-        return Coloring("touches something", touching(scene, positions, poses).astype(np.float64), 0.0, 1.0)
+        return Coloring("touches something", touching(scene, positions, poses, size).astype(np.float64), 0.0, 1.0)
     return None
 
 
-def stretch(scene: Scene, positions: np.ndarray) -> np.ndarray:
+def stretch(scene: Scene, positions: np.ndarray, size: float = 1.0) -> np.ndarray:
     """Return by how much the edges of meshes and ropes are longer than at rest, as a mean at each particle, shape (n,).
 
-    Particles without edges have 0.
+    Particles without edges have 0. At rest the lengths are ``size`` times those of the scene.
     """
     triangles = np.asarray(scene.triangles, dtype=np.int64)
     sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]], scene.lines])
     rest, now = (np.linalg.norm(p[sides[:, 0]] - p[sides[:, 1]], axis=1) for p in (scene.positions, positions))
-    strain = now / np.maximum(rest, 1e-12) - 1.0
+    strain = now / np.maximum(size * rest, 1e-12) - 1.0
     count = np.bincount(sides.ravel(), minlength=len(positions))
     return np.bincount(sides.ravel(), np.repeat(strain, 2), len(positions)) / np.maximum(count, 1)
 
 
-def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None) -> np.ndarray:
-    """Return which particles touch a collider or a particle that contacts keep apart, shape (n,), bool."""
+def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None, size: float = 1.0) -> np.ndarray:
+    """Return which particles touch a collider or a particle that contacts keep apart, shape (n,), bool.
+
+    Particles are ``size`` times as large for one another, but not for colliders.
+    """
     found = np.zeros(len(positions), dtype=bool)
     places = np.nan_to_num(np.asarray(positions, dtype=np.float64), posinf=1e6, neginf=-1e6).clip(-1e6, 1e6)
     for collider in _placed(scene, poses):
@@ -91,10 +100,10 @@ def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = Non
         for group in scene.particle_contacts:
             radius[group.indices] = group.radius
         able = np.flatnonzero(radius)
-        pairs = able[NeighbourGrid(places[able], 2 * _TOUCH * radius.max()).pairs()].reshape(-1, 2)
+        pairs = able[NeighbourGrid(places[able], 2 * _TOUCH * size * radius.max()).pairs()].reshape(-1, 2)
         reach = radius[pairs].sum(axis=1)
         apart = np.linalg.norm(scene.positions[pairs[:, 0]] - scene.positions[pairs[:, 1]], axis=1) >= 1.5 * reach
-        near = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1) < _TOUCH * reach
+        near = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1) < _TOUCH * size * reach
         found[pairs[apart & near].ravel()] = True
     return found
 

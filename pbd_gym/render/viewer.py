@@ -15,7 +15,7 @@ import numpy as np
 from pbd_gym.render import panel
 from pbd_gym.render.camera import Camera, Size
 from pbd_gym.render.dials import Dial
-from pbd_gym.render.frame import Frame
+from pbd_gym.render.frame import Frame, between
 from pbd_gym.render.mouse import Mouse
 from pbd_gym.render.overlay import draw_caption
 from pbd_gym.render.recorder import Recorder
@@ -70,7 +70,7 @@ class Viewer(ABC):
         self.paused = False
         self.help = False
         self.slow = 1
-        """Only one picture in so many is followed by a step."""
+        """Only one picture in so many is followed by a step; those between show what lies between two steps."""
         self.grabbed: int | None = None
         """What is in the person's hand: a row of :meth:`positions`."""
         self.waiting: dict[str, Any] = {}
@@ -97,6 +97,7 @@ class Viewer(ABC):
         self._depth = 0.0
         self._single = False
         self._ticks = 0
+        self._before: Frame | None = None
         self._costs: deque[float] = deque(maxlen=15)
         self._last: pygame.Surface | None = None
 
@@ -172,7 +173,7 @@ class Viewer(ABC):
         dials = self.dials() if self._sliders else ()  # what can be turned may change with what is turned
         if self._panel is not None and not self._panel.fits(dials):
             self._panel = None
-        self.renderer.draw(self.frame(""), self.camera)
+        self.renderer.draw(self._moment(), self.camera)
         if self.renderer.closed:
             return
         events = self.renderer.events
@@ -204,11 +205,27 @@ class Viewer(ABC):
 
     def due(self) -> bool:
         """Return whether it is time for a step: the window is open, and not paused."""
-        self._ticks += 1
+        if self._single:
+            self._ticks = -1  # the picture after a single step shows all of it
+        elif not self.paused:
+            self._ticks += 1
         waits = self.paused or self._ticks % self.slow != 0
         due = not self.renderer.closed and (self._single or not waits)
         self._single = self._single and not due
+        if due:
+            self._before = self.frame("") if self.slow > 1 else None
         return due
+
+    def forget(self) -> None:
+        """Show what there is, not the way from what there was: it did not move there."""
+        self._before = None
+
+    def _moment(self) -> Frame:
+        """Return what is to be drawn now: in slow motion, what lies between the last two steps."""
+        frame = self.frame("")
+        if self._before is None:
+            return frame
+        return between(self._before, frame, (self._ticks % self.slow + 1) / self.slow)
 
     def complete(self, picture: pygame.Surface) -> pygame.Surface:
         """Return what the window shows: the picture with its texts, and the panel beside it."""
@@ -328,6 +345,7 @@ class Viewer(ABC):
 
     def _restart(self) -> None:
         self.release()
+        self.forget()
         self.said = ""
         self.restart()
 

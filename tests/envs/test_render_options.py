@@ -91,3 +91,23 @@ def test_colours_tell_stretch_speed_and_contact() -> None:
     assert touch is not None and 0.5 < touch.values.mean() < 1.0
     assert scene_coloring("sides", scene, rest, still) is None
     env.close()
+
+
+def test_colours_know_the_size_of_an_environment() -> None:
+    """What is drawn larger is not stretched, and touches itself from farther away."""
+    env: Any = gym.make_vec(
+        "PBDClothFold-v0", 2, starts=5, side=0.3, randomize={"size": (1.4, 1.4)}, render_options={"color_by": "stretch"}
+    )
+    env.reset(seed=0)
+    values = env.pictures.frame(1).coloring.values
+    assert np.abs(values).max() < 3.0  # not 40 %
+    scene = env.scene
+    rest, radius = np.array(scene.positions), scene.particle_contacts[0].radius
+    folded = 1.4 * (rest - rest.mean(axis=0)) + np.array([0.0, 1.0, 0.0])
+    far = folded[:, 0] > 0
+    folded[far] = folded[far] * [-1, 1, 1] + [0, 2.6 * radius, 0]  # one half upon the other
+    for size, expected in ((1.0, 0.0), (1.4, 1.0)):
+        touch = scene_coloring("contact", scene, folded, np.zeros_like(rest), size=size)
+        assert touch is not None
+        assert abs(touch.values[far].mean() - expected) < 0.2
+    env.close()
