@@ -17,14 +17,14 @@ import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.demos import DEMOS, find
 from pbd_gym.envs.recording import expert, make_batch, moments
 from pbd_gym.registry import ENTRIES
-from pbd_gym.render import Renderer, save_gif, save_png, tile
+from pbd_gym.render import Camera, Frame, Renderer, save_gif, save_png, tile
 from pbd_gym.training.actors import find_actor
 
 DOCS = Path(__file__).parent.parent
 FOLDER = DOCS / "gallery"
-SIZE = 180
+SIZE = 240
 FPS = 12.5
-COLORS = 64
+COLORS = 96
 LARGEST = 300_000
 """Bytes that a picture may take."""
 SECONDS = 6.0
@@ -48,17 +48,35 @@ def task_film(env_id: str) -> list[np.ndarray]:
     name, kwargs, act = ACTORS.get(env_id, "expert"), {}, expert
     if name != "expert":
         act, _, kwargs = find_actor(name, env_id)
-    env = make_batch(env_id, 1, render_mode="rgb_array", render_options={"size": 2 * SIZE}, **kwargs)
-    pictures, performance = [], 0.0
+    env = make_batch(env_id, 1, **kwargs)
+    frames, performance = [], 0.0
     for info in moments(env, act, seed=3):
-        images = env.render()
-        assert images is not None
-        pictures.append(shrink(images[0]))
+        frames.append(env.pictures.frame(0))
         performance = float(info.get("normalized_performance", [0.0])[0])
     print(f"{env_id}: {NAMES[name]}, {performance:.2f}", flush=True)
     step = env.config.ctrl_dt
     env.close()
-    return paced(pictures, 1.0 / step)
+    renderer = Renderer(size=(2 * SIZE, 2 * SIZE))
+    camera = framed(frames, renderer.size)
+    return paced([drawn(renderer, frame, camera) for frame in frames], 1.0 / step)
+
+
+def framed(frames: list[Frame], size: tuple[int, int]) -> Camera:
+    """Return the camera that shows all that happens, and little else: a task's own has room for what might."""
+    points = []
+    for frame in frames:
+        points += [frame.positions, *(vertices for vertices, _ in [*frame.solids, *frame.meshes])]
+        for ball in [*frame.pickers, *frame.goals]:
+            points.append(ball.position + ball.radius * np.array([[-1.0], [1.0]]))
+    joined = np.concatenate(points)
+    return Camera.overview(joined.min(axis=0), joined.max(axis=0), size)
+
+
+def drawn(renderer: Renderer, frame: Frame, camera: Camera | None = None) -> np.ndarray:
+    """Return a small picture of a frame."""
+    picture = renderer.draw(frame, camera)
+    assert picture is not None
+    return shrink(picture)
 
 
 def demo_film(name: str) -> list[np.ndarray]:
@@ -71,9 +89,7 @@ def demo_film(name: str) -> list[np.ndarray]:
         if step:
             demo.perform()
             demo.step()
-        picture = renderer.draw(demo.frame(""))
-        assert picture is not None
-        pictures.append(shrink(picture))
+        pictures.append(drawn(renderer, demo.frame("")))
     print(name, flush=True)
     return paced(pictures, demo.fps)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pbd_gym.render.palette import reduce_colors
+
 
 def _check(image: np.ndarray) -> np.ndarray:
     image = np.asarray(image)
@@ -96,17 +98,10 @@ def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, co
         from PIL import Image
     except ImportError as error:
         raise ImportError("Pillow is needed to write a GIF: pip install 'pbd_gym[render]'") from error
-    # The palette comes from a few pictures spread over the whole run, so that colours that come late have a place.
-    spread = [checked[i] for i in sorted({*np.linspace(0, len(checked) - 1, 6).astype(int).tolist()})]
-    sample = np.concatenate([image.reshape(-1, 3) for image in spread])
-    # By count alone, what is small would get the colours of what is large: a goal or a picker would lose its own. So
-    # half of the sample has each distinct colour about equally often.
-    codes = np.unique((sample >> 3) @ np.array([1024, 32, 1]))
-    distinct = np.stack([codes >> 10, codes >> 5 & 31, codes & 31], axis=1) * 8 + 4
-    even = np.resize(distinct.astype(np.uint8), sample.shape)
-    both = np.concatenate([sample, even])[None]
-    palette = Image.fromarray(both).quantize(colors, method=Image.Quantize.MEDIANCUT)
-    pages = [Image.fromarray(image).quantize(palette=palette, dither=Image.Dither.NONE) for image in checked]
+    palette, numbers = reduce_colors(checked, colors)
+    pages = [Image.frombytes("P", (page.shape[1], page.shape[0]), page.tobytes()) for page in numbers]
+    for page in pages:
+        page.putpalette(palette.tobytes())
     duration = max(round(100 / fps), 2) * 10
     pages[0].save(path, "GIF", save_all=True, append_images=pages[1:], duration=duration, loop=0, optimize=True)
 
