@@ -47,6 +47,8 @@ class Pixels:
     """Largest change of its target along each axis, as a share of its distance."""
     zoom: float = 0.0
     """Largest change of its distance, as a share of it."""
+    shadows: bool = False
+    """Darken the ground softly below what is drawn: that shows how high it is."""
     color: float = 0.0
     """Largest change of red, green and blue of each thing and of the backdrop, as a share of full brightness."""
 
@@ -59,6 +61,8 @@ class Pixels:
             if not (np.isfinite(value) and value >= 0.0) or (name == "far" and value == 0.0):
                 bound = "above zero" if name == "far" else "not negative"
                 raise ValueError(f"{name} must be finite and {bound}, got {value}")
+        if not isinstance(self.shadows, bool):
+            raise TypeError(f"shadows must be True or False, got {self.shadows!r}")
         if self.zoom >= 1.0:
             raise ValueError(f"zoom must be below 1, got {self.zoom}")
         cameras = []
@@ -174,7 +178,7 @@ class PixelObservations:
         self.rasterizer = Rasterizer(
             model, cameras, pixels.size, self.names, goals=buffers["goals"],
             goal_particles=self.goal_particles, goal_radius=goal_radius, far=pixels.far, own_views=pixels.varied,
-            **options,
+            shadows=pixels.shadows, **options,
         )  # fmt: skip
         for name in self.names:
             buffers.share(name, self.rasterizer.image(name))

@@ -6,8 +6,10 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.wide import barrier
+from pbd_gym.raster.shadows import COLOR as SHADOW_COLOR
+from pbd_gym.raster.shadows import cast, dark_area, dim
 from pbd_gym.raster.tables import FORWARD, LENS, LIGHT, RIGHT, UP, Backdrop, Canvas, Scratch, Shapes, tone
-from pbd_gym.raster.vertices import NEAR, light_up, place, set_up_rounds, set_up_triangles, shade
+from pbd_gym.raster.vertices import NEAR, light_up, nearest_on, place, set_up_rounds, set_up_triangles, shade
 
 PICKER_HOLDING, PICKER_RING = (wp.constant(tone(name)) for name in ("picker_holding", "picker_ring"))
 GOAL, GOAL_REACHED = (wp.constant(tone(name)) for name in ("goal", "goal_reached"))
@@ -46,20 +48,10 @@ def hit_tube(ray: wp.vec3, a: wp.vec3, b: wp.vec3, radius: float):
     return depth
 
 
-@wp.func
-def nearest_on(a: wp.vec3, b: wp.vec3, point: wp.vec3):
-    """Return the point of a segment that is nearest to another point."""
-    along = b - a
-    square = wp.length_sq(along)
-    share = float(0.0)
-    if square > 0.0:
-        share = wp.clamp(wp.dot(point - a, along) / square, 0.0, 1.0)
-    return a + share * along
-
-
 @functools.cache
-def make_draw(rgb: bool, depth: bool, segmentation: bool) -> Any:
-    """Build the kernel for what pictures are wanted."""
+def make_draw(rgb: bool, depth: bool, segmentation: bool, shadows: bool = False) -> Any:
+    """Build the kernel for what pictures are wanted, with shadows in those of colours or without."""
+    shaded = rgb and shadows
 
     @wp.func
     def paint(canvas: Canvas, env: int, camera: int, x: int, y: int, color: wp.vec3, bright: float, gloss: float):
@@ -75,19 +67,30 @@ def make_draw(rgb: bool, depth: bool, segmentation: bool) -> Any:
         picture: int,
         env: int,
         camera: int,
+        width: int,
+        height: int,
         x0: int,
         y0: int,
         x1: int,
         y1: int,
     ):
-        """Copy the backdrop."""
+        """Copy the backdrop, and darken it where shadows are."""
+        dark_box = wp.vec4i(0, 0, 0, 0)
+        if wp.static(shaded):
+            dark_box = dark_area(scratch, picture, width, height)
         row = picture % backdrop.nearness.shape[0]
         for y in range(y0, y1):
             for x in range(x0, x1):
                 scratch.nearness[picture, y, x] = backdrop.nearness[row, y, x]
-                if wp.static(rgb):
+                if wp.static(rgb and not shaded):
                     for channel in range(3):
                         canvas.rgb[env, y, x, 3 * camera + channel] = backdrop.color[row, y, x, channel]
+                if wp.static(shaded):
+                    dark = dim(scratch, picture, dark_box, x, y, width, height)
+                    for shaded_channel in range(3):
+                        under = float(backdrop.color[row, y, x, shaded_channel])
+                        mixed = under + dark * (SHADOW_COLOR[shaded_channel] - under)
+                        canvas.rgb[env, y, x, 3 * camera + shaded_channel] = wp.uint8(mixed + 0.5)
                 if wp.static(segmentation):
                     canvas.segmentation[env, y, x, camera] = backdrop.label[row, y, x]
 
@@ -335,6 +338,8 @@ def make_draw(rgb: bool, depth: bool, segmentation: bool) -> Any:
             light_up(shapes, cameras, view, scratch, picture, thread, threads)
         set_up_triangles(shapes, focal, width, height, scratch, picture, thread, threads)
         set_up_rounds(shapes, held, focal, width, height, scratch, picture, env, thread, threads)
+        if wp.static(shaded):
+            cast(shapes, cameras, view, poses, held, scratch, picture, env, width, height, thread, threads)
         barrier()
         half_w = 0.5 * float(width)
         half_h = 0.5 * float(height)
@@ -345,7 +350,7 @@ def make_draw(rgb: bool, depth: bool, segmentation: bool) -> Any:
             y0 = (tile // across) * tile_h
             x1 = wp.min(x0 + tile_w, width)
             y1 = wp.min(y0 + tile_h, height)
-            fill(backdrop, canvas, scratch, picture, env, camera, x0, y0, x1, y1)
+            fill(backdrop, canvas, scratch, picture, env, camera, width, height, x0, y0, x1, y1)
             draw_triangles(
                 shapes, palette, canvas, scratch, picture, env, camera, half_w, half_h, x0, y0, x1, y1
             )  # fmt: skip

@@ -31,7 +31,7 @@ _TILE = (8, 4)
 class Rasterizer:
     """Draws what the cameras see in every environment of a batch.
 
-    Pictures agree with those of :class:`pbd_gym.render.Renderer`, without its outlines, shadows and smoothing of edges.
+    Pictures agree with those of :class:`pbd_gym.render.Renderer`, without its outlines and smoothing of edges.
     They do not depend on how many environments there are, nor on where among them one is. Pixel (0, 0) is at the upper
     left; the cameras of an environment follow one another in the channels.
 
@@ -46,6 +46,7 @@ class Rasterizer:
         far: largest depth [m], which the sky has; three times the largest distance of a camera by default.
         own_views: give every environment its own cameras and colours, which may then differ.
         hand: grip that is drawn only while it holds something.
+        shadows: darken the ground softly below what is drawn, in pictures of colours.
         threads: CPU threads; :func:`pbd_gym.threads.default_threads` by default.
 
     Raises:
@@ -67,6 +68,7 @@ class Rasterizer:
         far: float | None = None,
         own_views: bool = False,
         hand: int | None = None,
+        shadows: bool = False,
         threads: int | None = None,
     ) -> None:
         if len(size) != 2 or any(int(n) != n or n < 1 for n in size):
@@ -94,6 +96,7 @@ class Rasterizer:
         self.geometry = Geometry(model.scene, with_goals, goal_radius, line_radius, hand)
         self.labels = self.geometry.labels
         """What each number in a segmentation means: its place in this tuple."""
+        self.shadows = shadows and "rgb" in self.images
         self._own_views = own_views
         self._own_backdrops = own_views or self.geometry.planes_move
         self._goals = wp.zeros(goal_shape, dtype=wp.float32, device=model.device) if goals is None else goals
@@ -113,7 +116,7 @@ class Rasterizer:
         vertices, triangles, rounds = geometry.vertex_count, geometry.triangle_count, geometry.round_count
         channels = sum({"rgb": 3, "depth": 4, "segmentation": 1}[image] for image in self.images)
         needed = pictures * (width * height * (4 + channels) + 28 * vertices + 52 * triangles + 20 * rounds)
-        needed += backdrops * width * height * 8
+        needed += backdrops * width * height * 8 + pictures * width * height * 8 * self.shadows
         free = free_memory(model.device)
         if free is not None and needed > free:
             raise MemoryError(
@@ -145,6 +148,9 @@ class Rasterizer:
                 boxes=wp.zeros((pictures, triangles + rounds), dtype=wp.vec4i),
                 radii=wp.zeros((pictures, rounds), dtype=wp.float32),
                 nearness=wp.zeros((pictures, height, width), dtype=wp.float32),
+                cover=wp.zeros((pictures, height, width) if self.shadows else (1, 1, 1), dtype=wp.float32),
+                blurred=wp.zeros((pictures, height, width) if self.shadows else (1, 1, 1), dtype=wp.float32),
+                dark_box=wp.zeros((pictures, 4), dtype=wp.int32),
             )
             self._backdrop = _filled(
                 tables.Backdrop,
@@ -189,7 +195,7 @@ class Rasterizer:
         model, (width, height) = self.model, self.size
         block = _BLOCK_DIM if model.device.is_cuda else 1
         tile = tile_size(model.device, self.size)
-        kernel = make_draw(*(image in self.images for image in IMAGES))
+        kernel = make_draw(*(image in self.images for image in IMAGES), shadows=self.shadows)
 
         def shares(count: int) -> list[tuple[int, int]]:
             edges = np.linspace(0, count, 1 + (1 if model.device.is_cuda else min(self.threads, count))).astype(int)

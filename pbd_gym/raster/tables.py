@@ -115,6 +115,12 @@ class Scratch:
     """Of capsules, no thinner than a pixel [m], shape (pictures, r)."""
     nearness: wp.array3d[float]
     """One over the depth of each pixel [1/m], 0 for the sky, shape (pictures, height, width)."""
+    cover: wp.array3d[float]
+    """1 where something is above the ground that is seen, else 0, shape (pictures, height, width)."""
+    blurred: wp.array3d[float]
+    """The same, blurred along the rows, shape (pictures, height, width)."""
+    dark_box: wp.array2d[wp.int32]
+    """First column and row, and those after the last, where ``cover`` may not be 0, shape (pictures, 4)."""
 
 
 @wp.struct

@@ -111,15 +111,76 @@ def bounds(low_x: float, high_x: float, low_y: float, high_y: float, width: int,
 
 
 @wp.func
+def triangle_bounds(a: wp.vec3, b: wp.vec3, c: wp.vec3, focal: float, width: int, height: int):
+    """Return the pixels in which a triangle may be seen; all of them if it reaches behind the eye."""
+    box = wp.vec4i(0, 0, width, height)
+    if wp.min(a[2], wp.min(b[2], c[2])) > NEAR:
+        sa = focal / a[2]
+        sb = focal / b[2]
+        sc = focal / c[2]
+        box = bounds(
+            wp.min(a[0] * sa, wp.min(b[0] * sb, c[0] * sc)),
+            wp.max(a[0] * sa, wp.max(b[0] * sb, c[0] * sc)),
+            wp.min(-a[1] * sa, wp.min(-b[1] * sb, -c[1] * sc)),
+            wp.max(-a[1] * sa, wp.max(-b[1] * sb, -c[1] * sc)),
+            width,
+            height,
+        )
+    return box
+
+
+@wp.func
+def lower(value: float, near: float, far: float):
+    return wp.min(value * near, value * far)
+
+
+@wp.func
+def round_bounds(a: wp.vec3, b: wp.vec3, radius: float, focal: float, width: int, height: int):
+    """Return the pixels in which a capsule may be seen: those of the boxes round the balls at its ends."""
+    box = wp.vec4i(0, 0, width, height)
+    if wp.min(a[2], b[2]) - radius > NEAR:
+        an = focal / (a[2] - radius)
+        af = focal / (a[2] + radius)
+        bn = focal / (b[2] - radius)
+        bf = focal / (b[2] + radius)
+        box = bounds(
+            wp.min(lower(a[0] - radius, an, af), lower(b[0] - radius, bn, bf)),
+            -wp.min(lower(-a[0] - radius, an, af), lower(-b[0] - radius, bn, bf)),
+            wp.min(lower(-a[1] - radius, an, af), lower(-b[1] - radius, bn, bf)),
+            -wp.min(lower(a[1] - radius, an, af), lower(b[1] - radius, bn, bf)),
+            width,
+            height,
+        )
+    return box
+
+
+@wp.func
+def nearest_on(a: wp.vec3, b: wp.vec3, point: wp.vec3):
+    """Return the point of a segment that is nearest to another point."""
+    along = b - a
+    square = wp.length_sq(along)
+    share = float(0.0)
+    if square > 0.0:
+        share = wp.clamp(wp.dot(point - a, along) / square, 0.0, 1.0)
+    return a + share * along
+
+
+@wp.func
+def edge_of(focal: float, a: wp.vec3, b: wp.vec3):
+    """Return the edge function through two points: b less a, so that what is far away keeps its digits."""
+    start = wp.vec3(focal * a[0], -focal * a[1], a[2])
+    along = wp.vec3(focal * (b[0] - a[0]), -focal * (b[1] - a[1]), b[2] - a[2])
+    return wp.cross(start, along)
+
+
+@wp.func
 def edge(scratch: Scratch, picture: int, focal: float, i: int, j: int):
     """Return the edge function through two vertices; the other way round it is the negative, to the last bit."""
     low = wp.min(i, j)
     high = wp.max(i, j)
     a = scratch.points[picture, low]
     b = scratch.points[picture, high]
-    start = wp.vec3(focal * a[0], -focal * a[1], a[2])
-    along = wp.vec3(focal * (b[0] - a[0]), -focal * (b[1] - a[1]), b[2] - a[2])
-    line = wp.cross(start, along)
+    line = edge_of(focal, a, b)
     if i > j:
         line = -line
     return line
@@ -150,19 +211,7 @@ def set_up_triangles(
         det = wp.dot(wp.vec3(focal * a[0], -focal * a[1], a[2]), line)
         # Comparisons with NaN are false.
         if reach < FAR * FAR and farthest > NEAR and wp.abs(det) > 1.0e-20:
-            box = wp.vec4i(0, 0, width, height)
-            if wp.min(a[2], wp.min(b[2], c[2])) > NEAR:
-                sa = focal / a[2]
-                sb = focal / b[2]
-                sc = focal / c[2]
-                box = bounds(
-                    wp.min(a[0] * sa, wp.min(b[0] * sb, c[0] * sc)),
-                    wp.max(a[0] * sa, wp.max(b[0] * sb, c[0] * sc)),
-                    wp.min(-a[1] * sa, wp.min(-b[1] * sb, -c[1] * sc)),
-                    wp.max(-a[1] * sa, wp.max(-b[1] * sb, -c[1] * sc)),
-                    width,
-                    height,
-                )
+            box = triangle_bounds(a, b, c, focal, width, height)
             shrink = 1.0 / det
             scratch.edges[picture, t, 0] = shrink * line
             scratch.edges[picture, t, 1] = shrink * edge(scratch, picture, focal, k, i)
@@ -201,23 +250,5 @@ def set_up_rounds(
         box = wp.vec4i(0, 0, 0, 0)
         reach = wp.length_sq(a) + wp.length_sq(b)
         if shown and reach < FAR * FAR and wp.max(a[2], b[2]) + radius > NEAR:
-            box = wp.vec4i(0, 0, width, height)
-            if nearest - radius > NEAR:
-                an = focal / (a[2] - radius)
-                af = focal / (a[2] + radius)
-                bn = focal / (b[2] - radius)
-                bf = focal / (b[2] + radius)
-                box = bounds(
-                    wp.min(lower(a[0] - radius, an, af), lower(b[0] - radius, bn, bf)),
-                    -wp.min(lower(-a[0] - radius, an, af), lower(-b[0] - radius, bn, bf)),
-                    wp.min(lower(-a[1] - radius, an, af), lower(-b[1] - radius, bn, bf)),
-                    -wp.min(lower(a[1] - radius, an, af), lower(b[1] - radius, bn, bf)),
-                    width,
-                    height,
-                )
+            box = round_bounds(a, b, radius, focal, width, height)
         scratch.boxes[picture, first + k] = box
-
-
-@wp.func
-def lower(value: float, near: float, far: float):
-    return wp.min(value * near, value * far)

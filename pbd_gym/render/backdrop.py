@@ -13,6 +13,9 @@ from pbd_gym.render.colors import FLOOR, FLOOR_DARK, FLOOR_LINE, SKY_BOTTOM, SKY
 from pbd_gym.render.frame import Frame
 
 SHADOW_ALPHA = 0.38
+"""How dark a shadow is, from 0 to 1."""
+SHADOW_POINTS = 128
+"""Points of the mask of shadows along the shorter side of a picture, or its pixels if there are fewer."""
 _CIRCLE = np.stack([np.cos(np.linspace(0, 2 * np.pi, 40)), np.sin(np.linspace(0, 2 * np.pi, 40))], axis=1)
 _FAN = np.stack([np.zeros(38, np.int64), np.arange(1, 39), np.arange(2, 40)], axis=1)
 

@@ -6,8 +6,8 @@ a few comparisons. The arithmetic of triangles, balls and tubes is that of :mod:
 
 import warp as wp
 
-from pbd_gym.raster.draw import hit_ball, hit_tube, nearest_on
-from pbd_gym.raster.vertices import shade
+from pbd_gym.raster.draw import hit_ball, hit_tube
+from pbd_gym.raster.vertices import nearest_on, shade
 from pbd_gym.render.things import Seen, Things, View
 from pbd_gym.render.tones import settle, span
 

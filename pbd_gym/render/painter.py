@@ -10,7 +10,7 @@ import warp as wp
 
 from pbd_gym.announce import compiling
 from pbd_gym.render import draw, see, shapes
-from pbd_gym.render.backdrop import backdrop, ground_nearness, shadow_triangles, soften
+from pbd_gym.render.backdrop import SHADOW_POINTS, backdrop, ground_nearness, shadow_triangles, soften
 from pbd_gym.render.camera import Camera, Size
 from pbd_gym.render.colors import SHADOW
 from pbd_gym.render.frame import Frame
@@ -22,8 +22,6 @@ from pbd_gym.render.tones import FACTS, LANES
 
 if TYPE_CHECKING:
     import pygame
-
-_MASK = 128  # points of the shadow's mask along the shorter side of a picture
 
 
 def paint(frame: Frame, camera: Camera, size: Size, style: Style = Style()) -> np.ndarray:  # noqa: B008
@@ -126,7 +124,7 @@ def _seen(memory: Memory, things: Any, view: Any) -> Any:
 
 def _shadow(memory: Memory, frame: Frame, camera: Camera, size: Size, picture: Any) -> None:
     """Darken the ground where a coarse picture says so."""
-    step = max(1, round(min(size) / _MASK))
+    step = max(1, round(min(size) / SHADOW_POINTS))
     places, corners = shadow_triangles(frame, camera, size)
     if len(corners) == 0:
         return

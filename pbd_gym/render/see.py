@@ -3,7 +3,7 @@
 import warp as wp
 
 from pbd_gym.raster.draw import MISS, hit_ball, hit_tube
-from pbd_gym.raster.vertices import FAR, NEAR, bounds, lower
+from pbd_gym.raster.vertices import FAR, NEAR, edge_of, round_bounds, triangle_bounds
 from pbd_gym.render.things import LINE_0, LINE_1, LINE_2, SMOOTH, Seen, Things, View
 from pbd_gym.render.tones import EDGE, WIDTH, gather
 
@@ -11,14 +11,6 @@ wp.set_module_options({"enable_backward": False})
 
 LANES = 8
 """Points that are looked at together; rows of points have room for as many more."""
-
-
-@wp.func
-def edge_of(focal: float, a: wp.vec3, b: wp.vec3):
-    """Return the edge function through two corners, as :func:`pbd_gym.raster.vertices.edge`."""
-    start = wp.vec3(focal * a[0], -focal * a[1], a[2])
-    along = wp.vec3(focal * (b[0] - a[0]), -focal * (b[1] - a[1]), b[2] - a[2])
-    return wp.cross(start, along)
 
 
 @wp.func
@@ -37,20 +29,7 @@ def triangle_box(things: Things, view: View, seen: Seen, t: int):
     if reach < FAR * FAR and farthest > NEAR and wp.abs(det) > 1.0e-20:
         width = view.width * view.samples
         height = view.height * view.samples
-        box = wp.vec4i(0, 0, width, height)
-        if wp.min(a3[2], wp.min(b3[2], c3[2])) > NEAR:
-            scale = focal * float(view.samples)
-            sa = scale / a3[2]
-            sb = scale / b3[2]
-            sc = scale / c3[2]
-            box = bounds(
-                wp.min(a3[0] * sa, wp.min(b3[0] * sb, c3[0] * sc)),
-                wp.max(a3[0] * sa, wp.max(b3[0] * sb, c3[0] * sc)),
-                wp.min(-a3[1] * sa, wp.min(-b3[1] * sb, -c3[1] * sc)),
-                wp.max(-a3[1] * sa, wp.max(-b3[1] * sb, -c3[1] * sc)),
-                width,
-                height,
-            )
+        box = triangle_bounds(a3, b3, c3, focal * float(view.samples), width, height)
         shrink = 1.0 / det
         eb = edge_of(focal, c3, a3)
         ec = edge_of(focal, a3, b3)
@@ -68,21 +47,7 @@ def round_box(things: Things, view: View, k: int):
     if wp.length_sq(a3) + wp.length_sq(b3) < FAR * FAR and wp.max(a3[2], b3[2]) + radius > NEAR:
         width = view.width * view.samples
         height = view.height * view.samples
-        box = wp.vec4i(0, 0, width, height)
-        if wp.min(a3[2], b3[2]) - radius > NEAR:
-            scale = view.focal * float(view.samples)
-            an = scale / (a3[2] - radius)
-            af = scale / (a3[2] + radius)
-            bn = scale / (b3[2] - radius)
-            bf = scale / (b3[2] + radius)
-            box = bounds(
-                wp.min(lower(a3[0] - radius, an, af), lower(b3[0] - radius, bn, bf)),
-                -wp.min(lower(-a3[0] - radius, an, af), lower(-b3[0] - radius, bn, bf)),
-                wp.min(lower(-a3[1] - radius, an, af), lower(-b3[1] - radius, bn, bf)),
-                -wp.min(lower(a3[1] - radius, an, af), lower(b3[1] - radius, bn, bf)),
-                width,
-                height,
-            )
+        box = round_bounds(a3, b3, radius, view.focal * float(view.samples), width, height)
     return box
 
 

@@ -127,8 +127,8 @@ def test_rotations_compile(lanes: int, tmp_path: Path) -> None:
     check_compiles(make_rotate(wide(lanes, wp.float32)).module, tmp_path, ["rotate"])
 
 
-@pytest.mark.parametrize("images", [(True, False, False), (False, True, False), (True, True, True)])
-def test_pictures_compile(images: tuple[bool, bool, bool], tmp_path: Path) -> None:
+@pytest.mark.parametrize("images", [(True, False, False), (False, True, False), (True, True, True, True)])
+def test_pictures_compile(images: tuple[bool, ...], tmp_path: Path) -> None:
     """Guards the rasteriser, whose threads own tiles on a GPU."""
     check_compiles(make_draw(*images).module, tmp_path, ["draw"])
 

@@ -169,6 +169,7 @@ def test_rgbd_suits_policies_of_dicts() -> None:
         ({"turn": -0.1}, ValueError, "turn must be finite and not negative"),
         ({"color": np.nan}, ValueError, "color must be finite"),
         ({"zoom": 1.0}, ValueError, "zoom must be below 1"),
+        ({"shadows": 1}, TypeError, "shadows must be True or False"),
         ({"cameras": [3]}, TypeError, "a camera is"),
         ({"cameras": [{"yam": 3}]}, TypeError, "did you mean 'yaw'"),
         ({"cameras": [{"distance": -3.0}]}, ValueError, "positive distance"),
@@ -179,6 +180,15 @@ def test_errors(pixels: dict[str, Any], error: type[Exception], message: str) ->
     """Guards bad input: one message that names what is wrong."""
     with pytest.raises(error, match=message):
         make_vec(1, obs_mode="rgb", pixels=pixels)
+
+
+def test_shadows_are_asked_for() -> None:
+    """Guards the way of the option to the rasteriser: only the ground darkens, and only when asked."""
+    plain, shaded = (make_vec(2, obs_mode="rgb", pixels={"size": 48, "shadows": asked}) for asked in (False, True))
+    assert_array_equal(plain.reset(seed=0)[0], make_vec(2, obs_mode="rgb", pixels={"size": 48}).reset(seed=0)[0])
+    change = shaded.reset(seed=0)[0].astype(int) - plain.reset(seed=0)[0]
+    assert change.max() == 0
+    assert 0.005 < (change.min(axis=3) < -1).mean() < 0.3  # that of a cloth that hangs is narrow
 
 
 def test_pixels_need_a_mode_that_shows_them() -> None:

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from pbd_gym import Model, Scene
 from pbd_gym.colliders import Plane, Sphere
 from pbd_gym.raster import Rasterizer
-from pbd_gym.render import Camera, Renderer
+from pbd_gym.render import Camera, Picker, Renderer, Style
 from pbd_gym.render.scenes import scene_frame
 
 from .helpers import BALL, busy_scene, pictures, random_cameras, random_state, ray_cast
@@ -118,19 +118,64 @@ def test_outlines_agree_with_the_other_renderer() -> None:
     assert (hue & ~grown).mean() < 0.003 and (own & ~(spread(hue.astype(int))[1] == 1)).mean() < 0.003
 
 
-@pytest.mark.parametrize("own_views", [False, True])
+@pytest.mark.parametrize("size", [(64, 64), (160, 120), (300, 260)])
+def test_shadows_are_those_of_the_other_renderer(size: tuple[int, int]) -> None:
+    """Guards what is dark, how soft its edges are, and that nothing but the ground is."""
+    scene = busy_scene()
+    model = Model(scene, 2)
+    state = random_state(model, 4)
+    state.grip_positions.assign(np.full(state.grip_positions.shape, GRIP, dtype=np.float32))
+    camera = Camera(np.array([0.0, 0.8, 0.0]), 4.2, 0.4, 0.5)
+    plain, shaded = (pictures(model, state, [camera], size, shadows=shadows) for shadows in (False, True))
+    for name in ("depth", "segmentation"):
+        assert_array_equal(plain[name], shaded[name])
+    labels = Rasterizer(model, [camera], size).labels
+    behind = [labels.index("background"), labels.index("plane 0")]
+    for env in range(2):
+        frame = scene_frame(
+            scene, state.get_positions()[env], poses=state.get_poses()[env], pickers=[Picker(np.array(GRIP), 0.02)]
+        )
+        bare, drawn = (
+            np.asarray(Renderer("rgb_array", size, style=style).draw(frame, camera), dtype=int)
+            for style in (Style(antialias=False, shadows=False), Style(antialias=False))
+        )
+        ground = np.isin(shaded["segmentation"][env, ..., 0], behind)
+        off, on = (image["rgb"][env].astype(int) for image in (plain, shaded))
+        assert_array_equal(off[~ground], on[~ground])
+        ground = spread(ground.astype(int))[0] == 1
+        wanted, found = (bare - drawn)[ground], (off - on)[ground]
+        assert (wanted > 12).mean() > 0.03 and wanted.max() > 40
+        assert np.abs(found - wanted).mean() < 0.15 * wanted.mean()
+        assert np.percentile(np.abs(found - wanted), 99) < 12
+
+
+def test_there_is_no_shadow_without_ground_or_from_below_it() -> None:
+    """Guards a plane that stands upright, and an eye under the ground."""
+    for plane, pitch in ((Plane((1.0, 0.0, 0.0), -2.0), 0.3), (Plane(), -0.6)):
+        scene = Scene()
+        scene.add_collider(plane)
+        scene.add_cloth(4, 4, position=(0.0, 1.5, 0.0))
+        model = Model(scene, 1)
+        camera = Camera(np.array([0.0, 0.5, 0.0]), 3.0, 0.3, pitch)
+        plain, shaded = (
+            pictures(model, random_state_of(model), [camera], (40, 40), shadows=shadows) for shadows in (False, True)
+        )
+        assert_array_equal(plain["rgb"], shaded["rgb"])
+
+
+@pytest.mark.parametrize(("own_views", "shadows"), [(False, False), (True, True)])
 @pytest.mark.parametrize("lanes", [1, 4, 16])
-def test_pictures_do_not_depend_on_the_batch(lanes: int, own_views: bool) -> None:
+def test_pictures_do_not_depend_on_the_batch(lanes: int, own_views: bool, shadows: bool) -> None:
     """Guards the promise of same bits whatever num_envs, lane and thread."""
     scene, cameras = busy_scene(), random_cameras(np.random.default_rng(3), 2)
     many = Model(scene, 7, lanes=lanes)
     state = random_state(many, 5)
     state.grip_positions.fill_(0.7)
-    all_at_once = pictures(many, state, cameras, (48, 40), own_views=own_views, threads=2)
+    all_at_once = pictures(many, state, cameras, (48, 40), own_views=own_views, shadows=shadows, threads=2)
     one = Model(scene, 1, lanes=1)
     alone = random_state(one, 0)
     alone.grip_positions.fill_(0.7)
-    rasterizer = Rasterizer(one, cameras, (48, 40), tuple(all_at_once), threads=1)
+    rasterizer = Rasterizer(one, cameras, (48, 40), tuple(all_at_once), shadows=shadows, threads=1)
     for env in range(7):
         alone.set_positions(state.get_positions()[env : env + 1])
         alone.poses.assign(state.get_poses()[env : env + 1])
@@ -140,16 +185,17 @@ def test_pictures_do_not_depend_on_the_batch(lanes: int, own_views: bool) -> Non
     assert all(len(np.unique(image.reshape(7, -1), axis=0)) == 7 for image in all_at_once.values())
 
 
-def test_tiles_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shadows", [False, True])
+def test_tiles_do_not_show(shadows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards the way of a GPU, where every thread owns tiles: the picture is the same to the bit."""
     scene, cameras = busy_scene(), random_cameras(np.random.default_rng(8), 1)
     model = Model(scene, 2)
     state = random_state(model, 6)
-    whole = pictures(model, state, cameras, (50, 42))
+    whole = pictures(model, state, cameras, (50, 42), shadows=shadows)
     from pbd_gym.raster import rasterizer as module
 
     monkeypatch.setattr(module, "tile_size", lambda device, size: (8, 4))
-    for name, image in pictures(model, state, cameras, (50, 42)).items():
+    for name, image in pictures(model, state, cameras, (50, 42), shadows=shadows).items():
         assert_array_equal(image, whole[name], err_msg=name)
 
 
