@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ pytest.importorskip("pygame")
 
 from pbd_gym.render import Camera, Frame, Goal, Picker, Style
 from pbd_gym.render.painter import paint
+from pbd_gym.render.palette import reduce_colors
 
 AHEAD = Camera(target=np.array([0.0, 1.0, 0.0]), distance=3.0, yaw=0.0, pitch=0.0)
 NOTHING = np.zeros((0, 3))
@@ -69,3 +72,37 @@ def test_a_picture_is_its_own() -> None:
     paint(Frame(NOTHING, caption="words"), AHEAD, (60, 50))[:] = 0
     np.testing.assert_array_equal(first, before)
     np.testing.assert_array_equal(paint(frame, AHEAD, (60, 50)), before)
+
+
+def test_threads_draw_one_after_the_other() -> None:
+    """They share memory: no picture has parts of another."""
+    frames = [Frame(NOTHING, meshes=[globe(20 + 10 * k, 40, 0.2 + 0.1 * k)]) for k in range(4)]
+    alone = [paint(frame, AHEAD, (90, 80)) for frame in frames]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda n: paint(frames[n % 4], AHEAD, (90, 80)), range(80)))
+    for n, picture in enumerate(together):
+        np.testing.assert_array_equal(picture, alone[n % 4])
+
+
+def test_a_palette_keeps_hues_and_small_things() -> None:
+    """A film of a shaded blue sheet, a little red and a little green on grey: none of them turns into another."""
+    shade = np.linspace(0.35, 1.0, 64)[:, None, None]
+    grey = np.broadcast_to(np.array([230, 234, 240]) * (0.9 + 0.1 * shade), (64, 64, 3))
+    pictures = []
+    for shift in range(5):
+        picture = grey.copy()
+        picture[:, 10 + shift : 40] = np.array([72, 128, 190]) * shade
+        picture[20:26, 50:56] = [226, 72, 92]
+        picture[40:43, 50 + shift : 53 + shift] = [38, 166, 98]
+        pictures.append(picture.astype(np.uint8))
+    palette, numbers = reduce_colors(pictures, 24)
+    assert palette.shape == (24, 3) and palette.dtype == np.uint8
+    for picture, number in zip(pictures, numbers, strict=True):
+        assert number.shape == (64, 64) and number.dtype == np.uint8
+        error = palette[number].astype(int) - picture
+        hue = error - error.mean(axis=2, keepdims=True)
+        assert np.abs(hue).max() < 12
+        assert np.abs(error).mean() < 4
+    few, number = reduce_colors([np.full((3, 2, 3), 200, np.uint8)], 256)
+    assert few.shape == (1, 3) and (number[0] == 0).all()
+    assert np.abs(few.astype(int) - 200).max() <= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from pbd_gym.render.tones import FACTS, LANES
 
 if TYPE_CHECKING:
     import pygame
+
+_drawing = threading.Lock()  # the memory is that of one picture
 
 
 def paint(frame: Frame, camera: Camera, size: Size, style: Style = Style()) -> np.ndarray:  # noqa: B008
@@ -53,6 +56,11 @@ def surface_of(picture: np.ndarray) -> pygame.Surface:
 
 def draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.ndarray:
     """Return a picture of a frame without words, shape (height, width, 3), uint8."""
+    with _drawing:
+        return _draw_frame(frame, camera, size, style)
+
+
+def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.ndarray:
     memory = _load()
     samples = 2 if style.antialias else 1
     mesh = shapes.triangles(frame, camera, size)

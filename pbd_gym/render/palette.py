@@ -36,11 +36,13 @@ def reduce_colors(images: Sequence[np.ndarray], count: int) -> tuple[np.ndarray,
     Returns:
         Colours, shape (at most count, 3), uint8; and for each picture their numbers, shape (height, width), uint8.
     """
-    cells = [_cells(image) for image in images]
-    found, counts = np.unique(np.concatenate([part.ravel() for part in cells]), return_counts=True)
+    counts = np.zeros(1 << 3 * _BITS, np.int64)
+    for image in images:
+        counts += np.bincount(_cells(image).ravel(), minlength=len(counts))
+    found = np.flatnonzero(counts)
     # Each cell counts as its middle.
     middle = (np.stack([found >> 2 * _BITS, found >> _BITS & 63, found & 63], axis=1) + 0.5) * (256 >> _BITS)
-    points, weights = middle @ _AXES.T, counts.astype(np.float64) ** _RARE
+    points, weights = middle @ _AXES.T, counts[found].astype(np.float64) ** _RARE
     centers = _spread(points, weights, min(count, len(points)))
     nearest = _nearest(points, centers)
     for _ in range(_ROUNDS):
@@ -49,9 +51,9 @@ def reduce_colors(images: Sequence[np.ndarray], count: int) -> tuple[np.ndarray,
         centers = np.where(total[:, None] > 0, summed / np.maximum(total, 1e-12)[:, None], centers)
         nearest = _nearest(points, centers)
     palette = np.clip(np.round(centers @ np.linalg.inv(_AXES).T), 0, 255).astype(np.uint8)
-    table = np.zeros(1 << 3 * _BITS, np.uint8)
+    table = np.zeros(len(counts), np.uint8)
     table[found] = nearest
-    return palette, [table[part] for part in cells]
+    return palette, [table[_cells(image)] for image in images]
 
 
 def _cells(image: np.ndarray) -> np.ndarray:
