@@ -75,24 +75,24 @@ def make_draw(rgb: bool, depth: bool, segmentation: bool, shadows: bool = False)
         y1: int,
     ):
         """Copy the backdrop, and darken it where shadows are."""
-        dark_box = wp.vec4i(0, 0, 0, 0)
-        if wp.static(shaded):
-            dark_box = dark_area(scratch, picture, width, height)
         row = picture % backdrop.nearness.shape[0]
         for y in range(y0, y1):
             for x in range(x0, x1):
                 scratch.nearness[picture, y, x] = backdrop.nearness[row, y, x]
-                if wp.static(rgb and not shaded):
+                if wp.static(rgb):
                     for channel in range(3):
                         canvas.rgb[env, y, x, 3 * camera + channel] = backdrop.color[row, y, x, channel]
-                if wp.static(shaded):
-                    dark = dim(scratch, picture, dark_box, x, y, width, height)
-                    for shaded_channel in range(3):
-                        under = float(backdrop.color[row, y, x, shaded_channel])
-                        mixed = under + dark * (SHADOW_COLOR[shaded_channel] - under)
-                        canvas.rgb[env, y, x, 3 * camera + shaded_channel] = wp.uint8(mixed + 0.5)
                 if wp.static(segmentation):
                     canvas.segmentation[env, y, x, camera] = backdrop.label[row, y, x]
+        if wp.static(shaded):
+            box = dark_area(scratch, picture, width, height)
+            for j in range(wp.max(y0, box[1]), wp.min(y1, box[3])):
+                for i in range(wp.max(x0, box[0]), wp.min(x1, box[2])):
+                    dark = dim(scratch, picture, box, i, j, width, height)
+                    for shaded_channel in range(3):
+                        under = float(canvas.rgb[env, j, i, 3 * camera + shaded_channel])
+                        mixed = under + dark * (SHADOW_COLOR[shaded_channel] - under)
+                        canvas.rgb[env, j, i, 3 * camera + shaded_channel] = wp.uint8(mixed + 0.5)
 
     @wp.func
     def draw_triangles(

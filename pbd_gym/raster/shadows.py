@@ -84,8 +84,9 @@ def cast(
         scratch.dark_box[picture, 1] = height
         scratch.dark_box[picture, 2] = 0
         scratch.dark_box[picture, 3] = 0
-    for pixel in range(thread, width * height, threads):
-        scratch.cover[picture, pixel // width, pixel % width] = 0.0
+    for row in range(thread, height, threads):
+        for column in range(width):
+            scratch.cover[picture, row, column] = 0.0
     barrier()
     # The first level plane, in the axes of the camera; the way down to it, for each metre of height.
     normal = wp.vec3(0.0, 0.0, 0.0)
@@ -230,12 +231,11 @@ def lay_rounds(
 
 @wp.func
 def dim(scratch: Scratch, picture: int, box: wp.vec4i, x: int, y: int, width: int, height: int):
-    """Return how dark the ground is at a pixel, from 0 to 1."""
+    """Return how dark the ground is at a pixel within :func:`dark_area`, from 0 to 1."""
     dark = float(0.0)
-    if x >= box[0] and x < box[2] and y >= box[1] and y < box[3]:
-        step = blur_step(width, height)
-        for k in range(-TAPS, TAPS + 1):
-            row = wp.clamp(y + k * step, 0, height - 1)
-            if row >= box[1] and row < box[3]:
-                dark += weight(k) * scratch.blurred[picture, row, x]
+    step = blur_step(width, height)
+    for k in range(-TAPS, TAPS + 1):
+        row = wp.clamp(y + k * step, 0, height - 1)
+        if row >= box[1] and row < box[3]:
+            dark += weight(k) * scratch.blurred[picture, row, x]
     return DARKEST * dark
