@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from pbd_gym.envs.cloth_fold import ClothFoldVectorEnv
+from pbd_gym.envs.cloth_heaps import ClothHeapVectorEnv
 from pbd_gym.envs.cloth_tasks import ClothTaskConfig
 from pbd_gym.envs.experts import Waypoint
 from pbd_gym.envs.single import single_env
 
 
-class ClothFoldCrumpledVectorEnv(ClothFoldVectorEnv):
+class ClothFoldCrumpledVectorEnv(ClothHeapVectorEnv, ClothFoldVectorEnv):
     """Fold a crumpled towel in half, on its place.
 
     ## Description
@@ -87,12 +88,20 @@ class ClothFoldCrumpledVectorEnv(ClothFoldVectorEnv):
 
     def plan(self, env: int) -> Iterator[Waypoint]:
         x, goals, flat = self.shape(env), self.goal_shape(env), self.grown(self.flat, env)
-        if np.linalg.norm(x - flat, axis=2).mean() < 0.2 * self.config.side:
+        away, left = np.linalg.norm(x - flat, axis=2) / self.config.side, self.time_left(env)
+        lies_flat = away.mean() < 0.08 and away[np.ix_([0, -1], [0, -1])].max() < 0.2
+        if self.corners_held(env) != [None, None]:
+            yield from self.spread(env)
+        elif lies_flat or (away.mean() < 0.15 and left < 30):
             yield from self.folded_over(x[0, [0, -1]], goals[0, [0, -1]])
-        elif self.buffers.peek("normalized_performance")[env] < 0.75 and self.time_left(env) > 38:
-            k = self.edge(env, x)
-            yield from self.hung(np.rot90(x, k), np.rot90(flat, k))
-            yield from self.laid(np.rot90(flat, k))
+        elif self.buffers.peek("normalized_performance")[env] < 0.6:
+            if left > 60:
+                yield from self.spread(env)
+            elif away.mean() < 0.2:
+                yield from self.tightened(x, flat)
+
+    def place(self, flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
+        return flat
 
 
 ClothFoldCrumpledEnv = single_env(ClothFoldCrumpledVectorEnv)

@@ -123,6 +123,16 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
             holding=holding,
         )
 
+    def settled(self, handler: Handler) -> np.ndarray:
+        """Return the positions [m], shape (copies, n, 3), once all is at rest in time steps of the task.
+
+        XPBD with one iteration is the softer the longer its steps are. What has come to rest in those of
+        :meth:`handler` would jump when an episode begins.
+        """
+        handler.step_time = self.config.ctrl_dt
+        handler.rest(25)
+        return handler.positions()
+
     def keypoints(self) -> np.ndarray:
         """Return the observed particles: corners, middles of the sides, and the centre, shape (9,)."""
         rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.cloth.indices.shape)
@@ -138,35 +148,12 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         return self.scene.positions[self.cloth.indices]
 
     def handler(self, positions: np.ndarray) -> Handler:
-        """Return copies of the towel to be handled by a script, with the grips of the task."""
+        """Return copies of the towel to be handled by a script, with the grips of the task.
+
+        Their time steps are half as long as those of the task: fewer towels are caught in themselves.
+        """
         config = self.config
         return Handler(self.scene, positions, config.substeps, 0.5 * config.ctrl_dt, 1.0, str(self.model.device.alias))
-
-    def crumpled(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Return towels that were lifted at a random particle, dropped and left to settle [m], shape (count, n, 3).
-
-        As SoftGym makes them, but for a lift that fits the size of the towel: it then falls into a heap.
-        """
-        n = self.cloth.indices.size
-        handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
-        held = np.full((count, self.scene.grip_count), -1)
-        held[:, 0] = self.cloth.indices.ravel()[rng.integers(n, size=count)]
-        handler.grasp(held)
-        lift = np.zeros((count, self.scene.grip_count, 3))
-        lift[:, 0, 1] = self.config.side * rng.uniform(1.0, 1.6, count)
-        handler.move(lift, 40)
-        handler.grasp(np.full_like(held, -1))
-        handler.rest(50)
-        return self.centred(handler.positions())
-
-    def edge(self, env: int, x: np.ndarray) -> int:
-        """Return which edge of a heap to take it by, as the number of quarter turns that make it the first row.
-
-        It is that whose corners lie farthest apart; later in an episode, when that has been of no use, the next.
-        """
-        widths = [float(np.linalg.norm(turned[0, 0] - turned[0, -1])) for turned in (np.rot90(x, k) for k in range(4))]
-        attempt = round(int(self.buffers.peek("elapsed")[env]) / (10 if self.action_mode == "pick_place" else 36))
-        return int(np.argsort(widths)[::-1][attempt % 4])
 
     def time_left(self, env: int) -> int:
         """Return how many actions an environment has left."""
@@ -176,43 +163,18 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         """Return the way up from the last row of a towel that hangs to its first, shape (3,) [m]."""
         return np.array([0.0, float(np.linalg.norm(flat[0, [0, -1]] - flat[-1, [0, -1]], axis=1).mean()), 0.0])
 
-    def hung(self, x: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
-        """Return the way of two hands that lift the towel by its first row, to hang where its last row is to lie.
-
-        Args:
-            x: where its particles are, shape (rows, columns, 3) [m].
-            goals: where they are to lie, likewise.
-        """
-        both, far = (True, True), goals[-1, [0, -1]]
-        up = 1.1 * self.height(goals)
-        yield Waypoint(x[0, [0, -1]], (False, False))
-        # Lift the row without turning it, which would twist the towel, and turn it in the air.
-        middle, arm = far.mean(axis=0) + up, 0.5 * (far[1] - far[0])
-        along = (x[0, -1] - x[0, 0]) * [1.0, 0.0, 1.0]
-        turn = np.arctan2(along[0] * arm[2] - along[2] * arm[0], along @ arm)
-        for angle in np.linspace(turn, 0.0, 1 + int(np.ceil(abs(turn) / 0.6))):
-            c, s = np.cos(angle), np.sin(angle)
-            turned = np.array([c * arm[0] + s * arm[2], arm[1], c * arm[2] - s * arm[0]])
-            yield Waypoint(np.stack([middle - turned, middle + turned]), both, 0.8)
-        yield Waypoint(far + up, both, wait=3)
-
-    def laid(
-        self, goals: np.ndarray, pull: float = 0.05, arc: bool = False, release: bool = True
-    ) -> Iterator[Waypoint]:
+    def laid(self, goals: np.ndarray, pull: float = 0.05, release: bool = True) -> Iterator[Waypoint]:
         """Return the way of two hands that lay down a hanging towel, last row first.
 
         Args:
             goals: where its particles are to lie, shape (rows, columns, 3) [m].
             pull: how far they go on along the ground, in lengths of the towel, to tighten what has buckled.
-            arc: whether they hurry ahead, which drags the towel open, and does not leave its last row in its place.
             release: whether they let go in the end, and wait for it to sink.
         """
         both, near, far = (True, True), goals[0, [0, -1]], goals[-1, [0, -1]]
         way, up = near - far, self.height(goals)
         for share in np.linspace(0.0, 1.0, 5):
-            angle = 0.5 * np.pi * (1.0 - share)
-            ahead, high = (np.cos(angle), np.sin(angle)) if arc else (share, 1.0 - share)
-            yield Waypoint(far + ahead * way + high * up, both, 0.6)
+            yield Waypoint(far + share * way + (1.0 - share) * up, both, 0.6)
         yield Waypoint(near + pull * way, both, 0.4)
         if release:
             yield Waypoint(near + pull * way, (False, False), wait=3)

@@ -124,8 +124,7 @@ class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
                 handler.move(shift, 6)
             handler.grasp(np.full_like(held, -1))
             handler.rest(20)
-        handler.rest(30)
-        x = handler.positions()
+        x = self.settled(handler)
         open_again = np.linalg.norm(x - self.scene.positions, axis=2).mean(axis=1) < 0.1 * config.side
         return x[np.sort(np.argsort(open_again, kind="stable")[: config.starts])]
 
