@@ -77,6 +77,23 @@ class Script:
             places = waypoint.places
 
 
+def expert_of(batch: Any, env_id: str = "") -> Callable[[], np.ndarray]:
+    """Return what says what the scripted expert of a task would do now: actions, shape (num_envs, size), float32.
+
+    Args:
+        batch: environments of the task.
+        env_id: what the message calls them; by default their own id.
+
+    Raises:
+        ValueError: for a task without an expert.
+    """
+    act: Callable[[], np.ndarray] | None = getattr(batch, "expert", None)
+    if act is None:
+        name = env_id or (batch.spec.id if batch.spec else type(batch).__name__)
+        raise ValueError(f"{name} has no scripted expert; another policy has to act")
+    return act
+
+
 def box_share(batch: Any, env: int, places: np.ndarray) -> np.ndarray:
     """Return places [m], shape (..., 3), in the box of an environment's hands: -1 at its lower, 1 at its upper side.
 

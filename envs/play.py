@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pbd_gym.envs.demonstrations import PIN, Taped
+from pbd_gym.envs.experts import expert_of
 from pbd_gym.envs.window import EnvViewer
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ class Player(EnvViewer):
         if callable(policy):
             return policy
         if policy == "expert":
-            expert = getattr(self.batch, "expert", None)
-            if expert is None:
-                raise ValueError(f"{self.taped.tape.env_id} has no expert: try --policy random")
+            expert = expert_of(self.batch, self.taped.tape.env_id)
             return lambda observation: expert()[0]
         if policy not in (None, "random"):
             raise ValueError(f"policy must be 'expert', 'random', a function or None, got {policy!r}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from pbd_gym.checks import whole
 from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.experts import expert_of
 from pbd_gym.export import Trajectory, trajectory_suffix, write_trajectory
 from pbd_gym.render.images import film_suffix, save_film, tile
 
@@ -24,10 +25,7 @@ def expert(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
     Raises:
         ValueError: for a task without one.
     """
-    act = getattr(env, "expert", None)
-    if act is None:
-        raise ValueError(f"{env.spec.id if env.spec else type(env).__name__} has no scripted expert")
-    return act()
+    return expert_of(env)()
 
 
 class RandomActor:

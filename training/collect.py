@@ -15,6 +15,7 @@ import numpy as np
 import tyro
 
 from pbd_gym.envs.core import TaskVectorEnv
+from pbd_gym.envs.experts import expert_of
 from pbd_gym.envs.inputs import Split
 from pbd_gym.envs.planning import CEMPlanner
 from pbd_gym.registry import find
@@ -61,9 +62,7 @@ def policy_of(name: str, env: TaskVectorEnv, seed: int = 0) -> Act:
         FileNotFoundError: for a checkpoint that is not there.
     """
     if name == "expert":
-        expert = getattr(env, "expert", None)
-        if expert is None:
-            raise ValueError(f"{type(env).__name__} has no scripted expert; --policy cem acts in every task")
+        expert = expert_of(env)
         return lambda observation: expert()
     if name == "cem":
         planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)

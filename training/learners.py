@@ -15,6 +15,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 
+from pbd_gym.envs.experts import expert_of
 from pbd_gym.training.networks import SmallCNN
 from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
 
@@ -162,9 +163,9 @@ def show_expert(model: Any, env: Any, steps: int) -> None:
         env: a :class:`pbd_gym.envs.sb3.TaskVecEnv` of a task with an expert.
         steps: of each environment.
     """
-    observation = env.reset()
+    observation, expert = env.reset(), expert_of(env.batch)
     for _ in range(steps):
-        actions = env.batch.expert()
+        actions = expert()
         after, rewards, dones, infos = env.step(actions)
         ends = copy.deepcopy(after)  # with what episodes ended with in the place of what came after the reset
         for number in np.flatnonzero(dones):

@@ -145,7 +145,7 @@ def test_noise_is_done_and_what_was_meant_is_kept() -> None:
 @pytest.mark.parametrize(
     ("env_id", "words", "error"),
     [
-        ("PBDCloth-v0", ["--policy", "expert"], "no scripted expert"),
+        ("PBDCloth-v0", ["--policy", "expert"], "PBDCloth-v0 has no scripted expert"),
         ("PBDCloth-v0", ["--policy", "missing.zip"], "run.json"),
         ("PBDClot-v0", [], "PBDCloth-v0"),
         ("PBDClothDrop-v0", ["--episodes", "0"], "at least 1"),
