@@ -67,7 +67,7 @@ def table() -> str:
 
 
 def write_baselines() -> None:
-    """Run random policies on 100 unseen episodes of every id, and its expert from every evaluation state."""
+    """Run random policies on 100 unseen episodes of every id, and its expert from 50 states for evaluation."""
     from docs.figures.suite import scores
     from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
 
