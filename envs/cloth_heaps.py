@@ -43,18 +43,6 @@ class ClothHeapVectorEnv(ClothTaskVectorEnv):
             found.append(int(np.argmin(away)) if min(away) <= 1 else None)
         return found
 
-    def covered(self, env: int, x: np.ndarray) -> np.ndarray:
-        """Return how many particles of other layers lie above each corner of a heap, shape (4,)."""
-        spacing = self.config.spacing * float(self.sizes[env, 0])
-        rows, columns = (np.arange(n) for n in x.shape[:2])
-        found = []
-        for i, j in CORNERS:
-            offset = x - x[i, j]
-            above = (np.hypot(offset[..., 0], offset[..., 2]) < 1.5 * spacing) & (offset[..., 1] > 0.45 * spacing)
-            other = np.maximum(abs(rows - rows[i])[:, None], abs(columns - columns[j])) > 2
-            found.append(int((above & other).sum()))
-        return np.array(found)
-
     def place(self, flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
         """*Task*: return where to lay a towel that is held by its first row, shape (rows, columns, 3) [m].
 
@@ -95,8 +83,8 @@ class ClothHeapVectorEnv(ClothTaskVectorEnv):
 
     def first_taken(self, env: int, x: np.ndarray, hands: np.ndarray) -> Iterator[Waypoint]:
         """Return the way of hands that lift the widest free edge of a heap, or else its freest corner."""
-        corners, covered = np.array([x[c] for c in CORNERS]), self.covered(env, x)
-        side = self.config.side * float(self.sizes[env, 0])
+        corners, size = np.array([x[c] for c in CORNERS]), float(self.sizes[env, 0])
+        side, covered = self.config.side * size, self.covered(x, CORNERS, size)
         widths = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)
         free = (covered + np.roll(covered, -1) == 0) & (widths > 1.5 * self.config.reach)
         if free.any():

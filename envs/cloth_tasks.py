@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pbd_gym.bodies import Cloth
 from pbd_gym.colliders import Plane
@@ -154,6 +155,21 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         """
         config = self.config
         return Handler(self.scene, positions, config.substeps, 0.5 * config.ctrl_dt, 1.0, str(self.model.device.alias))
+
+    def covered(self, x: np.ndarray, places: ArrayLike, size: float = 1.0) -> np.ndarray:
+        """Return how many particles of other layers of a towel lie above some, shape (k,).
+
+        Args:
+            x: where its particles are, shape (rows, columns, 3) [m].
+            places: rows and columns of those that are asked for, shape (k, 2), int.
+            size: of the environment.
+        """
+        chosen = np.asarray(places) % x.shape[:2]
+        offset = x - x[tuple(chosen.T)][:, None, None]
+        other = np.abs(np.indices(x.shape[:2]) - chosen[..., None, None]).max(axis=1) > 2
+        spacing = self.config.spacing * size
+        near = np.hypot(offset[..., 0], offset[..., 2]) < 1.5 * spacing
+        return np.asarray((near & other & (offset[..., 1] > 0.45 * spacing)).sum(axis=(1, 2)))
 
     def time_left(self, env: int) -> int:
         """Return how many actions an environment has left."""

@@ -13,7 +13,9 @@ from pbd_gym.envs.cloth_tasks import ClothTaskConfig
 from pbd_gym.envs.experts import Waypoint
 from pbd_gym.envs.manipulation import Measure
 from pbd_gym.envs.single import single_env
+from pbd_gym.piercing import crossings
 from pbd_gym.scene import Scene
+from pbd_gym.trimeshes import TriMesh
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
 
     ## Starting State
 
-    One of 64 towels that were folded `folds` = 1 to 3 times, and left to settle. The pickers are at two corners, open.
+    One of 64 towels that were folded `folds` = 1 to 3 times, and left to settle; none goes through itself. The pickers
+    are at two corners, open.
 
     ## Episode End
 
@@ -103,14 +106,17 @@ class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
 
     def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
         config, grid = self.config, self.cloth.indices
-        count = 2 * config.starts  # some folds spring open: the better half is taken
-        rim = np.concatenate([grid[0], grid[-1], grid[1:-1, 0], grid[1:-1, -1]])
+        count = 2 * config.starts  # some folds spring open or are pulled through others: the better half is taken
+        rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
         handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
         folds = rng.integers(1, config.folds, count, endpoint=True)
         held = np.full((count, self.scene.grip_count), -1)
         shift = np.zeros((*held.shape, 3))
         for fold in range(config.folds):
-            x, chosen = handler.positions(), rng.choice(rim, count)
+            x = handler.positions()
+            # What lies under another layer would be pulled through it.
+            free = np.array([self.covered(shape[grid], rim) == 0 for shape in x])
+            chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
             start = x[np.arange(count), chosen]
             aim = x.mean(axis=1) + config.side * rng.uniform(-0.2, 0.2, (count, 3))
             way = (aim - start) * [1.0, 0.0, 1.0]
@@ -125,8 +131,11 @@ class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
             handler.grasp(np.full_like(held, -1))
             handler.rest(20)
         x = self.settled(handler)
-        open_again = np.linalg.norm(x - self.scene.positions, axis=2).mean(axis=1) < 0.1 * config.side
-        return x[np.sort(np.argsort(open_again, kind="stable")[: config.starts])]
+        spoilt = np.linalg.norm(x - self.scene.positions, axis=2).mean(axis=1) < 0.1 * config.side
+        edges = TriMesh(self.scene.positions, self.cloth.triangles).edges()
+        for copy in np.flatnonzero(~spoilt):
+            spoilt[copy] = crossings(x[copy], self.cloth.triangles, edges) > 0
+        return x[np.sort(np.argsort(spoilt, kind="stable")[: config.starts])]
 
     def goal_shapes(self) -> np.ndarray:
         return self.scene.positions[None]

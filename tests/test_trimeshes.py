@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.meshes import grid
+from pbd_gym.piercing import crossings
 from pbd_gym.tetmeshes import ball, torus
 from pbd_gym.trimeshes import TriMesh, groups, trimesh
 
@@ -132,3 +133,12 @@ def test_bad_meshes_are_refused(vertices: Any, faces: Any, message: str) -> None
 def test_bad_welding_distance(weld: float) -> None:
     with pytest.raises(ValueError, match="weld"):
         trimesh(SHEET.positions, SHEET.triangles, weld)
+
+
+def test_crossings() -> None:
+    """Guards the count of edges that go through triangles: through, past, touching an own corner, and on one side."""
+    triangle = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    points = [[0.2, 0.2, -0.5], [0.3, 0.3, 0.5], [0.9, 0.9, 0.5], [0.3, 0.3, 0.1]]
+    positions = np.array(triangle + points)
+    for segment, count in (((3, 4), 1), ((4, 3), 1), ((3, 5), 0), ((4, 6), 0), ((0, 4), 0)):
+        assert crossings(positions, np.array([[0, 1, 2]]), np.array([segment])) == count

@@ -10,10 +10,10 @@ from pbd_gym.colliders import Plane
 from pbd_gym.kernels.particle_contacts import SCANNED
 from pbd_gym.materials import ClothMaterial
 from pbd_gym.model import Model
+from pbd_gym.piercing import crossings
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
 from pbd_gym.state import State
-from tests.engine.geometry import crossings
 
 RADIUS = 0.05
 
