@@ -21,12 +21,16 @@ from pbd_gym.training.arguments import parsed
 from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, reset_to_variations, rollout
 
 _CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
+_FOLD = CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6)
 CEM: dict[str, CEMSettings] = {
     "PBDCloth-v0": _CARRY,
     "PBDRope-v0": _CARRY,
     "PBDSoftBody-v0": _CARRY,
     "PBDClothDrop-v0": CEMSettings(iterations=4, horizon=30, knot_every=3, replan_every=3),
-    "PBDClothFold-v0": CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6),
+    "PBDClothFold-v0": _FOLD,
+    "PBDClothFoldDiagonal-v0": _FOLD,
+    "PBDClothFoldDrop-v0": _FOLD,
+    "PBDPendulum-v0": CEMSettings(horizon=60, knot_every=6, replan_every=6, start_spread=1.0),
     "PBDClothFlattenPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
     "PBDClothFoldPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
 }

@@ -79,7 +79,12 @@ class SACSettings(Settings):
     """Steps of the scripted expert in each environment that the replay buffer has from the start."""
 
 
-_HANDS = {"open": (), "closed": (0.0, 0.0, 0.0, 1.0) * 2, "squeezing": (0.5, 0.0, 0.0, -0.5, 0.0, 0.0)}
+_HANDS = {
+    "open": (),
+    "closed": (0.0, 0.0, 0.0, 1.0) * 2,
+    "apart": (-0.6, -1.0, 0.0, 1.0, 0.6, -1.0, 0.0, 1.0),
+    "squeezing": (0.5, 0.0, 0.0, -0.5, 0.0, 0.0),
+}
 """Mean actions that a task of two pickers or two plates may start with."""
 
 
@@ -129,6 +134,14 @@ PPO: dict[str, PPOSettings] = {
             300_000, n_steps=50, batch_size=320, hands="closed", towel=(8, 16), log_std_init=-1.0
         )
         for name in ("FoldDiagonal", "FoldDrop", "Unfold", "Hang", "FoldCrumpled")
+    },
+    "PBDTShirtFold-v0": _suite(300_000, n_steps=50, batch_size=320, hands="closed", log_std_init=-1.0),
+    # An action is a whole move here, and an episode twenty of them.
+    **{
+        f"PBDCloth{name}PickPlace-v0": _suite(
+            200_000, n_steps=40, batch_size=320, hands=hands, towel=(towel, 16), log_std_init=-1.0, gamma=0.9
+        )
+        for name, hands, towel in (("Flatten", "apart", 10), ("Fold", "closed", 8))
     },
     "PBDRopeShape-v0": _suite(300_000, n_steps=50, batch_size=320, hands="closed"),
     "PBDRopePush-v0": _suite(400_000, n_steps=60, batch_size=240, hands="open", gamma=0.95),
