@@ -21,7 +21,7 @@ check: $(READY)
 
 test-ray:  ## the RLlib sample, in an environment of its own, since Ray pins a Gymnasium of its own
 	$(PYTHON) -m venv runs/ray
-	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' torch pytest .
+	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' $$(grep '^torch==' constraints.txt) pytest .
 	runs/ray/bin/python -m pytest tests/training/test_rllib_sample.py
 
 bench: $(READY)  ## measure what the README's table shows

@@ -56,30 +56,37 @@ class Standardised(BaseFeaturesExtractor):
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("spread", torch.ones(size))
 
+    def measure(self, rows: torch.Tensor) -> None:
+        """Take mean and spread from observations, shape (num, size)."""
+        self.mean[:] = rows.mean(dim=0)
+        self.spread[:] = rows.std(dim=0).clamp(min=LEAST_SPREAD)
+
     def forward(self, observation: Any) -> torch.Tensor:
         """Return features, shape (batch, size), float32."""
         found: torch.Tensor = (flat(self._observation_space, observation) - self.mean) / self.spread
         return found.clamp(-10.0, 10.0)
 
 
-def standardise(model: BaseAlgorithm, env: VecEnv, settings: Settings, steps: int = 30) -> None:
+def standardise(model: BaseAlgorithm, settings: Settings, steps: int = 30) -> None:
     """Measure mean and spread of the observations over some steps of random actions, and tell the policy.
 
     The actions are uniform about ``settings.initial_action``. Networks that standardise nothing stay as they are.
     """
-    parts = [part for part in model.policy.modules() if isinstance(part, Standardised)]
-    if not parts:
+    parts = [part for part in model.policy.modules() if isinstance(part, Standardised | SmallCNN)]
+    env = model.get_env()
+    if not parts or env is None:
         return
     generator = np.random.default_rng(0)
-    seen = [flat(env.observation_space, env.reset())]
+    seen: list[Any] = [env.reset()]
     for _ in range(steps):
         actions = generator.uniform(-1.0, 1.0, (env.num_envs, *env.action_space.shape))  # type: ignore[misc]
         actions = np.clip(actions + initial_action(env, settings), -1.0, 1.0)
-        seen.append(flat(env.observation_space, env.step(actions.astype(np.float32))[0]))
+        seen.append(env.step(actions.astype(np.float32))[0])
+    if not is_image_space(env.observation_space):
+        seen = [flat(env.observation_space, each) for each in seen]
     rows = torch.as_tensor(np.concatenate(seen))
     for part in parts:
-        part.mean[:] = rows.mean(dim=0)
-        part.spread[:] = rows.std(dim=0).clamp(min=LEAST_SPREAD)
+        part.measure(rows)
 
 
 def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
@@ -96,7 +103,9 @@ def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
     return found
 
 
-def make_model(algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int, log: Path | None) -> BaseAlgorithm:
+def make_model(
+    algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int, log: Path | None, told: int = 0
+) -> BaseAlgorithm:
     """Return a model with these settings, whose policy starts about ``settings.initial_action``.
 
     Args:
@@ -105,6 +114,7 @@ def make_model(algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int,
         settings: its numbers.
         seed: of the network and the noise.
         log: folder for TensorBoard, or None.
+        told: numbers that the network for pictures is taught by another, 0 for none.
 
     Raises:
         ValueError: for hindsight experience replay without goals, or settings of another algorithm.
@@ -116,6 +126,8 @@ def make_model(algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int,
     keywords: dict[str, Any] = {"net_arch": list(settings.net_arch)}
     if policy == "CnnPolicy":
         keywords |= {"features_extractor_class": SmallCNN, "normalize_images": False}  # it does so itself, faster
+        if told:
+            keywords["features_extractor_kwargs"] = {"features_dim": told, "taught": True}
     elif settings.standardise:
         keywords["features_extractor_class"] = Standardised
     common: dict[str, Any] = {

@@ -26,34 +26,60 @@ class Keypoints(nn.Module):
 
 
 class SmallCNN(BaseFeaturesExtractor):
-    """Three convolutions, read out as keypoints beside a plain linear layer.
+    """Three convolutions, read out as keypoints and by a plain linear layer, and what both tell together.
 
     A tenth of the arithmetic of the usual network for Atari (Mnih et al., Nature 518, 2015), on pictures of 48 x 48.
 
     Args:
         observation_space: of pictures, channels first, shape (channels, height, width).
-        features_dim: of the linear layer; the keypoints' numbers come on top.
+        features_dim: numbers that it tells.
+        taught: whether it is taught these numbers by :class:`pbd_gym.training.teaching.StateTeacher`; then the agent's
+            learner leaves it alone.
 
     Raises:
         ValueError: for pictures smaller than 20 x 20.
     """
 
-    def __init__(self, observation_space: spaces.Box, features_dim: int = 64) -> None:
+    mean: torch.Tensor
+    spread: torch.Tensor
+
+    def __init__(self, observation_space: spaces.Box, features_dim: int = 64, taught: bool = False) -> None:
         channels, height, width = observation_space.shape
         if min(height, width) < 20:
             raise ValueError(f"pictures must be at least 20 x 20, got {width} x {height}")
-        maps = 32
-        super().__init__(observation_space, features_dim + 3 * maps)
+        maps, wide = 32, 256
+        super().__init__(observation_space, features_dim)
+        self.taught = taught
+        self.register_buffer("mean", torch.zeros(channels, height, width))
+        self.register_buffer("spread", torch.full((channels, 1, 1), 255.0))
         self.convolutions = nn.Sequential(
             nn.Conv2d(channels, 16, 4, 2), nn.ReLU(), nn.Conv2d(16, maps, 3, 2), nn.ReLU(), nn.Conv2d(maps, maps, 3)
         )
         with torch.no_grad():
             size = self.convolutions(torch.zeros(1, channels, height, width)).numel()
         self.keypoints = Keypoints()
-        self.linear = nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(size, features_dim), nn.ReLU())
+        self.linear = nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(size, wide), nn.ReLU())
+        self.summary = nn.Linear(3 * maps + wide, features_dim)
+
+    def measure(self, pictures: torch.Tensor) -> None:
+        """Take the mean picture as background, which is subtracted from then on, and how far pictures are from it.
+
+        Args:
+            pictures: of many moments, shape (num, channels, height, width).
+        """
+        self.mean[:] = pictures.float().mean(dim=0)
+        off = (pictures.float() - self.mean).square().mean(dim=(0, 2, 3)).sqrt()
+        self.spread[:] = off.clamp(min=1.0)[:, None, None]
+
+    def tell(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Take pictures from 0 to 255, shape (batch, channels, height, width), float32; return (batch, features)."""
+        # With the channels innermost, convolutions take half the time on a CPU.
+        pictures = pictures.contiguous(memory_format=torch.channels_last)
+        maps = self.convolutions((pictures - self.mean) / self.spread)
+        found: torch.Tensor = self.summary(torch.cat([self.keypoints(maps), self.linear(maps)], dim=1))
+        return found
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Take pictures from 0 to 255, shape (batch, channels, height, width); return (batch, features)."""
-        # With the channels innermost, convolutions take half the time on a CPU.
-        maps = self.convolutions(observations.contiguous(memory_format=torch.channels_last).mul_(1.0 / 255.0))
-        return torch.cat([self.keypoints(maps), self.linear(maps)], dim=1)
+        """Do the same for a policy, without gradients if it is taught apart."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.taught):
+            return self.tell(observations)

@@ -27,6 +27,7 @@ from pbd_gym.training.arguments import parsed
 from pbd_gym.training.curves import Point, plot, write_csv
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, stacked, table, unseen_env
 from pbd_gym.training.learners import make_model, show_expert, standardise
+from pbd_gym.training.teaching import StateTeacher
 
 
 @dataclass
@@ -55,6 +56,8 @@ class TrainArgs:
     """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
     """observations in a row that the agent sees at once"""
+    teach_state: bool | None = None
+    """teach the network for pictures the state behind them, rather than leave that to PPO"""
     evaluations: int = 20
     """evaluations during training"""
     eval_episodes: int = 100
@@ -160,8 +163,12 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **env_kwargs)
     baseline = evaluate(random_policy(unseen), unseen)
 
-    model = make_model(args.algorithm, env, settings, args.seed, out / "tensorboard")
-    standardise(model, env, settings)
+    teachers = []
+    if settings.teach_state:
+        teachers = [StateTeacher(args.env_id, settings.num_envs, seed, **training_kwargs)]
+    told = teachers[0].state_size if teachers else 0
+    model = make_model(args.algorithm, env, settings, args.seed, out / "tensorboard", told)
+    standardise(model, settings)
     if isinstance(settings, tuned.SACSettings) and settings.expert_steps:
         show_expert(model, env, settings.expert_steps)
     curve = LearningCurve(unseen, max(settings.total_timesteps // max(args.evaluations, 1), 1))
@@ -175,7 +182,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         "settings": dataclasses.asdict(settings),
     }
     (out / "run.json").write_text(json.dumps(run, indent=2))
-    model.learn(settings.total_timesteps, CallbackList([curve, checkpoints]), progress_bar=args.progress)
+    model.learn(settings.total_timesteps, CallbackList([*teachers, curve, checkpoints]), progress_bar=args.progress)
     model.save(out / "model.zip")
 
     last = curve.points[-1]

@@ -34,6 +34,8 @@ class Settings:
     """Whether networks see observations less their mean over their spread, both measured before training."""
     frame_stack: int = 1
     """Observations in a row that the agent sees at once; a single picture shows no velocities."""
+    teach_state: bool = False
+    """Whether a network for pictures is taught the state behind them as it goes; see training/teaching.py."""
     env: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment, such as where its cameras stand; what is given on the command line comes first."""
     training_env: Mapping[str, Any] = field(default_factory=dict)
@@ -174,16 +176,17 @@ SAC_HER: dict[str, SACSettings] = {
 PIXELS: dict[str, PPOSettings] = {
     # Two cameras to the left and the right, from above: one alone hardly tells how far away a goal is.
     "PBDCloth-v0": PPOSettings(
-        900_000,
-        n_steps=128,
+        800_000,
         n_epochs=4,
-        learning_rate=1e-3,
+        batch_size=256,
+        learning_rate=7e-4,
         frame_stack=2,
+        teach_state=True,
         env={
             "pixels": {
-                "size": 40,
+                "size": 48,
                 "cameras": [
-                    {"target": (0.0, 0.9, 0.0), "distance": 3.4, "yaw": yaw, "pitch": 0.5} for yaw in (-0.75, 0.75)
+                    {"target": (0.0, 1.0, 0.0), "distance": 2.9, "yaw": yaw, "pitch": 0.4} for yaw in (-0.75, 0.75)
                 ],
             }
         },

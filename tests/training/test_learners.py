@@ -85,7 +85,7 @@ def test_observations_are_standardised_and_the_numbers_saved(obs_mode: str, tmp_
     settings = dataclasses.replace(SAC, standardise=True)
     algorithm: tuned.Algorithm = "sac-her" if obs_mode == "goal" else "sac"
     model = make_model(algorithm, env, settings, 0, None)
-    standardise(model, env, settings)
+    standardise(model, settings)
     seen = env.reset()
     tensors = model.policy.obs_to_tensor(seen)[0]
     parts = [part for part in model.policy.modules() if isinstance(part, Standardised)]

@@ -33,10 +33,10 @@ def test_ppo_from_pictures_uses_it_on_whole_bytes() -> None:
     assert isinstance(network, SmallCNN)
     picture = model.policy.obs_to_tensor(model.get_env().reset())[0]
     assert picture.shape == (2, 3, 24, 24) and picture.dtype == torch.uint8 and picture.max() > 200
-    seen = network.convolutions(picture / 255.0)
     with torch.no_grad():
-        found = model.policy.extract_features(picture)
-    np.testing.assert_allclose(found[:, : 3 * 32], network.keypoints(seen).detach(), atol=1e-5)
+        maps = network.convolutions(picture / 255.0)
+        told = network.summary(torch.cat([network.keypoints(maps), network.linear(maps)], dim=1))
+        np.testing.assert_allclose(model.policy.extract_features(picture), told, atol=1e-5)
     model.learn(8)
     env.close()
 
@@ -44,3 +44,15 @@ def test_ppo_from_pictures_uses_it_on_whole_bytes() -> None:
 def test_pictures_that_are_too_small_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 20 x 20, got 16 x 24"):
         SmallCNN(spaces.Box(0, 255, (3, 24, 16), np.uint8))
+
+
+def test_the_mean_picture_is_subtracted() -> None:
+    """Guards the axes: a spot that never changes is background, and a channel that changes more is weighed less."""
+    network = SmallCNN(spaces.Box(0, 255, (2, 24, 24), np.uint8))
+    pictures = torch.randint(0, 20, (300, 2, 24, 24), dtype=torch.uint8)
+    pictures[:, 0] *= 5
+    pictures[:, :, 7, 3] = 250
+    network.measure(pictures)
+    assert torch.allclose(network.mean[:, 7, 3], torch.tensor(250.0))
+    assert network.mean[1].median() < 12.0
+    assert 4.5 < network.spread[0].item() / network.spread[1].item() < 5.5
