@@ -62,7 +62,7 @@ class StateTeacher(BaseCallback):
             env.seed(self._seed)
         learner: Any = self.model
         learner._last_obs = self.training_env.reset()
-        self._now = self._copy(self.twin.reset())
+        self._now: Any = self.twin.reset()
         self.network = learner.policy.features_extractor
         if not isinstance(self.network, SmallCNN) or self.network.features_dim != self.state_size:
             raise ValueError(f"a network for pictures that tells {self.state_size} numbers is needed")
@@ -78,7 +78,7 @@ class StateTeacher(BaseCallback):
         if not np.array_equal(rewards, self.locals["rewards"]):
             raise RuntimeError("the batch that shows the state and the one that shows pictures have parted")
         self._states.append(self._now)
-        self._now = self._copy(state)
+        self._now = state
         return True
 
     def _on_rollout_end(self) -> None:
@@ -120,9 +120,3 @@ class StateTeacher(BaseCallback):
     def _errors(self, pictures: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         """Return the mean squared error of each number of the state."""
         return (self.network.tell(pictures.float()) - states).square().mean(dim=0) + 1e-10
-
-    @staticmethod
-    def _copy(state: Any) -> np.ndarray:
-        """Return a state apart from the batch, which writes the next one in its place."""
-        found: np.ndarray = np.array(state, dtype=np.float32)
-        return found
