@@ -8,7 +8,7 @@ import warp as wp
 from pbd_gym.kernels.wide import barrier
 from pbd_gym.raster.backdrops import plane_now
 from pbd_gym.raster.tables import EYE, FORWARD, LENS, PARTICLE, RIGHT, UP, Scratch, Shapes
-from pbd_gym.raster.vertices import FAR, NEAR, edge_of, nearest_on, round_bounds, triangle_bounds
+from pbd_gym.raster.vertices import FAR, NEAR, edge_of, is_shown, nearest_on, round_bounds, triangle_bounds
 from pbd_gym.render.backdrop import SHADOW_ALPHA, SHADOW_POINTS
 from pbd_gym.render.colors import SHADOW
 
@@ -137,6 +137,12 @@ def cast(
 
 
 @wp.func
+def on_ground(point: wp.vec3, normal: wp.vec3, level: float, fall: wp.vec3):
+    """Return the point of the ground straight below another."""
+    return point - (wp.dot(normal, point) + level) * fall
+
+
+@wp.func
 def lay_triangles(
     shapes: Shapes,
     focal: float,
@@ -152,12 +158,9 @@ def lay_triangles(
 ):
     """Cover the pixels of triangles that have been laid on the ground."""
     for t in range(thread, shapes.triangles.shape[0], threads):
-        a = scratch.points[picture, shapes.triangles[t, 0]]
-        b = scratch.points[picture, shapes.triangles[t, 1]]
-        c = scratch.points[picture, shapes.triangles[t, 2]]
-        a -= (wp.dot(normal, a) + level) * fall
-        b -= (wp.dot(normal, b) + level) * fall
-        c -= (wp.dot(normal, c) + level) * fall
+        a = on_ground(scratch.points[picture, shapes.triangles[t, 0]], normal, level, fall)
+        b = on_ground(scratch.points[picture, shapes.triangles[t, 1]], normal, level, fall)
+        c = on_ground(scratch.points[picture, shapes.triangles[t, 2]], normal, level, fall)
         ea = edge_of(focal, b, c)
         det = wp.dot(wp.vec3(focal * a[0], -focal * a[1], a[2]), ea)
         reach = wp.length_sq(a) + wp.length_sq(b) + wp.length_sq(c)
@@ -200,15 +203,12 @@ def lay_rounds(
     for k in range(thread, shapes.rounds.shape[0], threads):
         first = shapes.rounds[k, 0]
         last = shapes.rounds[k, 1]
-        a = scratch.points[picture, first]
-        b = scratch.points[picture, last]
-        a -= (wp.dot(normal, a) + level) * fall
-        b -= (wp.dot(normal, b) + level) * fall
+        a = on_ground(scratch.points[picture, first], normal, level, fall)
+        b = on_ground(scratch.points[picture, last], normal, level, fall)
         radius = shapes.round_radius[k]
         if first != last:
             radius = wp.max(radius, wp.min(a[2], b[2]) / focal)  # no narrower than two pixels
-        grip = shapes.round_grip[k]
-        shown = grip < 0 or grip != shapes.hand or held[env, wp.max(grip, 0)] >= 0
+        shown = is_shown(shapes, held, env, shapes.round_grip[k])
         if first == last and shapes.source[first] == PARTICLE:
             shown = False
         reach = wp.length_sq(a) + wp.length_sq(b)

@@ -220,6 +220,12 @@ def set_up_triangles(
 
 
 @wp.func
+def is_shown(shapes: Shapes, held: wp.array2d[wp.int32], env: int, grip: int):
+    """Return whether a round is drawn: all are, but that of the hand only while it holds something."""
+    return grip < 0 or grip != shapes.hand or held[env, wp.max(grip, 0)] >= 0
+
+
+@wp.func
 def set_up_rounds(
     shapes: Shapes,
     held: wp.array2d[wp.int32],
@@ -239,16 +245,14 @@ def set_up_rounds(
         b = scratch.points[picture, shapes.rounds[k, 1]]
         nearest = wp.min(a[2], b[2])
         grip = shapes.round_grip[k]
-        shown = bool(True)
         # What is thinner than a pixel would come and go; pickers are to be seen even in small pictures.
         pixels = float(0.6)
         if grip >= 0:
             pixels = 3.0 * wp.clamp(float(wp.min(width, height)) / 400.0, 0.45, 2.0)
-            shown = grip != shapes.hand or held[env, grip] >= 0
         radius = wp.max(shapes.round_radius[k], pixels * nearest / focal)
         scratch.radii[picture, k] = radius
         box = wp.vec4i(0, 0, 0, 0)
         reach = wp.length_sq(a) + wp.length_sq(b)
-        if shown and reach < FAR * FAR and wp.max(a[2], b[2]) + radius > NEAR:
+        if is_shown(shapes, held, env, grip) and reach < FAR * FAR and wp.max(a[2], b[2]) + radius > NEAR:
             box = round_bounds(a, b, radius, focal, width, height)
         scratch.boxes[picture, first + k] = box
