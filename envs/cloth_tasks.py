@@ -247,7 +247,7 @@ class ClothTaskVectorEnv(ManipulationVectorEnv):
         handler = self.handler(start)
         handler.grasp(np.repeat(self.cloth.corners[None, :2], config.starts, axis=0))
         handler.rest(75)
-        return handler.positions()
+        return self.settled(handler)
 
     def turned(self, rng: np.random.Generator, largest: float = 0.25 * np.pi) -> np.ndarray:
         """Return flat towels turned about the vertical by up to an angle [rad], shape (starts, n, 3) [m]."""

@@ -161,9 +161,7 @@ class TShirtFoldVectorEnv(ClothGoalVectorEnv):
         return [Measure("distance", -1.0, self.record_placement)]
 
     def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        handler = self.handler(self.turned(rng))
-        handler.rest(25)
-        return handler.positions()
+        return self.settled(self.handler(self.turned(rng)))
 
     def goal_shapes(self) -> np.ndarray:
         flat = self.scene.positions

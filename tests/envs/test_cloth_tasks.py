@@ -141,13 +141,29 @@ def test_lowest() -> None:
 
 
 @pytest.mark.parametrize("name", ["ClothFlatten", "ClothUnfold"])
-def test_starts_are_at_rest(name: str) -> None:
-    """Guards that what was left to settle does not jump when an episode begins."""
+def test_starts_are_not_flat(name: str) -> None:
+    """Guards that there is something to be done at the start."""
     env = make(name, 16, starts=20)
     start = env.state.get_positions()
     assert np.linalg.norm(start - env.scene.positions, axis=2).max(axis=1).min() > 0.1 * env.config.side
+
+
+@pytest.mark.parametrize(
+    ("name", "closed"),
+    [
+        ("ClothFlatten", False),
+        ("ClothUnfold", False),
+        ("ClothDrop", True),
+        ("ClothFoldDrop", True),
+        ("TShirtFold", False),
+    ],
+)
+def test_starts_are_at_rest(name: str, closed: bool) -> None:
+    """Guards that what was left to settle does not jump when an episode begins."""
+    env = make(name, 16, starts=20)
+    start = env.state.get_positions()
     for _ in range(2):
-        env.step(np.tile(np.float32([0.0, 0.0, 0.0, -1.0]), (16, 2)))
+        env.step(np.tile(np.float32([0.0, 0.0, 0.0, 1.0 if closed else -1.0]), (16, 2)))
     assert np.linalg.norm(env.state.get_positions() - start, axis=2).max() < 0.2 * env.config.spacing
 
 

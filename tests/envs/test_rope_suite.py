@@ -162,6 +162,19 @@ def test_goals_of_the_whip_are_out_of_reach() -> None:
     assert np.linalg.norm(goals - starts[:, 0], axis=1).max() < env.config.rope_length
 
 
+def test_a_rope_to_be_whipped_hangs_still_and_no_longer_than_it_is() -> None:
+    """Guards the substeps: with few of them the rope stretches like rubber, and bobs when an episode begins."""
+    env = make("PBDRopeWhip-v0", 3, starts=5)
+    env.reset(seed=0)
+    start = env.state.get_positions()
+    for _ in range(5):
+        env.step(np.zeros((3, 3), dtype=np.float32))
+    x = env.state.get_positions()
+    assert np.abs(x - start).max() < 1e-3
+    length = np.linalg.norm(np.diff(x, axis=1), axis=2).sum(axis=1)
+    assert_allclose(length, env.config.rope_length, rtol=0.01)
+
+
 def test_whipping_can_be_solved_but_not_by_chance() -> None:
     env = make("PBDRopeWhip-v0", 16, starts=80)
     assert play(env, 70, env.expert)["normalized_performance"].mean() > 0.9
