@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 from pbd_gym.cli import main
 from pbd_gym.envs.sb3 import make_sb3_vec_env
 from pbd_gym.training import evaluate as evaluation
 from pbd_gym.training import train, tuned
-from pbd_gym.training.evaluate import evaluate, random_policy, table
+from pbd_gym.training.evaluate import evaluate, random_policy, table, unseen_env
 from pbd_gym.training.train import TrainArgs
 
 
@@ -131,3 +132,18 @@ def test_planning_leaves_a_row_and_a_picture(tmp_path: Path, capsys: pytest.Capt
     assert "success over 2 episodes" in capsys.readouterr().out
     with Image.open(gif) as picture:
         assert picture.n_frames == 3
+
+
+def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
+    """Guards the bank that is evaluated on: as many states as episodes, none of them one that is trained on."""
+    env = unseen_env("PBDClothDrop-v0", 4, rows=6, columns=6, substeps=8)
+    batch = env.unwrapped.batch  # type: ignore[attr-defined]
+    assert len(batch.start_positions) == 20
+    begun = []
+
+    def still(observation: np.ndarray) -> np.ndarray:
+        begun.append(batch.buffers.peek("start").copy())
+        return np.zeros((4, 8), dtype=np.float32)
+
+    evaluate(still, env)
+    assert_array_equal(begun[0], [16, 17, 18, 19])

@@ -5,6 +5,7 @@ pbd-gym evaluate runs/demo/model.zip --episodes 100
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,16 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
+from gymnasium.envs.registration import load_env_creator
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
+from pbd_gym.envs.inputs import split_range
 from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.registry import find
 from pbd_gym.training.rollouts import UNSEEN_SEED, Policy
+
+KEPT_OF = 5
+"""One start state of so many in a bank is kept for evaluation."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,9 @@ def stacked(env: VecEnv, frames: int) -> VecEnv:
 
 
 def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> VecEnv:
-    """Return a batch to evaluate on: its episodes start from the states that are kept for it, where there are several.
+    """Return a batch to evaluate on: its episodes start from states that are kept for it, where the task has a bank.
+
+    The bank has so many states that each episode has one of its own, as those that experts are scored on have.
 
     Args:
         env_id: environment.
@@ -45,18 +54,24 @@ def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> Ve
         frames: observations in a row that the policy sees.
         **kwargs: arguments of the environment.
     """
-    return stacked(make_sb3_vec_env(env_id, episodes, **{"split": "eval", **kwargs}), frames)
+    batch: Any = load_env_creator(find(env_id).vector)
+    banked = any(field.name == "starts" for field in dataclasses.fields(batch.config_type))
+    bank = {"starts": KEPT_OF * episodes} if banked else {}
+    return stacked(make_sb3_vec_env(env_id, episodes, **{"split": "eval", **bank, **kwargs}), frames)
 
 
 def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summary:
-    """Run one episode in every environment of a batch, each with a seed of its own.
+    """Run one episode in every environment of a batch, each with a seed of its own, and from the next start state.
 
     Args:
         policy: what to evaluate.
         env: the batch; it has a time limit, so every episode ends.
         first_seed: environment ``i`` gets ``first_seed + i``.
     """
+    batch = env.unwrapped.batch  # type: ignore[attr-defined]
+    count = split_range(batch.split, len(batch.start_positions))[1]
     env.seed(first_seed)
+    env.set_options({"variation": np.arange(env.num_envs) % count} if count > 1 else None)
     observation = env.reset()
     ended: list[dict[str, Any] | None] = [None] * env.num_envs
     while any(e is None for e in ended):
