@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from pbd_gym.announce import compiling
 from pbd_gym.checks import whole
 from pbd_gym.envs import parameters
-from pbd_gym.envs.actions import ActionMode, Actions, Hands
+from pbd_gym.envs.actions import ActionMode, Actions
 from pbd_gym.envs.buffers import Buffers
 from pbd_gym.envs.inputs import (
     Split,
@@ -29,16 +29,16 @@ from pbd_gym.envs.inputs import (
     write_actions,
 )
 from pbd_gym.envs.launches import EpisodeLaunches
-from pbd_gym.envs.observations import OBS_MODES, Observations, ObsMode
+from pbd_gym.envs.observations import Observations, ObsMode
 from pbd_gym.envs.outputs import Outputs
 from pbd_gym.envs.paddles import slots_of
 from pbd_gym.envs.pictures import Pictures
 from pbd_gym.envs.pixels import PIXEL_MODES, PixelObservations, Pixels
 from pbd_gym.envs.snapshots import Snapshots
+from pbd_gym.envs.task import Task
 from pbd_gym.memory import MemoryReport, memory_report
 from pbd_gym.model import Model
 from pbd_gym.render.options import RenderOptions
-from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
 from pbd_gym.threads import default_threads
 
@@ -46,8 +46,8 @@ RewardMode = Literal["dense", "sparse", "delta", "normalized"]
 REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized")
 
 
-class TaskVectorEnv(Snapshots, VectorEnv):
-    """Batch of environments of one task. A task subclasses it and fills in the parts marked *task*.
+class TaskVectorEnv(Task, Snapshots, VectorEnv):
+    """Batch of environments of one task. A task subclasses it, and fills in :class:`pbd_gym.envs.task.Task`.
 
     Args:
         num_envs: environments in the batch.
@@ -82,20 +82,6 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         "render_fps": 30,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
-    config_type: ClassVar[type]
-    """*Task*: dataclass with its numbers; the core reads ``ctrl_dt``, ``substeps``, ``damping``, ``settle_time``."""
-    term_names: ClassVar[tuple[str, ...]]
-    """*Task*: names of the reward terms."""
-    ground_collider: ClassVar[int | None] = None
-    """*Task*: which of its scene's colliders is the ground, if nothing lies on it at the start."""
-    action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
-    """*Task*: action modes that make sense, the default first."""
-    obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
-    """*Task*: observation modes that make sense; without goals there is no ``"goal"``."""
-    best_performance: float = 0.0
-    """*Task*: the performance that counts as 1 when normalised."""
-    success_at: float = 0.0
-    """*Task*: normalised performance that counts as success; 0 where the task's score says what success is."""
 
     def __init__(
         self,
@@ -193,66 +179,6 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self._graphs: list[Any] = []
         self._record()
 
-    # --- task ---------------------------------------------------------------------------------------------------------
-
-    def build(self, config: Any) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        """*Task*: return the scene, what hands can do, the observed keypoints, and the particles that have a goal."""
-        raise NotImplementedError
-
-    def record_begin(self, chosen: Any) -> Any:
-        """*Task*: return the launch that draws goals for the chosen environments and rates their first state.
-
-        Args:
-            chosen: device array, shape (num_envs,), int32; not zero where an episode begins.
-        """
-        raise NotImplementedError
-
-    def record_score(self) -> Any:
-        """*Task*: return the launch that rates every environment: ``terms``, ``performance`` and ``is_success``."""
-        raise NotImplementedError
-
-    def start_shapes(self) -> np.ndarray:
-        """*Task*, may be left as it is: return what is let come to rest to start from [m], shape (starts, n, 3)."""
-        return self.scene.positions[None]
-
-    def start_memory(self) -> np.ndarray:
-        """*Task*, may be left as it is: return the permanent strains that episodes start with.
-
-        Returns:
-            As :meth:`pbd_gym.state.State.get_memory` has them, one row for all start states or one each, shape
-            (1 or starts, k).
-        """
-        return np.zeros((1, self.model.memory_count))
-
-    @property
-    def anchor(self) -> tuple[float, float, float]:
-        """*Task*, may be left as it is: the point that stays where it is when the task grows or shrinks [m].
-
-        It is the place on the ground: what stands or lies there goes on doing so.
-        """
-        return (0.0, self.scene.contact_radius, 0.0)
-
-    @property
-    def largest_size(self) -> float:
-        """Largest factor of the size that an episode can have."""
-        return max(1.0, parameters.declared_size(self._ranges))
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """*Task*, may be left as it is: two corners of the box that pictures show [m], shape (3,) each."""
-        lower, upper = self.start_positions.min(axis=(0, 1)), self.start_positions.max(axis=(0, 1))
-        margin = 0.3 * (upper - lower).max()
-        return lower - margin, upper + margin
-
-    @property
-    def goal_radius(self) -> float:
-        """*Task*: distance within which a particle counts as at its goal [m]."""
-        raise NotImplementedError
-
-    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        """*Task*: return the reward of ``obs_mode="goal"``, shape (rows,), float32, as the kernel computes it."""
-        raise NotImplementedError
-
     # --- set-up -------------------------------------------------------------------------------------------------------
 
     def _make_buffers(self) -> Buffers:
@@ -295,27 +221,6 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             self._observe = self.observations.record(b, state)
         self._episodes = EpisodeLaunches(self, grips[0], np.maximum(grips[1], 0))
         self._score = self.record_score()
-
-    def make_starts(self, held: np.ndarray) -> np.ndarray:
-        """*Task*, may be left as it is: return what episodes start from, each shape after it has come to rest in hands.
-
-        Args:
-            held: particle in each grip, -1 for none, shape (grips,), int32.
-
-        Returns:
-            [m], shape (starts, n, 3), float32.
-        """
-        config = self.config
-        shapes = self.start_shapes()
-        model = Model(self.scene, len(shapes), device=self.model.device.alias, lanes=self.model.lanes)
-        solver = Solver(model, config.substeps, damping=4.0, threads=1)
-        state, control = solver.state(), solver.control()
-        state.set_positions(shapes)
-        if held.size:
-            state.hold(held)
-        for _ in range(round(config.settle_time / config.ctrl_dt)):
-            solver.step(state, control, config.ctrl_dt)
-        return state.get_positions()
 
     # --- Gymnasium ----------------------------------------------------------------------------------------------------
 
