@@ -79,7 +79,8 @@ class ClothVectorEnv(ReachingVectorEnv):
     within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per corner (upper
     left, upper right, lower left, lower right) that fixes the corner in space while it is above 0 and frees it
     otherwise. Hands stay in a box above the ground, and two hands that hold the cloth do not stretch it by more than
-    5 %.
+    5 %. `action_mode="pick_place"` has the four numbers of `picker`, but `(x, y, z)` is a place in that box, from -1 at
+    its lower to 1 at its upper side, and an action is 105 control steps.
 
     ## Observation Space
 
@@ -94,8 +95,8 @@ class ClothVectorEnv(ReachingVectorEnv):
 
     `obs_mode="particles"` has all particles in place of the corners (1542 numbers for 16 x 16). `obs_mode="goal"` is a
     dict of `observation` (24 numbers: without the offsets), `achieved_goal` and `desired_goal` (6 numbers each: the
-    lower corners, and their goals) for hindsight experience replay. In the modes `picker` and `pin` the position of
-    each grip and whether it holds (0 or 1) follow at the end: four numbers per grip.
+    lower corners, and their goals) for hindsight experience replay. Except with `drag`, the positions of all grips
+    follow at the end, and then whether each of them holds (0 or 1).
 
     ## Rewards
 

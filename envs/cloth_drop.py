@@ -41,8 +41,8 @@ class ClothDropVectorEnv(ClothGoalVectorEnv):
     ## Action Space
 
     `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth_flatten.ClothFlattenVectorEnv`; one unit
-    of displacement is 0.16 m. A picker holds on while its fourth number is above
-    0. SoftGym keeps its pickers at least 0.5 m above the ground, so that towels have to be dropped: `lowest=0.5`.
+    of displacement is 0.16 m. A picker holds on while its fourth number is above 0. SoftGym keeps its pickers at least
+    0.5 m above the ground, so that towels have to be dropped: `lowest=0.5`.
 
     ## Observation Space
 

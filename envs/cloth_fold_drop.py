@@ -25,8 +25,7 @@ class ClothFoldDropVectorEnv(ClothFoldVectorEnv):
     ## Action Space
 
     `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth_flatten.ClothFlattenVectorEnv`; one unit
-    of displacement is 0.08 m. A picker holds on while its fourth number is above
-    0.
+    of displacement is 0.08 m. A picker holds on while its fourth number is above 0.
 
     ## Observation Space
 

@@ -71,8 +71,8 @@ class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
 
     ## Starting State
 
-    One of 64 towels that were folded `folds` = 1 to 3 times, and left to settle; none goes through itself. The pickers
-    are at two corners, open.
+    One of 64 towels that were folded one to three times (at most `folds`) and left to settle; none goes through itself.
+    The pickers are at two corners, open.
 
     ## Episode End
 

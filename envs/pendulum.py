@@ -147,7 +147,9 @@ class PendulumVectorEnv(ReachingVectorEnv):
     while `grip` is above 0, and opens otherwise; the pendulum then falls to the ground 3 m below, and the empty hand
     moves by 0.1 m per 1. `action_mode="pin"` has one number for the pivot and one for each bob that fixes it in space
     while it is above 0 and frees it otherwise; this brings no energy in, so that it needs starts that have some
-    (`start_angle`).
+    (`start_angle`). `action_mode="pick_place"` has the three numbers of `picker`, but with an empty hand `(x, y)` is a
+    place in the box, from -1 at its lower to 1 at its upper side, and an action is 41 control steps. With `picker` and
+    `pick_place` the box reaches down to the ground.
 
     ## Observation Space
 
@@ -162,8 +164,8 @@ class PendulumVectorEnv(ReachingVectorEnv):
 
     `obs_mode="particles"` is the same here: there are no other particles. `obs_mode="goal"` is a dict of `observation`
     (12 numbers), `achieved_goal` and `desired_goal` (4 numbers each: the bobs, and their goals) for hindsight
-    experience replay. In the modes `picker` and `pin` the position of each grip and whether it holds (0 or 1) follow at
-    the end.
+    experience replay. Except with `drag`, the positions of all grips follow at the end, and then whether each of them
+    holds (0 or 1).
 
     ## Rewards
 

@@ -140,7 +140,9 @@ class RopeVectorEnv(ReachingVectorEnv):
 
     `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
     within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per end that fixes it
-    in space while it is above 0 and frees it otherwise.
+    in space while it is above 0 and frees it otherwise. `action_mode="pick_place"` has the four numbers of `picker`,
+    but `(x, y, z)` is a place in the box that hands stay in, from -1 at its lower to 1 at its upper side, and an action
+    is 121 control steps.
 
     ## Observation Space
 
@@ -153,8 +155,8 @@ class RopeVectorEnv(ReachingVectorEnv):
     | 30-44 | offsets from the points to their goals     | -100 | 100 | m    |
 
     `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (30
-    numbers), `achieved_goal` and `desired_goal` (15 numbers each) for hindsight experience replay. In the modes
-    `picker` and `pin` the position of each grip and whether it holds (0 or 1) follow at the end.
+    numbers), `achieved_goal` and `desired_goal` (15 numbers each) for hindsight experience replay. Except with `drag`,
+    the positions of all grips follow at the end, and then whether each of them holds (0 or 1).
 
     ## Rewards
 

@@ -73,8 +73,8 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
     | 0-2 | displacement of the plate along x, y, z    | -1  | 1   | 0.05 m     |
     | 3   | turn of the plate about the vertical       | -1  | 1   | 0.5 rad    |
 
-    The plate faces +x at the start and turns by up to a right angle either way; both of its faces push. Its lower edge
-    comes down to the ground and goes up to 0.1 m.
+    The plate faces +x at the start and turns by up to a right angle either way; both of its faces push. It goes up and
+    down by 0.1 m; its lower edge comes down into the ground, so that the rope does not slip under it.
 
     ## Observation Space
 
@@ -91,7 +91,7 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
 
     `obs_mode="particles"` has all particles in place of the ten at the front. `obs_mode="goal"` is a dict without the
     offsets, and with `achieved_goal` and `desired_goal` (30 numbers each) for hindsight experience replay; its reward
-    is minus the mean distance, or 0 below 0.03 m and -1 otherwise when sparse.
+    is minus the mean distance, or 0 below 0.03 m and -1 otherwise when sparse, which is its default.
 
     ## Rewards
 

@@ -66,8 +66,9 @@ class RopeShapeVectorEnv(RopeTaskVectorEnv):
     | 96-97 | whether each picker holds a particle, 0 or 1                 | 0    | 1   |      |
 
     `obs_mode="particles"` has all particles in place of the ten at the front. `obs_mode="goal"` is a dict of
-    `observation`, `achieved_goal` and `desired_goal` (30 numbers each) for hindsight experience replay; its reward is
-    minus the mean distance of the ten to their own places, or 0 below 0.02 m and -1 otherwise when sparse.
+    `observation` (68 numbers, without the offsets), `achieved_goal` and `desired_goal` (30 numbers each) for hindsight
+    experience replay; its reward is minus the mean distance of the ten to their own places, or 0 below 0.02 m and -1
+    otherwise when sparse, which is its default.
 
     ## Rewards
 

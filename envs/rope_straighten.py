@@ -37,8 +37,8 @@ class RopeStraightenVectorEnv(RopeTaskVectorEnv):
     | 7   | grip of the second picker, closed above 0   | -1  | 1   |            |
 
     With `action_mode="pick_place"` the first three numbers of each picker are a place in the box in which the pickers
-    stay (0.7 rope lengths to each side of the origin, up to 0.6 high), and an action takes as many control steps as it
-    needs. Two pickers do not tear the rope: they stay closer than 1.05 times the rope between them.
+    stay (0.7 rope lengths to each side of the origin, up to 0.6 high), and an action is ten control steps, as many as
+    the longest way may need. Two pickers do not tear the rope: they stay closer than 1.05 times the rope between them.
 
     ## Observation Space
 

@@ -88,9 +88,9 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
 
     ## Starting State
 
-    The rope hangs at rest, 1.4 lengths above the ground, from a hand near the middle of its box (normal, 0.02 m along
-    x and z). The goal is one of 64 (`starts`): in any direction, 0.6 to 0.9 lengths from the vertical through the hand
-    and from 0.4 lengths below to 0.2 above it, uniform.
+    The rope hangs at rest from a hand 1.4 lengths above the ground, near the middle of its box (normal, 0.02 m along x
+    and z, no more than 0.05 m). The goal is that of one of 64 starts (`starts`): in any direction, 0.6 to 0.9 lengths
+    from the vertical through the hand and from 0.4 lengths below to 0.2 above it, uniform.
 
     ## Episode End
 

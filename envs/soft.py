@@ -76,7 +76,9 @@ class SoftVectorEnv(ReachingVectorEnv):
 
     `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
     within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per held point that
-    fixes it in space while it is above 0 and frees it otherwise.
+    fixes it in space while it is above 0 and frees it otherwise. `action_mode="pick_place"` has the four numbers of
+    `picker`, but `(x, y, z)` is a place in the box that hands stay in, from -1 at its lower to 1 at its upper side, and
+    an action is 81 control steps.
 
     ## Observation Space
 
@@ -90,8 +92,8 @@ class SoftVectorEnv(ReachingVectorEnv):
     | 36-47 | offsets from the last four to their goals       | -100 | 100 | m    |
 
     `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (36
-    numbers), `achieved_goal` and `desired_goal` (12 numbers each) for hindsight experience replay. In the modes
-    `picker` and `pin` the position of each grip and whether it holds (0 or 1) follow at the end.
+    numbers), `achieved_goal` and `desired_goal` (12 numbers each) for hindsight experience replay. Except with `drag`,
+    the positions of all grips follow at the end, and then whether each of them holds (0 or 1).
 
     ## Rewards
 

@@ -1,4 +1,4 @@
-"""PBDSoftPush-v0: push a block of jelly over the ground to a goal with a plate."""
+"""PBDSoftPush-v0: push a soft block over the ground to a goal with a plate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SoftPushConfig(SoftTaskConfig):
 
 
 class SoftPushVectorEnv(SoftTaskVectorEnv):
-    """Push a block of jelly over the ground to a goal with a plate.
+    """Push a soft block over the ground to a goal with a plate.
 
     ## Description
 
