@@ -73,7 +73,7 @@ class ClothDropVectorEnv(ClothGoalVectorEnv):
 
     ## Starting State
 
-    One of 64 towels that hang at rest, their lower edge 0.1 to 0.2 m above the ground and at most 0.1 m from the middle
+    One of 64 towels that hang at rest, their upper edge 0.5 to 0.6 m above the ground and at most 0.1 m from the middle
     of their place.
 
     ## Episode End
