@@ -13,10 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from pbd_gym.registry import ENTRIES
+from pbd_gym.training.tuned import ALGORITHMS, TABLE, Algorithm
 
 DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"
 HEAD = ("id", "random", "expert", "CEM", "PPO", "SAC", "SAC + HER")
+SHOWN = " †"
+"""Marks what has seen episodes of the expert."""
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
@@ -36,7 +39,7 @@ def number(values: list[float]) -> str:
     return f"{np.mean(values):.2f}{spread}"
 
 
-def score(env_id: str, algorithm: str) -> str:
+def score(env_id: str, algorithm: Algorithm) -> str:
     """Return a cell: normalised performance over seeds, and how many seeds and what each of them took."""
     runs = [row for row in rows_of("results.csv") if (row["env_id"], row["algorithm"]) == (env_id, algorithm)]
     if not runs:
@@ -47,7 +50,8 @@ def score(env_id: str, algorithm: str) -> str:
     )
     seeds = f"{len(runs)} seed" + "s" * (len(runs) > 1)
     found = number([float(row["normalized_performance"]) for row in runs])
-    return f"{found} ({seeds}; {steps:.2f} M steps, {minutes:.0f} min, CPU {cpu:.0f} min)"
+    shown = SHOWN if getattr(TABLE[algorithm].get(env_id), "expert_steps", 0) else ""
+    return f"{found}{shown} ({seeds}; {steps:.2f} M steps, {minutes:.0f} min, CPU {cpu:.0f} min)"
 
 
 def table() -> str:
@@ -60,7 +64,7 @@ def table() -> str:
             f"`{entry.id}`",
             *(baselines.get(entry.id, {}).get(name, "") for name in ("random", "expert")),
             f"{float(planner[entry.id]['normalized_performance']):.2f}" if entry.id in planner else "",
-            *(score(entry.id, algorithm) for algorithm in ("ppo", "sac", "sac-her")),
+            *(score(entry.id, algorithm) for algorithm in ALGORITHMS),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
