@@ -132,9 +132,6 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         given = render_options if isinstance(render_options, RenderOptions) else dict(render_options or {})
         self.render_options = given if isinstance(given, RenderOptions) else make_config(RenderOptions, given)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        fps = round(1.0 / self.config.ctrl_dt, 2)  # a film lasts as long as what it shows
-        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
-
         with compiling():
             self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))
 
@@ -144,6 +141,10 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         self._threads = threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.scene, hands, keypoints, self.goal_particles = self.build(config)
         self.actions = Actions(self.action_mode, hands)
+        self.action_time = config.ctrl_dt * self.actions.repeat
+        """Time that an action takes [s]."""
+        fps = round(1.0 / self.action_time, 2)  # a film lasts as long as what it shows
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
         self.hand_grip = self.actions.grip_count if hand else None
         """Grip that a person may use, if asked for."""
         self.scene.grip_count = self.actions.grip_count + int(hand)

@@ -153,7 +153,7 @@ def export(
     every = whole("every", every, 1)
     trajectory_suffix(path)
     env = make_batch(env_id, 1, **(env_kwargs or {}))
-    trajectory = Trajectory(env.scene, 1.0 / env.config.ctrl_dt / every)
+    trajectory = Trajectory(env.scene, 1.0 / env.action_time / every)
     for number, _ in enumerate(moments(env, act, 1, seed)):
         if number % every == 0:
             trajectory.add(env.state.get_positions()[0], env.state.get_poses()[0])

@@ -24,6 +24,8 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
         if kwargs.get("output", "numpy") != "numpy":
             raise ValueError("a single environment has NumPy output only; gym.make_vec takes output='torch'")
+        if "autoreset_mode" in kwargs:
+            raise ValueError("a single environment is reset by who uses it; gym.make_vec takes autoreset_mode")
         self.batch = self.vector_type(1, None, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)
         """The batch of one that does the work."""
         self.metadata = {**self.metadata, "render_fps": self.batch.metadata["render_fps"]}

@@ -32,7 +32,8 @@ class EnvViewer(Viewer):
         lower, upper = batch.pictures.view_box()
         options = batch.pictures.options
         camera = copy.deepcopy(options.camera) or Camera.overview(lower, upper, size)
-        super().__init__(title, size, batch.metadata["render_fps"], camera, sliders)
+        fps = batch.metadata["render_fps"] * batch.actions.repeat  # whoever drags something does not wait for a move
+        super().__init__(title, size, fps, camera, sliders)
         self.renderer.style = options
         self.keys["f"] = ("what colours tell", self._color)
         self.batch = batch

@@ -116,7 +116,7 @@ def _info(args: argparse.Namespace, rest: list[str]) -> None:
     print(f"action space       {env.action_space}\nobservation space  {env.observation_space}")
     print(f"particles          {batch.model.particle_count}\nconstraints        {batch.model.constraint_count}")
     print(f"memory             {batch.memory_report().per_env / 1024:.1f} KiB per environment of a batch")
-    print(f"time limit         {entry.max_episode_steps} steps of {batch.config.ctrl_dt:.4g} s")
+    print(f"time limit         {entry.max_episode_steps} steps of {batch.action_time:.4g} s")
     env.close()
 
 

@@ -12,9 +12,10 @@ import pbd_gym
 
 REQUIRED = ("numpy", "gymnasium", "warp-lang")
 EXTRAS = {
-    "render": ("pygame",),
+    "render": ("pygame", "pygame-menu", "pillow"),
     "mesh": ("trimesh", "meshio"),
     "train": ("stable-baselines3", "torch", "tqdm", "rich", "tensorboard", "matplotlib", "moviepy", "tyro"),
+    "export": ("trimesh", "usd-core", "rerun-sdk"),
     "data": ("minari", "h5py"),
     "dev": ("pytest", "hypothesis", "scipy", "ruff", "mypy", "capstone"),
 }

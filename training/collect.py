@@ -35,7 +35,7 @@ class CollectArgs:
     env_id: Annotated[str, tyro.conf.Positional]
     """environment to act in"""
     policy: str = "expert"
-    """expert (scripted), cem (planner), or a checkpoint of pbd-gym train (its model.zip)"""
+    """expert (scripted), plan (planner), or a checkpoint of pbd-gym train (its model.zip)"""
     episodes: int = 100
     """episodes to write"""
     num_envs: int = 50
@@ -64,7 +64,7 @@ def policy_of(name: str, env: TaskVectorEnv, seed: int = 0) -> Act:
     if name == "expert":
         expert = expert_of(env)
         return lambda observation: expert()
-    if name == "cem":
+    if name == "plan":
         planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)
         return lambda observation: planner.actions()
     model, env_id, _, frames = load(Path(name))
@@ -130,7 +130,7 @@ def main(args: CollectArgs) -> Path:
     if not 0.0 <= args.noise < np.inf:
         raise ValueError(f"noise must be finite and not negative, got {args.noise}")
     kwargs = parsed(args.env_kwargs)
-    short = args.policy if args.policy in ("expert", "cem") else "checkpoint"
+    short = args.policy if args.policy in ("expert", "plan") else "checkpoint"
     out = args.out or Path("runs/datasets") / f"{args.env_id.rsplit('-', 1)[0]}-{short}-v0"
     if out.exists():
         raise ValueError(f"{out} is there already")

@@ -20,7 +20,7 @@ def record_gif(
     frame_stack: int = 1,
     **kwargs: Any,
 ) -> Path:
-    """Write a GIF of a few episodes in a row.
+    """Write a GIF of a few episodes side by side, from start states kept for evaluation.
 
     Args:
         policy: what acts.
@@ -33,7 +33,15 @@ def record_gif(
     """
     actor = Stacked(policy, frame_stack)
     return recording.record(
-        path, env_id, actor, num_envs=episodes, seed=first_seed, size=280, columns=episodes, every=2, env_kwargs=kwargs
+        path,
+        env_id,
+        actor,
+        num_envs=episodes,
+        seed=first_seed,
+        size=280,
+        columns=episodes,
+        every=2,
+        env_kwargs={"split": "eval", **kwargs},
     )
 
 

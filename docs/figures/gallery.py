@@ -54,7 +54,7 @@ def task_film(env_id: str) -> list[np.ndarray]:
         frames.append(env.pictures.frame(0))
         performance = float(info.get("normalized_performance", [0.0])[0])
     print(f"{env_id}: {NAMES[name]}, {performance:.2f}", flush=True)
-    step = env.config.ctrl_dt
+    step = env.action_time
     env.close()
     renderer = Renderer(size=(2 * SIZE, 2 * SIZE))
     camera = framed(frames, renderer.size)

@@ -238,3 +238,8 @@ def test_caller_keeps_arrays() -> None:
     actions.flags.writeable = False
     env.step(actions)
     assert_array_equal(actions, 7.0)
+
+
+def test_a_single_environment_has_no_autoreset() -> None:
+    with pytest.raises(ValueError, match="make_vec takes autoreset_mode"):
+        gym.make(ID, autoreset_mode="Disabled", **SMALL)

@@ -180,3 +180,14 @@ def test_gymnasium_records_a_batch(tmp_path: Path) -> None:
 def test_a_film_of_no_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="every must be"):
         record(tmp_path / "a.gif", "PBDCloth-v0", RandomActor(), every=0, env_kwargs=SMALL)
+
+
+@pytest.mark.parametrize("mode", ["drag", "pick_place"])
+def test_films_last_as_long_as_what_they_show(mode: str) -> None:
+    """Guards the pictures per second where an action takes many control steps."""
+    env: Any = gym.make("PBDCloth-v0", action_mode=mode, **SMALL)
+    batch = env.unwrapped.batch
+    steps = batch.actions.repeat
+    assert (steps > 10) == (mode == "pick_place")
+    assert batch.action_time == pytest.approx(steps * batch.config.ctrl_dt)
+    assert env.metadata["render_fps"] == pytest.approx(1.0 / batch.action_time, abs=0.01)

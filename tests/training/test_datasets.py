@@ -70,7 +70,7 @@ def test_the_expert_acts_as_it_does_in_a_batch(tmp_path: Path) -> None:
 
 def test_goals_are_kept_as_a_dict(tmp_path: Path) -> None:
     dataset = collect(
-        tmp_path / "goal-v3", "PBDCloth-v0", "--policy", "cem", "--episodes", "1", "--env-kwargs", "rows", "4",
+        tmp_path / "goal-v3", "PBDCloth-v0", "--policy", "plan", "--episodes", "1", "--env-kwargs", "rows", "4",
         "columns", "4", "settle_time", "0.5", "obs_mode", "goal", "max_episode_steps", "2",
     )  # fmt: skip
     episode = next(read_episodes(dataset))
