@@ -165,9 +165,9 @@ PPO: dict[str, PPOSettings] = {
         f"PBDCloth{name}-v0": _suite(
             steps, 50, 320, "closed", (16, 16), starts=500, reward_mode="dense", log_std_init=-1.0, gamma=0.95
         )
-        for name, steps in (("FoldCrumpled", 1_000_000), ("Unfold", 800_000))
+        for name, steps in (("FoldCrumpled", 1_000_000), ("Unfold", 500_000))
     },
-    "PBDTShirtFold-v0": _suite(300_000, n_steps=50, batch_size=320, hands="closed", log_std_init=-1.0),
+    "PBDTShirtFold-v0": _suite(200_000, n_steps=50, batch_size=320, hands="closed", log_std_init=-1.0),
     # An action is a whole move here, and an episode twenty of them.
     **{
         f"PBDCloth{name}PickPlace-v0": _suite(
@@ -176,7 +176,7 @@ PPO: dict[str, PPOSettings] = {
         for name, hands, towel, starts in (("Flatten", "apart", (10, 16), 500), ("Fold", "closed", (8, 16), 0))
     },
     "PBDRopeShape-v0": _suite(
-        1_000_000, n_steps=50, batch_size=320, hands="closed", starts=500, reward_mode="dense", gamma=0.95
+        600_000, n_steps=50, batch_size=320, hands="closed", starts=500, reward_mode="dense", gamma=0.95
     ),
     "PBDRopePush-v0": _suite(400_000, n_steps=60, batch_size=240, hands="open", gamma=0.95),
     "PBDRopeWhip-v0": _suite(400_000, n_steps=70, batch_size=280, hands="open"),
@@ -220,32 +220,32 @@ def _sac(
     )
 
 
-_REACHING = SACSettings(60_000, gamma=0.95, standardise=True)
+_REACHING = SACSettings(50_000, gamma=0.95, standardise=True)
 SAC: dict[str, SACSettings] = {
     "PBDCloth-v0": _REACHING,
     "PBDRope-v0": _REACHING,
     "PBDSoftBody-v0": _REACHING,
-    "PBDPendulum-v0": replace(_REACHING, total_timesteps=150_000, gamma=0.99),
-    "PBDClothFlatten-v0": _sac("closed", 60_000, 100, (10, 16), 500),
+    "PBDPendulum-v0": replace(_REACHING, total_timesteps=100_000, gamma=0.99),
+    "PBDClothFlatten-v0": _sac("closed", 50_000, 100, (10, 16), 500),
     "PBDClothFlattenPickPlace-v0": _sac("apart", 40_000, 40, (10, 16), 500, gamma=0.9),
-    "PBDClothFold-v0": _sac("closed", 60_000, 200, (8, 16)),
+    "PBDClothFold-v0": _sac("closed", 50_000, 200, (8, 16)),
     "PBDClothFoldPickPlace-v0": _sac("closed", 40_000, 40, (8, 16), gamma=0.9),
     "PBDClothDrop-v0": _sac("closed", 50_000, 60, (8, 24)),
-    "PBDClothFoldDiagonal-v0": _sac("closed", 60_000, 200, (8, 16)),
-    "PBDClothFoldDrop-v0": _sac("closed", 60_000, 200, (8, 16)),
-    "PBDClothFoldCrumpled-v0": _sac("closed", 60_000, 200, (16, 16), 500),
-    "PBDClothUnfold-v0": _sac("closed", 60_000, 200, (16, 16), 500),
-    "PBDClothHang-v0": _sac("closed", 60_000, 200, (8, 16)),
-    "PBDTShirtFold-v0": _sac("closed", 50_000, 200),
+    "PBDClothFoldDiagonal-v0": _sac("closed", 50_000, 200, (8, 16)),
+    "PBDClothFoldDrop-v0": _sac("closed", 50_000, 200, (8, 16)),
+    "PBDClothFoldCrumpled-v0": _sac("closed", 40_000, 200, (16, 16), 500),
+    "PBDClothUnfold-v0": _sac("closed", 40_000, 200, (16, 16), 500),
+    "PBDClothHang-v0": _sac("closed", 50_000, 200, (8, 16)),
+    "PBDTShirtFold-v0": _sac("closed", 40_000, 200),
     "PBDRopeStraighten-v0": _sac("closed", 40_000),
-    "PBDRopeShape-v0": _sac("closed", 50_000, 200, starts=500),
+    "PBDRopeShape-v0": _sac("closed", 40_000, 200, starts=500),
     "PBDSoftPush-v0": _sac("open", 80_000),
     "PBDSoftLift-v0": _sac("squeezing", 80_000, 240),
-    "PBDRopePush-v0": _sac("open", 60_000, 120),
-    "PBDRopeWhip-v0": _sac("open", 60_000, 140),
-    "PBDSoftShape-v0": _sac("squeezing", 50_000, 240),
+    "PBDRopePush-v0": _sac("open", 50_000, 120),
+    "PBDRopeWhip-v0": _sac("open", 50_000, 140),
+    "PBDSoftShape-v0": _sac("squeezing", 40_000, 240),
 }
-_HINDSIGHT = SACSettings(60_000, gamma=0.95, standardise=True)
+_HINDSIGHT = SACSettings(50_000, gamma=0.95, standardise=True)
 SAC_HER: dict[str, SACSettings] = {
     "PBDRope-v0": replace(_HINDSIGHT, total_timesteps=100_000),
     "PBDCloth-v0": _HINDSIGHT,
