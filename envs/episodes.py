@@ -85,8 +85,6 @@ def conclude(
     if success_at > 0.0:
         is_success[env] = wp.where(normalized >= success_at, 1, 0)
     before = last_performance[env]
-    if elapsed[env] <= 1:
-        before = start
     last_performance[env] = performance[env]
     if not resetting:
         if reward_mode == DELTA:
@@ -197,3 +195,17 @@ def begin(
         finished[env] = 0
         streak[env] = 0
         diverged[env] = 0
+
+
+@wp.kernel
+def remember(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    performance: wp.array1d[float],
+    # Out:
+    last_performance: wp.array1d[float],
+):
+    """Note how well an episode begins: the first gain is counted from there, whatever it is normalised with."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        last_performance[env] = performance[env]

@@ -94,7 +94,8 @@ class EpisodeLaunches:
                 episodes.begin, chosen, b["seed"], b["start_first"], b["start_count"],
                 b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
             )  # fmt: skip
-            return [begin, *vary(chosen), place(chosen), env.record_begin(chosen)]
+            remember = launch(episodes.remember, chosen, b["performance"], b["last_performance"])
+            return [begin, *vary(chosen), place(chosen), env.record_begin(chosen), remember]
 
         def vary(chosen: Any) -> list[Any]:
             if not env.randomization.columns:

@@ -30,7 +30,7 @@ KERNELS = {
     paddles: ("move_paddles",),
     pixels: ("look",),
     parameters: ("draw",),
-    episodes: ("begin", "conclude", "place"),
+    episodes: ("begin", "conclude", "place", "remember"),
     measures: (
         "covered_area",
         "draw_goal_set",

@@ -52,6 +52,18 @@ def test_straightness_is_that_of_softgym() -> None:
     assert env.buffers.read("is_success").tolist() == [1, 0, 0, 0]
 
 
+def test_the_first_gain_is_counted_from_the_start() -> None:
+    """Guards ``reward_mode="delta"`` where the performance that counts as 0 is not that of the start."""
+    env = make("PBDRopeStraighten-v0", 3, starts=5, reward_mode="delta", max_episode_steps=2)
+    before = env.reset(seed=0)[1]["performance"]
+    assert (before > env.start_value + 0.05).all()
+    for _ in range(5):  # a step of which resets
+        _, reward, _, _, info = env.step(env.expert())
+        gain = np.where(env.buffers.peek("elapsed") == 0, 0.0, info["performance"] - before)
+        assert_allclose(reward, gain, atol=1e-6)
+        before = info["performance"]
+
+
 def test_tangled_ropes_are_at_rest_and_differ() -> None:
     env = make("PBDRopeStraighten-v0", 8, starts=8)
     starts = env.start_positions
