@@ -59,7 +59,7 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         action_mode: see :class:`pbd_gym.envs.actions.Actions`.
         reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 at the goal, -1 elsewhere), ``"delta"`` (gain of
             ``performance`` in this step) or ``"normalized"`` (``normalized_performance``); sparse by default with
-            ``obs_mode="goal"``, dense otherwise.
+            ``obs_mode="goal"``, which takes the first two only, dense otherwise.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         render_options: how it is drawn, a :class:`pbd_gym.render.RenderOptions` or a dict of its fields.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
@@ -125,6 +125,11 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
             raise ValueError(f"action_mode must be one of {self.action_modes}, got {action_mode!r}")
         if obs_mode not in self.obs_modes:
             raise ValueError(f"obs_mode must be one of {self.obs_modes}, got {obs_mode!r}")
+        if obs_mode == "goal" and reward_mode not in ("dense", "sparse"):
+            raise ValueError(
+                "with obs_mode='goal' rewards follow from the goals alone, as compute_reward has them; reward_mode must"
+                f" be 'dense' or 'sparse', got {reward_mode!r}"
+            )
         if pixels is not None and obs_mode not in PIXEL_MODES:
             raise ValueError(f"pixels are of use with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
         self.pixels = pixels if isinstance(pixels, Pixels) else make_config(Pixels, dict(pixels or {}))

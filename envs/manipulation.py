@@ -177,9 +177,12 @@ class ManipulationVectorEnv(TaskVectorEnv):
 
     def record_goal_distance(self, out: Any) -> Any:
         """Return the launch for the mean distance of the goal particles to their goals [m]."""
+        parameters, *where = self.where
+        if self.obs_mode == "goal":  # as it is, since :meth:`goal_reward` sees goals and is told no size
+            parameters = wp.ones((self.num_envs, 1), dtype=float, device=self.model.device)
         return self.launch(
             measures.mean_distance_to_goals, self.indices(self.goal_particles), self.buffers["goals"],
-            *self.where, out,
+            parameters, *where, out,
         )  # fmt: skip
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.cloth_heaps import CORNERS
 from pbd_gym.envs.cloth_tasks import ClothTaskVectorEnv, fitted
@@ -104,6 +104,24 @@ def test_fold_performance() -> None:
     performance, normalized = rate(env, wide)
     assert_allclose(performance, -thickness - 0.1, rtol=1e-4)
     assert_allclose(normalized, 1.0 - 0.1 / (width - thickness), rtol=1e-4)
+
+
+@pytest.mark.parametrize("reward_mode", ["dense", "sparse"])
+def test_goals_are_rated_as_hindsight_rates_them(reward_mode: str) -> None:
+    """Guards goal mode: rewards of other sizes, which compute_reward is not told, and what counts as perfect."""
+    coarse = {"rows": 6, "columns": 6, "substeps": 4, "obs_mode": "goal", "reward_mode": reward_mode}
+    env = make("ClothFold", 3, randomize={"size": (0.1, 3.0)}, **coarse)
+    observation, _ = env.reset(seed=0, options={"parameters": {"size": [0.25, 1.0, 2.0]}})
+    distances = observation["achieved_goal"] - observation["desired_goal"]
+    distance = np.linalg.norm(distances.reshape(3, 9, 3), axis=2).mean(axis=1)
+    observation, reward, _, _, info = env.step(np.zeros((3, 8), dtype=np.float32))
+    assert_array_equal(reward, env.goal_reward(observation["achieved_goal"], observation["desired_goal"]))
+    assert_allclose(info["performance"], -distance, atol=1e-3)
+    if reward_mode == "sparse":
+        assert_array_equal(info["is_success"], distance < 0.05)
+        assert reward.tolist() == [0.0, -1.0, -1.0]
+    env = make("ClothFold", **coarse)
+    assert_allclose(rate(env, env.goal_shape(0)), (0.0, 1.0), atol=1e-5)
 
 
 def test_diagonal_pairs() -> None:

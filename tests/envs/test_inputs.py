@@ -155,6 +155,7 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "render_mode": ({"render_mode": "depth"}, ValueError, "render_mode.*rgb_array.*'depth'"),
     "output": ({"output": "jax"}, ValueError, "output.*torch.*'jax'"),
     "reward_mode": ({"reward_mode": "shaped"}, ValueError, "reward_mode.*dense.*'shaped'"),
+    "reward that no goal tells": ({"obs_mode": "goal", "reward_mode": "delta"}, ValueError, "'sparse', got 'delta'"),
     "obs_mode": ({"obs_mode": "keypoint"}, ValueError, "obs_mode.*keypoints.*'keypoint'"),
     "action_mode": ({"action_mode": "grab"}, ValueError, "action_mode.*picker.*'grab'"),
     "autoreset_mode": ({"autoreset_mode": "Never"}, ValueError, "Never"),
