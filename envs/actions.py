@@ -48,8 +48,8 @@ class Hands:
     holding: bool = True
     """Whether hands that can let go hold their particles at the start of an episode."""
     max_change: float = 0.0
-    """Where it is above zero, an action accelerates a hand that holds something: it says by how much the move of this
-    control step differs from that of the last one, at most by this along an axis [m]."""
+    """Where it is above zero, a displacement of a hand that holds something is an acceleration: it says by how much the
+    move of this control step differs from that of the last one, at most by this along an axis [m]."""
     paddles: tuple[Paddle, ...] = ()
     """What ``paddle`` mode moves."""
     max_turn: float = 0.0
@@ -132,7 +132,7 @@ def move_grips(
                 if axis >= axes:
                     step = 0.0
             i_held = held[env, slot]
-            if i_held >= 0 and max_change > 0.0:
+            if i_held >= 0 and max_change > 0.0 and absolute == 0:
                 before = velocities[group, i_held, axis, lane] * ctrl_dt
                 step = wp.clamp(before + max_change * command, -max_step, max_step)
             move = wp.clamp(start + step, low[axis], high[axis]) - start
@@ -238,12 +238,13 @@ class Actions:
             as many control steps for as it may need: SoftGym's pick-and-place), or ``"paddle"`` (a displacement along
             x, y and z per paddle, and a turn about the vertical where paddles turn).
         hands: what the hands can do.
+        largest_size: of an environment; the box of the hands grows with it, but their steps do not.
 
     Raises:
         ValueError: for an unknown mode.
     """
 
-    def __init__(self, mode: ActionMode, hands: Hands) -> None:
+    def __init__(self, mode: ActionMode, hands: Hands, largest_size: float = 1.0) -> None:
         if mode not in ACTION_MODES:
             raise ValueError(f"action_mode must be one of {ACTION_MODES}, got {mode!r}")
         self.mode = mode
@@ -256,7 +257,7 @@ class Actions:
         strides = {"drag": hands.axes, "pin": 1, "paddle": 3 + int(self.turns)}
         self.stride = strides.get(mode, hands.axes + 1)
         """Numbers per grip or paddle."""
-        way = max(high - low for low, high in zip(hands.lower, hands.upper, strict=True))
+        way = largest_size * max(high - low for low, high in zip(hands.lower, hands.upper, strict=True))
         self.repeat = math.ceil(way / hands.max_step) + 1 if mode == "pick_place" else 1
         """Control steps per action."""
         self.size = self.stride * (self.grip_count + len(self.paddles))

@@ -145,7 +145,7 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         config, num_envs = self.config, self.num_envs
         self._threads = threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.scene, hands, keypoints, self.goal_particles = self.build(config)
-        self.actions = Actions(self.action_mode, hands)
+        self.actions = Actions(self.action_mode, hands, self.largest_size)
         self.action_time = config.ctrl_dt * self.actions.repeat
         """Time that an action takes [s]."""
         fps = round(1.0 / self.action_time, 2)  # a film lasts as long as what it shows

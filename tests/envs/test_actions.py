@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import warp as wp
@@ -317,3 +318,28 @@ def test_rows_end_where_they_should() -> None:
             rows, behind = observe_into(env, mode, grip_count, spare=16)
             assert_array_equal(behind, -7.0)
             assert (rows != -7.0).all()
+
+
+@pytest.mark.parametrize("size", [0.5, 1.0, 2.0])
+def test_an_action_is_long_enough_for_the_whole_box(size: float) -> None:
+    """Guards pick and place in larger tasks: hands go as far in a step as ever, and their box has grown."""
+    env: Any = gym.make_vec(
+        "PBDClothFoldPickPlace-v0", 1, rows=5, columns=5, substeps=2, starts=2, randomize={"size": (0.5, 2.0)}
+    )
+    env.reset(seed=0, options={"parameters": {"size": size}})
+    anchor = np.array(env.anchor)
+    corners = ((-1.0, -1.0, 1.0), env.actions.hands.lower), ((1.0, 1.0, 1.0), env.actions.hands.upper)
+    for places, wall in corners:
+        command = np.tile(np.float32([places[0], -1.0, places[2] * places[0], -1.0]), 2)[None]
+        env.step(command)
+        wanted = anchor + size * (np.array([wall[0], env.actions.hands.lower[1], wall[2]]) - anchor)
+        assert_allclose(grips(env)[0], np.broadcast_to(wanted, (2, 3)), atol=1e-5)
+
+
+def test_a_place_is_no_acceleration() -> None:
+    """Guards pick and place with the pendulum, whose pivot is accelerated otherwise: it ended at the wall."""
+    env: Any = gym.make_vec("PBDPendulum-v0", 1, action_mode="pick_place", substeps=10)
+    env.reset(seed=0)
+    env.step(np.float32([[0.5, 1.0, 1.0]]))
+    assert held(env)[0, 0] == 0
+    assert_allclose(grips(env)[0, 0], [1.0, 0.5, 0.0], atol=1e-5)
