@@ -19,6 +19,7 @@ class Snapshots:
     randomization: Randomization
     actions: Actions
     scene: Scene
+    start_positions: np.ndarray
     num_envs: int
     _seeded: bool
 
@@ -39,8 +40,8 @@ class Snapshots:
 
         Raises:
             ValueError: if ``rows`` has a wrong shape or names rows that are not there, arrays are missing or do not
-                fit, or parameters differ that were not declared with ``randomize`` here. The environments are then as
-                they were.
+                fit, there are fewer start states here, or parameters differ that were not declared with ``randomize``
+                here. The environments are then as they were.
         """
         rows = np.arange(self.num_envs) if rows is None else np.asarray(rows)
         expected = self.get_state()
@@ -51,6 +52,10 @@ class Snapshots:
                 raise ValueError(f"this is not a state of this environment: {name!r} is missing or has another shape")
             if rows.min() < 0 or rows.max() >= len(saved[name]):
                 raise ValueError(f"rows must be from 0 to {len(saved[name]) - 1}")
+        first, count, start = (saved[f"episode.{name}"][rows] for name in ("start_first", "start_count", "start"))
+        bank = len(self.start_positions)
+        if min(first.min(), count.min(), start.min()) < 0 or max((first + count).max(), start.max() + 1) > bank:
+            raise ValueError(f"this is a state of a task with more start states than the {bank} there are here")
         self.randomization.check_values(saved["episode.parameters"][rows])
         physics = {k.split(".", 1)[1]: v for k, v in saved.items() if k.startswith("physics.")}
         hand = self.scene.grip_count - self.actions.grip_count

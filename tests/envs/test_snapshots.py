@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from pbd_gym.envs.core import TaskVectorEnv
+
 from .helpers import (
     AUTORESET,
     ID,
     LOOSE,
     MODES,
     SMALL,
+    SMALL_OF,
     assert_same,
     assert_same_step,
     make_vec,
@@ -209,6 +212,19 @@ def test_snapshot_of_another_mode(other: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not a state of this environment"):
         env.set_state(stranger.get_state())
     assert_same(env.get_state(), before)
+
+
+def test_snapshot_of_a_larger_bank() -> None:
+    """Guards memory: the next episode would begin from a start state that is not there."""
+    small, large = (gym.make_vec("PBDRope-v0", 2, **{**SMALL_OF["PBDRope-v0"], "starts": n}) for n in (4, 9))
+    assert isinstance(small, TaskVectorEnv) and isinstance(large, TaskVectorEnv)
+    small.reset(seed=0)
+    large.reset(seed=0, options={"variation": 1})
+    before = small.get_state()
+    with pytest.raises(ValueError, match="more start states than the 4 there are here"):
+        small.set_state(large.get_state())
+    assert_same(small.get_state(), before)
+    large.set_state(before)
 
 
 def test_restoring_undoes_a_divergence() -> None:
