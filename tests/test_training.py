@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -135,10 +136,18 @@ def test_planning_leaves_a_row_and_a_picture(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
-    """Guards the bank that is evaluated on: as many states as episodes, none of them one that is trained on."""
-    env = unseen_env("PBDClothDrop-v0", 4, rows=6, columns=6, substeps=8)
+    """Guards the bank that is evaluated on: as many states as episodes, none of them one that is trained on.
+
+    A bank of 20 would begin with the first states of the 64 that are trained on, and evaluate on some of those.
+    """
+    small = {"rows": 6, "columns": 6, "substeps": 8}
+    env = unseen_env("PBDClothDrop-v0", 4, **small)
     batch = env.unwrapped.batch  # type: ignore[attr-defined]
-    assert len(batch.start_positions) == 20
+    trained_on = gym.make_vec("PBDClothFold-v0", 1, **small).start_positions[:51]  # type: ignore[attr-defined]
+    kept = unseen_env("PBDClothFold-v0", 4, **small).unwrapped.batch.start_positions[-13:]  # type: ignore[attr-defined]
+    assert np.abs(kept[:, None] - trained_on).max(axis=(2, 3)).min() > 0.0
+    assert len(batch.start_positions) == 64
+    assert len(unseen_env("PBDClothFold-v0", 20, **small).unwrapped.batch.start_positions) == 100  # type: ignore[attr-defined]
     begun = []
 
     def still(observation: np.ndarray) -> np.ndarray:
@@ -146,4 +155,4 @@ def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
         return np.zeros((4, 8), dtype=np.float32)
 
     evaluate(still, env)
-    assert_array_equal(begun[0], [16, 17, 18, 19])
+    assert_array_equal(begun[0], [51, 52, 53, 54])

@@ -5,7 +5,6 @@ pbd-gym evaluate runs/demo/model.zip --episodes 100
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +54,9 @@ def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> Ve
         **kwargs: arguments of the environment.
     """
     batch: Any = load_env_creator(find(env_id).vector)
-    banked = any(field.name == "starts" for field in dataclasses.fields(batch.config_type))
-    bank = {"starts": KEPT_OF * episodes} if banked else {}
+    usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
+    # Banks of a seed may begin with the same states: one smaller than that of training would keep some of that.
+    bank = {} if usual is None else {"starts": max(KEPT_OF * episodes, usual)}
     return stacked(make_sb3_vec_env(env_id, episodes, **{"split": "eval", **bank, **kwargs}), frames)
 
 
