@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,11 @@ def show_expert(model: Any, env: Any, steps: int) -> None:
                 part[number] = row
         model.replay_buffer.add(observation, ends, actions, rewards, dones, infos)
         observation = after
+    if isinstance(model.replay_buffer, HerReplayBuffer):
+        # What comes next is another episode, and no goals are to be taken from there.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.replay_buffer.truncate_last_trajectory()
 
 
 def _parts(observation: Any) -> list[np.ndarray]:

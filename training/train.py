@@ -168,6 +168,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         teachers = [StateTeacher(args.env_id, settings.num_envs, seed, **training_kwargs)]
     told = teachers[0].state_size if teachers else 0
     model = make_model(args.algorithm, env, settings, args.seed, out / "tensorboard", told)
+    env.seed(seed)  # the model has given it its own, and runs would differ by a shift of their environments only
     standardise(model, settings)
     if isinstance(settings, tuned.SACSettings) and settings.expert_steps:
         show_expert(model, env, settings.expert_steps)

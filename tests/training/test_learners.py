@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from pbd_gym.cli import main
+from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.evaluate import load
@@ -113,3 +114,34 @@ def test_the_expert_fills_the_replay_buffer() -> None:
     assert jumps[7].max() < 0.1
     np.testing.assert_array_equal(after[:7], now[1:8])
     assert not np.array_equal(after[7], now[8])
+
+
+def test_what_the_expert_broke_off_is_an_episode() -> None:
+    """Guards hindsight: goals for what the expert has begun were taken from the first episode of the agent."""
+    env = make_sb3_vec_env("PBDSoftPush-v0", 4, 0, obs_mode="goal", **TINY["PBDSoftPush-v0"])
+    model: Any = make_model("sac-her", env, SAC, 0, None)
+    show_expert(model, env, 11)
+    buffer = model.replay_buffer
+    assert (buffer.ep_length[8:11] == 3).all()
+    assert buffer.timeouts[10].all()
+    model.learn(4 * 8)
+    assert (buffer.ep_start[11:19] == 11).all()
+    assert (buffer.ep_length[11:19] == 8).all()
+
+
+def test_runs_differ_in_their_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the seeds: a model gives its own to its environments, and run 1 had those of run 0, one place on."""
+    begun = []
+    reset = TaskVectorEnv.reset
+
+    def watched(self: TaskVectorEnv, *, seed: Any = None, options: Any = None) -> Any:
+        begun.append((self.split, seed))
+        return reset(self, seed=seed, options=options)
+
+    monkeypatch.setattr(TaskVectorEnv, "reset", watched)
+    arguments = ["--total-timesteps", "64", "--num-envs", "4", "--eval-episodes", "1", "--evaluations", "1",
+                 "--batch-size", "32", "--no-gif", "--no-progress", "--out", str(tmp_path), "--seed", "3"]  # fmt: skip
+    kwargs = ["--env-kwargs", "max_episode_steps", "4", "starts", "5", "particles", "9"]
+    assert main(["train", "PBDRope-v0", *arguments, *kwargs]) == 0
+    assert [12, 13, 14, 15] in [seeds for split, seeds in begun if split == "train"]
+    assert [3, 4, 5, 6] not in [seeds for split, seeds in begun]
