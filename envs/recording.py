@@ -53,6 +53,8 @@ def make_batch(env_id: str, num_envs: int, **kwargs: Any) -> TaskVectorEnv:
 def moments(env: TaskVectorEnv, act: Actor, episodes: int = 1, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Act out episodes in every environment of a batch, and stop at every moment: at each start and after each step.
 
+    If the simulation of one diverges, the episode is over in all of them.
+
     Args:
         env: of :func:`make_batch`.
         act: what acts.
@@ -66,7 +68,7 @@ def moments(env: TaskVectorEnv, act: Actor, episodes: int = 1, seed: int = 0) ->
         observation, info = env.reset(seed=seed + episode * env.num_envs)
         yield info
         over, begins = np.zeros(env.num_envs, dtype=bool), True
-        while not over.all():
+        while not over.any():  # they end together, unless one diverges: it cannot go on, so that none does
             observation, _, terminated, truncated, info = env.step(act(env, observation, begins))
             over |= np.asarray(terminated) | np.asarray(truncated)
             begins = False

@@ -19,8 +19,11 @@ from PIL import Image
 from pxr import Usd, UsdGeom
 
 from pbd_gym.cli import main
+from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.recording import RandomActor, make_batch, moments, record
 from pbd_gym.render.images import save_film, save_mp4
+
+from .helpers import poison
 
 SMALL: dict[str, Any] = {"rows": 6, "columns": 6, "max_episode_steps": 6}
 KWARGS = ["--env-kwargs", "rows", "6", "columns", "6", "max_episode_steps", "6"]
@@ -43,6 +46,22 @@ def test_an_mp4_shows_the_pictures_it_was_made_of(tmp_path: Path) -> None:
     size, fps, pictures = film(tmp_path / "a.mp4")
     assert size == (66, 52) and fps == 10
     assert [round(float(picture.mean())) for picture in pictures] == pytest.approx(shades, abs=4)
+
+
+def test_a_divergence_ends_the_episode_of_all() -> None:
+    """Guards films of several environments, at the end of a training run for one: the next step was refused."""
+    env = make_batch("PBDCloth-v0", 3, **SMALL)
+    asked = []
+
+    def act(batch: TaskVectorEnv, observation: Any, begins: bool) -> np.ndarray:
+        asked.append(begins)
+        if len(asked) == 3:
+            poison(batch, 1, particle=20)
+        return np.zeros((3, 6), dtype=np.float32)
+
+    found = [info["diverged"].tolist() for info in moments(env, act, 2)]
+    assert found == [[False] * 3] * 3 + [[False, True, False]] + [[False] * 3] * 7
+    assert asked == [True, False, False, True, False, False, False, False, False]
 
 
 @pytest.mark.parametrize(
