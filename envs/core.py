@@ -325,8 +325,8 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
     def _advance_on_device(self, actions: Any) -> dict[str, Any]:
         """Do the same without waiting for the device: it is told to restart whatever has ended, if anything has.
 
-        The two halves are recorded as CUDA graphs the first time. Actions that are no numbers are not noticed here; the
-        environment then counts as diverged.
+        The two halves are recorded as CUDA graphs the first time. Actions that are no numbers are not noticed here: a
+        displacement of NaN counts as one of -1.
         """
         write_actions(self.buffers["actions"], actions)
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP

@@ -43,7 +43,8 @@ class CEMSettings:
 
     def __post_init__(self) -> None:
         for name in ("candidates", "iterations", "elites", "horizon", "knot_every", "replan_every"):
-            whole(name, getattr(self, name), 1)
+            # One candidate beside the one that is kept, or there is nothing to refit to.
+            whole(name, getattr(self, name), 2 if name == "candidates" else 1)
         if self.elites > self.candidates:
             raise ValueError(f"elites must be at most candidates, got {self.elites} of {self.candidates}")
         if not 0.0 <= self.inertia < 1.0:

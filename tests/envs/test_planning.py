@@ -143,3 +143,5 @@ def test_pictures_are_planned_with() -> None:
 def test_numbers_are_checked(field: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=field):
         CEMSettings(**{field: value})
+    with pytest.raises(ValueError, match="candidates must be at least 2"):
+        CEMSettings(candidates=1, elites=1)
