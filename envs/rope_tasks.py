@@ -9,6 +9,7 @@ import numpy as np
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.actions import Hands
+from pbd_gym.envs.experts import box_share
 from pbd_gym.envs.inputs import check_numbers
 from pbd_gym.envs.manipulation import ManipulationConfig, ManipulationVectorEnv
 from pbd_gym.envs.starts import Handler
@@ -163,9 +164,7 @@ class RopeTaskVectorEnv(ManipulationVectorEnv):
             Shape (num_envs, size), float32.
         """
         if self.action_mode == "pick_place":
-            hands = self.actions.hands
-            low, high = np.array(hands.lower), np.array(hands.upper)
-            move = 2.0 * (targets - low) / (high - low) - 1.0
+            move = np.stack([box_share(self, env, places) for env, places in enumerate(targets)])
         else:
             move = (targets - self.grips()) / self.config.max_step
             move /= np.maximum(np.abs(move).max(axis=2, keepdims=True), 1.0)

@@ -244,6 +244,17 @@ def test_what_is_held_is_not_pressed_into_the_ground() -> None:
     assert np.linalg.norm(np.diff(x, axis=0), axis=1).max() < 1.3 * env.config.spacing
 
 
+@pytest.mark.parametrize("env_id", ["PBDRopeStraighten-v0", "PBDRopeShape-v0"])
+def test_experts_know_the_box_of_another_size(env_id: str) -> None:
+    """Guards places in the box of the hands, which is that of the environment and not that of size one."""
+    coarse = {"particles": 21, "substeps": 24, "action_mode": "pick_place"}
+    env = make(env_id, 4, starts=10, randomize={"size": (1.0, 1.5)}, **coarse)
+    env.reset(seed=0, options={"variation": np.arange(4), "parameters": {"size": 1.4}})
+    for _ in range(92):
+        *_, info = env.step(env.expert())
+    assert info["normalized_performance"].mean() > 0.7
+
+
 @pytest.mark.parametrize("env_id", ["PBDRopeStraighten-v0", "PBDRopeShape-v0", "PBDRopePush-v0"])
 def test_experts_know_the_size(env_id: str) -> None:
     """Guards what experts aim at where the task is larger."""
