@@ -126,7 +126,8 @@ class Randomization:
             num_envs: environments in the batch.
 
         Raises:
-            ValueError: for a parameter that is not drawn here, or a value out of its bounds or of a wrong shape.
+            ValueError: for a parameter that is not drawn here, a value out of its bounds or of a wrong shape, or a size
+                above the largest that was declared.
         """
         values = np.full((num_envs, len(self.names)), np.nan, dtype=np.float32)
         for name, value in given.items():
@@ -134,7 +135,10 @@ class Randomization:
                 raise ValueError(
                     f"parameter {name!r} is not declared: make the environment with randomize={{{name!r}: (low, high)}}"
                 )
-            values[:, self.columns[name]] = check(name, value, (num_envs,))
+            values[:, self.columns[name]] = numbers = check(name, value, (num_envs,))
+            if name == "size" and numbers.max() > self.table[self.columns[name], 1]:  # the scene leaves room for that
+                largest = self.table[self.columns[name], 1]
+                raise ValueError(f"size must be at most {largest:g}, the largest that was declared, got {value!r}")
         return values
 
 

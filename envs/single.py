@@ -86,8 +86,10 @@ class GoalTaskEnv(TaskEnv):
 
     def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> Any:
         """Return the reward for goals, shape (..., goal size): a number for one pair, an array for rows."""
-        rewards = self.batch.goal_reward(np.atleast_2d(achieved_goal), np.atleast_2d(desired_goal))
-        return float(rewards[0]) if np.ndim(achieved_goal) == 1 else rewards
+        achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
+        rows = (-1, achieved.shape[-1])
+        rewards = self.batch.goal_reward(achieved.reshape(rows), desired.reshape(rows)).reshape(achieved.shape[:-1])
+        return float(rewards) if achieved.ndim == 1 else rewards
 
 
 def single_env(vector_type: type[TaskVectorEnv]) -> Any:

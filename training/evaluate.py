@@ -12,16 +12,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
-from gymnasium.envs.registration import load_env_creator
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
 from pbd_gym.envs.inputs import split_range
 from pbd_gym.envs.sb3 import make_sb3_vec_env
-from pbd_gym.registry import find
-from pbd_gym.training.rollouts import UNSEEN_SEED, Policy
-
-KEPT_OF = 5
-"""One start state of so many in a bank is kept for evaluation."""
+from pbd_gym.training.rollouts import UNSEEN_SEED, Policy, unseen_starts
 
 
 @dataclass(frozen=True)
@@ -45,19 +40,13 @@ def stacked(env: VecEnv, frames: int) -> VecEnv:
 def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> VecEnv:
     """Return a batch to evaluate on: its episodes start from states that are kept for it, where the task has a bank.
 
-    The bank has so many states that each episode has one of its own, as those that experts are scored on have.
-
     Args:
         env_id: environment.
         episodes: environments in the batch.
         frames: observations in a row that the policy sees.
         **kwargs: arguments of the environment.
     """
-    batch: Any = load_env_creator(find(env_id).vector)
-    usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
-    # Banks of a seed may begin with the same states: one smaller than that of training would keep some of that.
-    bank = {} if usual is None else {"starts": max(KEPT_OF * episodes, usual)}
-    return stacked(make_sb3_vec_env(env_id, episodes, **{"split": "eval", **bank, **kwargs}), frames)
+    return stacked(make_sb3_vec_env(env_id, episodes, **{**unseen_starts(env_id, episodes), **kwargs}), frames)
 
 
 def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summary:

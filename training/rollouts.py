@@ -9,15 +9,20 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import load_env_creator
 
 from pbd_gym.envs.core import TaskVectorEnv
 from pbd_gym.envs.inputs import split_range
+from pbd_gym.registry import find
 
 Policy = Callable[[Any], np.ndarray]
 """Maps a batch of observations to a batch of actions."""
 
 UNSEEN_SEED = 1_000_000
 """Evaluation episodes take seeds from here on; training takes small ones."""
+
+KEPT_OF = 5
+"""One start state of so many in a bank is kept for evaluation."""
 
 SHOWN = 4
 """Episodes that a film shows at most."""
@@ -40,10 +45,19 @@ class Outcome:
         )
 
 
+def unseen_starts(env_id: str, episodes: int) -> dict[str, Any]:
+    """Return arguments for start states that are kept for evaluation; of a bank with as many as there are episodes."""
+    batch: Any = load_env_creator(find(env_id).vector)
+    usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
+    # Banks of a seed may begin with the same states: one smaller than that of training would keep some of that.
+    bank = {} if usual is None else {"starts": max(KEPT_OF * episodes, usual)}
+    return {"split": "eval", **bank}
+
+
 def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: Any) -> TaskVectorEnv:
     """Return a batch whose episodes start from states that are kept for evaluation; one that can be filmed if asked."""
     shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if film else {}
-    env: Any = gym.make_vec(env_id, episodes, **{"split": "eval", **shown, **kwargs})
+    env: Any = gym.make_vec(env_id, episodes, **{**unseen_starts(env_id, episodes), **shown, **kwargs})
     return env
 
 

@@ -29,7 +29,7 @@ import tyro
 from torch import Tensor, nn
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.training.evaluate import UNSEEN_SEED
+from pbd_gym.training.rollouts import UNSEEN_SEED, unseen_starts
 from pbd_gym.training.tuned import FALLBACK, PPO, PPOSettings
 
 MAX_GRADIENT = 0.5
@@ -339,7 +339,8 @@ def main(args: Args) -> dict[str, float]:
                 print(f"{trainer.steps:>10,} steps {seconds:5.0f} s   mean reward {reward:.4f}", flush=True)
         ranks.check_equal(trainer.agent)
         seconds = time.perf_counter() - start
-        results = evaluate(trainer.agent, make(args.env_id, args.eval_episodes, device, split="eval"))
+        unseen = make(args.env_id, args.eval_episodes, device, **unseen_starts(args.env_id, args.eval_episodes))
+        results = evaluate(trainer.agent, unseen)
         if ranks.rank == 0:
             out.mkdir(parents=True, exist_ok=True)
             torch.save(trainer.agent.state_dict(), out / "agent.pt")

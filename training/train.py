@@ -78,7 +78,7 @@ class TrainArgs:
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
             pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
-            found = dataclasses.replace(pixels, training_env=found.training_env)
+            found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
         return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
 

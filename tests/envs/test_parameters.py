@@ -345,6 +345,7 @@ def test_bad_ranges(ranges: dict[str, Any], error: type[Exception], words: str) 
         ({"size": [1.0, 1.0]}, "size must broadcast"),
         ({"size": float("nan")}, "size must be finite"),
         ({"shear_stiffness": 1.0}, "'shear_stiffness' is not declared"),
+        ({"size": 50.0}, "size must be at most"),  # cameras and the way of hands leave room for what was declared
     ],
 )
 def test_bad_options(given: dict[str, Any], words: str) -> None:

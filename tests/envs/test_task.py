@@ -109,6 +109,8 @@ def test_compute_reward(reward_mode: str, radius: float) -> None:
         rows = [np.stack([x, y]) for x, y in zip(pair, pair[::-1], strict=True)]
         several = single.unwrapped.compute_reward(*rows, [info, info])
         assert_array_equal(several, [one, one])  # the distance is the same either way
+        more = single.unwrapped.compute_reward(*(np.stack([x] * 3) for x in rows), None)
+        assert_array_equal(more, np.full((3, 2), one, dtype=np.float32))
     if reward_mode == "sparse":
         assert set(np.unique(paid)) == {-1.0, 0.0}
         at_goal = single.unwrapped.compute_reward(pair[1], pair[1], {})
