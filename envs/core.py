@@ -291,8 +291,8 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         Raises:
             ValueError: for a wrong shape or a number that is not finite. The environments are then as they were.
             TypeError: for a dtype that is not floating.
-            gymnasium.error.ResetNeeded: before the first reset, or after an episode is over with autoreset disabled. The
-                latter is not noticed with torch output on CUDA, where nothing waits for the device.
+            gymnasium.error.ResetNeeded: before the first reset, or after an episode is over with autoreset disabled;
+                the latter goes unnoticed with torch output on CUDA, where nothing waits for the device.
         """
         final = self.advance(actions)
         out = self.outputs
