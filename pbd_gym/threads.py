@@ -28,6 +28,10 @@ def default_threads() -> int:
         return os.cpu_count() or 1
 
 
+_PATIENCE = 60.0
+"""How long an interrupt waits for a call that is under way [s]; one launch takes milliseconds."""
+
+
 class _Worker:
     """A thread that runs one call at a time."""
 
@@ -45,14 +49,19 @@ class _Worker:
         self._call = call
         self._go.release()
 
-    def join(self) -> None:
-        """Wait for the call, and raise what it raised."""
-        self._done.acquire()
-        error, self._error = self._error, None
+    def join(self) -> BaseException | None:
+        """Wait for the call; return what it raised, or the interrupt that came meanwhile."""
+        interrupt: BaseException | None = None
+        try:
+            self._done.acquire()
+        except KeyboardInterrupt as error:
+            # The call goes on, and writes into arrays of its caller: wait for it all the same.
+            interrupt = error
+            self._done.acquire(timeout=_PATIENCE)
+        error_of_call, self._error = self._error, None
         self._call = lambda: None  # do not keep its arrays alive
         self._busy.release()
-        if error is not None:
-            raise error
+        return error_of_call or interrupt
 
     def _run(self) -> None:
         while True:
@@ -76,11 +85,16 @@ def run_together(calls: Sequence[Callable[[], object]]) -> None:
     with _growing:
         while len(_workers) < len(calls) - 1:
             _workers.append(_Worker())
-    others = _workers[: len(calls) - 1]
-    for worker, call in zip(others, calls[1:], strict=True):
-        worker.start(call)
+    started: list[_Worker] = []
+    found: BaseException | None = None
     try:
+        for worker, call in zip(_workers[: len(calls) - 1], calls[1:], strict=True):
+            worker.start(call)
+            started.append(worker)
         calls[0]()
-    finally:
-        for worker in others:
-            worker.join()
+    except BaseException as error:  # raised again when all others are done
+        found = error
+    for worker in started:  # each of them, or one that nobody waits for is busy for ever
+        found = worker.join() or found
+    if found is not None:
+        raise found

@@ -33,6 +33,25 @@ def test_errors_come_back_and_the_threads_live_on() -> None:
     assert sorted(done) == [0, 1, 2]
 
 
+def test_several_errors_at_once() -> None:
+    """Guards workers that nobody waits for: after two errors in one go the next calls hung for ever."""
+
+    def fail() -> None:
+        raise LookupError("one of two")
+
+    done: list[int] = []
+
+    def go_on() -> None:
+        with pytest.raises(LookupError, match="one of two"):
+            run_together([partial(done.append, 0), fail, fail, partial(done.append, 1)])
+        run_together([partial(done.append, k) for k in range(2, 6)])
+
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert sorted(done) == list(range(6))
+
+
 def test_callers_share_the_workers() -> None:
     """Guards two solvers that are stepped from two threads of the user's."""
     total = [0, 0]
