@@ -269,8 +269,7 @@ _BATCH = """
     }
     typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
     for (; n + BATCH <= end; n += BATCH) {
-        // Backwards from the end, so that the few constraints that are left are the first ones: those that the loop over
-        // single constraints comes to.
+        // Backwards from the end, so that the few that are left are the first ones: those that the loop below comes to.
         const int c = reversed ? begin + end - BATCH - n : n;
         PROJECTION
     }
