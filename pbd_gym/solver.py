@@ -176,11 +176,12 @@ class Solver:
                 raise ValueError("state and control must be of the solver's own model")
             if not (math.isfinite(ctrl_dt) and ctrl_dt > 0.0):
                 raise ValueError(f"ctrl_dt must be positive and finite, got {ctrl_dt}")
-            if self.options.keep_lambda:
-                state.store_multipliers()
+            options = self.options
+            state.make_room(options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
             with compiling():
                 self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
             self._launched_for = key
+        state.has_multipliers = self.options.keep_lambda
         run_together([launches.launch for launches in self._launches])
 
     def _shares(self) -> list[tuple[int, int]]:

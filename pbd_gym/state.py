@@ -275,8 +275,8 @@ class State(StateArrays):
         Raises:
             RuntimeError: if they are not stored, because the solver does one iteration only.
         """
-        if not self.keep_lambda:
-            raise RuntimeError("multipliers are stored with iterations > 1 only: make the state with keep_lambda=True")
+        if not self.has_multipliers:
+            raise RuntimeError("multipliers are stored by a solver with iterations > 1 only")
         lanes = self.lam.numpy().transpose(0, 2, 1).reshape(-1, self.lam.shape[1])[: self.model.num_envs]
         found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
         first = 0
@@ -302,6 +302,10 @@ class State(StateArrays):
         Raises:
             ValueError: for a wrong shape, a particle that does not exist, or one in two grips at once.
         """
+        self._hold(self._check_held(held))
+
+    def _check_held(self, held: ArrayLike) -> np.ndarray:
+        """Return what grips are to hold, shape (num_envs, grips); raise what :meth:`hold` does."""
         model = self.model
         wanted = broadcast("held", np.asarray(held), (model.num_envs, model.grip_count))
         if not np.issubdtype(wanted.dtype, np.integer) or wanted.size == 0:
@@ -311,6 +315,10 @@ class State(StateArrays):
         ordered = np.sort(wanted, axis=1)
         if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
             raise ValueError("one particle cannot be in two grips")
+        return wanted
+
+    def _hold(self, wanted: np.ndarray) -> None:
+        model = self.model
         target = wp.array(wanted.astype(np.int32), device=model.device)
         wp.launch(
             layout.hold,
@@ -345,22 +353,34 @@ class State(StateArrays):
         Raises:
             ValueError: for a number that is not finite or a wrong shape. The state is then as it was.
         """
-        rows = np.arange(self.model.num_envs) if rows is None else rows
-        for name in ("positions", "velocities", "grip_positions", "poses", "memory"):  # all of it or none of it
-            if not np.isfinite(saved[name]).all():
-                raise ValueError(f"{name} must be finite")
+        model = self.model
+        rows = np.arange(model.num_envs) if rows is None else rows
+        shapes: dict[str, tuple[int, ...]] = {
+            "positions": (model.particle_count, 3),
+            "velocities": (model.particle_count, 3),
+            "grip_positions": (model.grip_count, 3),
+            "poses": (len(model.moving_colliders), 7),
+            "memory": (model.memory_count,),
+        }
         self.parameters.check(saved["parameters"])
-        self.parameters.write(saved["parameters"][rows])
+        taken = {"parameters": saved["parameters"][rows]}
+        for name, shape in shapes.items():  # all of it or none of it
+            taken[name] = np.asarray(saved[name], dtype=model.dtype)[rows]
+            if taken[name].shape[1:] != shape:
+                raise ValueError(f"{name} must have shape {('rows', *shape)}, got {np.shape(saved[name])}")
+            finite(name, taken[name], (model.num_envs, *shape))
+        held = self._check_held(saved["held"][rows]) if model.grip_count else None
+        self.parameters.write(taken["parameters"])
         self._weigh()
-        if self.model.grip_count:  # before the velocities: letting go of a pinned particle stops it
-            self.hold(saved["held"][rows])
+        if held is not None:  # before the velocities: letting go of a pinned particle stops it
+            self._hold(held)
             grips = self.grip_positions.numpy()
-            grips[: self.model.num_envs] = saved["grip_positions"][rows]
+            grips[: model.num_envs] = taken["grip_positions"]
             self.grip_positions.assign(grips)
-        self.set_positions(saved["positions"][rows])
-        self.set_velocities(saved["velocities"][rows])
-        self._set_poses(saved["poses"][rows])
-        self.set_memory(saved["memory"][rows])
+        self.set_positions(taken["positions"])
+        self.set_velocities(taken["velocities"])
+        self._set_poses(taken["poses"])
+        self.set_memory(taken["memory"])
 
     def _gather(self, source: Any) -> np.ndarray:
         lanes = source.numpy()  # (groups, n, 3, lanes)

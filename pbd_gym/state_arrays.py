@@ -59,6 +59,8 @@ class StateArrays:
     ) -> None:
         self.model = model
         self.keep_lambda = keep_lambda
+        self.has_multipliers = keep_lambda
+        """Whether the solver of the last step stored multipliers."""
         self._gathers, self._extrapolates, self._packs = gathers, extrapolates, packs
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
@@ -79,14 +81,7 @@ class StateArrays:
             self._make_multipliers()
             self.memory = wp.zeros((groups, max(model.memory_count, 1)), dtype=model.vec)
             """What constraints remember from substep to substep, such as permanent strains, in solve order."""
-            self.delta = wp.zeros(shape if gathers or model.contact_count else (groups, 1, 1), dtype=model.vec)
-            """Scratch: corrections that a Jacobi iteration gathers [m]; zero between steps."""
-            self.recent, self.older = (
-                wp.empty(shape if extrapolates else (groups, 1, 1), dtype=model.vec) for _ in "ab"
-            )
-            """Scratch: positions of the last two iterations [m]."""
-            self.packed = wp.empty((groups, 2, particles, 4) if packs else (groups, 1, 1, 1), dtype=model.vec)
-            """Scratch: positions and those before a substep [m], with a weight behind each; for one lane on a CPU."""
+            self._make_scratch()
             self.contacts = contact_memory(model)
             """Which particles touch or may do so soon; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
@@ -113,27 +108,57 @@ class StateArrays:
         self._pinned: np.ndarray | None = None
         self.frames_scalar = self._by_scalar(self.frames)
 
+    def make_room(
+        self, keep_lambda: bool = False, gathers: bool = False, extrapolates: bool = False, packs: bool = False
+    ) -> None:
+        """Make the memory that a solver needs and that there is none of: it would write past the end of what there is.
+
+        So it is when the ``iterations`` of a solver were raised from one, and when another solver goes on with a state.
+
+        Args:
+            keep_lambda, gathers, extrapolates, packs: as for the class; what there is already stays.
+
+        Raises:
+            MemoryError: if it would not fit.
+        """
+        before = (self.keep_lambda, self._gathers, self._extrapolates, self._packs)
+        wanted = (
+            self.keep_lambda or keep_lambda,
+            self._gathers or gathers,
+            self._extrapolates or extrapolates,
+            self._packs or packs,
+        )
+        if wanted == before:
+            return
+        check_memory(self.model, *wanted)
+        self.keep_lambda, self._gathers, self._extrapolates, self._packs = wanted
+        with wp.ScopedDevice(self.model.device):
+            self._make_scratch()
+            if self.keep_lambda != before[0]:
+                self._make_multipliers()
+
     def _make_multipliers(self) -> None:
-        groups, vec = self.model.group_count, self.model.vec
-        count = max(self.model.constraint_count, 1) if self.keep_lambda else 1
-        self.lam = wp.zeros((groups, count), dtype=vec)
+        self.lam = wp.zeros((self.model.group_count, self._multiplier_count), dtype=self.model.vec)
         """Multipliers of the last substep, in solve order, shape (groups, m) or (groups, 1)."""
-        kept = (groups, count if self._extrapolates else 1)
+
+    def _make_scratch(self) -> None:
+        """Make what is of no interest between steps."""
+        model, vec = self.model, self.model.vec
+        groups, particles = model.group_count, model.particle_count
+        shape, least = (groups, particles, 3), (groups, 1, 1)
+        self.delta = wp.zeros(shape if self._gathers or model.contact_count else least, dtype=vec)
+        """Scratch: corrections that a Jacobi iteration gathers [m]; zero between steps."""
+        self.recent, self.older = (wp.empty(shape if self._extrapolates else least, dtype=vec) for _ in "ab")
+        """Scratch: positions of the last two iterations [m]."""
+        self.packed = wp.empty((groups, 2, particles, 4) if self._packs else (groups, 1, 1, 1), dtype=vec)
+        """Scratch: positions and those before a substep [m], with a weight behind each; for one lane on a CPU."""
+        kept = (groups, self._multiplier_count if self._extrapolates else 1)
         self.lam_recent, self.lam_older = (wp.empty(kept, dtype=vec) for _ in "ab")
         """Scratch: multipliers of the last two iterations."""
 
-    def store_multipliers(self) -> None:
-        """Make room for multipliers, if there is none: a solver does so whose ``iterations`` were raised from one.
-
-        Raises:
-            MemoryError: if they would not fit.
-        """
-        if self.keep_lambda:
-            return
-        check_memory(self.model, True, self._gathers, self._extrapolates, self._packs)
-        self.keep_lambda = True
-        with wp.ScopedDevice(self.model.device):
-            self._make_multipliers()
+    @property
+    def _multiplier_count(self) -> int:
+        return max(self.model.constraint_count, 1) if self.keep_lambda else 1
 
     def _by_scalar(self, array: Any) -> Any:
         return wp.array(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -48,6 +50,29 @@ def test_other_steps_do_what_a_new_solver_does(chebyshev: float, method: str) ->
     other = fresh.state()
     other.load(state.save())
     assert_array_equal(run(live, state, 3), run(fresh, other, 3))
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "multipliers": {"iterations": 2},
+    "jacobi": {"method": "jacobi", "iterations": 2},
+    "chebyshev": {"chebyshev": 0.3, "iterations": 3},
+}
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize(("first", "then"), [("plain", "chebyshev"), ("jacobi", "plain"), ("multipliers", "jacobi")])
+def test_another_solver_goes_on_with_a_state(first: str, then: str, lanes: int) -> None:
+    """Guards the memory that a solver needs: it used to write past the end of what the state of another one has."""
+    model = Model(sheet(), lanes=lanes)
+    before, after = (Solver(model, threads=1, **OPTIONS[name]) for name in (first, then))
+    state, wanted = before.state(), after.state()
+    run(before, state, 2)
+    wanted.load(state.save())
+    assert_array_equal(run(after, state, 2), run(after, wanted, 2))
+    for name in ("lam", "delta", "recent", "packed", "lam_recent"):
+        assert all(a >= b for a, b in zip(getattr(state, name).shape, getattr(wanted, name).shape, strict=True)), name
+    run(before, state, 1)  # and back, with launches that were recorded
 
 
 def test_bad_steps_leave_the_solver_as_it_was() -> None:

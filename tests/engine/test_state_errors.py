@@ -84,6 +84,31 @@ def test_load_of_bad_velocities_leaves_the_state_alone() -> None:
     assert_array_equal(state.get_positions(), before)
 
 
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("positions", np.zeros((2, 8, 3))),
+        ("velocities", np.zeros((1, 9, 3))),
+        ("grip_positions", np.zeros((2, 3, 3))),
+        ("poses", np.zeros((2, 1, 7))),
+        ("memory", np.zeros((2, 3))),
+        ("held", np.array([[9, 0], [-1, -1]])),
+        ("held", np.array([[1, 1], [-1, -1]])),
+    ],
+)
+def test_load_of_another_scene_leaves_the_state_alone(name: str, bad: np.ndarray) -> None:
+    """Guards `load`: all of it or none of it, also where a shape or a grip is found to be wrong late."""
+    state = Solver(Model(small_scene(), num_envs=2)).state()
+    saved = state.save()
+    state.set_parameters(size=2.0)
+    state.hold([[3, 4], [5, -1]])
+    before = {**state.save(), "inv_mass": state.inv_mass.numpy().copy()}
+    with pytest.raises((ValueError, IndexError)):
+        state.load({**saved, name: bad})
+    for key, value in {**state.save(), "inv_mass": state.inv_mass.numpy()}.items():
+        assert_array_equal(value, before[key], err_msg=key)
+
+
 @pytest.mark.parametrize("ctrl_dt", [0.0, -0.1, NAN, INF])
 def test_step_refuses_a_bad_time(ctrl_dt: float) -> None:
     """Guards the step, also after a good one whose launches are recorded."""
@@ -121,6 +146,22 @@ def test_multipliers_that_are_not_kept_are_refused(constraint_count: int) -> Non
     state = solver.state()
     solver.step(state, solver.control(), 0.02)
     with pytest.raises((ValueError, RuntimeError), match=r"multiplier|lambda"):
+        state.get_lambda()
+
+
+def test_multipliers_of_an_earlier_step_are_refused() -> None:
+    """Guards `get_lambda` after the iterations went down to one, and for a state that somebody made with memory."""
+    scene = Scene()
+    scene.add_particles([[0, 0, 0], [0, 1, 0]], 1.0)
+    scene.add_distance_constraints([[0, 1]], 0.0, 0.5)
+    model = Model(scene)
+    solver = Solver(model, iterations=2)
+    state, control = State(model), solver.control()
+    solver.step(state, control, 0.02)
+    assert state.get_lambda().shape == (1, 1)
+    solver.set_steps(iterations=1)
+    solver.step(state, control, 0.02)
+    with pytest.raises(RuntimeError, match="multipliers"):
         state.get_lambda()
 
 
