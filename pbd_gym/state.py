@@ -70,12 +70,21 @@ class State(StateArrays):
         self._scatter(self.positions_scalar, "positions", values)
 
     def set_velocities(self, values: ArrayLike) -> None:
-        """Set velocities [m/s], broadcast to (num_envs, n, 3).
+        """Set velocities [m/s], broadcast to (num_envs, n, 3). What is pinned stays at rest, unless a grip holds it.
 
         Raises:
             ValueError: for a wrong shape or a number that is not finite.
         """
-        self._scatter(self.velocities_scalar, "velocities", values)
+        model = self.model
+        given = np.asarray(values, dtype=model.dtype)
+        resting = self.get_pinned()
+        if resting.any():  # with a velocity a particle of infinite mass would travel for ever
+            given = finite("velocities", given, (model.num_envs, model.particle_count, 3))
+            held = self.held.numpy()[: model.num_envs]
+            envs, slots = np.nonzero(held >= 0)
+            resting[envs, held[envs, slots]] = False
+            given = np.where(resting[..., None], 0, given)
+        self._scatter(self.velocities_scalar, "velocities", given)
 
     def set_parameters(
         self,

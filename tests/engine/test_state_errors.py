@@ -185,6 +185,30 @@ def test_pinned_particle_with_a_velocity_stays() -> None:
     assert_array_equal(state.get_positions()[0], [[0, 1, 0]])
 
 
+def test_velocities_set_later_carry_no_pinned_particle_away() -> None:
+    """Guards pins against `set_velocities` and against `load` of a state in which the particle was free."""
+    scene = Scene(gravity=(0, 0, 0), grip_count=1)
+    scene.add_particles([[0, 1, 0], [1, 1, 0]], 1.0)
+    scene.pin([0])
+    solver = Solver(Model(scene, num_envs=2))
+    state, control = solver.state(), solver.control()
+    state.set_velocities(1.0)
+    saved = state.save()
+    state.set_pinned([[False, True], [True, True]])
+    state.load(saved)
+    solver.step(state, control, 0.1)
+    assert_array_equal(state.get_positions(), scene.positions[None].astype(np.float32).repeat(2, axis=0))
+
+    state.set_pinned(None)
+    state.hold([[0], [-1]])
+    control.move([[1.0, 0.0, 0.0]])
+    solver.step(state, control, 0.1)
+    saved = state.save()
+    assert (saved["velocities"][0, 0] != 0).any()  # what is pinned moves with the hand that drags it
+    state.load(saved)
+    assert_array_equal(state.get_velocities(), saved["velocities"])
+
+
 def test_pinned_particle_that_was_dragged_stays_where_it_is_let_go() -> None:
     """Guards release: what is pinned stops where the hand leaves it, and does not fly on for ever."""
     scene = Scene(grip_count=1)
