@@ -46,11 +46,11 @@ _TOOLS = """
 # `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
 _UPDATE = """
     {
-        int* const cells = memory.cells.data + group * memory.cells.shape[1];
+        int* const cells = memory.cells.data + rank * memory.cells.shape[1];
         const int stride = cell_count + 4 * count;
         const int chunks = (count + 15) / 16;
         const bool scans = table.strangers.shape[0] > 0;
-        T* const spots = memory.sorted.data + group * memory.sorted.shape[1];
+        T* const spots = memory.sorted.data + rank * memory.sorted.shape[1];
         typedef T Chunk __attribute__((ext_vector_type(16), aligned(sizeof(T))));
         typedef bool Flags __attribute__((ext_vector_type(16)));
         if (memory.dropped.data[group] > 0 || memory.stale.data[group] > 0) {
@@ -191,10 +191,10 @@ _STALE = """
 
 _SEARCH = """
     if (memory.stale.data[group]) {
-        int* const start = memory.cells.data + group * memory.cells.shape[1];
+        int* const start = memory.cells.data + rank * memory.cells.shape[1];
         int* const cell_of = start + cell_count + 1;
         int* const order = cell_of + count;
-        T* const sorted = memory.sorted.data + group * 3 * count;
+        T* const sorted = memory.sorted.data + rank * 3 * count;
         const int share = (cell_count + thread_count) / thread_count;
         for (int k = thread; k < count; k += thread_count) {
             lengths[k] = 0;
