@@ -48,14 +48,14 @@ class Scene(BaseScene):
             size: width and height [m].
             material: what it is made of.
             position: where the middle of its upper edge goes [m], shape (3,).
-            rotation: matrix applied before, shape (3, 3); without it the cloth hangs down in the plane z = 0.
+            rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
 
         Returns:
             Its particles and triangles.
 
         Raises:
-            ValueError: for fewer than 2 x 2 particles, a size that is not positive, cells too long for the fabric, or
-                arrays of a wrong shape.
+            ValueError: for fewer than 2 x 2 particles, a size that is not positive, cells too long for the fabric, a
+                rotation that does not keep lengths, or arrays of a wrong shape.
         """
         material = material or ClothMaterial()
         sheet = grid(rows, columns, *size)
@@ -83,7 +83,7 @@ class Scene(BaseScene):
             mesh: its shape at rest; see :mod:`pbd_gym.trimeshes`, :mod:`pbd_gym.garments` and :mod:`pbd_gym.meshfiles`.
             material: what it is made of; its ``bending`` chooses the constraint kind.
             position: where the origin of the mesh goes [m], shape (3,).
-            rotation: matrix applied before, shape (3, 3).
+            rotation: orthonormal matrix applied before, shape (3, 3).
 
         Returns:
             Its particles, triangles, openings and landmarks.
@@ -146,7 +146,7 @@ class Scene(BaseScene):
             mesh: its shape at rest; see :mod:`pbd_gym.tetmeshes` and :mod:`pbd_gym.meshfiles`.
             material: what it is made of.
             position: where the origin of the mesh goes [m], shape (3,).
-            rotation: matrix applied before, shape (3, 3).
+            rotation: orthonormal matrix applied before, shape (3, 3).
 
         Returns:
             Its particles, tetrahedra and surface.
@@ -206,7 +206,7 @@ class Scene(BaseScene):
                 of :mod:`pbd_gym.regions` do. Without regions the whole body is one cluster, which deforms little.
             mass: [kg], one number or shape (k,), instead of the density; points need it.
             position: where the origin of the body goes [m], shape (3,).
-            rotation: matrix applied before, shape (3, 3).
+            rotation: orthonormal matrix applied before, shape (3, 3).
 
         Returns:
             Its particles, and the tetrahedra and surface of a mesh.
@@ -246,6 +246,9 @@ class Scene(BaseScene):
     ) -> np.ndarray:
         """Add the particles of a body, turned and moved."""
         turn = np.eye(3) if rotation is None else array("rotation", rotation, (3, 3))
+        # Masses and stiffnesses are those of the shape as it is given: it must keep its lengths. A mirror does so too.
+        if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-5:
+            raise ValueError(f"rotation must keep lengths (an orthonormal matrix), got {turn.tolist()}")
         return self.add_particles(points @ turn.T + array("position", position, (3,)), mass, dimension=dimension)
 
     def _add_hinges(self, found: np.ndarray, material: ClothMaterial | Fabric) -> None:

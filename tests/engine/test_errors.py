@@ -11,8 +11,10 @@ from pbd_gym.materials import ClothMaterial
 from pbd_gym.model import Model
 from pbd_gym.scene import Scene
 from pbd_gym.solver import Solver
+from pbd_gym.tetmeshes import box
 
 NAN, INF = float("nan"), float("inf")
+CUBE = box((1, 1, 1), (0.1, 0.1, 0.1))
 
 
 def small_scene() -> Scene:
@@ -33,6 +35,7 @@ def snapshot(scene: Scene) -> list[Any]:
     return [[array.tolist() for array in arrays], list(scene.colliders), batches, scene.grip_count]
 
 
+CUBE = box((1, 1, 1), (0.1, 0.1, 0.1))
 SCENE_ERRORS: dict[str, tuple[Callable[[Scene], object], str]] = {
     "cloth without rows": (lambda s: s.add_cloth(0, 4), "2 x 2"),
     "cloth of one column": (lambda s: s.add_cloth(4, 1), "2 x 2"),
@@ -41,6 +44,8 @@ SCENE_ERRORS: dict[str, tuple[Callable[[Scene], object], str]] = {
     "cloth at NaN": (lambda s: s.add_cloth(3, 3, position=(0.0, NAN, 0.0)), "position"),
     "cloth with 2D position": (lambda s: s.add_cloth(3, 3, position=(0.0, 0.0)), "position"),
     "cloth with 2x2 rotation": (lambda s: s.add_cloth(3, 3, rotation=np.eye(2)), "rotation"),
+    "cloth that a rotation makes larger": (lambda s: s.add_cloth(3, 3, rotation=2.0 * np.eye(3)), "rotation"),
+    "solid that a rotation shears": (lambda s: s.add_soft_body(CUBE, rotation=np.eye(3) + np.eye(3, k=1)), "rotation"),
     "particles at NaN": (lambda s: s.add_particles([[0.0, NAN, 0.0]], 1.0), "positions"),
     "particles in 2D": (lambda s: s.add_particles([[0.0, 1.0]], 1.0), "positions"),
     "massless particles": (lambda s: s.add_particles([[0.0, 1.0, 0.0]], 0.0), "mass"),
