@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
+import time
 from functools import partial
 
 import numpy as np
@@ -50,6 +52,26 @@ def test_several_errors_at_once() -> None:
     thread.start()
     thread.join(20)
     assert sorted(done) == list(range(6))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way there")
+def test_an_interrupt_waits_for_what_is_under_way() -> None:
+    """Guards Ctrl-C in a notebook: calls that write into arrays come to their end, and the next ones are run."""
+    done: list[int] = []
+
+    def interrupt() -> None:
+        time.sleep(0.1)  # until the main thread waits
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+        done.append(0)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_together([lambda: None, interrupt, partial(done.append, 1)])
+    assert sorted(done) == [0, 1]
+    thread = threading.Thread(target=run_together, args=([partial(done.append, k) for k in (2, 3, 4)],), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert sorted(done) == list(range(5))
 
 
 def test_callers_share_the_workers() -> None:
