@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import zipfile
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ class Episode:
     """One more than there are steps."""
     steps: list[Step] = field(default_factory=list)
     turns: list[tuple[int, str, float]] = field(default_factory=list)
-    """Step before which a dial was turned, its name, and its value."""
+    """Step before which a dial was turned, its name, and its value. As many as there are steps: after the last one; -1:
+    before the episode began, in one that is not kept."""
 
 
 @dataclass
@@ -61,6 +63,8 @@ class Demonstrations:
     def save(self, path: str | Path) -> int:
         """Write every episode that has a step into an .npz file without pickle. Returns how many there were.
 
+        What was turned in an episode without a step stays turned: it is written with the next one that is kept.
+
         The arrays, for E episodes and T steps: ``env_id``, ``env_kwargs`` (JSON); ``seeds`` and ``lengths`` (E,);
         ``actions`` (T, size), ``rewards``, ``terminated``, ``truncated``, ``is_success``, ``by_person`` and
         ``hand_particle`` (T,), ``hand_pull`` (T, 3); ``observations`` (T + E, ...), or ``observations.NAME`` for each
@@ -70,7 +74,14 @@ class Demonstrations:
         Raises:
             OSError: if the file cannot be written.
         """
-        kept = [episode for episode in self.episodes if episode.steps]
+        kept: list[Episode] = []
+        left_over: list[tuple[int, str, float]] = []
+        for episode in self.episodes:
+            if episode.steps:
+                kept.append(replace(episode, turns=left_over + episode.turns))
+                left_over = []
+            else:  # pins are undone where an episode begins
+                left_over += [(-1, name, value) for _, name, value in episode.turns if name != PIN]
         steps = [step for episode in kept for step in episode.steps]
         observations = [observation for episode in kept for observation in episode.observations]
         arrays: dict[str, Any] = {
@@ -109,11 +120,12 @@ def load(path: str | Path) -> Demonstrations:
         ValueError: if it is none of ours.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = dict(file)
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, EOFError) as error:
+    # A file that was cut off is no zip file; one of a single array knows no `with`.
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no demonstration: {error}") from error
     if str(arrays.get("format")) != FORMAT:
         raise ValueError(f"{path} is no demonstration, or one of another version")
@@ -203,11 +215,17 @@ def replay(demonstrations: Demonstrations) -> Demonstrations:
     taped = Taped(demonstrations.env_id, **demonstrations.env_kwargs)
     try:
         for episode in demonstrations.episodes:
+            early = [turn for turn in episode.turns if turn[0] < 0]
+            for _, name, value in early:
+                taped.handled.turn(name, value)
             taped.reset(episode.seed)
-            for number, step in enumerate(episode.steps):
+            taped.tape.episodes[-1].turns += early
+            # What was turned after the last step counts as well: it stays turned in the next episode.
+            for number, step in enumerate([*episode.steps, None]):
                 for _, name, value in (turn for turn in episode.turns if turn[0] == number):
                     taped.turn(name, value)
-                taped.step(step.action, step.particle, step.pull, step.by_person)
+                if step is not None:
+                    taped.step(step.action, step.particle, step.pull, step.by_person)
     finally:
         taped.env.close()
     return taped.tape

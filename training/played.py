@@ -26,9 +26,11 @@ def to_minari(played: demonstrations.Demonstrations, path: Path) -> int:
     """
     kept, turned = [], False
     for episode in played.episodes:
-        turned |= bool(episode.turns)  # what is turned stays turned
-        if not turned and all(step.particle < 0 for step in episode.steps):
+        # What is turned stays turned, also after the last step; a pin is undone where the next episode begins.
+        before = any(step < len(episode.steps) for step, _, _ in episode.turns)
+        if not (turned or before) and all(step.particle < 0 for step in episode.steps):
             kept.append(_converted(episode))
+        turned |= any(name != demonstrations.PIN for _, name, _ in episode.turns)
     if not kept:
         raise ValueError("in every episode a hand, a pin or a slider did what no action does: nothing to write")
     kwargs = {name: value for name, value in played.env_kwargs.items() if name != "max_episode_steps"}

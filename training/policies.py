@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,11 @@ def load_policy(path: Path) -> MLPPolicy:
         FileNotFoundError: if there is no such file.
         ValueError: if it holds something else.
     """
-    with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file)
+    try:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            arrays = dict(file)
+    except zipfile.BadZipFile as error:  # which is no ValueError: a file that was cut off, say
+        raise ValueError(f"{path} holds no policy: {error}") from error
     if not {"about", "mean", "spread", "weight0"} <= arrays.keys():
         raise ValueError(f"{path} holds no policy")
     layers = range(sum(name.startswith("weight") for name in arrays))

@@ -99,7 +99,32 @@ def test_episodes_without_a_step_are_left_out(tmp_path: Path) -> None:
     taped.env.close()
 
 
-@pytest.mark.parametrize("content", [b"", b"words", None])
+def test_what_is_turned_between_episodes_stays_turned(tmp_path: Path) -> None:
+    """Guards what no step of its own episode shows: turned after the last step, and in an episode without any."""
+    taped = Taped("PBDCloth-v0", **SMALL, randomize={"density": (0.5, 2.0)})
+    taped.reset(0)
+    taped.turn("gravity [m/s²]", 4.0)
+    taped.turn("mass factor", 9.0)  # drawn anew for the next episode
+    taped.turn(PIN, 9)
+    for seed in (1, 2, 3):
+        taped.reset(seed)
+        if seed != 2:
+            for _ in range(3):
+                taped.step(taped.handled.action())
+        taped.turn("substeps", 3 + seed)
+        taped.turn("gravity [m/s²]", -5.0 * seed)
+    taped.env.close()
+    assert taped.tape.save(tmp_path / "a.npz") == 2
+    saved = load(tmp_path / "a.npz")
+    assert [[step for step, _, _ in episode.turns] for episode in saved.episodes] == [[-1, -1, 3, 3], [-1, -1, 3, 3]]
+    again = replay(saved)
+    for first, kept, second in zip(taped.tape.episodes[1::2], saved.episodes, again.episodes, strict=True):
+        assert same(first, kept)
+        assert same(kept, second)
+        assert kept.turns == second.turns
+
+
+@pytest.mark.parametrize("content", [b"", b"words", b"PK\3\4 half a file", None])
 def test_other_files_are_refused(content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.npz"
     if content is None:

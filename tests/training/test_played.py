@@ -27,14 +27,19 @@ def test_episodes_of_actions_alone_are_written(tmp_path: Path, capsys: pytest.Ca
     taped.step(action)
     taped.turn(PIN, 9)
     taped.step(action)
+    taped.reset(8)  # the pin is gone
+    taped.step(action)
+    taped.turn("gravity [m/s²]", 1.0)  # and stays so
+    taped.reset(9)
+    taped.step(action)
     taped.env.close()
     taped.tape.save(tmp_path / "a.npz")
     out = tmp_path / "played-v0"
     assert main(["replay", str(tmp_path / "a.npz"), "--minari", str(out)]) == 0
-    assert "2 of 4 episodes" in capsys.readouterr().out
+    assert "3 of 6 episodes" in capsys.readouterr().out
     found = list(read_episodes(read_dataset(out)))
-    assert [episode.seed for episode in found] == [4, 6]
-    for episode, original in zip(found, (taped.tape.episodes[0], taped.tape.episodes[2]), strict=True):
+    assert [episode.seed for episode in found] == [4, 6, 8]
+    for episode, original in zip(found[:2], (taped.tape.episodes[0], taped.tape.episodes[2]), strict=True):
         assert_array_equal(episode.observations, np.array(original.observations))
         assert_array_equal(episode.actions, np.array([action] * 3))
         assert episode.truncations.tolist() == [False, False, True]
