@@ -12,6 +12,7 @@ import numpy as np
 from pbd_gym.envs.demonstrations import PIN, Taped
 from pbd_gym.envs.experts import expert_of
 from pbd_gym.envs.window import EnvViewer
+from pbd_gym.raster.geometry import PICKER_RADIUS
 
 if TYPE_CHECKING:
     from pbd_gym.render.dials import Dial
@@ -52,6 +53,7 @@ class Player(EnvViewer):
         self.handled = self.taped.handled
         self.seed = seed
         self.taped.reset(seed)
+        self.handled.take_over()  # hands that begin with something go on holding it, others stay open
         self.env.action_space.seed(seed)
         self.policy = self._policy(policy)
         self.manual = policy is None
@@ -78,8 +80,34 @@ class Player(EnvViewer):
         self.env.close()
 
     def positions(self) -> np.ndarray:
-        """Return the particles and then the agent's hands [m], shape (n + hands, 3), NaN for what cannot be taken."""
-        return np.concatenate([super().positions(), self.handled.hand_places])
+        """Return the particles and then the agent's hands [m], shape (n + hands, 3), NaN for what cannot be taken.
+
+        Corners that actions pin are there all the same: they cannot be dragged, but a click sets them free.
+        """
+        places = super().positions()
+        if self.batch.actions.mode == "pin":
+            held = [particle for particle in self.handled.agent_holds() if particle >= 0]
+            places[held] = self.batch.state.get_positions()[0, held]
+        return np.concatenate([places, self.handled.hand_places])
+
+    def grab(self, pixel: tuple[int, int]) -> None:
+        """Take what is nearest to a pixel, if something is near that the agent does not hold."""
+        if self.pick(pixel) not in self.handled.agent_holds():
+            super().grab(pixel)
+
+    def pick(self, pixel: tuple[int, int]) -> int | None:
+        """Return the row of :meth:`positions` that is nearest to a pixel, if one is near.
+
+        A hand that is open covers what it is about to grasp: it is taken, not the particle inside it.
+        """
+        chosen, count = super().pick(pixel), self.batch.model.particle_count
+        if chosen is None or chosen >= count:
+            return chosen
+        places = self.positions()
+        away = np.linalg.norm(places[count:] - places[chosen], axis=1)
+        if len(away) and away.min() < PICKER_RADIUS:
+            chosen = count + int(away.argmin())
+        return chosen
 
     def hold(self, grabbed: int | None) -> None:
         """Take a particle into the person's own hand, or lead one of the agent's; None lets go of both."""

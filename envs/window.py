@@ -106,5 +106,6 @@ class Watcher(EnvViewer):
         """Return how the episode stands, and the numbers."""
         peek: Any = self.batch.buffers.peek
         elapsed, performance = int(peek("elapsed")[0]), float(peek("normalized_performance")[0])
-        line = f"{elapsed * self.handled.live.ctrl_dt:.2f} s   normalized performance {performance:.2f}"
+        repeat = self.batch.actions.repeat  # steps are counted by actions, each of which may take several
+        line = f"{elapsed * repeat * self.handled.live.ctrl_dt:.2f} s   normalized performance {performance:.2f}"
         return f"{line}\n{self.handled.live.readout()}"

@@ -147,6 +147,20 @@ def test_a_right_click_closes_a_hand(folding: Player) -> None:
     assert player.handled.commands[1] == -first
 
 
+@pytest.mark.parametrize(("env_id", "closed"), [("PBDClothFold-v0", False), ("PBDClothDrop-v0", True)])
+def test_hands_of_the_first_episode_are_as_it_begins(env_id: str, closed: bool) -> None:
+    """Guards what nobody has led yet: a towel that hangs from the hands stays there, and a click closes or opens."""
+    player = Player(env_id, size=(400, 400), **TOWEL)
+    player.renderer.fps = 0
+    player.tick()
+    assert [held >= 0 for held in player.handled.agent_holds()] == [closed, closed]
+    press(player, "space")
+    click(player, hands_at(player, 1), 3)
+    assert player.said == ("the hand opens" if closed else "the hand closes")
+    assert player.handled.commands.tolist() == ([1.0, -1.0] if closed else [-1.0, 1.0])
+    player.close()
+
+
 def test_a_person_disturbs_the_agent_without_stopping_it(folding: Player) -> None:
     player = folding
     drag(player, pixel_of(player, 12), (200, 120), drop=False)
@@ -156,16 +170,18 @@ def test_a_person_disturbs_the_agent_without_stopping_it(folding: Player) -> Non
 
 
 def test_corners_are_pinned_by_actions_where_these_pin() -> None:
+    """The upper two are pinned as it begins, and hold the cloth; each right click changes one."""
     player = Player("PBDCloth-v0", size=(400, 400), action_mode="pin", **SMALL)
     player.renderer.fps = 0
     player.tick()
-    corner = player.batch.actions.particles[0]
-    before = player.handled.commands[0]
-    click(player, pixel_of(player, corner), 3)
-    player.tick()
-    assert player.handled.commands[0] == -before
-    held = player.handled.agent_holds()[0]
-    assert (held == corner) == (before < 0)
+    corners = player.batch.actions.particles
+    assert player.handled.agent_holds() == [*corners[:2], -1, -1]
+    click(player, pixel_of(player, corners[0]), 1)
+    assert player.grabbed is None and player.handled.particle == -1
+    for corner, held in ((0, [-1, 1, -1, -1]), (3, [-1, 1, -1, 3]), (3, [-1, 1, -1, -1]), (0, [0, 1, -1, -1])):
+        click(player, pixel_of(player, corners[corner]), 3)
+        player.tick()
+        assert player.handled.agent_holds() == [corners[k] if k >= 0 else -1 for k in held]
     player.close()
 
 

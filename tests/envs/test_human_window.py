@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym.envs.window import Watcher
 from pbd_gym.render.window import DisplayError
-from tests.envs.helpers import ID, SMALL, make_vec
+from tests.envs.helpers import ID, SMALL, SMALL_OF, make_vec
 from tests.screen import click, drag, pixel_of, post, press, pygame, screen, slide
 
 
@@ -181,3 +181,14 @@ def test_a_batch_of_one_has_the_same_window() -> None:
     assert isinstance(env.pictures._renderers["watcher"], Watcher)
     env.close()
     assert not pygame.display.get_init()
+
+
+def test_time_is_that_of_all_steps_of_an_action() -> None:
+    env: Any = gym.make("PBDRope-v0", render_mode="human", action_mode="pick_place", **SMALL_OF["PBDRope-v0"])
+    batch = env.unwrapped.batch
+    batch.metadata["render_fps"] = 0
+    env.reset(seed=0)
+    step(env, 2)
+    assert batch.actions.repeat > 1
+    assert watcher(env).caption().startswith(f"{2 * batch.action_time:.2f} s ")
+    env.close()
