@@ -45,6 +45,19 @@ def cloth(window: Any) -> DemoWindow:
     return found
 
 
+def test_what_begins_again_is_not_held(window: Any) -> None:
+    """Guards a slider that waits for a kernel: by then a person may hold a particle that there is no more."""
+    found = window("mass-spring")
+    drag(found, pixel_of(found, CORNER), (200, 200), drop=False)
+    assert found.grabbed == CORNER
+    (width,) = (dial for dial in found.dials() if dial.name == "width")
+    found.turn(width, 2)
+    for _ in range(2):
+        found.tick()
+    assert len(found.positions()) == 2 * 6
+    assert found.grabbed is None
+
+
 def test_a_particle_follows_the_left_button_and_falls(cloth: DemoWindow) -> None:
     x, y = pixel_of(cloth, CORNER)
     drag(cloth, (x, y), (x - 40, y - 30), drop=False)

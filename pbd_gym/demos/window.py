@@ -50,6 +50,12 @@ class DemoWindow(Viewer):
         """Put a particle into the person's hand; None opens the hand."""
         self.demo.hold(particle)
 
+    def pull(self) -> np.ndarray:
+        """Return the way to the mouse, cut to a length that a hand can move in a frame [m], shape (3,)."""
+        if self.grabbed is not None and self.demo.held is None:
+            self.grabbed = None  # it has begun again since, perhaps with fewer particles: a slider had to wait, say
+        return super().pull()
+
     def advance(self, pull: np.ndarray) -> None:
         """Simulate one frame, in which the hand moves by ``pull`` [m], shape (3,)."""
         self.demo.point(*self.camera.ray(self.mouse.place, self.size))
