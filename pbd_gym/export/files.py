@@ -60,6 +60,9 @@ def _write_obj(folder: Path, trajectory: Trajectory, parts: list[Part]) -> None:
     """Write a file for each moment, with a group for each part; ropes are tubes, and loose points are left out."""
     library = _library("trimesh")
     folder.mkdir(exist_ok=True)
+    for file in folder.glob("*.obj"):  # a longer export before would go on where this one ends
+        if file.stem.isdecimal() and int(file.stem) >= len(trajectory):
+            file.unlink()
     meshes = [part.as_mesh() for part in parts]
     for moment in range(len(trajectory)):
         scene = library.Scene()

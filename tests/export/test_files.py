@@ -79,6 +79,10 @@ def test_tubes_are_closed_round_their_curve(trajectory: Trajectory) -> None:
 
 
 def test_obj_files_read_back(trajectory: Trajectory, tmp_path: Path) -> None:
+    longer = Trajectory(trajectory.scene, FPS)
+    for _ in range(MOMENTS + 2):
+        longer.add(trajectory.scene.positions, [[0.0, 0.1, 1.0, 0.0, 0.0, 0.0, 1.0]])
+    write_trajectory(tmp_path / "run.obj", longer)  # is written over
     folder = write_trajectory(tmp_path / "run.obj", trajectory)
     files = sorted(folder.glob("*.obj"))
     assert [file.name for file in files] == ["0000.obj", "0001.obj", "0002.obj"]
