@@ -54,6 +54,11 @@ def tile(images: Sequence[np.ndarray], columns: int | None = None, pad: int = 2)
     return sheet
 
 
+def _check_gif(fps: float, colors: int) -> None:
+    if not 0 < fps <= 50 or not 2 <= colors <= 256:
+        raise ValueError(f"fps must be in (0, 50] and colors in 2..256, got {fps} and {colors}")
+
+
 def save_png(path: str | Path, image: np.ndarray) -> None:
     """Write a picture of shape (height, width, 3), uint8, to a PNG file.
 
@@ -91,9 +96,8 @@ def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, co
         ImportError: without Pillow.
         OSError: if the file cannot be written.
     """
+    _check_gif(fps, colors)
     checked = _check_all(images)
-    if not 0 < fps <= 50 or not 2 <= colors <= 256:
-        raise ValueError(f"fps must be in (0, 50] and colors in 2..256, got {fps} and {colors}")
     try:
         from PIL import Image
     except ImportError as error:
@@ -178,6 +182,8 @@ def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, c
         ImportError: without moviepy, or Pillow for a GIF.
     """
     file, suffix = Path(path), film_suffix(path)
+    if suffix == ".gif":
+        _check_gif(fps, colors)  # before the pictures, which may take a simulation each
     file.parent.mkdir(parents=True, exist_ok=True)
     if suffix == ".mp4":
         save_mp4(file, images, fps)

@@ -143,6 +143,7 @@ def test_the_command_exports_what_the_expert_does(tmp_path: Path) -> None:
         (["record", "PBDCloth-v0", "--out", "a.avi", "--policy", "random"], "an .mp4 or a .gif"),
         (["record", "PBDCloth-v0", "--out", "a.gif", "--policy", "random", "--episodes", "0"], "episodes"),
         (["record", "PBDCloth-v0", "--out", "a.gif", "--policy", "random", "--size", "0"], "positive width"),
+        (["record", "PBDCloth-v0", "--out", "b/a.gif", "--policy", "random", "--colors", "1"], "colors in 2..256"),
         (["record", "PBDClot-v0", "--out", "a.gif"], "PBDCloth-v0"),
         (["record", "--policy", "none.zip", "--out", "a.gif"], "none.zip"),
         (["record", "--policy", "plan", "--out", "a.gif"], "--policy plan needs an id"),
