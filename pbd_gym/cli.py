@@ -94,6 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pbd-gym {args.command} needs {error.name}: pip install {package}", file=sys.stderr)
     except (ValueError, TypeError, OSError, MemoryError, ImportError, DisplayError) as error:
         print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
+    except KeyboardInterrupt:  # the usual way to end a window or a training run from a terminal
+        print(f"pbd-gym {args.command}: interrupted", file=sys.stderr)
+        return 130
     return 1
 
 
@@ -241,8 +244,7 @@ _EXTRAS = {
     **dict.fromkeys(("train", "sweep", "evaluate", "plan"), "train"),
     **dict.fromkeys(("play", "enjoy", "demo"), "render"),
     **dict.fromkeys(("collect", "replay"), "data"),
-    "record": "train",
-    "export": "export",
+    **dict.fromkeys(("record", "export"), "train"),  # to act; who writes files says what that needs
 }
 """What has to be installed for a command, where the environments alone do not do."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pbd_gym import cli
 from pbd_gym.cli import main
 from pbd_gym.registry import ENTRIES
 
@@ -70,3 +71,25 @@ def test_bench_of_a_peer_that_is_missing_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "taichi", None)
     assert main(["bench", "--peer", "taichi"]) == 1
     assert "pip install taichi" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["record", "export"])
+def test_what_acts_names_the_extra_that_it_needs(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards the hint for checkpoints: what writes meshes does not bring what acts."""
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    for name in [name for name in sys.modules if name.startswith(("stable_baselines3.", "pbd_gym.training."))]:
+        monkeypatch.delitem(sys.modules, name)
+    out = {"record": "a.gif", "export": "a.usda"}[command]
+    assert main([command, "--policy", "model.zip", "--out", str(tmp_path / out)]) == 1
+    assert "pip install 'pbd-gym[train]'" in capsys.readouterr().err
+
+
+def test_control_c_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(cli._COMMANDS, "list", interrupt)
+    assert main(["list"]) == 130
+    assert capsys.readouterr().err == "pbd-gym list: interrupted\n"
