@@ -204,7 +204,7 @@ def play(
         env_id: environment to play.
         seed: of the first episode.
         policy: what acts; see :class:`Player`.
-        save: file that is written at the end, with all that was done.
+        save: file that is written at the end, with all that was done, if anything was.
         **kwargs: arguments of the environment, plain data.
 
     Raises:
@@ -219,6 +219,9 @@ def play(
     try:
         player.run()
     finally:
-        if save is not None:
+        done = any(episode.steps for episode in player.taped.tape.episodes)
+        if save is not None and not done:  # without a display, say: nothing is worth a file that may be there
+            print(f"nothing was done: {save} is not written")
+        elif save is not None:
             count = player.taped.tape.save(save)
             print(f"saved {count} episodes to {save}")

@@ -12,6 +12,7 @@ import pytest
 from pbd_gym.cli import main
 from pbd_gym.envs.demonstrations import load, replay, same
 from pbd_gym.envs.play import Player
+from pbd_gym.render.window import DisplayError
 from tests.envs.helpers import SMALL, TOWEL
 from tests.screen import assert_looks_like, click, drag, pixel_of, post, press, pygame
 
@@ -183,6 +184,22 @@ def test_corners_are_pinned_by_actions_where_these_pin() -> None:
         player.tick()
         assert player.handled.agent_holds() == [corners[k] if k >= 0 else -1 for k in held]
     player.close()
+
+
+def test_nothing_that_was_done_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Guards what an earlier session has saved from one that cannot open a window."""
+
+    def tick(player: Player) -> None:
+        raise DisplayError("no window can be opened")
+
+    monkeypatch.setattr(Player, "tick", tick)
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"earlier")
+    assert main(["play", "PBDCloth-v0", "--save", str(path)]) == 1
+    assert path.read_bytes() == b"earlier"
+    assert "is not written" in capsys.readouterr().out
 
 
 def test_what_is_done_is_saved_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
