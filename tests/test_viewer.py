@@ -228,6 +228,28 @@ def test_the_mouse_over_the_panel_is_none_over_the_picture(cloth: DemoWindow) ->
     assert positions.shape == cloth.positions().shape
 
 
+def test_a_drag_is_no_matter_of_the_picture_beside(window: Any) -> None:
+    """Guards two windows in one: what is dragged in one, even out of its picture, turns and lets go of nothing else."""
+    found = window("mass-spring", 200), window("double-pendulum", 200)
+    press(found[0], "p")  # keys are for both: no sliders in either
+    for one in (*found, *found):
+        one.tick()
+    yaws = [one.camera.yaw for one in found]
+    post(pygame.MOUSEBUTTONDOWN, button=1, pos=(5, 5))
+    found[0].tick()
+    for x in (60, 250):
+        post(pygame.MOUSEMOTION, pos=(x, 5), rel=(55, 0), buttons=(1, 0, 0))
+        for one in found:
+            one.tick()
+    assert found[0].camera.yaw != yaws[0]
+    assert found[1].camera.yaw == yaws[1]
+    post(pygame.MOUSEBUTTONUP, button=1, pos=(250, 5))
+    post(pygame.MOUSEMOTION, pos=(260, 7), rel=(10, 2), buttons=(0, 0, 0))
+    for one in found:
+        one.tick()
+    assert [one.mouse.place for one in found] == [(260, 7), (60, 7)]
+
+
 def test_a_value_that_is_refused_is_told(window: Any) -> None:
     viewer = window("sdf")
 

@@ -24,6 +24,7 @@ class Window:
     def __init__(self) -> None:
         self._pictures: dict[object, Any] = {}
         self._events: dict[object, list[Any]] = {}
+        self._pressed: dict[int, object] = {}  # over whose picture each button was pressed that is down
         self._owns_display = False
         self._open = False
 
@@ -68,16 +69,25 @@ class Window:
     def _hand_out(self, event: pygame.event.Event) -> None:
         """Give an event to those that it is for, with positions in their own pictures.
 
-        What the mouse begins over one picture, a press or a turn of the wheel, is no matter of the others.
+        What the mouse begins over one picture, a press or a turn of the wheel, is no matter of the others; nor is what
+        follows a press, wherever the mouse goes: moves with a button down, and its release.
         """
         import pygame
 
         begins = event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEWHEEL)
         at = getattr(event, "pos", pygame.mouse.get_pos() if begins else None)
+        holder: object = None
+        if event.type == pygame.MOUSEBUTTONUP:
+            holder = self._pressed.pop(event.button, None)
+        elif event.type == pygame.MOUSEMOTION:
+            holder = next((self._pressed.get(n) for n, down in enumerate(event.buttons, 1) if down), None)
         left = 0
         for client, picture in self._pictures.items():
             right = left + picture.get_width()
-            if at is None or not begins or len(self._pictures) == 1 or left <= at[0] < right:
+            over = len(self._pictures) == 1 or not begins or at is None or left <= at[0] < right
+            if event.type == pygame.MOUSEBUTTONDOWN and over:
+                self._pressed[event.button] = client
+            if over and (holder is None or holder is client):
                 shifted = event
                 if left and hasattr(event, "pos"):
                     fields = {**event.dict, "pos": (event.pos[0] - left, event.pos[1])}
@@ -90,6 +100,7 @@ class Window:
         import pygame
 
         self._events.pop(client, None)
+        self._pressed = {button: other for button, other in self._pressed.items() if other is not client}
         if self._pictures.pop(client, None) is None or self._pictures:
             return
         # An application that had started the display itself goes on using it, and fonts outlive every window.
