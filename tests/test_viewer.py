@@ -45,6 +45,19 @@ def cloth(window: Any) -> DemoWindow:
     return found
 
 
+def test_a_particle_follows_over_the_panel(cloth: DemoWindow) -> None:
+    x, y = pixel_of(cloth, CORNER)
+    values = [dial.read() for dial in cloth.dials()]
+    beside = (cloth.size[0] + 20, y)  # where the sliders begin
+    drag(cloth, (x, y), beside, drop=False)
+    assert cloth.mouse.place == beside
+    assert cloth.grabbed == CORNER
+    post(pygame.MOUSEBUTTONUP, button=1, pos=beside)
+    cloth.tick()
+    assert cloth.grabbed is None
+    assert [dial.read() for dial in cloth.dials()] == values
+
+
 def test_what_begins_again_is_not_held(window: Any) -> None:
     """Guards a slider that waits for a kernel: by then a person may hold a particle that there is no more."""
     found = window("mass-spring")

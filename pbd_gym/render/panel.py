@@ -115,7 +115,9 @@ class SliderPanel:
                     if widget.get_rect(to_real_position=True).collidepoint(event.pos):
                         self._menu.select_widget(widget)
             ends = event.type == pygame.MOUSEBUTTONUP
-            (mine if self._held or wheel or (over and event.type != pygame.MOUSEBUTTONUP) else others).append(event)
+            # What is dragged in the picture may be dragged over the panel, and is let go of there.
+            begun = ends or (event.type == pygame.MOUSEMOTION and any(event.buttons))
+            (mine if self._held or wheel or (over and not begun) else others).append(event)
             self._held = self._held and not ends
         if mine:  # it waits for the next sixtieth of a second if there is nothing to do
             self._menu.update(mine)
