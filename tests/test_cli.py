@@ -65,6 +65,15 @@ def test_bench_of_something_unknown_is_one_line(capsys: pytest.CaptureFixture[st
     assert "cloth-vec" in capsys.readouterr().err
 
 
+def test_bench_without_what_draws_is_told_before_it_measures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["bench", "scaling", "--plot", str(tmp_path / "a.png")]) == 1
+    error = capsys.readouterr().err
+    assert "needs matplotlib" in error and "measuring" not in error
+
+
 def test_bench_of_a_peer_that_is_missing_says_how_to_get_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

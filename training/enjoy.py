@@ -22,9 +22,11 @@ def enjoy(
         headless: print numbers only.
 
     Raises:
-        ValueError: if there is no policy of that name, or no episode is asked for.
+        ValueError: if there is no policy of that name, no episode is asked for, or ``gif`` is another kind of file.
         DisplayError: without a display for the window.
     """
+    if gif is not None and gif.suffix.lower() != ".gif":  # which would hold a GIF all the same
+        raise ValueError(f"--gif names a .gif file, got {gif.name!r}; pbd-gym record writes an .mp4")
     policy = find_policy(name)
     print(f"{policy.env_id}: trained to {policy.normalized_performance:.3f} normalized performance", flush=True)
     if gif is None and not headless:

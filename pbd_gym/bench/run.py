@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import importlib
 import logging
 import os
 import platform
@@ -78,6 +79,8 @@ def main(
         find_device(options.device)
     if plot_path is not None and "scaling" not in names:
         raise ValueError("a plot is of the workload scaling")
+    if plot_path is not None:
+        importlib.import_module("matplotlib")  # that it is missing is said before minutes of measuring
     found: list[Row] = []
     with quiet():
         for name in names:
