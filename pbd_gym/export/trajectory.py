@@ -101,7 +101,8 @@ class Trajectory:
     def parts(self) -> list[Part]:
         """Return everything there is, bodies first, then colliders; the ground is left to the program that shows it.
 
-        Bodies have the numbers that a segmentation gives them.
+        Bodies have the numbers that a segmentation gives them. Where loose particles join ropes to a mesh, the ropes
+        are a part of their own, and what hangs from ropes is one; loose particles of a mesh are taken to be inside it.
 
         Raises:
             ValueError: without a moment.
@@ -118,16 +119,18 @@ class Trajectory:
             name = f"body_{number}"
             own = triangles[body[triangles[:, 0]] == number]
             rope = lines[body[lines[:, 0]] == number]
+            alone = np.flatnonzero(loose & (body == number))
             if len(own):
                 used, flat = np.unique(own, return_inverse=True)
                 found.append(Part(name, FRONT, positions[:, used], flat.reshape(-1, 3).astype(np.int64)))
-            elif len(rope):
+            if len(rope):
+                rope_name = f"{name}_ropes" if len(own) else name
                 found.append(
-                    Part(name, ROPE, positions, chains=chains_of(rope), radius=max(scene.contact_radius, radius))
+                    Part(rope_name, ROPE, positions, chains=chains_of(rope), radius=max(scene.contact_radius, radius))
                 )
-            else:
-                alone = np.flatnonzero(loose & (body == number))
-                found.append(Part(name, ROPE, positions[:, alone], radius=radius))
+            if len(alone) and not len(own):  # those of a body with a surface are inside it
+                loose_name = f"{name}_points" if len(rope) else name
+                found.append(Part(loose_name, ROPE, positions[:, alone], radius=radius))
         return found + [part for k, c in enumerate(scene.colliders) if (part := self._collider(k, c)) is not None]
 
     def _collider(self, number: int, collider: Collider) -> Part | None:

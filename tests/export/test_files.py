@@ -67,6 +67,26 @@ def test_parts_are_all_there_is(trajectory: Trajectory) -> None:
     np.testing.assert_array_equal(rope.points[1, rope.chains[0][[0, -1]]], trajectory.positions[1, ends])
 
 
+def test_ropes_of_a_body_are_there_as_well() -> None:
+    """Guards bodies of several kinds: a loose particle joins a cloth and a rope, and another hangs from a rope."""
+    scene = Scene()
+    scene.add_cloth(3, 3)
+    scene.add_particles([[0.0, 2.0, 0.0]], 1.0)
+    scene.add_rope(np.linspace([1.0, 0.0, 0.0], [2.0, 0.0, 0.0], 5))
+    scene.add_distance_constraints([[0, 9], [9, 10]])
+    scene.add_rope(np.linspace([1.0, 0.0, 1.0], [2.0, 0.0, 1.0], 4))
+    scene.add_particles([[2.0, -1.0, 1.0]], 1.0)
+    scene.add_distance_constraints([[18, 19]])
+    made = Trajectory(scene, FPS)
+    made.add(scene.positions)
+    cloth, rope, other, weight = made.parts()
+    assert [part.name for part in made.parts()] == ["body_0", "body_0_ropes", "body_1", "body_1_points"]
+    assert len(cloth.triangles) == 8
+    np.testing.assert_array_equal(rope.chains[0], np.arange(10, 15))
+    np.testing.assert_array_equal(other.chains[0], np.arange(15, 19))
+    np.testing.assert_array_equal(weight.at(0), [[2.0, -1.0, 1.0]])
+
+
 def test_tubes_are_closed_round_their_curve(trajectory: Trajectory) -> None:
     rope = named(trajectory, "body_2")
     tube = rope.as_mesh()
