@@ -249,9 +249,7 @@ _HINDSIGHT = SACSettings(50_000, gamma=0.95, standardise=True)
 SAC_HER: dict[str, SACSettings] = {
     "PBDRope-v0": replace(_HINDSIGHT, total_timesteps=100_000),
     "PBDCloth-v0": _HINDSIGHT,
-    "PBDSoftBody-v0": _HINDSIGHT,
     "PBDSoftPush-v0": replace(_HINDSIGHT, expert_steps=120),
-    "PBDRopePush-v0": replace(_HINDSIGHT, expert_steps=120),
     "PBDClothDrop-v0": replace(
         _HINDSIGHT,
         initial_action=_HANDS["closed"],
