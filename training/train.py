@@ -22,6 +22,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from pbd_gym.envs.pixels import PIXEL_MODES
 from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.registry import find
 from pbd_gym.training import tuned
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.curves import Point, plot, write_csv
@@ -151,6 +152,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         The final evaluation of the trained and of a random policy.
     """
     torch.set_num_threads(args.torch_threads)
+    find(args.env_id)  # before there is a folder for it
     settings = args.settings()
     out = args.out or Path("runs") / f"{args.env_id}-{args.algorithm}-{args.seed}"
     out.mkdir(parents=True, exist_ok=True)
