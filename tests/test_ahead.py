@@ -173,8 +173,8 @@ def test_steps_taken_while_a_kernel_is_compiled_are_the_same_to_the_bit(
     start = demo.state.save()
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
     solver = demo.solver
-    # Damping of multipliers with Chebyshev's extrapolation: no other test makes this kernel of this scene.
-    odd = replace(solver.options, chebyshev=True, keep_lambda=True)
+    # Everything at once, which no other test makes a kernel of this scene for.
+    odd = replace(solver.options, chebyshev=True, keep_lambda=True, damped=True, symmetric=True, varied=True)
     kernel = solver._kernel(odd)
     known, steps = ahead.Ahead(), 0
     while not known.ready(kernel, solver.model.device.alias, solver.model.thread_count):

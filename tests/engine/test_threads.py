@@ -57,6 +57,7 @@ def test_several_errors_at_once() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way there")
 def test_an_interrupt_waits_for_what_is_under_way() -> None:
     """Guards Ctrl-C in a notebook: calls that write into arrays come to their end, and the next ones are run."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored
     done: list[int] = []
 
     def interrupt() -> None:
@@ -65,8 +66,11 @@ def test_an_interrupt_waits_for_what_is_under_way() -> None:
         time.sleep(0.1)
         done.append(0)
 
-    with pytest.raises(KeyboardInterrupt):
-        run_together([lambda: None, interrupt, partial(done.append, 1)])
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_together([lambda: None, interrupt, partial(done.append, 1)])
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert sorted(done) == [0, 1]
     thread = threading.Thread(target=run_together, args=([partial(done.append, k) for k in (2, 3, 4)],), daemon=True)
     thread.start()
