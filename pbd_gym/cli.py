@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_argument("--threads", type=int, help="CPU threads (default: one, and all)")
     bench.add_argument("--num-envs", type=int, help="environments of a batch (default: each workload's own)")
     play = commands.add_parser("play", help="open a window and drag the particles with the mouse")
-    play.add_argument("id", nargs="?", default="PBDCloth-v0")
+    play.add_argument("id", nargs="?", help="environment (default: PBDCloth-v0, or that of the checkpoint)")
     play.add_argument("--seed", type=int, default=0)
     play.add_argument("--action-mode", help="how hands act (default: the first that the task has)")
     play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.zip of a training run")
@@ -142,9 +142,11 @@ def _bench(args: argparse.Namespace, rest: list[str]) -> None:
 def _play(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.registry import find
 
-    env_id, kwargs, policy = find(args.id).id, {}, args.policy
+    env_id, kwargs, policy = find(args.id or "PBDCloth-v0").id, {}, args.policy
     if policy not in (None, "expert", "random"):
         policy = importlib.import_module("pbd_gym.training.acting").CheckpointPolicy(Path(args.policy))
+        if args.id not in (None, policy.env_id):
+            raise ValueError(f"{args.policy} was trained on {policy.env_id}, not on {args.id}")
         env_id, kwargs = policy.env_id, policy.env_kwargs
     if args.action_mode is not None:
         kwargs = {**kwargs, "action_mode": args.action_mode}

@@ -56,6 +56,12 @@ def test_a_checkpoint_is_evaluated(run: Path, capsys: pytest.CaptureFixture[str]
     assert "| random | 4 |" in out
 
 
+def test_an_agent_is_played_with_where_it_was_trained(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    checkpoint = next((run / "checkpoints").glob("*.zip"))
+    assert main(["play", "PBDRope-v0", "--policy", str(checkpoint)]) == 1
+    assert "was trained on PBDCloth-v0, not on PBDRope-v0" in capsys.readouterr().err
+
+
 def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(tmp_path / "model.zip")]) == 1
     assert capsys.readouterr().err.count("\n") == 1

@@ -51,11 +51,12 @@ def main(arguments: Sequence[str]) -> int:
     with compiling():  # which also keeps Warp's own greeting off the screen
         demo = demo_type(demo_type.options_type(**chosen))
     if args.out is None:
-        window = DemoWindow(name, demo, (args.size or 800, args.size or 800))
+        size = 800 if args.size is None else args.size
+        window = DemoWindow(name, demo, (size, size))
         print(window.help_text())
         window.run()
     else:
-        write(args.out, demo, args.seconds, args.size or 480, args.moments)
+        write(args.out, demo, args.seconds, 480 if args.size is None else args.size, args.moments)
         print(f"wrote {args.out}")
     return 0
 
@@ -64,7 +65,7 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
     """Run a demonstration without a window and write what is seen.
 
     Args:
-        path: a GIF, or a PNG with the end of it.
+        path: a GIF, or a PNG with the end of it; its folder is made.
         demo: at its start.
         seconds: simulated time, above 0 and at most 600.
         size: width and height of a picture [pixels], 16 to 4096.
@@ -83,6 +84,7 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
     ):
         if not low <= value <= high or value == 0:
             raise ValueError(f"--{label} must be above 0 and in {low:g} to {high:g}, got {value:g}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     count = max(1, round(seconds * demo.fps)) + 1
     if path.suffix.lower() == ".gif":
         save_gif(path, list(_film(demo, size, set(range(count)))), demo.fps, colors=128)
@@ -99,6 +101,7 @@ def overview(path: Path, seconds: float = 2.2, size: int = 240) -> None:
     """
     if path.suffix.lower() != ".png":
         raise ValueError(f"all demonstrations together go into a .png file, got {path}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     pictures = []
     for entry in DEMOS:
         demo = find(entry.name)()

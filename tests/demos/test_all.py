@@ -201,12 +201,12 @@ def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.Cap
     assert main(["demo"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == NAMES
     options = ["--width", "6", "--height", "5", "--stiffness", "50", "--seconds", "0.3", "--size", "96"]
-    for file in ("a.gif", "a.png"):
+    for file in ("a.gif", "new/folder/a.png"):
         assert main(["demo", "cloth", *options, "--out", str(tmp_path / file)]) == 0
     image = pytest.importorskip("PIL.Image")
     with image.open(tmp_path / "a.gif") as gif:
         assert (gif.n_frames, gif.size) == (9, (96, 96))
-    with image.open(tmp_path / "a.png") as png:
+    with image.open(tmp_path / "new/folder/a.png") as png:
         assert png.size == (96, 96)
 
 
@@ -219,6 +219,7 @@ def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.Cap
         (["cloth", "--out", "a.mp4"], ".gif or a .png"),
         (["cloth", "--out", "a.gif", "--seconds", "0"], "--seconds must be"),
         (["cloth", "--out", "a.gif", "--size", "1"], "--size must be"),
+        (["cloth", "--out", "a.gif", "--size", "0"], "--size must be"),
     ],
 )
 def test_bad_arguments_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
