@@ -248,19 +248,12 @@ SAC: dict[str, SACSettings] = {
 _HINDSIGHT = SACSettings(50_000, gamma=0.95, standardise=True)
 SAC_HER: dict[str, SACSettings] = {
     "PBDRope-v0": replace(_HINDSIGHT, total_timesteps=100_000),
-    "PBDCloth-v0": _HINDSIGHT,
     "PBDSoftPush-v0": replace(_HINDSIGHT, expert_steps=120),
     "PBDClothDrop-v0": replace(
         _HINDSIGHT,
         initial_action=_HANDS["closed"],
         expert_steps=60,
         training_env={"rows": 8, "columns": 8, "substeps": 24},
-    ),
-    "PBDClothFold-v0": replace(
-        _HINDSIGHT,
-        initial_action=_HANDS["closed"],
-        expert_steps=200,
-        training_env={"rows": 8, "columns": 8, "substeps": 16},
     ),
 }
 
