@@ -67,10 +67,10 @@ def moments(env: TaskVectorEnv, act: Actor, episodes: int = 1, seed: int = 0) ->
     for episode in range(whole("episodes", episodes, 1)):
         observation, info = env.reset(seed=seed + episode * env.num_envs)
         yield info
-        over, begins = np.zeros(env.num_envs, dtype=bool), True
-        while not over.any():  # they end together, unless one diverges: it cannot go on, so that none does
+        over, begins = False, True
+        while not over:  # they end together, unless one diverges: it cannot go on, so that none does
             observation, _, terminated, truncated, info = env.step(act(env, observation, begins))
-            over |= np.asarray(terminated) | np.asarray(truncated)
+            over = bool((terminated | truncated).any())
             begins = False
             yield info
 
