@@ -146,8 +146,6 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         self._threads = threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.scene, hands, keypoints, self.goal_particles = self.build(config)
         self.actions = Actions(self.action_mode, hands, self.largest_size)
-        self.action_time = config.ctrl_dt * self.actions.repeat
-        """Time that an action takes [s]."""
         fps = round(1.0 / self.action_time, 2)  # a film lasts as long as what it shows
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
         self.hand_grip = self.actions.grip_count if hand else None
@@ -184,6 +182,11 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         self._seeded = False
         self._graphs: list[Any] = []
         self._record()
+
+    @property
+    def action_time(self) -> float:
+        """Time that an action takes [s]."""
+        return float(self.config.ctrl_dt * self.actions.repeat)
 
     # --- set-up -------------------------------------------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ class Player(EnvViewer):
         """Return how the episode stands, and the numbers."""
         state = "your hands" if self.manual else "the agent acts"
         performance = self._info.get("normalized_performance", 0.0)
-        time = self.steps * self.batch.actions.repeat * self.handled.live.ctrl_dt
+        time = self.steps * self.batch.action_time
         line = f"{time:.2f} s   action {self.steps}   {state}   normalized performance {performance:.2f}"
         return f"{line}\n{self.handled.live.readout()}"
 

@@ -106,6 +106,5 @@ class Watcher(EnvViewer):
         """Return how the episode stands, and the numbers."""
         peek: Any = self.batch.buffers.peek
         elapsed, performance = int(peek("elapsed")[0]), float(peek("normalized_performance")[0])
-        repeat = self.batch.actions.repeat  # steps are counted by actions, each of which may take several
-        line = f"{elapsed * repeat * self.handled.live.ctrl_dt:.2f} s   normalized performance {performance:.2f}"
+        line = f"{elapsed * self.batch.action_time:.2f} s   normalized performance {performance:.2f}"
         return f"{line}\n{self.handled.live.readout()}"

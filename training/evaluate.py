@@ -14,9 +14,8 @@ import numpy as np
 import tyro
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
-from pbd_gym.envs.inputs import split_range
 from pbd_gym.envs.sb3 import make_sb3_vec_env
-from pbd_gym.training.rollouts import UNSEEN_SEED, Policy, unseen_starts
+from pbd_gym.training.rollouts import UNSEEN_SEED, Policy, each_start, unseen_starts
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,8 @@ def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summ
         env: the batch; it has a time limit, so every episode ends.
         first_seed: environment ``i`` gets ``first_seed + i``.
     """
-    batch = env.unwrapped.batch  # type: ignore[attr-defined]
-    count = split_range(batch.split, len(batch.start_positions))[1]
     env.seed(first_seed)
-    env.set_options({"variation": np.arange(env.num_envs) % count} if count > 1 else None)
+    env.set_options(each_start(env.unwrapped.batch))  # type: ignore[attr-defined]
     observation = env.reset()
     ended: list[dict[str, Any] | None] = [None] * env.num_envs
     while any(e is None for e in ended):

@@ -61,10 +61,15 @@ def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: 
     return env
 
 
+def each_start(env: TaskVectorEnv) -> dict[str, Any]:
+    """Return options of a reset that begin an episode from each start state of the batch's split in turn."""
+    count = split_range(env.split, len(env.start_positions))[1]
+    return {"variation": np.arange(env.num_envs) % count}
+
+
 def reset_to_variations(env: TaskVectorEnv, first_seed: int = UNSEEN_SEED) -> Any:
     """Begin an episode from each start state of the batch's split in turn, and return the observations."""
-    count = split_range(env.split, len(env.start_positions))[1]
-    return env.reset(seed=first_seed, options={"variation": np.arange(env.num_envs) % count})[0]
+    return env.reset(seed=first_seed, options=each_start(env))[0]
 
 
 def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | None = None) -> Outcome:

@@ -196,7 +196,12 @@ PPO: dict[str, PPOSettings] = {
 
 
 def _sac(
-    hands: str, steps: int = 50_000, expert: int = 0, towel: tuple[int, int] = (0, 0), starts: int = 0, **others: Any
+    hands: str,
+    steps: int,
+    expert: int = 0,
+    towel: tuple[int, int] = (0, 0),
+    starts: int = 0,
+    gamma: float = 0.95,
 ) -> SACSettings:
     """Return settings of soft actor-critic for a task of the suite.
 
@@ -207,16 +212,15 @@ def _sac(
             that start with a towel in their hands soon open them for good.
         towel: see :func:`_on`.
         starts: likewise.
-        **others: further settings.
+        gamma: discount per step.
     """
     return SACSettings(
         steps,
-        gamma=others.pop("gamma", 0.95),
+        gamma=gamma,
         standardise=True,
         initial_action=_HANDS[hands],
         expert_steps=expert,
         training_env=_on(towel, starts),
-        **others,
     )
 
 
