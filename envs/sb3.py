@@ -109,14 +109,7 @@ class TaskVecEnv(VecEnv):
         setattr(self.batch, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Call a method of the batch once, and return its answer for each index.
-
-        ``compute_reward`` is answered for hindsight experience replay.
-        """
-        if method_name == "compute_reward":
-            achieved, desired = args[:2]
-            rewards = self.batch.goal_reward(np.atleast_2d(achieved), np.atleast_2d(desired))
-            return [rewards for _ in self._get_indices(indices)]
+        """Call a method of the batch once, and return its answer for each index."""
         answer = getattr(self.batch, method_name)(*args, **kwargs)
         return [answer for _ in self._get_indices(indices)]
 

@@ -85,11 +85,9 @@ class GoalTaskEnv(TaskEnv):
     """
 
     def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> Any:
-        """Return the reward for goals, shape (..., goal size): a number for one pair, an array for rows."""
-        achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
-        rows = (-1, achieved.shape[-1])
-        rewards = self.batch.goal_reward(achieved.reshape(rows), desired.reshape(rows)).reshape(achieved.shape[:-1])
-        return float(rewards) if achieved.ndim == 1 else rewards
+        """See :meth:`TaskVectorEnv.compute_reward`; for one pair of goals the reward is a plain number."""
+        rewards = self.batch.compute_reward(achieved_goal, desired_goal, info)
+        return rewards if rewards.ndim else float(rewards)
 
 
 def single_env(vector_type: type[TaskVectorEnv]) -> Any:

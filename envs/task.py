@@ -101,6 +101,21 @@ class Task:
         """Return the reward of ``obs_mode="goal"``, shape (rows,), float32, as the kernel computes it."""
         raise NotImplementedError
 
+    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
+        """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.
+
+        Args:
+            achieved_goal: as in observations, shape (..., goal size).
+            desired_goal: likewise.
+            info: not used; Gymnasium's convention for goals has it.
+
+        Returns:
+            Shape (...), float32: bit for bit what steps pay.
+        """
+        achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
+        rows = (-1, achieved.shape[-1])
+        return self.goal_reward(achieved.reshape(rows), desired.reshape(rows)).reshape(achieved.shape[:-1])
+
     def make_starts(self, held: np.ndarray) -> np.ndarray:
         """Return what episodes start from, each shape after it has come to rest in hands.
 

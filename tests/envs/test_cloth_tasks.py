@@ -115,7 +115,7 @@ def test_goals_are_rated_as_hindsight_rates_them(reward_mode: str) -> None:
     distances = observation["achieved_goal"] - observation["desired_goal"]
     distance = np.linalg.norm(distances.reshape(3, 9, 3), axis=2).mean(axis=1)
     observation, reward, _, _, info = env.step(np.zeros((3, 8), dtype=np.float32))
-    assert_array_equal(reward, env.goal_reward(observation["achieved_goal"], observation["desired_goal"]))
+    assert_array_equal(reward, env.compute_reward(observation["achieved_goal"], observation["desired_goal"]))
     assert_allclose(info["performance"], -distance, atol=1e-3)
     if reward_mode == "sparse":
         assert_array_equal(info["is_success"], distance < 0.05)

@@ -154,7 +154,7 @@ def test_failure_does_not_pay(reward_mode: str) -> None:
     env.reset(seed=0)
     poison(env, 1)
     observation, reward, *_ = env.step(np.zeros((2, 6), dtype=np.float32))
-    assert_array_equal(reward, env.goal_reward(observation["achieved_goal"], observation["desired_goal"]))
+    assert_array_equal(reward, env.compute_reward(observation["achieved_goal"], observation["desired_goal"]))
 
 
 def test_failure_of_an_environment_that_is_reset_anyway() -> None:

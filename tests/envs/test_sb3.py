@@ -238,7 +238,7 @@ def test_sac_with_hindsight(num_envs: int) -> None:
     buffer: Any = model.replay_buffer
     sample: Any = buffer.sample(200)
     goals = [sample.next_observations[name].numpy() for name in ("achieved_goal", "desired_goal")]
-    assert_array_equal(sample.rewards.numpy()[:, 0], env.batch.goal_reward(*goals))
+    assert_array_equal(sample.rewards.numpy()[:, 0], env.batch.compute_reward(*goals))
     assert set(np.unique(sample.rewards)) == {-1.0, 0.0}
     assert (sample.dones == 0).all()  # every end was the time limit's, and is bootstrapped
 

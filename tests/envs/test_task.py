@@ -99,7 +99,7 @@ def test_compute_reward(reward_mode: str, radius: float) -> None:
     for action in random_actions(env, 30):
         observation, reward, _, _, _ = env.step(action)
         paid.append(reward)
-        again = env.goal_reward(observation["achieved_goal"], observation["desired_goal"])
+        again = env.compute_reward(observation["achieved_goal"], observation["desired_goal"])
         assert again.dtype == np.float32 and again.shape == (50,)
         assert_array_equal(again, reward)
         observation, one, _, _, info = single.step(action[0])
