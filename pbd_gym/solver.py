@@ -48,7 +48,8 @@ class Solver:
         iterations: sweeps per substep.
         method: what an iteration does: ``"gauss-seidel"`` applies each correction at once; ``"symmetric"`` does so too,
             and sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced
-            to the share that the mass of its particles allows.
+            to the share that the mass of its particles allows. Particles that the scene pins lend no mass: one of those
+            with many stiff constraints can diverge when ``set_pinned(False)`` frees it; the other methods do not mind.
         relaxation: factor of Jacobi's corrections, above 0 and below 2: under-relaxation below 1 converges more slowly,
             and more safely where constraints are strongly non-linear.
         chebyshev: estimate of the spectral radius of the iteration, at least 0 and below 1: iterations are extrapolated
