@@ -146,11 +146,12 @@ PPO: dict[str, PPOSettings] = {
     "PBDRope-v0": PPOSettings(400_000, n_steps=64, batch_size=256, standardise=True),
     "PBDSoftBody-v0": PPOSettings(400_000),
     "PBDClothDrop-v0": _suite(250_000, n_steps=30, batch_size=240, hands="closed", towel=(8, 24), log_std_init=-1.0),
+    # Longer runs of Fold find out what a coarse towel does otherwise: one of three seeds fell from 0.86 to 0.64.
     **{
         f"PBDCloth{name}-v0": _suite(
-            600_000, n_steps=50, batch_size=320, hands="closed", towel=(8, 16), log_std_init=-1.0
+            steps, n_steps=50, batch_size=320, hands="closed", towel=(8, 16), log_std_init=-1.0
         )
-        for name in ("Fold", "FoldDiagonal", "FoldDrop", "Hang")
+        for name, steps in (("Fold", 300_000), ("FoldDiagonal", 600_000), ("FoldDrop", 600_000), ("Hang", 600_000))
     },
     "PBDClothFlatten-v0": _suite(
         600_000, n_steps=50, batch_size=320, hands="closed", towel=(10, 16), starts=500, log_std_init=-1.0
