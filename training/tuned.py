@@ -180,7 +180,7 @@ PPO: dict[str, PPOSettings] = {
     "PBDRopePush-v0": _suite(400_000, n_steps=60, batch_size=240, hands="open", gamma=0.95, starts=500),
     "PBDRopeWhip-v0": _suite(800_000, n_steps=70, batch_size=280, hands="open"),
     "PBDSoftShape-v0": _suite(200_000, n_steps=60, batch_size=240, hands="squeezing", gamma=0.95),
-    # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold a pendulum
+    # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold it up
     # learn to whirl it about. Either takes less than 100 steps.
     "PBDPendulum-v0": PPOSettings(
         8_000_000,
