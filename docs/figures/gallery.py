@@ -37,7 +37,7 @@ ACTORS = {
     "PBDCloth-v0": "trained",
     "PBDRope-v0": "trained",
     "PBDSoftBody-v0": "plan",
-    "PBDPendulum-v0": "plan",
+    "PBDPendulum-v0": "trained",
 }
 """What acts in the ids that have no scripted expert, by the names of ``pbd-gym record --policy``."""
 NAMES = {"trained": "trained policy", "plan": "planner", "expert": "scripted expert"}
