@@ -253,6 +253,8 @@ SAC: dict[str, SACSettings] = {
 }
 _HINDSIGHT = SACSettings(50_000, gamma=0.95, standardise=True)
 SAC_HER: dict[str, SACSettings] = {
+    "PBDCloth-v0": _HINDSIGHT,
+    "PBDSoftBody-v0": _HINDSIGHT,
     "PBDRope-v0": replace(_HINDSIGHT, total_timesteps=100_000),
     "PBDSoftPush-v0": replace(_HINDSIGHT, expert_steps=120),
     "PBDClothDrop-v0": replace(
