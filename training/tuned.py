@@ -251,14 +251,13 @@ SAC: dict[str, SACSettings] = {
     "PBDRopeWhip-v0": _sac("open", 50_000, 140),
     "PBDSoftShape-v0": _sac("squeezing", 40_000, 240),
 }
-_HINDSIGHT = SACSettings(50_000, gamma=0.95, standardise=True)
 SAC_HER: dict[str, SACSettings] = {
-    "PBDCloth-v0": _HINDSIGHT,
-    "PBDSoftBody-v0": _HINDSIGHT,
-    "PBDRope-v0": replace(_HINDSIGHT, total_timesteps=100_000),
-    "PBDSoftPush-v0": replace(_HINDSIGHT, expert_steps=120),
+    "PBDCloth-v0": _REACHING,
+    "PBDSoftBody-v0": _REACHING,
+    "PBDRope-v0": replace(_REACHING, total_timesteps=100_000),
+    "PBDSoftPush-v0": replace(_REACHING, expert_steps=120),
     "PBDClothDrop-v0": replace(
-        _HINDSIGHT,
+        _REACHING,
         initial_action=_HANDS["closed"],
         expert_steps=60,
         training_env={"rows": 8, "columns": 8, "substeps": 24},
