@@ -17,7 +17,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 
 from pbd_gym.envs.experts import expert_of
-from pbd_gym.training.networks import SmallCNN
+from pbd_gym.training.networks import NormalisedReLU, SmallCNN
 from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
 
 CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
@@ -133,6 +133,8 @@ def make_model(
             keywords["features_extractor_kwargs"] = {"features_dim": told, "taught": True}
     elif settings.standardise:
         keywords["features_extractor_class"] = Standardised
+    if isinstance(settings, SACSettings) and settings.layer_norm:
+        keywords["activation_fn"] = NormalisedReLU
     common: dict[str, Any] = {
         "learning_rate": lambda remaining: remaining * settings.learning_rate,
         "batch_size": settings.batch_size,
@@ -151,7 +153,7 @@ def make_model(
         with torch.no_grad():
             model.policy.action_net.bias += start
     elif algorithm != "ppo" and isinstance(settings, SACSettings):
-        names = ("buffer_size", "learning_starts", "train_freq", "gradient_steps", "tau")
+        names = ("buffer_size", "learning_starts", "train_freq", "gradient_steps", "tau", "ent_coef")
         common |= {name: getattr(settings, name) for name in names}
         if algorithm == "sac-her":
             longest = env.get_attr("max_episode_steps")[0] or 0
@@ -163,6 +165,7 @@ def make_model(
             }
         model = SAC(policy, env, **common)
         with torch.no_grad():  # the actor squashes its mean, and its noise depends on the observation
+            model.actor.mu.weight *= 0.01  # as for PPO: layers that are normalised would drown the bias
             model.actor.mu.bias += torch.atanh(start.clamp(-0.99, 0.99))
             model.actor.log_std.bias += settings.log_std_init
     else:

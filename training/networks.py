@@ -8,6 +8,19 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 
+class NormalisedReLU(nn.Module):
+    """Rectifier behind a layer normalisation (Ba, Kiros, Hinton 2016, arXiv:1607.06450) without weights.
+
+    It bounds what a critic says of actions that the replay buffer does not have, which keeps soft actor-critic from
+    coming apart where demonstrations and sparse rewards are learned from: Ball, Smith, Kostrikov, Levine, "Efficient
+    Online Reinforcement Learning with Offline Data", ICML 2023, section 4.2.
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Take and return shape (..., size)."""
+        return torch.relu(nn.functional.layer_norm(x, x.shape[-1:]))
+
+
 class Keypoints(nn.Module):
     """Says where each channel of a picture is brightest, and how bright: a spatial softmax.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from gymnasium import spaces
 from pbd_gym.envs.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.learners import make_model
-from pbd_gym.training.networks import Keypoints, SmallCNN
+from pbd_gym.training.networks import Keypoints, NormalisedReLU, SmallCNN
 
 
 def test_keypoints_say_where_a_map_is_brightest() -> None:
@@ -56,3 +58,21 @@ def test_the_mean_picture_is_subtracted() -> None:
     assert torch.allclose(network.mean[:, 7, 3], torch.tensor(250.0))
     assert network.mean[1].median() < 12.0
     assert 4.5 < network.spread[0].item() / network.spread[1].item() < 5.5
+
+
+def test_normalised_layers_bound_what_a_critic_says() -> None:
+    """Guards what they are for: far from what it has seen a critic says no more than its last layer can."""
+    env = make_sb3_vec_env("PBDRope-v0", 2)
+    said = {}
+    for normalised in (False, True):
+        settings = tuned.SACSettings(8, num_envs=2, buffer_size=8, layer_norm=normalised)
+        model: Any = make_model("sac", env, settings, 0, None)
+        found = [isinstance(part, NormalisedReLU) for part in model.policy.modules()]
+        assert any(found) == normalised
+        observation = torch.randn(100, *env.observation_space.shape)
+        actions = torch.zeros(100, *env.action_space.shape)
+        with torch.no_grad():
+            near, far = (model.critic(scale * observation, actions)[0].abs().max() for scale in (1.0, 1000.0))
+        said[normalised] = float(far / near)
+    assert said[True] < 3.0
+    assert said[False] > 100.0
