@@ -146,6 +146,7 @@ def make_model(
     }
     start = torch.as_tensor(initial_action(env, settings))
     model: Any
+    names: tuple[str, ...]
     if algorithm == "ppo" and isinstance(settings, PPOSettings):
         names = ("n_steps", "n_epochs", "gae_lambda", "clip_range", "ent_coef")
         keywords["log_std_init"] = settings.log_std_init
