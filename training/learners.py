@@ -133,8 +133,6 @@ def make_model(
             keywords["features_extractor_kwargs"] = {"features_dim": told, "taught": True}
     elif settings.standardise:
         keywords["features_extractor_class"] = Standardised
-    if isinstance(settings, SACSettings) and settings.layer_norm:
-        keywords["activation_fn"] = NormalisedReLU
     common: dict[str, Any] = {
         "learning_rate": lambda remaining: remaining * settings.learning_rate,
         "batch_size": settings.batch_size,
@@ -155,6 +153,8 @@ def make_model(
             model.policy.action_net.bias += start
     elif algorithm != "ppo" and isinstance(settings, SACSettings):
         names = ("buffer_size", "learning_starts", "train_freq", "gradient_steps", "tau", "ent_coef")
+        if settings.layer_norm:
+            keywords["activation_fn"] = NormalisedReLU
         common |= {name: getattr(settings, name) for name in names}
         if algorithm == "sac-her":
             longest = env.get_attr("max_episode_steps")[0] or 0
