@@ -9,13 +9,13 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.actions import Hands
-from pbd_gym.envs.episodes import random_stream
-from pbd_gym.envs.inputs import check_numbers
-from pbd_gym.envs.parameters import SIZE
-from pbd_gym.envs.reaching import ReachingConfig, ReachingVectorEnv
-from pbd_gym.envs.single import single_env
-from pbd_gym.scene import Scene
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.episodes import random_stream
+from pbd_gym.envs.core.randomization import SIZE
+from pbd_gym.envs.core.reaching import ReachingConfig, ReachingVectorEnv
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.scene.scene import Scene
 
 wp.set_module_options({"enable_backward": False})
 
@@ -194,7 +194,7 @@ class PendulumVectorEnv(ReachingVectorEnv):
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.TaskVectorEnv`; every field of :class:`PendulumConfig`:
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`PendulumConfig`:
 
     ```python
     gym.make("PBDPendulum-v0", start_angle=3.14, lengths=(1.0, 0.5))

@@ -11,21 +11,21 @@ from pbd_gym._version import __version__
 from pbd_gym.registry import register_all
 
 _LAZY = {
-    "ClothMaterial": "pbd_gym.materials",
-    "Control": "pbd_gym.solver",
-    "Cord": "pbd_gym.fabrics",
-    "Fabric": "pbd_gym.fabrics",
-    "Model": "pbd_gym.model",
+    "ClothMaterial": "pbd_gym.materials.materials",
+    "Control": "pbd_gym.sim.solver",
+    "Cord": "pbd_gym.materials.fabrics",
+    "Fabric": "pbd_gym.materials.fabrics",
+    "Model": "pbd_gym.sim.model",
     "Plane": "pbd_gym.colliders",
-    "Plasticity": "pbd_gym.materials",
-    "RopeMaterial": "pbd_gym.materials",
-    "Scene": "pbd_gym.scene",
-    "ShapeMaterial": "pbd_gym.materials",
-    "SoftMaterial": "pbd_gym.materials",
-    "Solver": "pbd_gym.solver",
+    "Plasticity": "pbd_gym.materials.materials",
+    "RopeMaterial": "pbd_gym.materials.materials",
+    "Scene": "pbd_gym.scene.scene",
+    "ShapeMaterial": "pbd_gym.materials.materials",
+    "SoftMaterial": "pbd_gym.materials.materials",
+    "Solver": "pbd_gym.sim.solver",
     "Sphere": "pbd_gym.colliders",
-    "State": "pbd_gym.state",
-    "memory_report": "pbd_gym.memory",
+    "State": "pbd_gym.sim.state",
+    "memory_report": "pbd_gym.sim.memory_report",
 }
 
 __all__ = [*_LAZY, "__version__"]

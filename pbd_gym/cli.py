@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pbd_gym
-from pbd_gym.render.window import DisplayError
+from pbd_gym.rendering.pictures.display import DisplayError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -151,11 +151,11 @@ def _play(args: argparse.Namespace, rest: list[str]) -> None:
     if args.action_mode is not None:
         kwargs = {**kwargs, "action_mode": args.action_mode}
     save = None if args.save is None else Path(args.save)
-    importlib.import_module("pbd_gym.envs.play").play(env_id, args.seed, policy, save, **kwargs)
+    importlib.import_module("pbd_gym.envs.tools.play").play(env_id, args.seed, policy, save, **kwargs)
 
 
 def _replay(args: argparse.Namespace, rest: list[str]) -> int:
-    demonstrations = importlib.import_module("pbd_gym.envs.demonstrations")
+    demonstrations = importlib.import_module("pbd_gym.envs.tools.demonstrations")
     saved = demonstrations.load(args.file)
     print(f"{saved.env_id}, {len(saved.episodes)} episodes")
     again = demonstrations.replay(saved)
@@ -167,7 +167,7 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
             f"{'success' if success else 'no success'}   {'same bits' if same else 'DIFFERENT'}"
         )
     if args.minari is not None:
-        written = importlib.import_module("pbd_gym.training.played").to_minari(saved, Path(args.minari))
+        written = importlib.import_module("pbd_gym.training.recorded_play").to_minari(saved, Path(args.minari))
         print(f"{written} of {len(saved.episodes)} episodes in {args.minari}")
     return 0 if all(agree) else 1
 
@@ -181,7 +181,7 @@ def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
     """Return what acts, in which environment, and its arguments."""
     from pbd_gym.registry import find
 
-    recording = importlib.import_module("pbd_gym.envs.recording")
+    recording = importlib.import_module("pbd_gym.envs.tools.recording")
     names, values = args.env_kwargs[::2], args.env_kwargs[1::2]
     if len(names) != len(values):
         raise ValueError("--env-kwargs takes names and values in turn")
@@ -198,7 +198,7 @@ def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
 def _record(args: argparse.Namespace, rest: list[str]) -> None:
     actor, env_id, kwargs = _actor(args)
     shown = {"color_by": args.color_by, "wireframe": args.wireframe}
-    path = importlib.import_module("pbd_gym.envs.recording").record(
+    path = importlib.import_module("pbd_gym.envs.tools.recording").record(
         args.out, env_id, actor, num_envs=args.num_envs, episodes=args.episodes, seed=args.seed, size=args.size,
         columns=args.columns, every=args.every, colors=args.colors, render_options=shown, env_kwargs=kwargs,
     )  # fmt: skip
@@ -207,7 +207,7 @@ def _record(args: argparse.Namespace, rest: list[str]) -> None:
 
 def _export(args: argparse.Namespace, rest: list[str]) -> None:
     actor, env_id, kwargs = _actor(args)
-    export = importlib.import_module("pbd_gym.envs.recording").export
+    export = importlib.import_module("pbd_gym.envs.tools.recording").export
     print(export(args.out, env_id, actor, seed=args.seed, every=args.every, env_kwargs=kwargs))
 
 

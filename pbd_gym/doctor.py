@@ -55,7 +55,7 @@ def main() -> int:
     import gymnasium as gym
     import warp as wp
 
-    from pbd_gym.announce import compiling
+    from pbd_gym.runtime.compile_messages import compiling
 
     with compiling():
         wp.init()

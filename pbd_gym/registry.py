@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ class Entry:
 
 def _cloth(name: str, steps: int, summary: str, pick_place: bool = False) -> tuple[Entry, ...]:
     """Return the ids of a cloth task of the suite: with pickers and, if the original has it, with absolute places."""
-    module = "pbd_gym.envs." + "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+    module = "pbd_gym.envs.cloth." + re.sub("(?<!^)([A-Z])", r"_\1", name.removeprefix("Cloth")).lower()
     plain = Entry(f"PBD{name}-v0", f"{module}:{name}Env", f"{module}:{name}VectorEnv", steps, summary)
     if not pick_place:
         return (plain,)
@@ -43,22 +44,22 @@ def _cloth(name: str, steps: int, summary: str, pick_place: bool = False) -> tup
 ENTRIES = (
     Entry(
         "PBDCloth-v0",
-        "pbd_gym.envs.cloth:ClothEnv",
-        "pbd_gym.envs.cloth:ClothVectorEnv",
+        "pbd_gym.envs.cloth.carry:ClothEnv",
+        "pbd_gym.envs.cloth.carry:ClothVectorEnv",
         100,
         "carry and turn a hanging cloth until its free corners rest at two goals",
     ),
     Entry(
         "PBDRope-v0",
-        "pbd_gym.envs.rope:RopeEnv",
-        "pbd_gym.envs.rope:RopeVectorEnv",
+        "pbd_gym.envs.rope.align:RopeEnv",
+        "pbd_gym.envs.rope.align:RopeVectorEnv",
         100,
         "drag the ends of a crooked rope until it lies straight along a line",
     ),
     Entry(
         "PBDSoftBody-v0",
-        "pbd_gym.envs.soft:SoftEnv",
-        "pbd_gym.envs.soft:SoftVectorEnv",
+        "pbd_gym.envs.soft.carry:SoftEnv",
+        "pbd_gym.envs.soft.carry:SoftVectorEnv",
         100,
         "carry and turn a soft ball until its free points rest at their goals",
     ),
@@ -79,57 +80,57 @@ ENTRIES = (
     *_cloth("ClothHang", 100, "hang a towel over a rod"),
     Entry(
         "PBDTShirtFold-v0",
-        "pbd_gym.envs.tshirt_fold:TShirtFoldEnv",
-        "pbd_gym.envs.tshirt_fold:TShirtFoldVectorEnv",
+        "pbd_gym.envs.cloth.tshirt_fold:TShirtFoldEnv",
+        "pbd_gym.envs.cloth.tshirt_fold:TShirtFoldVectorEnv",
         100,
         "fold a T-shirt",
     ),
     Entry(
         "PBDRopeStraighten-v0",
-        "pbd_gym.envs.rope_straighten:RopeStraightenEnv",
-        "pbd_gym.envs.rope_straighten:RopeStraightenVectorEnv",
+        "pbd_gym.envs.rope.straighten:RopeStraightenEnv",
+        "pbd_gym.envs.rope.straighten:RopeStraightenVectorEnv",
         75,
         "pull a tangled rope straight",
     ),
     Entry(
         "PBDRopeShape-v0",
-        "pbd_gym.envs.rope_shape:RopeShapeEnv",
-        "pbd_gym.envs.rope_shape:RopeShapeVectorEnv",
+        "pbd_gym.envs.rope.shape:RopeShapeEnv",
+        "pbd_gym.envs.rope.shape:RopeShapeVectorEnv",
         100,
         "lay a rope into the shape of a letter",
     ),
     Entry(
         "PBDSoftLift-v0",
-        "pbd_gym.envs.soft_lift:SoftLiftEnv",
-        "pbd_gym.envs.soft_lift:SoftLiftVectorEnv",
+        "pbd_gym.envs.soft.lift:SoftLiftEnv",
+        "pbd_gym.envs.soft.lift:SoftLiftVectorEnv",
         60,
         "lift a soft ball between two plates to a height, and hold it",
     ),
     Entry(
         "PBDSoftPush-v0",
-        "pbd_gym.envs.soft_push:SoftPushEnv",
-        "pbd_gym.envs.soft_push:SoftPushVectorEnv",
+        "pbd_gym.envs.soft.push:SoftPushEnv",
+        "pbd_gym.envs.soft.push:SoftPushVectorEnv",
         60,
         "push a soft block over the ground to a goal with a plate",
     ),
     Entry(
         "PBDRopePush-v0",
-        "pbd_gym.envs.rope_push:RopePushEnv",
-        "pbd_gym.envs.rope_push:RopePushVectorEnv",
+        "pbd_gym.envs.rope.push:RopePushEnv",
+        "pbd_gym.envs.rope.push:RopePushVectorEnv",
         60,
         "push a rope over the ground to a goal with a plate",
     ),
     Entry(
         "PBDRopeWhip-v0",
-        "pbd_gym.envs.rope_whip:RopeWhipEnv",
-        "pbd_gym.envs.rope_whip:RopeWhipVectorEnv",
+        "pbd_gym.envs.rope.whip:RopeWhipEnv",
+        "pbd_gym.envs.rope.whip:RopeWhipVectorEnv",
         70,
         "swing a rope by one end so that the other hits a goal",
     ),
     Entry(
         "PBDSoftShape-v0",
-        "pbd_gym.envs.soft_shape:SoftShapeEnv",
-        "pbd_gym.envs.soft_shape:SoftShapeVectorEnv",
+        "pbd_gym.envs.soft.shape:SoftShapeEnv",
+        "pbd_gym.envs.soft.shape:SoftShapeVectorEnv",
         60,
         "squeeze a bar of clay to a goal shape with two plates",
     ),

@@ -12,9 +12,9 @@ import numpy as np
 os.environ["SDL_VIDEODRIVER"] = "dummy"
 import pygame
 
-from pbd_gym.render import save_png
-from pbd_gym.render.recorder import pixels
-from pbd_gym.render.viewer import Viewer
+from pbd_gym.rendering import save_png
+from pbd_gym.rendering.window.recorder import pixels
+from pbd_gym.rendering.window.viewer import Viewer
 
 STORED = Path(__file__).parent / "data" / "windows"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.recording import Actor
+from pbd_gym.envs.tools.recording import Actor
 from pbd_gym.training.record import Stacked
 
 
@@ -53,7 +53,7 @@ class PlanningActor:
     def __call__(self, env: Any, observation: Any, begins: bool) -> np.ndarray:
         """Return actions, shape (num_envs, size)."""
         if begins or self._planner is None:
-            from pbd_gym.envs.planning import CEMPlanner
+            from pbd_gym.envs.tools.planning import CEMPlanner
             from pbd_gym.training.plan import PlanArgs
 
             self._planner = CEMPlanner(env, PlanArgs(env.spec.id).settings(), self.seed)

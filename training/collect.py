@@ -14,10 +14,10 @@ import gymnasium as gym
 import numpy as np
 import tyro
 
-from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.envs.experts import expert_of
-from pbd_gym.envs.inputs import Split
-from pbd_gym.envs.planning import CEMPlanner
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.core.validation import Split
+from pbd_gym.envs.tools.planning import CEMPlanner
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.datasets import Episode, write_dataset

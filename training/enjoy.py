@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pbd_gym.envs.play import play
+from pbd_gym.envs.tools.play import play
 from pbd_gym.training.policies import find_policy
 from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, rollout
 

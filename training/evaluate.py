@@ -14,7 +14,7 @@ import numpy as np
 import tyro
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training.rollouts import UNSEEN_SEED, Policy, each_start, unseen_starts
 
 

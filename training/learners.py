@@ -16,7 +16,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 
-from pbd_gym.envs.experts import expert_of
+from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.training.networks import NormalisedReLU, SmallCNN
 from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
 
@@ -179,7 +179,7 @@ def show_expert(model: Any, env: Any, steps: int) -> None:
 
     Args:
         model: learner with a replay buffer.
-        env: a :class:`pbd_gym.envs.sb3.TaskVecEnv` of a task with an expert.
+        env: a :class:`pbd_gym.envs.tools.sb3.TaskVecEnv` of a task with an expert.
         steps: of each environment.
     """
     observation, expert = env.reset(), expert_of(env.batch)

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from pbd_gym.envs.planning import CEMPlanner, CEMSettings
+from pbd_gym.envs.tools.planning import CEMPlanner, CEMSettings
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, reset_to_variations, rollout
@@ -34,7 +34,7 @@ CEM: dict[str, CEMSettings] = {
     "PBDClothFlattenPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
     "PBDClothFoldPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
 }
-"""Settings by id; the others have what :class:`pbd_gym.envs.planning.CEMSettings` starts with."""
+"""Settings by id; the others have what :class:`pbd_gym.envs.tools.planning.CEMSettings` starts with."""
 
 
 def settings_of(env_id: str) -> CEMSettings:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs import recording
+from pbd_gym.envs.tools import recording
 from pbd_gym.training.rollouts import UNSEEN_SEED, Policy
 
 

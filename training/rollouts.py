@@ -11,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
-from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.envs.inputs import split_range
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.validation import split_range
 from pbd_gym.registry import find
 
 Policy = Callable[[Any], np.ndarray]
@@ -86,7 +86,7 @@ def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | N
     frames = []
     while not over.all():
         if film:
-            from pbd_gym.render import tile
+            from pbd_gym.rendering import tile
 
             frames.append(tile(env.render()[:SHOWN], columns=min(env.num_envs, SHOWN)))
         observation, _, terminated, truncated, info = env.step(policy(observation))
@@ -94,7 +94,7 @@ def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | N
         success = np.where(over, success, info["is_success"])
         over |= terminated | truncated
     if film:
-        from pbd_gym.render import save_gif
+        from pbd_gym.rendering import save_gif
 
         film.parent.mkdir(parents=True, exist_ok=True)
         save_gif(film, frames[::2], fps=env.metadata["render_fps"] / 2)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training.networks import SmallCNN
 
 KEPT = 32_768

@@ -20,8 +20,8 @@ import tyro
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from pbd_gym.envs.pixels import PIXEL_MODES
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
 from pbd_gym.training import tuned
 from pbd_gym.training.arguments import parsed

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from pbd_gym import Model, Scene, SoftMaterial, Solver
-from pbd_gym.tetmeshes import box
-from tests.engine.exact import exact_motion
-from tests.engine.newton import ImplicitEuler
+from pbd_gym.geometry.tetmeshes import box
+from tests.sim.exact import exact_motion
+from tests.sim.newton import ImplicitEuler
 
 DOCS = Path(__file__).parent.parent
 CTRL_DT = 1 / 60

@@ -15,9 +15,9 @@ from PIL import Image, ImageSequence
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.demos import DEMOS, find
-from pbd_gym.envs.recording import expert, make_batch, moments
+from pbd_gym.envs.tools.recording import expert, make_batch, moments
 from pbd_gym.registry import ENTRIES
-from pbd_gym.render import Camera, Frame, Renderer, save_gif, save_png, tile
+from pbd_gym.rendering import Camera, Frame, Renderer, save_gif, save_png, tile
 from pbd_gym.training.actors import find_actor
 
 DOCS = Path(__file__).parent.parent

@@ -11,13 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from pbd_gym.colliders import Box, Plane
-from pbd_gym.materials import ClothMaterial, RopeMaterial, SoftMaterial
-from pbd_gym.model import Model
-from pbd_gym.piercing import crossings
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
-from pbd_gym.state import State
-from pbd_gym.tetmeshes import ball as ball_mesh
+from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.tetmeshes import ball as ball_mesh
+from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, SoftMaterial
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.state import State
 
 SUBSTEPS = 20
 CTRL_DT = 1 / 60

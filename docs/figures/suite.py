@@ -16,9 +16,9 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.manipulation import ManipulationVectorEnv
+from pbd_gym.envs.core.manipulation import ManipulationVectorEnv
 from pbd_gym.registry import ENTRIES
-from pbd_gym.render.images import save_png, tile
+from pbd_gym.rendering.pictures.images import save_png, tile
 
 SIZE = 240
 EPISODES = 50

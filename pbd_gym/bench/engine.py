@@ -10,11 +10,11 @@ import warp as wp
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS, strain
 from pbd_gym.bench.timing import Duration, measure
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.schedule import Schedule
-from pbd_gym.solver import Solver
-from pbd_gym.threads import default_threads
+from pbd_gym.runtime.threads import default_threads
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.launch_plan import Schedule
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 
 
 class Engine:

@@ -1,4 +1,4 @@
-"""The C limit: W1 in hand-written C (``tests/bench/limit.c`` of the repository), by the system's compiler."""
+"""The C limit: W1 in hand-written C (``limit.c`` beside this file), by the system's compiler."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 
 from pbd_gym.bench.peers import Peer, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.coloring import batches, greedy_colors
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.coloring import batches, greedy_colors
 
-SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "limit.c"
+SOURCE = Path(__file__).with_name("limit.c")
 LANES = 16
 CACHE_LINE = 64
 TILE = 64

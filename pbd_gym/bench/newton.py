@@ -10,7 +10,7 @@ import warp as wp
 
 from pbd_gym.bench.peers import Peer, Springs, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
 
 
 def xpbd(scene: Scene, num_envs: int, device: str) -> Peer:

@@ -8,8 +8,8 @@ import numpy as np
 
 from pbd_gym.bench.peers import Peer, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.coloring import batches, greedy_colors
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.coloring import batches, greedy_colors
 
 BLOCK = 32
 """Environments that advance together: their arrays then stay in cache (measured best of 8, 16, 32 and 64)."""

@@ -13,7 +13,7 @@ from pbd_gym.bench.engine import Engine
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS, hanging_cloth, strain
 from pbd_gym.bench.timing import compare
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
 
 PEERS = {
     "newton": "pbd_gym.bench.newton:xpbd",

@@ -10,10 +10,10 @@ import warp as wp
 from pbd_gym.bench.engine import Engine, sizes
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.timing import measure
+from pbd_gym.geometry.regions import lattice_regions
 from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.wide import wide
-from pbd_gym.regions import lattice_regions
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
 
 
 def rotations(options: Options) -> Iterator[Row]:

@@ -17,12 +17,12 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.announce import compiling
 from pbd_gym.bench import environments, peers, rotations, scaling, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
-from pbd_gym.devices import find_device
 from pbd_gym.doctor import cpu_name
-from pbd_gym.threads import default_threads
+from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.devices import find_device
+from pbd_gym.runtime.threads import default_threads
 
 WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "w1": workloads.w1,

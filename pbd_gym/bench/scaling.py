@@ -11,7 +11,7 @@ import warp as wp
 
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.timing import measure
-from pbd_gym.threads import default_threads
+from pbd_gym.runtime.threads import default_threads
 
 RESOLUTIONS = (8, 16, 32, 64)
 """Particles along each side of the cloth."""

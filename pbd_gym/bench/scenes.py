@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.materials import ClothMaterial, RopeMaterial, SoftMaterial
-from pbd_gym.scene import Scene
-from pbd_gym.tetmeshes import box
+from pbd_gym.geometry.tetmeshes import box
+from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, SoftMaterial
+from pbd_gym.scene.scene import Scene
 
 CTRL_DT = 1 / 30
 """Control step of every workload [s]."""

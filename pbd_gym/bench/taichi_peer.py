@@ -4,8 +4,8 @@ import numpy as np
 
 from pbd_gym.bench.peers import Peer, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.coloring import batches, greedy_colors
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.coloring import batches, greedy_colors
 
 
 def build(scene: Scene, num_envs: int, device: str = "cpu") -> Peer:

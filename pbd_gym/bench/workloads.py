@@ -16,9 +16,9 @@ from pbd_gym.bench.scenes import folded, hanging_block, hanging_cloth, hanging_r
 from pbd_gym.bench.timing import measure
 from pbd_gym.colliders import Plane
 from pbd_gym.kernels.wide import LANE_COUNTS
-from pbd_gym.raster import Rasterizer
-from pbd_gym.render import Camera, Renderer, Style
-from pbd_gym.render.scenes import scene_frame
+from pbd_gym.rendering import Camera, Renderer, Style
+from pbd_gym.rendering.batched import Rasterizer
+from pbd_gym.rendering.pictures.scenes import scene_frame
 
 
 def w1(options: Options) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders.solid import Mesh, Point, Solid, check_rotation
-from pbd_gym.colliders.table import Distance, table_type
+from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
 SWEPT = True

@@ -8,7 +8,7 @@ import warp as wp
 
 from pbd_gym.colliders.capsule import Segment, lathe, row, sideways
 from pbd_gym.colliders.solid import Mesh
-from pbd_gym.colliders.table import Distance, table_type
+from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
 __all__ = ["SWEPT", "Cylinder", "make_distance", "row"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from pbd_gym.announce import compiling
+from pbd_gym.runtime.compile_messages import compiling
 
 wp.set_module_options({"enable_backward": False})
 

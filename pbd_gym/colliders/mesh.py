@@ -9,13 +9,13 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
 from pbd_gym.colliders.grid import Grid, nearest_triangles, sample
 from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
-from pbd_gym.colliders.table import Distance, table_type
+from pbd_gym.geometry.tetmeshes import closed_surface, winding_number
+from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.lanes import NATIVE
 from pbd_gym.kernels.wide import Wide
-from pbd_gym.tetmeshes import closed_surface, winding_number
+from pbd_gym.runtime.checks import finite
 
 SWEPT = True
 

@@ -10,7 +10,7 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders.solid import Point, Solid
-from pbd_gym.colliders.table import Distance, table_type
+from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
 
 SWEPT = False

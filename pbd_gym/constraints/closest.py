@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.limit import LIMIT, sides
 from pbd_gym.kernels.sweep import SOLVE
+from pbd_gym.runtime.checks import finite
 
 
 def clamped(position: str) -> str:

@@ -26,7 +26,7 @@ class Kind:
     """One kind of constraints: its numbers, and C with its gradients."""
 
     name: str
-    """Name in :meth:`pbd_gym.scene.Scene.add_constraints`."""
+    """Name in :meth:`pbd_gym.scene.scene.Scene.add_constraints`."""
     width: int | None
     """Particles of one constraint; None for clusters, of which each has as many as it likes."""
     prepare: Callable[..., dict[str, np.ndarray]]

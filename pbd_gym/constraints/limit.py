@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
+from pbd_gym.runtime.checks import finite
 
 LIMIT = """
     const N side = NUMBER(side);

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
+from pbd_gym.runtime.checks import finite
 
 _THIN = 1e-9
 """Twice the rest area over the square of the longest edge, below which a triangle counts as one without area."""

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
 from pbd_gym.constraints import distance
 from pbd_gym.constraints.kind import Kind
+from pbd_gym.runtime.checks import finite
 
 
 def prepare(

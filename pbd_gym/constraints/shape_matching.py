@@ -4,9 +4,9 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.kernels.rotation import rotation_code
+from pbd_gym.runtime.checks import finite
 
 _SQUARINGS = {wp.float32: 14, wp.float64: 18}
 """More than an element needs: the cluster of a long rod has two small singular values."""

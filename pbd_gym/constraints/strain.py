@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
 from pbd_gym.constraints.kind import Kind
+from pbd_gym.runtime.checks import finite
 
 # One text: the mode is that of the constraint, the same in all lanes, so that it may be branched on.
 _STRAIN = """

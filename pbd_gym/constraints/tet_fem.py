@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
 from pbd_gym.constraints.kind import Kind
+from pbd_gym.runtime.checks import finite
 
 _FLAT = 1e-9
 """Six rest volumes over the cube of the longest edge, below which a tetrahedron counts as flat."""

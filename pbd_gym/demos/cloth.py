@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pbd_gym.demos.options import option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.demos.sheet import HangingSheet, SheetOptions, sheet
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pbd_gym.demos.options import Options, dial
-from pbd_gym.render import Camera, Frame
-from pbd_gym.render.dials import Dial
+from pbd_gym.rendering import Camera, Frame
+from pbd_gym.rendering.window.dials import Dial
 
 
 class Demo(ABC):

@@ -19,8 +19,8 @@ import numpy as np
 from pbd_gym.demos.history import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
-from pbd_gym.render import PALETTE
-from pbd_gym.scene import Scene
+from pbd_gym.rendering import PALETTE
+from pbd_gym.scene.scene import Scene
 
 TRACE = 200
 """Frames for which the trace is kept."""

@@ -20,7 +20,7 @@ from pbd_gym.demos.history import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.sheet import SPACING
 from pbd_gym.demos.triangles import MATERIALS, TriangleBody
-from pbd_gym.render import Frame, Picker
+from pbd_gym.rendering import Frame, Picker
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pbd_gym.colliders import Collider, Plane, Sphere
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.emitters import Emitter, Particles
 from pbd_gym.demos.options import Options, option
-from pbd_gym.render import Frame
+from pbd_gym.rendering import Frame
 
 BALL = Sphere((0.0, 0.4, 0.0), 0.35, friction=0.1)
 FLOOR = Plane(friction=0.3)

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from pbd_gym.render import PALETTE, Curve, Panel
+from pbd_gym.rendering import PALETTE, Curve, Panel
 
 
 class History:

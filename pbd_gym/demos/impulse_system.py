@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite, whole
-from pbd_gym.coloring import batches, dependency_levels
+from pbd_gym.runtime.checks import finite, whole
+from pbd_gym.sim.coloring import batches, dependency_levels
 
 
 class ImpulseSystem:

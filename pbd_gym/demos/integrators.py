@@ -17,7 +17,7 @@ from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.history import History
 from pbd_gym.demos.integration import METHODS, Pendulum, Spring, System
 from pbd_gym.demos.options import Options, option
-from pbd_gym.render import PALETTE, Frame
+from pbd_gym.rendering import PALETTE, Frame
 
 NAMES = ("exact", *METHODS)
 SHORT = tuple(name.removesuffix(" Euler") for name in NAMES)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym import tetmeshes
 from pbd_gym.demos.history import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
-from pbd_gym.scene import Scene
+from pbd_gym.geometry import tetmeshes
+from pbd_gym.scene.scene import Scene
 
 MATERIALS: dict[str, tuple[str, ...]] = {
     "StVK": ("tet_stvk",),

@@ -16,9 +16,9 @@ import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options, option
-from pbd_gym.neighbours import NeighbourGrid
-from pbd_gym.render import Frame
-from pbd_gym.render.colors import Color
+from pbd_gym.geometry.neighbours import NeighbourGrid
+from pbd_gym.rendering import Frame
+from pbd_gym.rendering.colors import Color
 
 OTHERS: Color = (150, 176, 206)
 CANDIDATES: Color = (236, 190, 60)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from pbd_gym.render.dials import Dial
+from pbd_gym.rendering.window.dials import Dial
 
 
 def option(

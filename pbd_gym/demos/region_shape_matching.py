@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym import tetmeshes
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.demos.sheet import SPACING
-from pbd_gym.materials import ShapeMaterial
-from pbd_gym.meshes import grid
-from pbd_gym.regions import lattice_regions
-from pbd_gym.scene import Scene
+from pbd_gym.geometry import tetmeshes
+from pbd_gym.geometry.grids import grid
+from pbd_gym.geometry.regions import lattice_regions
+from pbd_gym.materials.materials import ShapeMaterial
+from pbd_gym.scene.scene import Scene
 
 DEPTH = 4
 """Particles across a bar, both ways."""

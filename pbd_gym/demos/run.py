@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pbd_gym.announce import compiling
 from pbd_gym.demos import DEMOS, find
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import add_arguments, shown
 from pbd_gym.demos.window import DemoWindow
-from pbd_gym.render import Renderer, save_gif, save_png, tile
+from pbd_gym.rendering import Renderer, save_gif, save_png, tile
+from pbd_gym.runtime.compile_messages import compiling
 
 
 def main(arguments: Sequence[str]) -> int:

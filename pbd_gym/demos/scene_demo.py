@@ -11,13 +11,13 @@ import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options
-from pbd_gym.live import Live
-from pbd_gym.model import Model, Order
-from pbd_gym.render import Frame, Picker
-from pbd_gym.render.dials import Dial
-from pbd_gym.render.scenes import scene_frame
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Method, Solver
+from pbd_gym.rendering import Frame, Picker
+from pbd_gym.rendering.pictures.scenes import scene_frame
+from pbd_gym.rendering.window.dials import Dial
+from pbd_gym.rendering.window.interactive import Live
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model, Order
+from pbd_gym.sim.solver import Method, Solver
 
 _COVERED = {
     "time_step": ("time step", "substeps"), "iterations": ("iterations",), "gravity": ("gravity",),

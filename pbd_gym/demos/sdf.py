@@ -17,8 +17,8 @@ import numpy as np
 from pbd_gym.colliders import Box, Capsule, Collider, Cylinder, Plane, Sphere
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
-from pbd_gym.materials import ClothMaterial
-from pbd_gym.scene import Scene
+from pbd_gym.materials.materials import ClothMaterial
+from pbd_gym.scene.scene import Scene
 
 SHADES = 10
 """Colours between near and far; sprites are kept per colour."""

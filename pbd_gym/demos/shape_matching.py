@@ -19,10 +19,10 @@ from pbd_gym.colliders import Plane
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.demos.soft_body import solid
-from pbd_gym.materials import ShapeMaterial
-from pbd_gym.meshes import grid
-from pbd_gym.render import PALETTE
-from pbd_gym.scene import Scene
+from pbd_gym.geometry.grids import grid
+from pbd_gym.materials.materials import ShapeMaterial
+from pbd_gym.rendering import PALETTE
+from pbd_gym.scene.scene import Scene
 
 
 @dataclass(frozen=True)

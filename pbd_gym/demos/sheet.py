@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options, option
-from pbd_gym.meshes import grid
+from pbd_gym.geometry.grids import grid
 
 SPACING = 0.2
 """Distance of neighbours [m]."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from pbd_gym.demos.options import Options
 from pbd_gym.demos.sheet import HangingSheet, sheet
-from pbd_gym.render import Frame, Picker
+from pbd_gym.rendering import Frame, Picker
 
 
 class System(Protocol):

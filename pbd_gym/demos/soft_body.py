@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym import tetmeshes
 from pbd_gym.colliders import Plane
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
-from pbd_gym.materials import SoftMaterial
-from pbd_gym.scene import Scene
-from pbd_gym.tetmeshes import TetMesh
+from pbd_gym.geometry import tetmeshes
+from pbd_gym.geometry.tetmeshes import TetMesh
+from pbd_gym.materials.materials import SoftMaterial
+from pbd_gym.scene.scene import Scene
 
 FOOT = 0.08
 """Size of what kicks [m]."""

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
+from pbd_gym.runtime.checks import finite
 
 Method = Literal["symplectic", "explicit"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.checks import finite
+from pbd_gym.runtime.checks import finite
 
 THIN = 0.05
 """Share of its area below which a neo-Hookean triangle is taken to have this share: its energy has no value at 0."""

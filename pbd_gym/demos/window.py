@@ -8,9 +8,9 @@ import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import changed, shown
-from pbd_gym.render import Frame
-from pbd_gym.render.dials import Dial
-from pbd_gym.render.viewer import Viewer
+from pbd_gym.rendering import Frame
+from pbd_gym.rendering.window.dials import Dial
+from pbd_gym.rendering.window.viewer import Viewer
 
 
 class DemoWindow(Viewer):

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Collider, Plane, Sphere
 from pbd_gym.colliders.solid import matrix_of
-from pbd_gym.raster.geometry import bodies
-from pbd_gym.render.colors import FRONT, ROPE, SOLID, Color
-from pbd_gym.render.meshes import unit
-from pbd_gym.scene import Scene
+from pbd_gym.rendering.batched.geometry import bodies
+from pbd_gym.rendering.colors import FRONT, ROPE, SOLID, Color
+from pbd_gym.rendering.pictures.meshes import unit
+from pbd_gym.scene.scene import Scene
 
 _SIDES = 8
 """Of the tubes that ropes become where a format knows no curves."""

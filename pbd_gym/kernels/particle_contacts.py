@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.contact_search import SEARCH_CODE
 from pbd_gym.kernels.lanes import with_lanes
-from pbd_gym.kernels.parameters import FRICTION, INV_SIZE, SIZE
+from pbd_gym.kernels.parameter_columns import FRICTION, INV_SIZE, SIZE
+from pbd_gym.kernels.particle_search import SEARCH_CODE
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 

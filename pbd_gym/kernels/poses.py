@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.colliders.table import table_type
+from pbd_gym.kernels.collider_table import table_type
 from pbd_gym.kernels.wide import Wide
 
 FRAMES = 24

@@ -13,13 +13,13 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.colliders.table import Part
-from pbd_gym.colliders.table import table_type as collider_table
 from pbd_gym.kernels import particle_contacts as contacts
-from pbd_gym.kernels.contact import make_contacts
+from pbd_gym.kernels.collider_contacts import make_contacts
+from pbd_gym.kernels.collider_table import Part
+from pbd_gym.kernels.collider_table import table_type as collider_table
 from pbd_gym.kernels.iterations import make_apply, make_extrapolation, make_next_omega
 from pbd_gym.kernels.packed import make_advance
-from pbd_gym.kernels.parameters import DAMPING, FRICTION, GRAVITY
+from pbd_gym.kernels.parameter_columns import DAMPING, FRICTION, GRAVITY
 from pbd_gym.kernels.poses import make_place
 from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import Wide, barrier, make_block_memory, wide

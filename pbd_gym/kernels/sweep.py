@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.lanes import in_batches, with_lanes
-from pbd_gym.kernels.parameters import COMPLIANCE, INV_SIZE, SIZE
+from pbd_gym.kernels.parameter_columns import COMPLIANCE, INV_SIZE, SIZE
 from pbd_gym.kernels.wide import Wide
 
 
@@ -56,7 +56,7 @@ def body_type(vec: Any) -> Any:
         inv_mass: wp.array1d[vec]
         """[1/kg], shape (n,)"""
         parameters: wp.array1d[vec]
-        """see :mod:`pbd_gym.kernels.parameters`"""
+        """see :mod:`pbd_gym.kernels.parameter_columns`"""
         lam: wp.array1d[vec]
         """multipliers, shape (m,)"""
         memory: wp.array1d[vec]

@@ -15,7 +15,7 @@ from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.bench.run import WORKLOADS, main
 from pbd_gym.bench.scenes import folded, hanging_block, hanging_cloth, hanging_rope, strain, towel
 from pbd_gym.bench.timing import compare
-from pbd_gym.scene import Scene
+from pbd_gym.scene.scene import Scene
 
 
 def counts(scene: Scene) -> dict[str, int]:

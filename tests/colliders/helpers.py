@@ -9,9 +9,9 @@ import numpy as np
 from pbd_gym.colliders.box import Box
 from pbd_gym.colliders.capsule import Capsule
 from pbd_gym.colliders.cylinder import Cylinder
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 
 NAMES = ("box", "capsule", "cylinder")
 RADIUS = 0.01

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.colliders.box import Box
 from pbd_gym.colliders.capsule import Capsule
 from pbd_gym.colliders.cylinder import Cylinder
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 from tests.colliders.helpers import NAMES, RADIUS, advance, place, posed, rotation
 
 EPS = float(np.finfo(np.float64).eps)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym import tetmeshes
 from pbd_gym.colliders import Box, MeshCollider
 from pbd_gym.colliders.solid import matrix_of
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.geometry import tetmeshes
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 from tests.colliders.helpers import RADIUS, advance, rotation
 
 EPS32 = float(np.finfo(np.float32).eps)

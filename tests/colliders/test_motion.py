@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.colliders import Box, Capsule, Cylinder, Plane, Sphere
 from pbd_gym.colliders.solid import matrix_of
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 from tests.colliders.helpers import RADIUS, rotation
 
 EPS = float(np.finfo(np.float64).eps)

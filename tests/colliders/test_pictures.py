@@ -17,7 +17,7 @@ pytest.importorskip("pygame")
 from pbd_gym.colliders.box import Box
 from pbd_gym.colliders.capsule import Capsule
 from pbd_gym.colliders.cylinder import Cylinder
-from pbd_gym.render import Camera, Frame, Picker, Renderer
+from pbd_gym.rendering import Camera, Frame, Picker, Renderer
 from tests.colliders.helpers import NAMES, posed, rotation
 
 SIZE = (120, 100)

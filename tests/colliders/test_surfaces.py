@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.colliders import Box, Plane, Sphere
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 from tests.colliders.helpers import RADIUS, advance
 
 GRAVITY = 9.81

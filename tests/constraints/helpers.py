@@ -13,9 +13,9 @@ import warp as wp
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import wide
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 
 DATA = Path(__file__).parent.parent / "data" / "constraints"
 UNSHIPPED = Path(__file__).parents[3] / "shared" / "oracles"

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.constraints.dihedral import angles, hinges
+from pbd_gym.constraints.dihedral import angles
 from pbd_gym.constraints.isometric_bending import bending_coefficients
+from pbd_gym.geometry.grids import grid
+from pbd_gym.geometry.hinges import hinges
 from pbd_gym.kernels.wide import LANE_COUNTS
-from pbd_gym.meshes import grid
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 
 from .helpers import DTYPES, EPS, NO_GRAVITY, load, make_elements, run_pypbd, solve
 

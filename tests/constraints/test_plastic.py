@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym import Model, Plasticity, Scene, SoftMaterial, Solver, State
-from pbd_gym.tetmeshes import box
+from pbd_gym.geometry.tetmeshes import box
 
 from .helpers import NO_GRAVITY
 

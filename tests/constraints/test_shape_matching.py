@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.coloring import find_conflict
+from pbd_gym.geometry.regions import graph_regions, lattice_regions
+from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.kernels.wide import LANE_COUNTS
-from pbd_gym.materials import ShapeMaterial
-from pbd_gym.model import Model
-from pbd_gym.regions import graph_regions, lattice_regions
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
-from pbd_gym.tetmeshes import box
+from pbd_gym.materials.materials import ShapeMaterial
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.coloring import find_conflict
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 
 from .helpers import DTYPES, EPS, NO_GRAVITY, Sweeper, load, rotations
 

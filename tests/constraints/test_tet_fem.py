@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.kernels.wide import LANE_COUNTS
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
-from tests.engine.oracles import analytic
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
+from tests.sim.oracles import analytic
 
 from .helpers import DATA, DTYPES, EPS, NO_GRAVITY, Sweeper, load, make_elements, solve
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym import Model, RopeMaterial, Scene, Solver
 from pbd_gym.constraints.tether import attachments, geodesics
-from pbd_gym.meshes import grid
+from pbd_gym.geometry.grids import grid
 
 from .helpers import NO_GRAVITY
 

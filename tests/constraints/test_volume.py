@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 
 from pbd_gym.constraints import tet_volume
 from pbd_gym.kernels.wide import LANE_COUNTS
-from pbd_gym.model import Model
-from pbd_gym.scene import Scene
-from pbd_gym.solver import Solver
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
 
 from .helpers import DTYPES, EPS, NO_GRAVITY, load, make_elements, run_pypbd, run_tets, solve
 

@@ -18,7 +18,7 @@ import pygame
 from pbd_gym.cli import main
 from pbd_gym.demos import DEMOS, find
 from pbd_gym.demos.window import DemoWindow
-from pbd_gym.render import Renderer
+from pbd_gym.rendering import Renderer
 from tests.screen import wait
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -145,7 +145,7 @@ def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise PermissionError("read-only folder")
 
-    monkeypatch.setattr("pbd_gym.render.recorder.save_png", refuse)
+    monkeypatch.setattr("pbd_gym.rendering.window.recorder.save_png", refuse)
     window = DemoWindow("double-pendulum", make("double-pendulum"), (100, 100))
     window.tick()
     press(window, "s")

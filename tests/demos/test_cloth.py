@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.demos.cloth import ClothDemo, ClothOptions
 from pbd_gym.demos.pbd_cloth import PBDClothDemo, PBDClothOptions
 from pbd_gym.demos.sheet import sheet
-from tests.engine.oracles import load
+from tests.sim.oracles import load
 
 XPBD = {"width": 10, "height": 8, "mass": 0.5, "time_step": 0.01, "iterations": 5, "stiffness": 1000.0}
 PBD = {"width": 10, "height": 8, "mass": 0.5, "time_step": 0.01, "iterations": 5}

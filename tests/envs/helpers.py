@@ -8,8 +8,8 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.envs.pixels import PIXEL_MODES
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.registry import find
 
 ID = "PBDCloth-v0"

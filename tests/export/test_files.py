@@ -15,7 +15,7 @@ from rerun.chunk import RrdReader
 from pbd_gym import Scene
 from pbd_gym.colliders import Box, Plane, Sphere
 from pbd_gym.export import Part, Trajectory, write_trajectory
-from pbd_gym.tetmeshes import ball
+from pbd_gym.geometry.tetmeshes import ball
 
 MOMENTS = 3
 FPS = 25.0

@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from stable_baselines3 import PPO
 
-from pbd_gym.envs.play import Player
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.play import Player
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training.acting import CheckpointPolicy
 from pbd_gym.training.evaluate import stacked
 from tests.envs.helpers import SMALL

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from pbd_gym.cli import main
-from pbd_gym.envs.core import TaskVectorEnv
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.evaluate import load
 from pbd_gym.training.learners import Standardised, load_model, make_model, show_expert, standardise

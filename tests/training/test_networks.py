@@ -9,7 +9,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.learners import make_model
 from pbd_gym.training.networks import Keypoints, NormalisedReLU, SmallCNN

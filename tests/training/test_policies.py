@@ -15,7 +15,7 @@ from PIL import Image
 from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import enjoy as enjoying
 from pbd_gym.training.export import of_ppo
 from pbd_gym.training.learners import Standardised

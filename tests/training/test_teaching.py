@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pbd_gym.envs.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.learners import make_model
 from pbd_gym.training.networks import SmallCNN

@@ -1,0 +1,1 @@
+"""Tasks with towels and T-shirts."""

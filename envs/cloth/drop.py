@@ -1,0 +1,123 @@
+"""PBDClothDrop-v0: lay a hanging towel flat on its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
+from pbd_gym.envs.cloth.towels import ClothTaskConfig
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.experts import Waypoint
+from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class ClothDropConfig(ClothTaskConfig):
+    """Numbers of PBDClothDrop-v0; each can be given to ``gym.make``."""
+
+    ctrl_dt: float = 0.16
+    """Time between actions [s]."""
+    substeps: int = 64
+    """Simulation steps per action."""
+    max_step: float = 0.16
+    """Largest move of a picker along an axis per action [m]."""
+    lowest: float = 0.0
+    """Height below which the pickers cannot go [m]. SoftGym has 0.5."""
+
+
+class ClothDropVectorEnv(ClothGoalVectorEnv):
+    """Lay a hanging towel flat on its place.
+
+    ## Description
+
+    SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A square towel hangs from two corners, which the pickers
+    hold, and has to come to lie flat on its place on the ground. An action takes 0.16 s, twice that of the other tasks.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
+    of displacement is 0.16 m. A picker holds on while its fourth number is above 0. SoftGym keeps its pickers at least
+    0.5 m above the ground, so that towels have to be dropped: `lowest=0.5`.
+
+    ## Observation Space
+
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
+    the middles of its sides, its centre).
+
+    | Num   | Observation                                | Min  | Max | Unit |
+    |-------|--------------------------------------------|------|-----|------|
+    | 0-26  | positions of the points                    | -100 | 100 | m    |
+    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
+    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
+    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
+    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
+
+    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
+    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
+    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+
+    ## Rewards
+
+    - `distance`: minus the mean distance of the particles from their places [m]
+
+    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
+    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
+
+    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
+    `is_success` (it is at least 0.9).
+
+    ## Starting State
+
+    One of 64 towels that hang at rest, their upper edge 0.5 to 0.6 m above the ground and at most 0.1 m from the middle
+    of their place.
+
+    ## Episode End
+
+    Truncated after 30 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.cloth.drop.ClothDropConfig`. SoftGym's resolution:
+
+    ```python
+    gym.make("PBDClothDrop-v0", rows=64, columns=64, reach=0.06)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = ClothDropConfig
+    config: ClothDropConfig
+
+    def build(self, config: ClothDropConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = self.make_scene()
+        self.placed = self.cloth.indices.ravel()
+        corners = self.cloth.corners
+        hands = self.hands((int(corners[0]), int(corners[1])), holding=True, lowest=config.lowest, height=2.0)
+        return scene, hands, self.keypoints(), self.keypoints()
+
+    def measures(self) -> list[Measure]:
+        return [Measure("distance", -1.0, self.record_placement)]
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        return self.hanging(rng)
+
+    def goal_shapes(self) -> np.ndarray:
+        return self.scene.positions[None]
+
+    def plan(self, env: int) -> Iterator[Waypoint]:
+        if self.buffers.peek("elapsed")[env] == 0:
+            goals = self.goal_shape(env)
+            yield Waypoint(goals[-1, [0, -1]] + 1.02 * self.height(goals), (True, True), 0.4, wait=2)
+            yield from self.laid(goals)
+
+
+ClothDropEnv = single_env(ClothDropVectorEnv)

@@ -1,0 +1,168 @@
+"""PBDClothFlatten-v0: spread out a crumpled towel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.envs.cloth.heaps import ClothHeapVectorEnv
+from pbd_gym.envs.cloth.towels import ClothTaskConfig, fitted
+from pbd_gym.envs.core import measures
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.experts import Waypoint
+from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.scene.scene import Scene
+
+GRID = 64
+"""Cells along each side of the square that covered area is counted in; a multiple of 32."""
+DISC = 0.75
+"""Radius of the disc that a particle covers, in distances between particles: a flat towel then has no gaps."""
+
+
+class ClothFlattenVectorEnv(ClothHeapVectorEnv):
+    """Spread out a towel that lies crumpled on the ground.
+
+    ## Description
+
+    SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A square towel lies in a heap, and two pickers have to
+    spread it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
+    constraints, solved by XPBD in 32 substeps per action of 0.08 s; it rubs against the ground and against itself.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`: for each of the two pickers
+
+    | Num | Action                                                          | Min | Max | Unit per 1 |
+    |-----|-----------------------------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the picker, x, y, z                             | -1  | 1   | 0.08 m     |
+    | 3   | above 0 it holds, or grasps the nearest free particle in reach  | -1  | 1   | -          |
+
+    A picker that closes grasps from where it is before it moves, within 0.06 m; one that opens lets go first. It cannot
+    leave a box about the towel, and is no obstacle to it. With `action_mode="pick_place"` (the default of
+    `PBDClothFlattenPickPlace-v0`) the first three numbers are a place in that box, from -1 at its lower to 1 at its
+    upper side, where the picker goes in a straight line during the action, which is 17 control steps of 0.08 s.
+
+    ## Observation Space
+
+    `Box(-100, 100, (62,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
+    the middles of its sides, its centre), and the pickers.
+
+    | Num   | Observation                          | Min  | Max | Unit |
+    |-------|--------------------------------------|------|-----|------|
+    | 0-26  | positions of the points              | -100 | 100 | m    |
+    | 27-53 | velocities of the points             | -100 | 100 | m/s  |
+    | 54-59 | positions of the pickers             | -100 | 100 | m    |
+    | 60-61 | whether they hold a particle, 0 or 1 | 0    | 1   | -    |
+
+    `obs_mode="particles"` has all particles in place of the points.
+
+    ## Rewards
+
+    - `coverage`: the area that the towel covers, seen from above [m^2]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
+
+    Each particle covers a disc; the area of all discs is counted in cells of 1 cm. SoftGym's cells stretch with the
+    box about the towel, so that its resolution depends on how the towel lies; this is not copied. `reward_mode` may
+    also be `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (what the performance has gained in this step)
+    or `"normalized"`.
+
+    `info` has `performance` (the covered area A), `normalized_performance` = (A - A0) / (A_flat - A0) with A0 at the
+    start, and `is_success` (it is at least 0.9).
+
+    ## Starting State
+
+    One of 64 heaps: a towel lifted at a random particle by 1 to 1.6 sides, dropped, left to settle, and centred.
+
+    ## Episode End
+
+    Truncated after 100 steps (20 of `PBDClothFlattenPickPlace-v0`). Terminated only if the simulation diverges, which
+    `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.cloth.towels.ClothTaskConfig`. SoftGym's resolution:
+
+    ```python
+    gym.make("PBDClothFlatten-v0", rows=64, columns=64, reach=0.06)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = ClothTaskConfig
+    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
+
+    def build(self, config: ClothTaskConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = self.make_scene()
+        corners = self.cloth.corners
+        none = np.zeros(0, dtype=np.int32)
+        return scene, self.hands((int(corners[0]), int(corners[1]))), self.keypoints(), none
+
+    @property
+    def flat_area(self) -> float:
+        """Area that the flat towel covers, with its rim [m^2]."""
+        side, r = self.config.side, DISC * self.config.spacing
+        return side * side + 4.0 * side * r + np.pi * r * r
+
+    @property
+    def best_performance(self) -> float:  # type: ignore[override]
+        return self.flat_area
+
+    def measures(self) -> list[Measure]:
+        config, cell = self.config, 1.6 * self.config.side / GRID
+        words = wp.zeros((self.num_envs, GRID * GRID // 32), dtype=wp.uint32, device=self.model.device)
+
+        def area(out: Any) -> Any:
+            return self.launch(
+                measures.covered_area, self.indices(self.cloth.indices), DISC * config.spacing, cell, GRID,
+                *self.where, words, out,
+            )  # fmt: skip
+
+        return [Measure("coverage", 1.0, area)]
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        return self.crumpled(rng, self.config.starts)
+
+    def plan(self, env: int) -> Iterator[Waypoint]:
+        if self.buffers.peek("normalized_performance")[env] > 0.97:
+            return
+        x, flat = self.shape(env), self.grown(self.flat, env)
+        # Either side may be up, and any edge may come first.
+        ways = [turned for k in range(4) for turned in (np.rot90(x, k), np.rot90(x, k)[:, ::-1])]
+        same = [turned for turned in ways if turned.shape == x.shape]
+        fits = [fitted(flat, turned) for turned in same]
+        distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(same, fits, strict=True)]
+        nearest = int(np.argmin(distances))
+        near = distances[nearest] < 0.15 * self.config.side and self.corners_held(env) == [None, None]
+        begins = self.buffers.peek("elapsed")[env] == 0
+        late = self.time_left(env) < (12 if self.action_mode == "pick_place" else 40)
+        covered = self.buffers.peek("performance")[env] / self.best_performance
+        if near and (begins or late or covered > 0.9):
+            yield from self.tightened(same[nearest], fits[nearest])
+        else:
+            yield from self.spread(env, 0.25)
+
+    def place(self, flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
+        # Anywhere will do: the first row need not turn on the way.
+        along = (hands[1] - hands[0]) * [1.0, 0.0, 1.0]
+        along /= max(float(np.linalg.norm(along)), 1e-9)
+        across = np.array([-along[2], 0.0, along[0]])
+        # The last row goes to the side where they are already.
+        if across @ (hands.mean(axis=0) - flat.mean(axis=(0, 1))) < 0.0:
+            across = -across
+        rows, columns = flat.shape[:2]
+        width, depth = (float(np.linalg.norm(end - flat[0, 0])) for end in (flat[0, -1], flat[-1, 0]))
+        u, v = width * np.linspace(-0.5, 0.5, columns), depth * np.linspace(-0.5, 0.5, rows)
+        goals: np.ndarray = flat.mean(axis=(0, 1)) + u[None, :, None] * along + v[:, None, None] * across
+        return goals
+
+
+ClothFlattenEnv = single_env(ClothFlattenVectorEnv)

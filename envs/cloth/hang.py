@@ -1,0 +1,192 @@
+"""PBDClothHang-v0: hang a towel over a rod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import Capsule
+from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
+from pbd_gym.envs.cloth.towels import ClothTaskConfig
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.episode_launches import Launches
+from pbd_gym.envs.core.experts import Waypoint
+from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.scene.scene import Scene
+
+wp.set_module_options({"enable_backward": False})
+
+APART = 0.7
+"""From the axis of the rod to the middle of the flat towel, in sides of the towel."""
+
+
+@wp.kernel
+def place_rod(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    parameters: wp.array2d[float],
+    origin: wp.vec3,
+    anchor: wp.vec3,
+    slot: int,
+    # Out:
+    poses: wp.array3d[float],
+):
+    """Put the rod where it is in environments of other sizes; its thickness stays."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        place = scaled(origin, anchor, parameters[env, SIZE])
+        for axis in range(3):
+            poses[env, slot, axis] = place[axis]
+
+
+@dataclass(frozen=True)
+class ClothHangConfig(ClothTaskConfig):
+    """Numbers of PBDClothHang-v0; each can be given to ``gym.make``."""
+
+    rod_radius: float = 0.02
+    """[m]"""
+    rod_height: float = 0.3
+    """Of its axis above the ground [m]."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, positive=("rod_radius",))
+        if self.rod_height < 0.5 * self.side + 2.0 * self.rod_radius:
+            raise ValueError(f"rod_height must leave room for half of the towel to hang, got {self.rod_height}")
+
+
+class ClothHangVectorEnv(ClothGoalVectorEnv):
+    """Hang a towel over a rod.
+
+    ## Description
+
+    A square towel lies flat beside a rod, and has to come to hang over it, one half on each side. The rod is a capsule
+    that does not move; the towel rubs against it, and stays where it hangs when it is let go.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
+    of displacement is 0.08 m.
+
+    ## Observation Space
+
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
+    the middles of its sides, its centre).
+
+    | Num   | Observation                                | Min  | Max | Unit |
+    |-------|--------------------------------------------|------|-----|------|
+    | 0-26  | positions of the points                    | -100 | 100 | m    |
+    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
+    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
+    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
+    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
+
+    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
+    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
+    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+
+    ## Rewards
+
+    - `distance`: minus the mean distance of the particles from their places [m]
+
+    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
+    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
+
+    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
+    `is_success` (it is at least 0.9).
+
+    ## Starting State
+
+    One of 64 towels that lie flat on one side of the rod, turned about the vertical by up to 0.3 rad and shifted by up
+    to 0.04 m. The pickers are at two corners, open.
+
+    ## Episode End
+
+    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.cloth.hang.ClothHangConfig`. SoftGym's resolution:
+
+    ```python
+    gym.make("PBDClothHang-v0", rows=64, columns=64, reach=0.06)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = ClothHangConfig
+    config: ClothHangConfig
+
+    def build(self, config: ClothHangConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = self.make_scene()
+        # As far off the middle as the towel is, so that both lie in the box of the pickers.
+        length, z = 0.8 * config.side, 0.5 * APART * config.side
+        ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
+        rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
+        self.rod = scene.add_collider(rod, moving="size" in self._ranges)
+        self.placed = self.cloth.indices.ravel()
+        corners = self.cloth.corners
+        hands = self.hands((int(corners[2]), int(corners[3])), height=1.6)
+        return scene, hands, self.keypoints(), self.keypoints()
+
+    def measures(self) -> list[Measure]:
+        return [Measure("distance", -1.0, self.record_placement)]
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        config = self.config
+        shift = np.zeros((config.starts, 1, 3))
+        shift[..., [0, 2]] = config.side * rng.uniform(-0.1, 0.1, (config.starts, 1, 2))
+        shift[..., 2] -= 0.5 * APART * config.side
+        return self.turned(rng, 0.3) + shift
+
+    def goal_shapes(self) -> np.ndarray:
+        """Return the towel in an arc over the rod, both halves hanging down: the last row on the far side."""
+        config, flat = self.config, self.scene.positions
+        radius = config.rod_radius + config.radius
+        along = flat[:, 2]  # from the rod's top on
+        angle = np.clip(along / radius, -0.5 * np.pi, 0.5 * np.pi)
+        down = np.maximum(np.abs(along) - 0.5 * np.pi * radius, 0.0)
+        z = 0.5 * APART * config.side + radius * np.sin(angle)
+        y = config.rod_height + radius * np.cos(angle) - down
+        return np.stack([flat[:, 0], y, z], axis=1)[None]
+
+    def record_begin(self, chosen: Any) -> Any:
+        launches = Launches([super().record_begin(chosen)])
+        if "size" in self._ranges:
+            origin, slot = self.scene.colliders[self.rod].origin, self.model.pose_index(self.rod)
+            sizes, anchor = self.buffers["parameters"], wp.vec3(*self.anchor)
+            launches.append(self.launch(place_rod, chosen, sizes, wp.vec3(*origin), anchor, slot, self.state.poses))
+        return launches
+
+    def plan(self, env: int) -> Iterator[Waypoint]:
+        if self.buffers.peek("elapsed")[env] != 0:
+            return
+        x, goals, both = self.shape(env), self.goal_shape(env), (True, True)
+        last, middle = goals[-1, [0, -1]], goals[len(goals) // 2, [0, -1]]
+        up, on = self.height(self.grown(self.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
+        yield Waypoint(x[-1, [0, -1]], (False, False))
+        yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
+        # Up on this side, over the rod, and down on the other.
+        yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
+        yield Waypoint(middle + 0.6 * up + 4.0 * on, both, 0.4, wait=2)
+        yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
+        yield Waypoint(last, (False, False), wait=3)
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        side = self.config.side
+        return np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side
+
+
+ClothHangEnv = single_env(ClothHangVectorEnv)

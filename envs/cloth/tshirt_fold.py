@@ -1,0 +1,208 @@
+"""PBDTShirtFold-v0: fold a T-shirt: both sleeves in, then the hem up to the collar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
+from pbd_gym.envs.cloth.towels import LYING, fitted
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.experts import Waypoint
+from pbd_gym.envs.core.manipulation import ManipulationConfig, Measure
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.geometry.garments import tshirt
+from pbd_gym.materials.materials import ClothMaterial
+from pbd_gym.scene.bodies import Garment
+from pbd_gym.scene.scene import Scene
+
+FOLDS = (("sleeve_low_right", "sleeve_top_right"), ("sleeve_low_left", "sleeve_top_left"), ("hem_left", "hem_right"))
+"""Points that are carried over in each fold."""
+
+
+@dataclass(frozen=True)
+class TShirtFoldConfig(ManipulationConfig):
+    """Numbers of PBDTShirtFold-v0; each can be given to ``gym.make``."""
+
+    width: float = 0.5
+    """Across the chest [m]."""
+    length: float = 0.7
+    """From the neck to the hem [m]."""
+    spacing: float = 0.03
+    """Between neighbouring particles, about [m]."""
+    density: float = 0.3
+    """Mass per area of each of the two panels [kg/m^2]."""
+    stretch_compliance: float = 1e-5
+    """Of the edges [m/N]."""
+    bend_compliance: float = 300.0
+    """Of pairs of adjacent triangles [m/N]."""
+    reach: float = 0.05
+    """Distance from which a picker grasps [m]."""
+
+    success_at: float = 0.7
+    """Normalised performance that counts as success."""
+
+    def __post_init__(self) -> None:
+        positive = ("width", "length", "spacing", "density", "ctrl_dt", "max_step", "reach", "substeps", "starts")
+        check_numbers(self, positive=(*positive, "success_at"))
+
+    @property
+    def radius(self) -> float:
+        """Of the particles, half the thickness of a panel [m]."""
+        return 0.35 * self.spacing
+
+    @property
+    def gap(self) -> float:
+        """Between front and back at rest [m]."""
+        return 3.1 * self.radius
+
+
+class TShirtFoldVectorEnv(ClothGoalVectorEnv):
+    """Fold a T-shirt: both sleeves in, then the hem up to the collar.
+
+    ## Description
+
+    After DaXBench's fold_tshirt (Chen et al. 2023, arXiv:2210.13066), with pickers. A T-shirt, sewn from a front and a
+    back, lies flat. Its sleeves are to be folded in along the sides of the body, and its lower half over the upper one,
+    so that the hem lies on the collar. It is a mesh of about 1,000 particles with a distance constraint per edge and
+    one that bends per pair of triangles, solved by XPBD in 32 substeps per action; it rubs against the ground and
+    against itself, front and back included. DaXBench compares shapes by the distance of nearest neighbours; here each
+    particle has its own place, as high as the layers below it.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`, which
+    reach 0.05 m far; one unit of displacement is 0.08 m.
+
+    ## Observation Space
+
+    `Box(-100, 100, (116,), float32)` with `obs_mode="keypoints"`: twelve points of the shirt, in the order of the
+    landmarks of :func:`pbd_gym.geometry.garments.tshirt`.
+
+    | Num     | Observation                                | Min  | Max | Unit |
+    |---------|--------------------------------------------|------|-----|------|
+    | 0-35    | positions of the points                    | -100 | 100 | m    |
+    | 36-71   | velocities of the points                   | -100 | 100 | m/s  |
+    | 72-107  | offsets from the points to their goals     | -100 | 100 | m    |
+    | 108-113 | positions of the pickers                   | -100 | 100 | m    |
+    | 114-115 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
+
+    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (80
+    numbers, without the offsets), `achieved_goal` and `desired_goal` (36 numbers each) for hindsight experience replay;
+    its reward is minus the mean distance of the points to their goals, or 0 below 0.05 m and -1 above if sparse.
+
+    ## Rewards
+
+    - `distance`: minus the mean distance of the particles from their places [m]
+
+    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
+    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
+
+    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
+    `is_success` (it is at least 0.7).
+
+    ## Starting State
+
+    One of 64 flat shirts, turned about the vertical by up to 45 degrees. The pickers are at the corners of its right
+    sleeve, open.
+
+    ## Episode End
+
+    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.cloth.tshirt_fold.TShirtFoldConfig`. A resolution like DaXBench's:
+
+    ```python
+    gym.make("PBDTShirtFold-v0", spacing=0.017)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = TShirtFoldConfig
+    config: TShirtFoldConfig  # type: ignore[assignment]
+    cloth: Garment  # type: ignore[assignment]
+
+    def build(self, config: TShirtFoldConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = Scene(contact_radius=config.radius)
+        scene.add_collider(Plane(friction=config.friction))
+        self.cloth = scene.add_garment(
+            tshirt(config.width, config.length, config.spacing, config.gap),
+            ClothMaterial(config.density, config.stretch_compliance, bend_compliance=config.bend_compliance),
+            position=(0.0, config.radius + 0.5 * config.gap, -0.5 * config.length),
+            rotation=LYING,
+        )
+        scene.add_particle_contacts(self.cloth.indices, config.radius, config.friction)
+        self.placed = self.cloth.indices
+        points = np.array(list(self.cloth.landmarks.values()))
+        first = tuple(self.cloth.landmarks[name] for name in FOLDS[0])
+        extent = 1.2 * config.length
+        hands = Hands(
+            particles=first,
+            corners=first,
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, config.radius, -extent),
+            upper=(extent, config.length, extent),
+            holding=False,
+        )
+        return scene, hands, points, points
+
+    def measures(self) -> list[Measure]:
+        return [Measure("distance", -1.0, self.record_placement)]
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        return self.settled(self.handler(self.turned(rng)))
+
+    def goal_shapes(self) -> np.ndarray:
+        flat = self.scene.positions
+        half, middle = 0.5 * self.config.width, flat.copy()
+        middle[:, 0] = np.sign(flat[:, 0]) * (2.0 * half - np.abs(flat[:, 0]))
+        x = self.layered(flat, middle, np.abs(flat[:, 0]) > half + 1e-6)
+        folded = x * [1.0, 1.0, -1.0]  # the fold is half way down
+        x = self.layered(x, folded, x[:, 2] > 0.0)
+        # As far turned and shifted as the shirt is at the start.
+        return np.stack([fitted(flat, start, x) for start in self.start_positions])
+
+    def layered(self, x: np.ndarray, moved: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return a shape of which a part is turned over onto the rest, as high as what it comes to lie on.
+
+        Args:
+            x: where the particles are, shape (n, 3) [m].
+            moved: where they are seen from above when turned over, likewise.
+            chosen: which of them are turned over, bool, shape (n,).
+        """
+        config, result = self.config, x.copy()
+        apart = np.linalg.norm(moved[chosen][:, None, [0, 2]] - x[None, ~chosen][..., [0, 2]], axis=2)
+        below = np.where(apart < config.spacing, x[None, ~chosen, 1], -config.radius)
+        top = x[chosen, 1].max()
+        result[chosen] = moved[chosen]
+        result[chosen, 1] = below.max(axis=1) + 2.0 * config.radius + (top - x[chosen, 1])
+        return result
+
+    def plan(self, env: int) -> Iterator[Waypoint]:
+        x, goals = self.shape(env), self.goal_shape(env)
+        for number, names in enumerate(FOLDS):
+            pair = [self.cloth.landmarks[name] for name in names]
+            away = np.linalg.norm((x - goals)[pair], axis=1)
+            # One fold after the other; each is given a second chance.
+            if away.max() > 0.35 * self.config.width and self.buffers.peek("elapsed")[env] < 30 * (number + 1):
+                yield from self.folded_over(x[pair], goals[pair], short=0.0)
+                return
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        length = self.config.length
+        return np.array([-0.6, 0.0, -0.5]) * length, np.array([0.6, 0.2, 0.5]) * length
+
+
+TShirtFoldEnv = single_env(TShirtFoldVectorEnv)

@@ -1,0 +1,161 @@
+"""PBDClothUnfold-v0: unfold a towel that has been folded up to three times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
+from pbd_gym.envs.cloth.towels import ClothTaskConfig
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.experts import Waypoint
+from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class ClothUnfoldConfig(ClothTaskConfig):
+    """Numbers of PBDClothUnfold-v0; each can be given to ``gym.make``."""
+
+    folds: int = 3
+    """Largest number of folds of a towel at the start."""
+
+
+class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
+    """Unfold a towel that has been folded up to three times.
+
+    ## Description
+
+    After DaXBench's unfold_cloth1 and unfold_cloth3 (Chen et al. 2023, arXiv:2210.13066), with pickers. A square towel
+    has been folded one to three times, each time by a point of its rim that was carried inwards, and has to come to lie
+    flat where it was. DaXBench compares shapes by the distance of nearest neighbours, to which a towel upside down is
+    the same; here each particle has its own place. Its folds come from a global stream of random numbers; here they are
+    seeded.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
+    of displacement is 0.08 m.
+
+    ## Observation Space
+
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
+    the middles of its sides, its centre).
+
+    | Num   | Observation                                | Min  | Max | Unit |
+    |-------|--------------------------------------------|------|-----|------|
+    | 0-26  | positions of the points                    | -100 | 100 | m    |
+    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
+    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
+    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
+    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
+
+    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
+    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
+    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+
+    ## Rewards
+
+    - `distance`: minus the mean distance of the particles from their places [m]
+
+    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
+    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
+
+    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
+    `is_success` (it is at least 0.9).
+
+    ## Starting State
+
+    One of 64 towels that were folded one to three times (at most `folds`) and left to settle; none goes through itself.
+    The pickers are at two corners, open.
+
+    ## Episode End
+
+    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.cloth.unfold.ClothUnfoldConfig`. SoftGym's resolution:
+
+    ```python
+    gym.make("PBDClothUnfold-v0", rows=64, columns=64, reach=0.06)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = ClothUnfoldConfig
+    config: ClothUnfoldConfig
+
+    def build(self, config: ClothUnfoldConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = self.make_scene()
+        self.placed = self.cloth.indices.ravel()
+        corners = self.cloth.corners
+        return scene, self.hands((int(corners[0]), int(corners[1]))), self.keypoints(), self.keypoints()
+
+    def measures(self) -> list[Measure]:
+        return [Measure("distance", -1.0, self.record_placement)]
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        config, grid = self.config, self.cloth.indices
+        count = 2 * config.starts  # some folds spring open or are pulled through others: the better half is taken
+        rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
+        handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
+        folds = rng.integers(1, config.folds, count, endpoint=True)
+        held = np.full((count, self.scene.grip_count), -1)
+        shift = np.zeros((*held.shape, 3))
+        for fold in range(config.folds):
+            x = handler.positions()
+            # What lies under another layer would be pulled through it.
+            free = np.array([self.covered(shape[grid], rim) == 0 for shape in x])
+            chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
+            start = x[np.arange(count), chosen]
+            aim = x.mean(axis=1) + config.side * rng.uniform(-0.2, 0.2, (count, 3))
+            way = (aim - start) * [1.0, 0.0, 1.0]
+            way *= config.side * rng.uniform(0.6, 1.0, (count, 1)) / np.linalg.norm(way, axis=1, keepdims=True)
+            held[:, 0] = np.where(fold < folds, chosen, -1)
+            handler.grasp(held)
+            for angle in np.linspace(0.0, np.pi, 9)[:-1]:
+                along = 0.5 * (np.cos(angle) - np.cos(angle + np.pi / 8))
+                rise = 0.3 * (np.sin(angle + np.pi / 8) - np.sin(angle))
+                shift[:, 0] = along * way + [0.0, rise * config.side, 0.0]
+                handler.move(shift, 6)
+            handler.grasp(np.full_like(held, -1))
+            handler.rest(20)
+        x = self.settled(handler)
+        spoilt = np.linalg.norm(x - self.scene.positions, axis=2).mean(axis=1) < 0.1 * config.side
+        edges = TriMesh(self.scene.positions, self.cloth.triangles).edges()
+        for copy in np.flatnonzero(~spoilt):
+            spoilt[copy] = crossings(x[copy], self.cloth.triangles, edges) > 0
+        return x[np.sort(np.argsort(spoilt, kind="stable")[: config.starts])]
+
+    def goal_shapes(self) -> np.ndarray:
+        return self.scene.positions[None]
+
+    def plan(self, env: int) -> Iterator[Waypoint]:
+        x, goals = self.shape(env), self.goal_shape(env)
+        if self.buffers.peek("normalized_performance")[env] > 0.97:
+            return
+        far = np.linalg.norm(x - goals, axis=2)
+        corners = np.ix_([0, -1], [0, -1])
+        away = far[corners].ravel()
+        if far.mean() < 0.06 * self.config.side and away.max() < 0.1 * self.config.side:
+            yield from self.tightened(x, goals)
+            return
+        # The two corners that are farthest from their places are carried back to them.
+        first, second = np.argsort(away)[::-1][:2]
+        points, places = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
+        use = (True, bool(away[second] > 0.05 * self.config.side))
+        pair = [first, second]
+        yield from self.folded_over(points[pair], places[pair], hands=use)
+
+
+ClothUnfoldEnv = single_env(ClothUnfoldVectorEnv)

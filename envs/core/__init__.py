@@ -1,0 +1,1 @@
+"""The batched environment that every task is built on, and its parts."""

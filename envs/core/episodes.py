@@ -1,0 +1,211 @@
+"""What is the same for every task: the end of a step, and the start of an episode."""
+
+import warp as wp
+
+from pbd_gym.envs.core.randomization import SIZE, scaled
+
+wp.set_module_options({"enable_backward": False})
+
+NEXT_STEP = wp.constant(0)
+SAME_STEP = wp.constant(1)
+DISABLED = wp.constant(2)
+
+OBSTACLE = wp.constant(0)
+PADDLE = wp.constant(1)
+GROUND = wp.constant(2)
+
+DENSE = wp.constant(0)
+SPARSE = wp.constant(1)
+DELTA = wp.constant(2)
+NORMALIZED = wp.constant(3)
+
+
+@wp.func
+def random_stream(seed: wp.int32, episode: wp.int32):
+    """Random state of one episode of one environment; it does not depend on the batch the environment sits in."""
+    return wp.rand_init(seed, episode)
+
+
+@wp.kernel
+def conclude(
+    # In:
+    autoreset: int,
+    reward_mode: int,
+    time_limit: int,
+    best: float,
+    success_at: float,
+    failed: wp.array1d[wp.int32],
+    overflow: wp.array1d[wp.int32],
+    start_performance: wp.array1d[float],
+    # State:
+    last_performance: wp.array1d[float],
+    terms: wp.array2d[float],
+    elapsed: wp.array1d[wp.int32],
+    finished: wp.array1d[wp.int32],
+    performance: wp.array1d[float],
+    # Out:
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+    reward: wp.array1d[float],
+    contact_overflow: wp.array1d[wp.int32],
+    diverged: wp.array1d[wp.int32],
+    terminated: wp.array1d[wp.int32],
+    truncated: wp.array1d[wp.int32],
+    restart: wp.array1d[wp.int32],
+):
+    """Work out the reward, count the step, and say which environments end and which begin anew.
+
+    The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), or
+    the normalised performance. ``success_at`` is the normalised performance that counts as success; where it is not
+    above zero the task says so itself.
+
+    ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
+    their reward is zero and nothing ends. An environment that failed (NaN or runaway) has been put back to the start
+    already, is rated there, and is terminated.
+    """
+    env = wp.tid()
+    resetting = autoreset == NEXT_STEP and finished[env] != 0
+    bad = int(0)
+    over = int(0)
+    if not resetting:
+        bad = failed[env]
+        elapsed[env] = elapsed[env] + 1
+        if time_limit > 0 and elapsed[env] >= time_limit:
+            over = 1
+    if resetting:
+        for k in range(terms.shape[1]):
+            terms[env, k] = 0.0
+    total = float(0.0)
+    for k2 in range(terms.shape[1]):
+        total += terms[env, k2]
+    # 0 is where the episode started and 1 is perfect, as SoftGym defines it.
+    start = start_performance[env]
+    normalized = (performance[env] - start) / wp.max(best - start, 1.0e-6)
+    normalized_performance[env] = normalized
+    if success_at > 0.0:
+        is_success[env] = wp.where(normalized >= success_at, 1, 0)
+    before = last_performance[env]
+    last_performance[env] = performance[env]
+    if not resetting:
+        if reward_mode == DELTA:
+            total = performance[env] - before
+        elif reward_mode == NORMALIZED:
+            total = normalized
+        elif reward_mode == SPARSE and success_at > 0.0:
+            total = float(is_success[env]) - 1.0
+    reward[env] = total
+    contact_overflow[env] = overflow[env]
+    diverged[env] = bad
+    terminated[env] = bad
+    truncated[env] = over
+    ended = bad != 0 or over != 0
+    restart[env] = 0
+    if resetting or (ended and autoreset == SAME_STEP):
+        restart[env] = 1
+    finished[env] = 0
+    if ended and autoreset != SAME_STEP:
+        finished[env] = 1
+
+
+@wp.kernel
+def place(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    start: wp.array1d[wp.int32],
+    start_positions: wp.array2d[wp.vec3],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
+    start_memory: wp.array2d[float],
+    start_held: wp.array1d[wp.int32],
+    grip_particles: wp.array1d[wp.int32],
+    free_inv_mass: wp.array3d[float],
+    start_poses: wp.array2d[float],
+    roles: wp.array1d[wp.int32],
+    lanes: int,
+    # State:
+    positions: wp.array4d[float],
+    velocities: wp.array4d[float],
+    inv_mass: wp.array3d[float],
+    held: wp.array2d[wp.int32],
+    grip_position: wp.array3d[float],
+    memory: wp.array3d[float],
+    poses: wp.array3d[float],
+):
+    """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget.
+
+    Colliders that move go back to where they were added. Places of paddles grow with the size of the task, and the
+    height of the ground is drawn elsewhere: ``roles`` says which is what.
+    """
+    env, i = wp.tid()
+    if chosen[env] == 0:
+        return
+    group = env // lanes
+    lane = env % lanes
+    point = scaled(start_positions[start[env], i], anchor, parameters[env, SIZE])
+    for axis in range(3):
+        positions[group, i, axis, lane] = point[axis]
+        velocities[group, i, axis, lane] = 0.0
+    mass = free_inv_mass[group, i, lane]
+    for slot in range(start_held.shape[0]):
+        if start_held[slot] == i:
+            mass = 0.0
+    inv_mass[group, i, lane] = mass
+    for slot1 in range(i, memory.shape[1], positions.shape[1]):
+        memory[group, slot1, lane] = start_memory[start[env] % start_memory.shape[0], slot1]
+    if i == 0:
+        for slot3 in range(start_poses.shape[0]):
+            if roles[slot3] != GROUND:
+                for number in range(7):
+                    poses[env, slot3, number] = start_poses[slot3, number]
+            if roles[slot3] == PADDLE:
+                origin = wp.vec3(start_poses[slot3, 0], start_poses[slot3, 1], start_poses[slot3, 2])
+                origin = scaled(origin, anchor, parameters[env, SIZE])
+                for axis3 in range(3):
+                    poses[env, slot3, axis3] = origin[axis3]
+        for slot2 in range(start_held.shape[0]):
+            held[env, slot2] = start_held[slot2]
+            hand = scaled(start_positions[start[env], grip_particles[slot2]], anchor, parameters[env, SIZE])
+            for axis2 in range(3):
+                grip_position[env, slot2, axis2] = hand[axis2]
+
+
+@wp.kernel
+def begin(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    seed: wp.array1d[wp.int32],
+    start_first: wp.array1d[wp.int32],
+    start_count: wp.array1d[wp.int32],
+    # State:
+    start: wp.array1d[wp.int32],
+    elapsed: wp.array1d[wp.int32],
+    episode: wp.array1d[wp.int32],
+    finished: wp.array1d[wp.int32],
+    streak: wp.array1d[wp.int32],
+    diverged: wp.array1d[wp.int32],
+):
+    """Count a new episode for the chosen environments, and draw what it starts from."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        elapsed[env] = 0
+        episode[env] = episode[env] + 1
+        # A stream of its own, so that the goals do not depend on how many starts there are.
+        random = random_stream(~seed[env], episode[env])
+        start[env] = start_first[env] + wp.randi(random, 0, start_count[env])
+        finished[env] = 0
+        streak[env] = 0
+        diverged[env] = 0
+
+
+@wp.kernel
+def remember(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    performance: wp.array1d[float],
+    # Out:
+    last_performance: wp.array1d[float],
+):
+    """Note how well an episode begins: the first gain is counted from there, whatever it is normalised with."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        last_performance[env] = performance[env]

@@ -1,0 +1,266 @@
+"""How well an object is where it should be: areas and distances, one kernel each, over the batch.
+
+Environments may differ in size; all measures are given in the sizes of the scene, so that they compare.
+"""
+
+import warp as wp
+
+from pbd_gym.envs.core.randomization import SIZE, scaled
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.func
+def point(positions: wp.array4d[float], group: int, i: int, lane: int):
+    """Position of a particle [m]."""
+    return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return __popc(word);
+#else
+return __builtin_popcount(word);
+#endif
+""")
+def ones(word: wp.uint32) -> int: ...  # bits that are set
+
+
+@wp.kernel
+def covered_area(
+    # In:
+    particles: wp.array1d[wp.int32],
+    radius: float,
+    cell: float,
+    side: int,
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Scratch:
+    covered: wp.array2d[wp.uint32],
+    # Out:
+    area: wp.array1d[float],
+):
+    """Area that discs of ``radius`` about the particles cover, seen from above [m^2].
+
+    They are counted in a square grid of ``side`` x ``side`` cells, about the mean of the particles, a row of which is
+    some words of ``covered``; a cell counts if its middle is in a disc. Unlike SoftGym's, the grid does not stretch
+    with the object.
+    """
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    words = covered.shape[1]
+    per_row = words // side
+    for word in range(words):
+        covered[env, word] = wp.uint32(0)
+    sum_x = float(0.0)
+    sum_z = float(0.0)
+    for k in range(particles.shape[0]):
+        sum_x += positions[group, particles[k], 0, lane]
+        sum_z += positions[group, particles[k], 2, lane]
+    # From positions to cells.
+    scale = 1.0 / (parameters[env, SIZE] * cell)
+    shift_x = 0.5 * float(side) - scale * sum_x / float(particles.shape[0])
+    shift_z = 0.5 * float(side) - scale * sum_z / float(particles.shape[0])
+    r = radius / cell
+    for k2 in range(particles.shape[0]):
+        x = scale * positions[group, particles[k2], 0, lane] + shift_x
+        z = scale * positions[group, particles[k2], 2, lane] + shift_z
+        for row in range(wp.max(int(wp.floor(z - r)), 0), wp.min(int(wp.floor(z + r)) + 1, side)):
+            dz = float(row) + 0.5 - z
+            reach2 = r * r - dz * dz
+            if reach2 >= 0.0:
+                reach = wp.sqrt(reach2)
+                first = wp.max(int(wp.ceil(x - reach - 0.5)), 0)
+                last = wp.min(int(wp.floor(x + reach - 0.5)), side - 1)
+                for word1 in range(first // 32, last // 32 + 1):
+                    low = wp.max(first - 32 * word1, 0)
+                    high = wp.min(last - 32 * word1, 31)
+                    if high >= low:
+                        span = (wp.uint32(0xFFFFFFFF) >> wp.uint32(31 - high + low)) << wp.uint32(low)
+                        covered[env, row * per_row + word1] = covered[env, row * per_row + word1] | span
+    count = int(0)
+    for word2 in range(words):
+        count += ones(covered[env, word2])
+    area[env] = float(count) * cell * cell
+
+
+@wp.kernel
+def mean_distance_to_goals(
+    # In:
+    particles: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance of particles to their goals [m]."""
+    env = wp.tid()
+    total = float(0.0)
+    for k in range(particles.shape[0]):
+        p = point(positions, env // lanes, particles[k], env % lanes)
+        total += wp.length(p - wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2]))
+    distance[env] = total / (float(particles.shape[0]) * parameters[env, SIZE])
+
+
+@wp.kernel
+def mean_distance_of_pairs(
+    # In:
+    first: wp.array1d[wp.int32],
+    second: wp.array1d[wp.int32],
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance between the particles of each pair [m]."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    total = float(0.0)
+    for k in range(first.shape[0]):
+        total += wp.length(point(positions, group, first[k], lane) - point(positions, group, second[k], lane))
+    distance[env] = total / (float(first.shape[0]) * parameters[env, SIZE])
+
+
+@wp.kernel
+def mean_distance_to_paddles(
+    # In:
+    particle: int,
+    slots: wp.array1d[wp.int32],
+    poses: wp.array3d[float],
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance of paddles from a particle [m]."""
+    env = wp.tid()
+    p = point(positions, env // lanes, particle, env % lanes)
+    total = float(0.0)
+    for k in range(slots.shape[0]):
+        slot = slots[k]
+        total += wp.length(wp.vec3(poses[env, slot, 0], poses[env, slot, 1], poses[env, slot, 2]) - p)
+    distance[env] = total / (float(slots.shape[0]) * parameters[env, SIZE])
+
+
+@wp.kernel
+def weigh(
+    # In:
+    measures: wp.array2d[float],
+    weights: wp.array1d[float],
+    counts: wp.array1d[float],
+    offset: float,
+    actions: wp.array2d[float],
+    effort_weight: float,
+    # Out:
+    terms: wp.array2d[float],
+    performance: wp.array1d[float],
+):
+    """Weigh measures into reward terms; the last term is the effort.
+
+    The performance is ``offset`` and the sum of those that count (1 rather than 0).
+    """
+    env = wp.tid()
+    total = offset
+    for k in range(measures.shape[1]):
+        value = weights[k] * measures[env, k]
+        terms[env, k] = value
+        total += counts[k] * value
+    performance[env] = total
+    effort = float(0.0)
+    for a in range(actions.shape[1]):
+        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
+        effort += clipped * clipped / float(actions.shape[1])
+    terms[env, measures.shape[1]] = -effort_weight * effort
+
+
+@wp.kernel
+def rate_start(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    fixed: int,
+    start_value: float,
+    # Out:
+    performance: wp.array1d[float],
+    start_performance: wp.array1d[float],
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Take the performance of the first state as what episodes are compared with, or a fixed number instead."""
+    env = wp.tid()
+    if chosen[env] == 0:
+        return
+    start_performance[env] = wp.where(fixed != 0, start_value, performance[env])
+    normalized_performance[env] = 0.0
+    is_success[env] = 0
+
+
+@wp.kernel
+def draw_goal_set(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    start: wp.array1d[wp.int32],
+    goal_sets: wp.array2d[wp.vec3],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
+    # Out:
+    goals: wp.array3d[float],
+):
+    """Copy the goal points that belong to the start state of each chosen environment."""
+    env, k = wp.tid()
+    if chosen[env] == 0:
+        return
+    goal = scaled(goal_sets[start[env] % goal_sets.shape[0], k], anchor, parameters[env, SIZE])
+    for axis in range(3):
+        goals[env, k, axis] = goal[axis]
+
+
+@wp.kernel
+def rate_goals(
+    # In:
+    achieved: wp.array3d[float],
+    desired: wp.array3d[float],
+    sparse: int,
+    radius: float,
+    # Out:
+    reward: wp.array1d[float],
+):
+    """Reward of goal mode: minus the mean distance, or 0 while it is below ``radius`` and -1 otherwise."""
+    row = wp.tid()
+    total = float(0.0)
+    for k in range(achieved.shape[1]):
+        p = wp.vec3(achieved[row, k, 0], achieved[row, k, 1], achieved[row, k, 2])
+        total += wp.length(p - wp.vec3(desired[row, k, 0], desired[row, k, 1], desired[row, k, 2]))
+    reward[row] = goal_reward(total / float(achieved.shape[1]), sparse, radius)
+
+
+@wp.func
+def goal_reward(mean: float, sparse: int, radius: float):
+    """Reward for a mean distance to the goals."""
+    if sparse != 0:
+        return wp.where(mean < radius, 0.0, -1.0)
+    return -mean
+
+
+@wp.kernel
+def reach_goals(
+    # In:
+    distance: wp.array2d[float],
+    sparse: int,
+    radius: float,
+    # Out:
+    terms: wp.array2d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Terms and success of goal mode, where both must follow from the goals alone."""
+    env = wp.tid()
+    for k in range(terms.shape[1]):
+        terms[env, k] = 0.0
+    terms[env, 0] = goal_reward(distance[env, 0], sparse, radius)
+    is_success[env] = wp.where(distance[env, 0] < radius, 1, 0)

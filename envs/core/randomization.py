@@ -1,0 +1,229 @@
+"""Domain randomisation: parameters that differ from environment to environment, drawn when an episode begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.kernels import parameter_columns as columns
+from pbd_gym.runtime.checks import finite
+from pbd_gym.sim.parameters import LIMITS, check_factor
+
+wp.set_module_options({"enable_backward": False})
+
+FACTORS = ("size", "density", "stiffness", "friction", "damping", "gravity")
+"""Factors of the task's own numbers, in the order of columns."""
+PLACES = ("tilt_x", "tilt_z", "ground_height")
+"""Where the ground is: angles by which it falls off towards +x and +z [rad], and how much higher it is [m]."""
+FIRST_LABEL = wp.constant(len(FACTORS) + len(PLACES))
+"""Column of the first ``<label>_stiffness``: a factor for each group of constraints."""
+SIZE = wp.constant(0)
+"""Column of the size."""
+STEEPEST = 1.0
+"""Largest angle of the ground [rad]."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Numbers from ``low`` to ``high``, all equally likely.
+
+    Raises:
+        ValueError: if ``low`` is above ``high``, or one of them is not finite.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
+            raise ValueError(f"a range needs low <= high, both finite, got {self.low} and {self.high}")
+
+
+@dataclass(frozen=True)
+class LogUniform(Uniform):
+    """Numbers from ``low`` to ``high`` whose logarithm is uniform: as often between 1/2 and 1 as between 1 and 2.
+
+    Raises:
+        ValueError: as :class:`Uniform`, and if ``low`` is not above zero.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.low <= 0.0:
+            raise ValueError("a logarithmic range needs low above zero")
+
+
+Range = Uniform | tuple[float, float]
+
+
+class Randomization:
+    """Which parameters a batch draws, and from where: :data:`FACTORS`, :data:`PLACES`, and a stiffness by label.
+
+    The ground is tilted in the frame of the task, so that it is gravity whose direction changes.
+
+    Args:
+        ranges: range per name; a pair of numbers stands for :class:`Uniform`.
+        labels: names of the groups of constraints whose stiffness can differ by itself.
+        ground: whether the height of the ground can differ.
+
+    Raises:
+        ValueError: for a name that is not there, or a range out of the bounds of its parameter.
+        TypeError: for a range that is not one.
+    """
+
+    def __init__(self, ranges: Mapping[str, Range], labels: tuple[str, ...], ground: bool) -> None:
+        self.names = (*FACTORS, *PLACES, *(f"{label}_stiffness" for label in labels))
+        """Names of all columns."""
+        self.columns: dict[str, int] = {}
+        """Column of each parameter that is drawn, by name."""
+        self.table = np.zeros((len(self.names), 3), dtype=np.float32)
+        """Low, high and whether it is logarithmic, shape (names, 3)."""
+        self.table[:, :2] = self.nominal[:, None]
+        for name, given in ranges.items():
+            if name not in self.names:
+                raise ValueError(f"there is no parameter {name!r} to randomize; there are {', '.join(self.names)}")
+            if name == "ground_height" and not ground:
+                raise ValueError("ground_height cannot differ in a task whose object lies on the ground at the start")
+            if not isinstance(given, Uniform):
+                try:
+                    low, high = (float(number) for number in given)
+                except (TypeError, ValueError):
+                    raise TypeError(
+                        f"randomize[{name!r}] must be a pair (low, high), Uniform or LogUniform, got {given!r}"
+                    ) from None
+                given = Uniform(low, high)
+            check(name, [given.low, given.high], (2,))
+            column = self.names.index(name)
+            self.columns[name] = column
+            self.table[column] = given.low, given.high, isinstance(given, LogUniform)
+
+    @property
+    def nominal(self) -> np.ndarray:
+        """Values that change nothing, shape (names,), float32."""
+        return np.array([name not in PLACES for name in self.names], dtype=np.float32)
+
+    def check_values(self, values: np.ndarray) -> None:
+        """Look at values from elsewhere, shape (rows, names): what is not drawn here could not be drawn anew later.
+
+        Raises:
+            ValueError: if a parameter differs from its nominal value that is not declared.
+        """
+        for column, name in enumerate(self.names):
+            if name not in self.columns and (values[:, column] != self.nominal[column]).any():
+                raise ValueError(
+                    f"{name!r} differs in this state: make the environment with randomize={{{name!r}: ...}}"
+                )
+
+    def fixed(self, given: Mapping[str, Any], num_envs: int) -> np.ndarray:
+        """Return values that are not to be drawn, NaN for the others, shape (num_envs, names), float32.
+
+        Args:
+            given: by name a number, or an array of shape (num_envs,).
+            num_envs: environments in the batch.
+
+        Raises:
+            ValueError: for a parameter that is not drawn here, a value out of its bounds or of a wrong shape, or a size
+                above the largest that was declared.
+        """
+        values = np.full((num_envs, len(self.names)), np.nan, dtype=np.float32)
+        for name, value in given.items():
+            if name not in self.columns:
+                raise ValueError(
+                    f"parameter {name!r} is not declared: make the environment with randomize={{{name!r}: (low, high)}}"
+                )
+            values[:, self.columns[name]] = numbers = check(name, value, (num_envs,))
+            if name == "size" and numbers.max() > self.table[self.columns[name], 1]:  # the scene leaves room for that
+                largest = self.table[self.columns[name], 1]
+                raise ValueError(f"size must be at most {largest:g}, the largest that was declared, got {value!r}")
+        return values
+
+
+def check(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return values of a parameter as floats of ``shape``.
+
+    Raises:
+        ValueError: for a number that is not finite or out of its bounds, or a wrong shape.
+    """
+    if name in PLACES:
+        given = finite(name, np.asarray(values, dtype=np.float64), shape)
+        limit = 100.0 if name == "ground_height" else STEEPEST
+        if (np.abs(given) > limit).any():
+            raise ValueError(f"{name} must be from {-limit:g} to {limit:g}, got {given[np.abs(given) > limit][0]}")
+        return given
+    kind = "stiffness" if name.endswith("_stiffness") else name
+    return check_factor(name, values, shape, LIMITS.get(kind, 0.0))
+
+
+def declared_size(ranges: Mapping[str, Range]) -> float:
+    """Return the largest size that can be drawn; scenes and pictures leave room for it."""
+    given = ranges.get("size", (1.0, 1.0))
+    return float(given.high if isinstance(given, Uniform) else given[1])
+
+
+@wp.func
+def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
+    """Return where a point of the nominal task is in one of another size; ``anchor`` stays where it is."""
+    if size == 1.0:
+        return point  # to the last bit
+    return anchor + size * (point - anchor)
+
+
+@wp.kernel
+def draw(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    seed: wp.array1d[wp.int32],
+    episode: wp.array1d[wp.int32],
+    ranges: wp.array2d[float],
+    fixed: wp.array2d[float],
+    gravity: wp.vec3,
+    labels: int,
+    ground: int,
+    ground_height: float,
+    lanes: int,
+    # Out:
+    values: wp.array2d[float],
+    rows: wp.array3d[float],
+    poses: wp.array3d[float],
+):
+    """Draw the parameters of the chosen environments, and write the rows that the physics reads."""
+    env = wp.tid()
+    if chosen[env] == 0:
+        return
+    # A stream of its own, with a number for each parameter whether it is used or not: goals and the other parameters do
+    # not depend on which parameters are drawn.
+    random = wp.rand_init(seed[env], ~episode[env])
+    for k in range(ranges.shape[0]):
+        share = wp.randf(random)
+        low = ranges[k, 0]
+        high = ranges[k, 1]
+        value = low + share * (high - low)
+        if ranges[k, 2] != 0.0:
+            value = low * wp.pow(high / low, share)
+        value = wp.clamp(value, low, high)
+        if not wp.isnan(fixed[env, k]):
+            value = fixed[env, k]
+        values[env, k] = value
+    group = env // lanes
+    lane = env % lanes
+    if ground >= 0:
+        poses[env, ground, 1] = ground_height + values[env, 8]
+    # Gravity turned about z, then about x.
+    across = gravity[0] * wp.cos(values[env, 6]) - gravity[1] * wp.sin(values[env, 6])
+    down = gravity[0] * wp.sin(values[env, 6]) + gravity[1] * wp.cos(values[env, 6])
+    rows[group, columns.GRAVITY, lane] = values[env, 5] * across
+    along = gravity[2] * wp.cos(values[env, 7]) - down * wp.sin(values[env, 7])
+    down = down * wp.cos(values[env, 7]) + gravity[2] * wp.sin(values[env, 7])
+    rows[group, columns.GRAVITY + 1, lane] = values[env, 5] * down
+    rows[group, columns.GRAVITY + 2, lane] = values[env, 5] * along
+    rows[group, columns.SIZE, lane] = values[env, SIZE]
+    rows[group, columns.INV_SIZE, lane] = 1.0 / values[env, SIZE]
+    rows[group, columns.DENSITY, lane] = values[env, 1]
+    rows[group, columns.FRICTION, lane] = values[env, 3]
+    rows[group, columns.DAMPING, lane] = values[env, 4]
+    for label in range(labels):
+        rows[group, columns.COMPLIANCE + label, lane] = 1.0 / (values[env, 2] * values[env, FIRST_LABEL + label])

@@ -1,0 +1,122 @@
+"""Pictures of a batch: hands what an environment shows to the renderer, which is imported only when it is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pbd_gym.rendering.pictures.options import RenderOptions
+
+if TYPE_CHECKING:
+    from pbd_gym.envs.core.batch import TaskVectorEnv
+
+MAX_TILES = 16
+"""Environments that a window shows side by side."""
+
+
+class Pictures:
+    """Draws environments of a batch.
+
+    Args:
+        batch: the environments.
+        options: how.
+    """
+
+    def __init__(self, batch: TaskVectorEnv, options: RenderOptions) -> None:
+        self.batch = batch
+        self.options = options
+        self._renderers: dict[str, Any] = {}
+
+    def frame(self, env: int, caption: str = "") -> Any:
+        """Return what environment ``env`` shows now, a :class:`pbd_gym.rendering.Frame`."""
+        from pbd_gym.rendering import Goal, Picker
+        from pbd_gym.rendering.pictures.scenes import scene_coloring, scene_frame
+
+        batch, scene = self.batch, self.batch.scene
+        group, lane = divmod(env, batch.model.lanes)
+        positions = batch.state.positions_scalar.numpy()[group, :, :, lane]
+        goals = batch.buffers.peek("goals")[env]
+        corners = positions[batch.goal_particles]
+        radius = batch.goal_radius
+        held = batch.state.held.numpy()[env]
+        grips = batch.state.grip_positions.numpy()[env]
+        poses = batch.state.get_poses()[env]
+        by = self.options.color_by
+        size = float(batch.state.get_parameters()["size"][env]) if by in ("stretch", "contact") else 1.0
+        velocities = batch.state.velocities_scalar.numpy()[group, :, :, lane] if by == "velocity" else positions
+        return scene_frame(
+            scene,
+            positions,
+            poses=poses,
+            coloring=scene_coloring(by, scene, positions, velocities, poses, size),
+            line_radius=max(0.25 * scene.contact_radius, 0.012),
+            pickers=[
+                Picker(np.array(p), 0.02, bool(h >= 0))
+                for slot, (p, h) in enumerate(zip(grips, held, strict=True))
+                if h >= 0 or slot != batch.hand_grip
+            ],
+            goals=[Goal(g, radius, bool(np.linalg.norm(c - g) < radius)) for g, c in zip(goals, corners, strict=True)],
+            caption=caption,
+        )
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """Draw according to the batch's render mode; see :meth:`TaskVectorEnv.render`.
+
+        Raises:
+            RuntimeError: without a render mode, or without a display for a window.
+            ImportError: without pygame.
+        """
+        from pbd_gym.rendering import tile
+
+        mode, count, size = self.batch.render_mode, self.batch.num_envs, self.options.size
+        assert isinstance(size, tuple)
+        if mode is None:
+            raise RuntimeError("make the environment with render_mode='rgb_array' or 'human' to draw it")
+        if mode == "human":
+            if count == 1:
+                self._watch(size)
+                return None
+            window = self._renderer("human", size)
+            if not window.closed:
+                window.show(tile(self._draw_all(min(count, MAX_TILES), (256, 256))))
+            return None
+        return tuple(self._draw_all(count, size))
+
+    def close(self) -> None:
+        """Close the window, if there is one. May be called again."""
+        for renderer in self._renderers.values():
+            renderer.close()
+        self._renderers.clear()
+
+    def _draw_all(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
+        renderer = self._renderer("rgb_array", size)
+        return [renderer.draw(self.frame(env)) for env in range(count)]
+
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return two corners of a box with room for the largest size that is drawn [m], shape (3,) each."""
+        anchor = np.array(self.batch.anchor)
+        corners = np.array(self.batch.view_box)
+        grown = anchor + self.batch.largest_size * (corners - anchor)
+        return np.minimum(corners[0], grown[0]), np.maximum(corners[1], grown[1])
+
+    def _watch(self, size: tuple[int, int]) -> None:
+        """Show the only environment in a window in which it can be handled."""
+        from pbd_gym.envs.tools.window import Watcher
+
+        if "watcher" not in self._renderers:
+            self._renderers["watcher"] = Watcher(self.batch, self._title, size)
+        self._renderers["watcher"].show()
+
+    @property
+    def _title(self) -> str:
+        return self.batch.spec.id if self.batch.spec else type(self.batch).__name__
+
+    def _renderer(self, mode: str, size: tuple[int, int]) -> Any:
+        from pbd_gym.rendering import Camera, Renderer
+
+        if mode not in self._renderers:
+            renderer = Renderer(mode, size, self._title, self.batch.metadata["render_fps"], self.options)
+            renderer.camera = self.options.camera or Camera.overview(*self.view_box(), size)
+            self._renderers[mode] = renderer
+        return self._renderers[mode]

@@ -1,0 +1,158 @@
+"""What a batch hands out: observations, rewards and masked infos, as NumPy arrays or torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from pbd_gym.envs.core.buffers import Buffers
+
+_RESULTS = {
+    "performance": np.float32,
+    "normalized_performance": np.float32,
+    "is_success": np.bool_,
+    "diverged": np.bool_,
+}
+_CONTACTS = {"contact_overflow": np.int32}
+
+
+def row(observation: Any, env: Any) -> Any:
+    """Return the observation of one environment, out of an array or a dict of arrays."""
+    return {k: v[env] for k, v in observation.items()} if isinstance(observation, dict) else observation[env]
+
+
+class Outputs:
+    """Reads results out of the buffers, each time into fresh memory.
+
+    Args:
+        buffers: where the results are.
+        term_names: names of the reward terms, in the order of the columns of ``terms``.
+        names: buffers that an observation is made of; several make a dict.
+        output: ``"numpy"`` or ``"torch"``.
+        contacts: whether particles collide, and lost contacts are to be reported.
+        parameters: name and column of each parameter that differs from environment to environment.
+    """
+
+    def __init__(
+        self,
+        buffers: Buffers,
+        term_names: tuple[str, ...],
+        names: tuple[str, ...],
+        output: Literal["numpy", "torch"],
+        contacts: bool,
+        parameters: dict[str, int],
+    ) -> None:
+        self.buffers = buffers
+        self.term_names = term_names
+        self.names = names
+        self.parameters = parameters
+        self.results = {**_RESULTS, **(_CONTACTS if contacts else {})}
+        """Name and dtype of what is reported of every environment."""
+        self.torch: Any = None
+        self.waits = True
+        """Whether the host waits for the device, to look which episodes ended; tensors on CUDA need not."""
+        self.everyone: Any = np.ones(buffers.num_envs, dtype=bool)
+        """Mask of all environments."""
+        if output == "torch":
+            import torch
+
+            self.torch = torch
+            if buffers.device.is_cuda:
+                self.go_on()
+
+    def go_on(self) -> None:
+        """Wait for the device no longer: masks are tensors, and entries are there whether or not a mask is empty."""
+        self.waits = False
+        self.everyone = self._mask(np.ones(self.buffers.num_envs, dtype=bool))
+
+    def flags(self, name: str) -> Any:
+        """Return a buffer as a mask, bool, shape (num_envs,)."""
+        return self.buffers.peek(name).astype(bool) if self.waits else self.buffers.torch(name).bool()
+
+    def array(self, name: str, dtype: Any) -> Any:
+        """Return one buffer in the dtype asked for (a NumPy scalar type)."""
+        if self.torch is None:
+            return self.buffers.peek(name).astype(dtype)
+        # NumPy's names and torch's are the same but for this one.
+        kind = getattr(self.torch, {"bool_": "bool"}.get(dtype.__name__, dtype.__name__))
+        return self.buffers.torch(name).to(kind)
+
+    def observation(self) -> Any:
+        """Return the observations of all environments: an array (num_envs, ...), or a dict of several by name."""
+        read = self.buffers.read if self.torch is None else self.buffers.torch
+        if len(self.names) == 1:
+            return read(self.names[0])
+        return {name: read(name) for name in self.names}
+
+    def info(self, shown: np.ndarray, stepped: np.ndarray) -> dict[str, Any]:
+        """Return results by name, with ``_name`` masks as Gymnasium's vector environments have them.
+
+        Args:
+            shown: environments that have something to say, bool, shape (num_envs,).
+            stepped: those among them that have reward terms, bool, shape (num_envs,).
+        """
+        info: dict[str, Any] = {}
+        for key, dtype in self.results.items():
+            info[key] = self._blank(self.array(key, dtype), shown)
+            info[f"_{key}"] = self._mask(shown)
+        if not self.waits or stepped.any():
+            columns = {name: column for column, name in enumerate(self.term_names)}
+            info |= self._table("reward_terms", "terms", columns, stepped)
+        if self.parameters:
+            info |= self._table("parameters", "parameters", self.parameters, shown)
+        return info
+
+    def _table(self, key: str, buffer: str, columns: dict[str, int], shown: np.ndarray) -> dict[str, Any]:
+        """Return the columns of a buffer as a nested info, with masks."""
+        table = self._blank(self.array(buffer, np.float32), shown)
+        named: dict[str, Any] = {}
+        for name, column in columns.items():
+            named[name] = table[:, column]
+            named[f"_{name}"] = self._mask(shown)
+        return {key: named, f"_{key}": self._mask(shown)}
+
+    def final(self, ended: np.ndarray) -> dict[str, Any]:
+        """Return ``final_obs`` and ``final_info`` of episodes that have just ended, with their masks.
+
+        In NumPy ``final_obs`` is an object array with None for the others, as Gymnasium has it; in torch it is the
+        observation of the whole batch before the reset.
+        """
+        observation = self.observation()
+        if self.torch is None:
+            rows = np.full(len(ended), None, dtype=object)
+            for env in np.flatnonzero(ended):
+                rows[env] = row(observation, env)
+            observation = rows
+        return {
+            "final_obs": observation,
+            "_final_obs": self._mask(ended),
+            "final_info": self.info(ended, ended),
+            "_final_info": self._mask(ended),
+        }
+
+    def single_info(self, stepped: bool) -> dict[str, Any]:
+        """Return the info of a batch of one, in Python numbers."""
+        peek = self.buffers.peek
+        info: dict[str, Any] = {key: dtype(peek(key)[0]).item() for key, dtype in self.results.items()}
+        if stepped:
+            info["reward_terms"] = dict(zip(self.term_names, peek("terms")[0].tolist(), strict=True))
+        if self.parameters:
+            info["parameters"] = {name: float(peek("parameters")[0, k]) for name, k in self.parameters.items()}
+        return info
+
+    def _blank(self, values: Any, shown: Any) -> Any:
+        """Return values with zeros in the rows of what is not shown."""
+        if not self.waits:
+            rows = shown.reshape(-1, *[1] * (values.ndim - 1))
+            return self.torch.where(rows, values, self.torch.zeros_like(values))
+        if not shown.all():
+            values[~self._mask(shown)] = 0
+        return values
+
+    def _mask(self, mask: Any) -> Any:
+        if self.torch is None:
+            return mask.copy()
+        if isinstance(mask, self.torch.Tensor):
+            return mask.clone()
+        return self.torch.as_tensor(mask, device=str(self.buffers.device).replace("cpu:0", "cpu")).clone()

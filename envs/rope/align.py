@@ -1,0 +1,269 @@
+"""PBDRope-v0: drag the ends of a crooked rope until it lies straight along a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.episodes import random_stream
+from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.envs.core.reaching import ReachingConfig, ReachingVectorEnv
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.materials.materials import RopeMaterial
+from pbd_gym.scene.scene import Scene
+
+wp.set_module_options({"enable_backward": False})
+
+RADIUS = 0.01
+"""Half the thickness of the rope [m]."""
+
+
+@dataclass(frozen=True)
+class RopeConfig(ReachingConfig):
+    """Numbers of PBDRope-v0; each can be given to ``gym.make``."""
+
+    particles: int = 33
+    """Along the rope."""
+    rope_length: float = 1.0
+    """[m]"""
+    density: float = 0.04
+    """Mass per length [kg/m]."""
+    stretch_compliance: float = 1e-6
+    """Of the segments [m/N]."""
+    bend_compliance: float = 0.1
+    """Of constraints that skip a particle [m/N]."""
+    self_collision: bool = True
+    """Whether the rope collides with itself."""
+    starts: int = 128
+    """Crooked shapes that episodes start from."""
+    crookedness: float = 1.3
+    """Largest angle between the rope and the line through its shape [rad]."""
+    goal_radius: float = 0.05
+    """Distance within which a point is at its goal, as a share of the length."""
+    settle_time: float = 1.0
+    """How long the shapes come to rest before the first episode [s]."""
+    goal_shift: float = 0.3
+    """Largest shift of the line from the middle of the rope, along x and z [m]."""
+    goal_turn: float = 0.8
+    """Largest turn of the line from the direction of the rope [rad]."""
+
+    def __post_init__(self) -> None:
+        check_numbers(
+            self,
+            positive=(
+                "rope_length", "density", "ctrl_dt", "max_step", "goal_radius", "goal_steps", "starts",
+            ),
+            signed=("goal_turn", "goal_shift"),
+        )  # fmt: skip
+        if self.particles < 5:
+            raise ValueError(f"particles must be at least 5, got {self.particles}")
+
+    @property
+    def length(self) -> float:
+        return self.rope_length
+
+
+@wp.kernel
+def draw_line(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    seed: wp.array1d[wp.int32],
+    episode: wp.array1d[wp.int32],
+    start: wp.array1d[wp.int32],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
+    shapes: wp.array2d[wp.vec3],
+    places: wp.array1d[float],
+    length: float,
+    shift: float,
+    turn: float,
+    # Out:
+    goals: wp.array3d[float],
+    start_performance: wp.array1d[float],
+    performance: wp.array1d[float],
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Draw goals on a straight line near the rope, turned from the direction in which the rope lies."""
+    env = wp.tid()
+    if chosen[env] == 0:
+        return
+    random = random_stream(seed[env], episode[env])
+    count = shapes.shape[1]
+    row = start[env]
+    center = wp.vec3()
+    for k in range(count):
+        center += shapes[row, k] / float(count)
+    across = shapes[row, count - 1] - shapes[row, 0]
+    angle = wp.atan2(across[2], across[0]) + turn * wp.randf(random, -1.0, 1.0)
+    x = center[0] + shift * wp.randf(random, -1.0, 1.0)
+    z = center[2] + shift * wp.randf(random, -1.0, 1.0)
+    total = float(0.0)
+    for k2 in range(count):
+        along = places[k2] * length
+        goal = wp.vec3(x + along * wp.cos(angle), center[1], z + along * wp.sin(angle))
+        place = scaled(goal, anchor, parameters[env, SIZE])
+        for axis in range(3):
+            goals[env, k2, axis] = place[axis]
+        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
+    start_performance[env] = -total / float(count)
+    performance[env] = -total / float(count)
+    normalized_performance[env] = 0.0
+    is_success[env] = 0
+
+
+class RopeVectorEnv(ReachingVectorEnv):
+    """Drag the ends of a crooked rope until it lies straight along a line.
+
+    ## Description
+
+    A rope of one metre lies crooked on the ground, and the agent holds its ends. A line is drawn at reset, near the
+    rope and turned from it. Five points of the rope (its ends, quarters and middle) have to come to their places on
+    the line and stay there: the ends can be led, the rest has to be pulled straight against the friction of the ground.
+    The rope is a chain of particles with stretch and bending constraints, solved by XPBD in 20 substeps of 1/600 s per
+    action.
+
+    ## Action Space
+
+    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the ends all along.
+
+    | Num | Action                                    | Min | Max | Unit per 1 |
+    |-----|-------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the first hand, x, y, z   | -1  | 1   | 0.025 m    |
+    | 3-5 | displacement of the second hand, x, y, z  | -1  | 1   | 0.025 m    |
+
+    `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
+    within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per end that fixes it
+    in space while it is above 0 and frees it otherwise. `action_mode="pick_place"` has the four numbers of `picker`,
+    but `(x, y, z)` is a place in the box that hands stay in, from -1 at its lower to 1 at its upper side, and an action
+    is 121 control steps.
+
+    ## Observation Space
+
+    `Box(-100, 100, (45,), float32)` with `obs_mode="keypoints"`; points in order along the rope.
+
+    | Num   | Observation                                | Min  | Max | Unit |
+    |-------|--------------------------------------------|------|-----|------|
+    | 0-14  | positions of the five points               | -100 | 100 | m    |
+    | 15-29 | velocities of the five points              | -100 | 100 | m/s  |
+    | 30-44 | offsets from the points to their goals     | -100 | 100 | m    |
+
+    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (30
+    numbers), `achieved_goal` and `desired_goal` (15 numbers each) for hindsight experience replay. Except with `drag`,
+    the positions of all grips follow at the end, and then whether each of them holds (0 or 1).
+
+    ## Rewards
+
+    The sum of named terms, reported in `info["reward_terms"]`; `d` is the distance of a point to its goal, `v` its
+    speed, `r` = 0.05 m, and means are over the five points.
+
+    - `distance`: -1.0 * mean d / length
+    - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
+    - `rest`: -0.3 * mean of c * v
+    - `effort`: -0.02 * mean square of the action
+
+    `reward_mode="sparse"` gives 0 while all points are within `r` and -1 otherwise, and is the default of
+    `obs_mode="goal"`, whose reward depends on the goals only.
+
+    `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
+    and `is_success` (all points within `r` for the last ten steps).
+
+    ## Starting State
+
+    One of 128 crooked shapes at rest on the ground. The line passes within 0.3 m of the middle of the rope along x and
+    z, turned by up to 0.8 rad, all uniform.
+
+    ## Episode End
+
+    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`RopeConfig`.
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDRope-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = RopeConfig
+    config: RopeConfig
+
+    def build(self, config: RopeConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = Scene(contact_radius=RADIUS)
+        scene.add_collider(Plane(friction=config.friction))
+        points = np.zeros((config.particles, 3))
+        points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.length
+        points[:, 1] = RADIUS
+        rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
+        if config.self_collision:
+            scene.add_particle_contacts(rope, RADIUS, config.friction)
+        ends = (int(rope[0]), int(rope[-1]))
+        extent = 1.5 * config.length
+        hands = Hands(
+            particles=ends,
+            corners=ends,
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, RADIUS, -extent),
+            upper=(extent, 0.5 * config.length, extent),
+        )
+        keypoints = rope[np.linspace(0, config.particles - 1, 5).round().astype(int)]
+        return scene, hands, keypoints, keypoints
+
+    def start_shapes(self) -> np.ndarray:
+        """Return crooked shapes on the ground: the angle of the rope is a sum of two waves along it."""
+        config = self.config
+        generator = np.random.default_rng(0)
+        middles = (np.arange(config.particles - 1) + 0.5) / (config.particles - 1)
+        shapes = np.zeros((config.starts, config.particles, 3))
+        for shape in shapes:
+            waves = np.zeros_like(middles)
+            for k in (1.5, 3.0):
+                waves += generator.uniform(-1, 1) * np.sin(np.pi * k * middles + generator.uniform(0, 2 * np.pi))
+            # Less than a right angle from the line, so that a rope never lies across itself.
+            angle = config.crookedness * waves / max(float(np.abs(waves).max()), 1e-9)
+            heading = generator.uniform(0, 2 * np.pi)
+            steps = np.stack([np.cos(angle + heading), np.zeros_like(angle), np.sin(angle + heading)], axis=1)
+            shape[1:] = np.cumsum(steps * config.length / (config.particles - 1), axis=0)
+            shape -= shape.mean(axis=0)
+            shape[:, 1] = RADIUS
+        return shapes
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        length = self.config.length
+        return np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length
+
+    def record_begin(self, chosen: Any) -> Any:
+        b, config = self.buffers, self.config
+        device = self.model.device
+        places = self.goal_particles / (config.particles - 1) - 0.5
+        shapes = wp.array(self.start_positions[:, self.goal_particles], dtype=wp.vec3, ndim=2, device=device)
+        return wp.launch(
+            draw_line,
+            dim=self.num_envs,
+            device=device,
+            record_cmd=True,
+            inputs=[
+                chosen, b["seed"], b["episode"], b["start"], b["parameters"], self.anchor,
+                shapes, wp.array(places, dtype=float, device=device),
+                config.length, config.goal_shift, config.goal_turn,
+                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
+            ],
+        )  # fmt: skip
+
+
+RopeEnv = single_env(RopeVectorEnv)

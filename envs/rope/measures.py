@@ -1,0 +1,166 @@
+"""How well a rope lies: kernels over the batch, as in :mod:`pbd_gym.envs.core.measures`, in the sizes of the scene."""
+
+import warp as wp
+
+from pbd_gym.envs.core.measures import point
+from pbd_gym.envs.core.randomization import SIZE, scaled
+
+wp.set_module_options({"enable_backward": False})
+
+UNREACHED = wp.constant(1.0e9)
+"""More than any distance [m]."""
+
+
+@wp.kernel
+def length_error(
+    # In:
+    first: int,
+    last: int,
+    length: float,
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    error: wp.array1d[float],
+):
+    """How much the distance between two particles differs from ``length`` [m]."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    gap = wp.length(point(positions, group, last, lane) - point(positions, group, first, lane))
+    error[env] = wp.abs(gap / parameters[env, SIZE] - length)
+
+
+@wp.kernel
+def mean_distance_to_shape(
+    # In:
+    start: wp.array1d[wp.int32],
+    shapes: wp.array2d[wp.vec3],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance of all particles to the shape that belongs to the start state, one by one [m]."""
+    env = wp.tid()
+    size = parameters[env, SIZE]
+    row = start[env] % shapes.shape[0]
+    count = shapes.shape[1]
+    total = float(0.0)
+    for i in range(count):
+        total += wp.length(point(positions, env // lanes, i, env % lanes) - scaled(shapes[row, i], anchor, size))
+    distance[env] = total / (float(count) * size)
+
+
+@wp.kernel
+def matched_distance(
+    # In:
+    particles: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Scratch, one row per environment and one column more than there are goals:
+    goal_price: wp.array2d[float],
+    particle_price: wp.array2d[float],
+    cheapest: wp.array2d[float],
+    taken_by: wp.array2d[wp.int32],
+    came_from: wp.array2d[wp.int32],
+    visited: wp.array2d[wp.int32],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Mean distance of particles to goals when each takes the goal that makes the sum smallest [m].
+
+    The assignment is exact: shortest augmenting paths over reduced costs, O(k^3).
+    Kuhn, "The Hungarian method for the assignment problem", 1955, doi:10.1002/nav.3800020109; Jonker and Volgenant,
+    "A shortest augmenting path algorithm for dense and sparse linear assignment problems", 1987,
+    doi:10.1007/BF02278710.
+    """
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    count = particles.shape[0]
+    for j in range(count + 1):  # column 0 stands for "no goal": a path starts there
+        goal_price[env, j] = 0.0
+        particle_price[env, j] = 0.0
+        taken_by[env, j] = 0
+    for i in range(1, count + 1):
+        for j1 in range(count + 1):
+            cheapest[env, j1] = UNREACHED
+            visited[env, j1] = 0
+        taken_by[env, 0] = i
+        column = int(0)
+        while taken_by[env, column] != 0:
+            visited[env, column] = 1
+            row = taken_by[env, column]
+            p = point(positions, group, particles[row - 1], lane)
+            step = float(UNREACHED)
+            following = int(0)
+            for j2 in range(1, count + 1):
+                if visited[env, j2] == 0:
+                    g = wp.vec3(goals[env, j2 - 1, 0], goals[env, j2 - 1, 1], goals[env, j2 - 1, 2])
+                    cost = wp.length(p - g) - particle_price[env, row] - goal_price[env, j2]
+                    if cost < cheapest[env, j2]:
+                        cheapest[env, j2] = cost
+                        came_from[env, j2] = column
+                    if cheapest[env, j2] < step:
+                        step = cheapest[env, j2]
+                        following = j2
+            if following == 0:  # no distance is a number: the environment has diverged and is put back
+                break
+            for j3 in range(count + 1):
+                if visited[env, j3] != 0:
+                    particle_price[env, taken_by[env, j3]] = particle_price[env, taken_by[env, j3]] + step
+                    goal_price[env, j3] = goal_price[env, j3] - step
+                else:
+                    cheapest[env, j3] = cheapest[env, j3] - step
+            column = following
+        while column != 0:  # everyone on the path moves on by one
+            before = came_from[env, column]
+            taken_by[env, column] = taken_by[env, before]
+            column = before
+    total = float(0.0)
+    for j4 in range(1, count + 1):
+        if taken_by[env, j4] > 0:
+            q = point(positions, group, particles[taken_by[env, j4] - 1], lane)
+            total += wp.length(q - wp.vec3(goals[env, j4 - 1, 0], goals[env, j4 - 1, 1], goals[env, j4 - 1, 2]))
+    distance[env] = total / (float(count) * parameters[env, SIZE])
+
+
+@wp.kernel
+def forget_closest(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    # Out:
+    closest: wp.array1d[float],
+):
+    """Forget what episodes before have reached."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        closest[env] = UNREACHED
+
+
+@wp.kernel
+def closest_approach(
+    # In:
+    particles: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    parameters: wp.array2d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # State:
+    closest: wp.array1d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Smallest mean distance of particles to their goals that the episode has seen [m]."""
+    env = wp.tid()
+    total = float(0.0)
+    for k in range(particles.shape[0]):
+        p = point(positions, env // lanes, particles[k], env % lanes)
+        total += wp.length(p - wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2]))
+    closest[env] = wp.min(closest[env], total / (float(particles.shape[0]) * parameters[env, SIZE]))
+    distance[env] = closest[env]

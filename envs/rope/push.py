@@ -1,0 +1,271 @@
+"""PBDRopePush-v0: push a rope over the ground to a goal with a plate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pbd_gym.colliders import Box
+from pbd_gym.envs.core.actions import ActionMode, Hands
+from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.paddles import Paddle
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.start_bank import Handler
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.rope.tabletop import RopeTaskConfig, RopeTaskVectorEnv
+from pbd_gym.scene.scene import Scene
+
+THICKNESS, HEIGHT = 0.01, 0.035
+"""Half of those of the plate [m]."""
+STROKE = 14
+"""Control steps of a stroke of the expert: up, five across, down and seven forward."""
+CLEAR = 0.04
+"""How high the expert lifts the plate over the rope [m]."""
+LAST = 0.08
+"""Way that the expert goes in one stroke; of a longer one it goes half [m]."""
+
+
+@dataclass(frozen=True)
+class RopePushConfig(RopeTaskConfig):
+    """Numbers of PBDRopePush-v0; each can be given to ``gym.make``."""
+
+    max_step: float = 0.05
+    """Largest move of the plate along an axis per action [m]."""
+    max_turn: float = 0.5
+    """Largest turn of the plate per action [rad]."""
+    plate_width: float = 0.4
+    """Four fifths of the length of the rope; the narrower, the harder it is to keep the rope straight [m]."""
+    paddle_friction: float = 0.5
+    """Coulomb coefficient of the plate."""
+    pushes: int = 2
+    """Random pushes that make the rope crooked."""
+    distance: tuple[float, float] = (0.2, 0.35)
+    """How far the middle of the goal is from that of the rope, the least and the most [m]."""
+    bearing: float = 0.3
+    """Largest angle between the way to the goal and the perpendicular to the rope, either way [rad]."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, positive=("max_turn", "plate_width", "distance"))
+        if self.distance[0] > self.distance[1]:
+            raise ValueError(f"distance must be the least and the most, got {self.distance}")
+
+
+class RopePushVectorEnv(RopeTaskVectorEnv):
+    """Push a rope over the ground to a goal with a plate.
+
+    ## Description
+
+    After DaXBench's push_rope (Chen et al., "DaXBench: Benchmarking Deformable Object Manipulation with Differentiable
+    Physics", 2023): a crooked rope on the ground has to come to where a straight one is drawn, pushed by an upright
+    plate that can be lifted over it. There an action is a whole push, from one point to another; here the plate moves
+    and turns in every step, so that pushes can be of any form. The rope is that of `PBDRopeStraighten-v0`, 0.5 m long;
+    the plate is 0.4 m wide, so that what it does not touch lags behind and draws the rest together.
+
+    ## Action Space
+
+    `Box(-1, 1, (4,), float32)` with `action_mode="paddle"`.
+
+    | Num | Action                                     | Min | Max | Unit per 1 |
+    |-----|--------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the plate along x, y, z    | -1  | 1   | 0.05 m     |
+    | 3   | turn of the plate about the vertical       | -1  | 1   | 0.5 rad    |
+
+    The plate faces +x at the start and turns by up to a right angle either way; both of its faces push. It goes up and
+    down by 0.1 m; its lower edge comes down into the ground, so that the rope does not slip under it.
+
+    ## Observation Space
+
+    `Box(-100, 100, (94,), float32)` with `obs_mode="keypoints"`: ten particles in order along the rope, both ends
+    among them.
+
+    | Num   | Observation                                   | Min  | Max | Unit |
+    |-------|-----------------------------------------------|------|-----|------|
+    | 0-29  | positions of the ten particles                | -100 | 100 | m    |
+    | 30-59 | velocities of the ten particles               | -100 | 100 | m/s  |
+    | 60-89 | offsets from the ten particles to their goals | -100 | 100 | m    |
+    | 90-92 | place of the plate                            | -100 | 100 | m    |
+    | 93    | angle of the plate                            | -100 | 100 | rad  |
+
+    `obs_mode="particles"` has all particles in place of the ten at the front. `obs_mode="goal"` is a dict without the
+    offsets, and with `achieved_goal` and `desired_goal` (30 numbers each) for hindsight experience replay; its reward
+    is minus the mean distance, or 0 below 0.03 m and -1 otherwise when sparse, which is its default.
+
+    ## Rewards
+
+    `distance`: minus the mean distance of the ten particles to their own goals [m] (DaXBench takes the exponential of
+    minus ten times such a distance); `effort` is 0 unless `effort_weight` is given. `info["performance"]` is the
+    distance term p, and `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of
+    it. Other reward modes: see :class:`pbd_gym.envs.core.batch.TaskVectorEnv`.
+
+    ## Starting State
+
+    One of 64 ropes (`starts`) at rest after two random pushes with the plate, turned by any angle, its middle at the
+    origin. The goal is parallel to the rope but for up to 0.3 rad, and 0.2 to 0.35 m away to either side of it, so that
+    it is reached at a right angle. The plate hovers in the middle.
+
+    ## Episode End
+
+    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`RopePushConfig`.
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDRopePush-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config: RopePushConfig
+    config_type = RopePushConfig
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("paddle",)
+    goal_count = RopeTaskVectorEnv.keypoint_count
+    goal_tolerance = 0.03
+
+    def build(self, config: RopePushConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = self.make_scene()
+        # Its lower edge is in the ground, so that a rope does not slip under it, whatever the size.
+        low = HEIGHT - 3.0 * config.radius
+        extent = config.distance[1] + 0.7 * config.rope_length
+        corners = (-extent, low, -extent), (extent, low + 0.1, extent)
+        size = THICKNESS, HEIGHT, 0.5 * config.plate_width
+        plate = Box((0.0, low + 0.1, 0.0), size, friction=config.paddle_friction)
+        self.plate = scene.add_collider(plate, moving=True)
+        hands = Hands(
+            particles=(), corners=(), reach=0.0, max_step=config.max_step, lower=corners[0], upper=corners[1],
+            paddles=(Paddle(self.plate, *corners),), max_turn=config.max_turn,
+        )  # fmt: skip
+        return scene, hands, self.keypoints(), self.keypoints()
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        extent = 0.55 * self.actions.hands.upper[0]
+        return np.array([-extent, 0.0, -extent]), np.array([extent, 0.2 * extent, extent])
+
+    def measures(self) -> list[Measure]:
+        return [Measure("distance", -1.0, self.record_goal_distance)]
+
+    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """Return ropes after random pushes, turned and with their middle above the origin [m], (starts, n, 3)."""
+        config, count = self.config, self.config.starts
+        handler = Handler(
+            self.scene, np.repeat(self.scene.positions[None], count, axis=0), config.substeps, config.ctrl_dt, 1.0,
+            str(self.model.device.alias),
+        )  # fmt: skip
+        up, low = self.actions.hands.upper[1], self.actions.hands.lower[1]
+        for _ in range(config.pushes):
+            x = handler.positions()
+            point = x[np.arange(count), rng.integers(config.particles, size=count)]
+            angle = rng.choice([-0.5, 0.5], count) * np.pi + rng.uniform(-0.5, 0.5, count)
+            forward = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
+            # From behind all of the rope, so that the plate does not come down on it.
+            behind = ((x - point[:, None]) * forward[:, None]).sum(axis=2).min(axis=1) - 3.0 * THICKNESS
+            place = point + behind[:, None] * forward
+            place[:, 1] = low
+            turn = np.stack([np.zeros(count), np.sin(-0.5 * angle), np.zeros(count), np.cos(0.5 * angle)], axis=1)
+            handler.state.set_pose(self.plate, place, turn)
+            length = rng.uniform(0.05, 0.2, count) * config.rope_length - behind
+            handler.control.move_collider(self.plate, forward * (length / 12)[:, None])
+            handler.rest(12)
+            handler.control.move_collider(self.plate)
+            handler.rest(2)
+            handler.state.set_pose(self.plate, [0.0, up, 0.0])
+            handler.rest(6)
+        found = handler.positions().astype(np.float64)
+        found[..., [0, 2]] -= found[..., [0, 2]].mean(axis=1, keepdims=True)
+        yaw = rng.uniform(0.0, 2.0 * np.pi, (count, 1))
+        turned = found.copy()
+        turned[..., 0] = np.cos(yaw) * found[..., 0] - np.sin(yaw) * found[..., 2]
+        turned[..., 2] = np.sin(yaw) * found[..., 0] + np.cos(yaw) * found[..., 2]
+        return turned
+
+    def goal_sets(self) -> np.ndarray:
+        config = self.config
+        rng = np.random.default_rng([config.starts_seed, 1])
+        count = len(self.start_positions)
+        across = self.start_positions[:, -1] - self.start_positions[:, 0]
+        side = rng.choice([-0.5, 0.5], count) * np.pi
+        bearing = rng.uniform(-config.bearing, config.bearing, count)
+        angle = np.arctan2(across[:, 2], across[:, 0]) + bearing
+        distance = rng.uniform(*config.distance, count)
+        along = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
+        middle = np.stack([np.cos(angle + side), np.zeros(count), np.sin(angle + side)], axis=1) * distance[:, None]
+        middle[:, 1] = config.radius
+        places = (self.goal_particles / (config.particles - 1) - 0.5) * config.rope_length
+        return np.asarray(middle[:, None] + places[None, :, None] * along[:, None])
+
+    # --- expert -------------------------------------------------------------------------------------------------------
+
+    def expert(self) -> np.ndarray:
+        """Return the action of a script: strokes that push all of the rope ahead, with the plate parallel to the goal.
+
+        In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far.
+        Meanwhile it goes aside by what the rope is off along the goal. All that is decided as a stroke begins: ask
+        before every step.
+        """
+        config, phase = self.config, self.buffers.peek("elapsed") % STROKE
+        frame = self.goal_frame()
+        if self._strokes is None:
+            self._strokes = np.zeros((self.num_envs, 4))
+        fresh = phase == 0
+        self._strokes[fresh] = self.next_stroke(*frame)[fresh]
+        lane, behind, target, slide = self._strokes.T
+        middle, forward, along = frame
+        places, angles = self.paddle_places()
+        place = places[:, 0]
+        now = ((place - middle) * forward).sum(axis=1)
+        ahead = np.where(phase < 7, behind, now + 0.7 * (target - now))
+        progress = np.clip((ahead - behind) / np.maximum(target - behind, 1e-6), 0.0, 1.0)
+        low = self.actions.hands.lower[1]
+        wish = middle + (lane + slide * progress)[:, None] * along + ahead[:, None] * forward
+        wish[:, 1] = np.where(phase < 6, low + CLEAR, low)
+        move = wish - place
+        move[(phase == 0) | (phase == 6)] *= [0.0, 1.0, 0.0]
+        move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
+        turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
+        turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
+        return self.paddle_actions(move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
+
+    _strokes: np.ndarray | None = None
+
+    def goal_frame(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the middle of each goal [m], the direction from the start to it and that along it, (num_envs, 3)."""
+        goals, _ = self.goals_and_points()
+        along = goals[:, -1] - goals[:, 0]
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        middle = goals.mean(axis=1)
+        forward = np.stack([-along[:, 2], np.zeros(self.num_envs), along[:, 0]], axis=1)
+        start = self.start_positions[self.buffers.peek("start")].mean(axis=1)
+        return middle, forward * np.sign(((middle - start) * forward).sum(axis=1, keepdims=True)), along
+
+    def next_stroke(self, middle: np.ndarray, forward: np.ndarray, along: np.ndarray) -> np.ndarray:
+        """Return where the plate goes down and how far it then pushes.
+
+        Returns:
+            Shape (num_envs, 4) [m]: place along the goal and place on the way to it where the plate comes down, place
+            on the way where it stops, and how far it goes along the goal meanwhile.
+        """
+        config = self.config
+        x = self.state.get_positions().astype(np.float64) - middle[:, None]
+        depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
+        lane = aside.mean(axis=1)
+        near = np.abs(aside - lane[:, None]) < 0.5 * config.plate_width + 2.0 * config.radius
+        touch = THICKNESS + config.radius
+        behind = np.where(near, depth, 1.0).min(axis=1) - touch - 0.01
+        target = np.where(depth.mean(axis=1) < -LAST, 0.5 * depth.mean(axis=1), 0.0) - touch
+        places = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
+        error = (near * (aside - places)).sum(axis=1) / near.sum(axis=1)
+        slide = np.clip(-error, -0.5 * (target - behind), 0.5 * (target - behind))
+        return np.stack([lane, behind, np.maximum(target, behind), slide], axis=1)
+
+
+RopePushEnv = single_env(RopePushVectorEnv)

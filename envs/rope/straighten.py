@@ -1,0 +1,119 @@
+"""PBDRopeStraighten-v0: pull a tangled rope straight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.rope import measures
+from pbd_gym.envs.rope.tabletop import RopeTaskVectorEnv
+
+
+class RopeStraightenVectorEnv(RopeTaskVectorEnv):
+    """Pull a tangled rope straight.
+
+    ## Description
+
+    SoftGym's RopeFlatten (Lin et al., "SoftGym: Benchmarking Deep Reinforcement Learning for Deformable Object
+    Manipulation", 2020). A rope of half a metre lies crooked, often across itself, on the ground. Two pickers, which
+    can hold any of its particles, have to bring its ends as far apart as it is long. The rope is a chain of 41
+    particles with stretch and bending constraints that collides with itself, solved by XPBD in 48 substeps of 1/600 s
+    per action.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per picker. A picker opens where `grip` is not
+    above 0; else, if empty, it closes on the nearest free particle within 0.05 m; then it moves.
+
+    | Num | Action                                      | Min | Max | Unit per 1 |
+    |-----|---------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the first picker, x, y, z   | -1  | 1   | 0.08 m     |
+    | 3   | grip of the first picker, closed above 0    | -1  | 1   |            |
+    | 4-6 | displacement of the second picker, x, y, z  | -1  | 1   | 0.08 m     |
+    | 7   | grip of the second picker, closed above 0   | -1  | 1   |            |
+
+    With `action_mode="pick_place"` the first three numbers of each picker are a place in the box in which the pickers
+    stay (0.7 rope lengths to each side of the origin, up to 0.6 high), and an action is ten control steps, as many as
+    the longest way may need. Two pickers do not tear the rope: they stay closer than 1.05 times the rope between them.
+
+    ## Observation Space
+
+    `Box(-100, 100, (68,), float32)` with `obs_mode="keypoints"`: ten particles in order along the rope, both ends
+    among them. SoftGym's 36 numbers are 0-29 and the positions of the pickers.
+
+    | Num   | Observation                                       | Min  | Max | Unit |
+    |-------|---------------------------------------------------|------|-----|------|
+    | 0-29  | positions of the ten particles                    | -100 | 100 | m    |
+    | 30-59 | velocities of the ten particles                   | -100 | 100 | m/s  |
+    | 60-65 | positions of the two pickers                      | -100 | 100 | m    |
+    | 66-67 | whether each picker holds a particle, 0 or 1      | 0    | 1   |      |
+
+    `obs_mode="particles"` has all particles in place of the ten.
+
+    ## Rewards
+
+    `error`: minus how much the distance of the ends differs from the length L of the rope [m]; `effort` is 0 unless
+    `effort_weight` is given. `info["performance"]` is the error term p, and `normalized_performance` is (p + L) / L as
+    in SoftGym: 1 for a straight rope and 0 for ends that meet, whatever the start. Success is 0.9 of it.
+    Other reward modes: see :class:`pbd_gym.envs.core.batch.TaskVectorEnv`.
+
+    ## Starting State
+
+    One of 64 ropes (`starts`) at rest after four random pick-and-places, centred. The pickers are at its ends, open.
+
+    ## Episode End
+
+    Truncated after 75 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.rope.tabletop.RopeTaskConfig`.
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDRopeStraighten-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
+
+    @property
+    def start_value(self) -> float:  # type: ignore[override]
+        return -self.config.rope_length
+
+    def measures(self) -> list[Measure]:
+        config = self.config
+
+        def error(out: Any) -> Any:
+            return self.launch(measures.length_error, 0, config.particles - 1, config.rope_length, *self.where, out)
+
+        return [Measure("error", -1.0, error)]
+
+    def expert(self) -> np.ndarray:
+        """Return the action of a script: take both ends and lead them apart, the way they are apart already."""
+        config, x = self.config, self.state.get_positions()
+        ends = x[:, [0, -1]]
+        held = self.held()
+        holding = (held == [0, config.particles - 1]).all(axis=1)
+        across = (ends[:, 1] - ends[:, 0]) * [1.0, 0.0, 1.0]
+        across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
+        half = 0.5 * config.rope_length * self.sizes * across
+        middle = np.array([0.0, config.radius, 0.0])
+        apart = np.stack([middle - half, middle + half], axis=1)
+        # Where the picker has to be for what it holds to be there.
+        apart += self.grips() - ends
+        wrong = (held >= 0) & (held != [0, config.particles - 1])
+        return self.reach_for(np.where(holding[:, None, None], apart, ends), ~wrong)
+
+
+RopeStraightenEnv = single_env(RopeStraightenVectorEnv)

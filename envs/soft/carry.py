@@ -1,0 +1,173 @@
+"""PBDSoftBody-v0: carry and turn a soft ball, held at two points, until its free points rest at their goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.reaching import ReachingConfig, ReachingVectorEnv
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.geometry.tetmeshes import ball
+from pbd_gym.materials.materials import SoftMaterial
+from pbd_gym.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class SoftConfig(ReachingConfig):
+    """Numbers of PBDSoftBody-v0; each can be given to ``gym.make``."""
+
+    radius: float = 0.12
+    """Of the ball [m]."""
+    resolution: int = 3
+    """How finely it is divided; see :func:`pbd_gym.geometry.tetmeshes.ball`."""
+    density: float = 80.0
+    """Mass per volume [kg/m^3]; that of a foam."""
+    young_modulus: float = 1e5
+    """Stiffness [Pa]."""
+    poisson_ratio: float = 0.4
+    """How much it widens when squeezed."""
+    damping: float = 0.5
+    """Rate at which particles lose velocity to the air [1/s]."""
+    settle_time: float = 2.0
+    """How long the ball comes to rest before the first episode [s]."""
+    goal_radius: float = 0.15
+    """Distance within which a point is at its goal, as a share of the diameter."""
+    goal_shift: tuple[float, float, float] = (0.3, 0.25, 0.3)
+    """Largest shift of the goals from where the points are at the start, along x, y and z [m]; y goes up only."""
+    goal_turn: float = 0.8
+    """Largest turn of the goals about the vertical [rad]."""
+
+    def __post_init__(self) -> None:
+        check_numbers(
+            self,
+            positive=("radius", "density", "young_modulus", "ctrl_dt", "max_step", "goal_radius", "goal_steps"),
+            signed=("goal_turn", "goal_shift", "poisson_ratio"),
+        )
+
+    @property
+    def length(self) -> float:
+        return 2.0 * self.radius
+
+
+class SoftVectorEnv(ReachingVectorEnv):
+    """Carry and turn a soft ball, held at two points, until its free points rest at their goals.
+
+    ## Description
+
+    A ball of soft foam lies on the ground, and the agent holds it at its upper left and right. Four other points (top,
+    bottom, front and back) have goals: where they would be had the ball been lifted, carried and turned about the
+    vertical. The ball sags, wobbles and bounces, so it has to be led there and calmed. It is a mesh of tetrahedra of
+    stable neo-Hookean material, solved by XPBD in 20 substeps of 1/600 s per action; let go (`action_mode="picker"`),
+    it falls and bounces on the ground.
+
+    ## Action Space
+
+    `Box(-1, 1, (6,), float32)` with `action_mode="drag"`: the hands hold the ball all along.
+
+    | Num | Action                                    | Min | Max | Unit per 1 |
+    |-----|-------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the left hand, x, y, z    | -1  | 1   | 0.025 m    |
+    | 3-5 | displacement of the right hand, x, y, z   | -1  | 1   | 0.025 m    |
+
+    `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
+    within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per held point that
+    fixes it in space while it is above 0 and frees it otherwise. `action_mode="pick_place"` has the four numbers of
+    `picker`, but `(x, y, z)` is a place in the box that hands stay in, from -1 at its lower to 1 at its upper side, and
+    an action is 81 control steps.
+
+    ## Observation Space
+
+    `Box(-100, 100, (48,), float32)` with `obs_mode="keypoints"`; points in the order held left, held right, bottom,
+    top, back, front.
+
+    | Num   | Observation                                     | Min  | Max | Unit |
+    |-------|-------------------------------------------------|------|-----|------|
+    | 0-17  | positions of the six points                     | -100 | 100 | m    |
+    | 18-35 | velocities of the six points                    | -100 | 100 | m/s  |
+    | 36-47 | offsets from the last four to their goals       | -100 | 100 | m    |
+
+    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (36
+    numbers), `achieved_goal` and `desired_goal` (12 numbers each) for hindsight experience replay. Except with `drag`,
+    the positions of all grips follow at the end, and then whether each of them holds (0 or 1).
+
+    ## Rewards
+
+    The sum of named terms, reported in `info["reward_terms"]`; `d` is the distance of a point to its goal, `v` its
+    speed, `r` = 0.036 m, and means are over the four points.
+
+    - `distance`: -1.0 * mean d / diameter
+    - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
+    - `rest`: -0.3 * mean of c * v
+    - `effort`: -0.02 * mean square of the action
+
+    `reward_mode="sparse"` gives 0 while all points are within `r` and -1 otherwise, and is the default of
+    `obs_mode="goal"`, whose reward depends on the goals only.
+
+    `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
+    and `is_success` (all points within `r` for the last ten steps).
+
+    ## Starting State
+
+    The ball at rest on the ground. Goals: the places of the four points, lifted by up to 0.25 m, shifted by up to 0.3 m
+    along x and z, and turned by up to 0.8 rad, all uniform.
+
+    ## Episode End
+
+    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftConfig`.
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDSoftBody-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = SoftConfig
+    config: SoftConfig
+
+    def build(self, config: SoftConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = Scene(contact_radius=0.003)
+        scene.add_collider(Plane(friction=config.friction))
+        body = scene.add_soft_body(
+            ball(config.radius, config.resolution),
+            SoftMaterial(config.density, config.young_modulus, config.poisson_ratio),
+            position=(0.0, config.radius + scene.contact_radius, 0.0),
+        )
+        at_rest = scene.positions[body.indices]
+        # Held above the middle, so that it hangs from the hands and cannot roll over between them.
+        towards = np.array([[-1, 1, 0], [1, 1, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]])
+        points = body.indices[np.argmax(at_rest @ towards.T, axis=0)]
+        held = (int(points[0]), int(points[1]))
+        extent = 1.0
+        hands = Hands(
+            particles=held,
+            corners=held,
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, 0.5 * config.radius, -extent),
+            upper=(extent, extent, extent),
+        )
+        return scene, hands, points, points[2:]
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([-0.4, 0.0, -0.3]), np.array([0.4, 0.55, 0.3])
+
+    def record_begin(self, chosen: Any) -> Any:
+        return self.record_carried_goals(chosen, self.config.goal_shift, self.config.goal_turn, only_up=True)
+
+
+SoftEnv = single_env(SoftVectorEnv)

@@ -1,0 +1,210 @@
+"""PBDSoftLift-v0: lift a soft ball to a height between two plates, and hold it there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.colliders import Box
+from pbd_gym.envs.core import measures
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.paddles import Paddle, slots_of
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.soft.tabletop import SoftTaskConfig, SoftTaskVectorEnv
+from pbd_gym.geometry.tetmeshes import TetMesh, ball
+from pbd_gym.scene.scene import Scene
+
+PLATE = (0.01, 0.04, 0.04)
+"""Half the thickness, height and width of a plate [m]."""
+GAP = 0.06
+"""Between a plate and the ball in the middle, at the start [m]."""
+
+
+@dataclass(frozen=True)
+class SoftLiftConfig(SoftTaskConfig):
+    """Numbers of PBDSoftLift-v0; each can be given to ``gym.make``."""
+
+    radius: float = 0.06
+    """Of the ball [m]."""
+    resolution: int = 2
+    """How finely it is divided; see :func:`pbd_gym.geometry.tetmeshes.ball`."""
+    lift: tuple[float, float] = (0.1, 0.25)
+    """How far the ball has to be lifted, the least and the most [m]."""
+    near_weight: float = 0.5
+    """Reward lost per metre that the plates are away from the middle of the ball; it is no part of the performance."""
+    reach: float = 0.03
+    """Distance from which a picker grasps [m]."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, positive=("radius", "resolution", "lift", "reach"))
+        if self.lift[0] > self.lift[1]:
+            raise ValueError(f"lift must be the least and the most, got {self.lift}")
+
+
+class SoftLiftVectorEnv(SoftTaskVectorEnv):
+    """Lift a soft ball to a height between two plates, and hold it there.
+
+    ## Description
+
+    A ball of soft foam lies on the ground between two upright plates. Nothing sticks: the plates have to squeeze the
+    ball hard enough for friction to carry it, lift it to its goal, straight above where it lay, and hold it. It is a
+    mesh of tetrahedra of stable neo-Hookean material, solved by XPBD in 32 substeps of 2.5 ms per action. A ball cannot
+    fold onto itself, so that there are no contacts of its particles with one another.
+
+    ## Action Space
+
+    `Box(-1, 1, (6,), float32)` with `action_mode="paddle"`. The plates face each other along x, do not turn, and stay
+    on their own side of the middle, above the ground.
+
+    | Num | Action                                    | Min | Max | Unit per 1 |
+    |-----|-------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the left plate, x, y, z   | -1  | 1   | 0.02 m     |
+    | 3-5 | displacement of the right plate, x, y, z  | -1  | 1   | 0.02 m     |
+
+    `action_mode="picker"` has two pickers in place of the plates, at the left and right of the ball, open at the start:
+    `(x, y, z, grip)` each, `Box(-1, 1, (8,), float32)`. A picker grasps the nearest free particle within 0.03 m while
+    `grip` is above 0, and opens otherwise.
+
+    ## Observation Space
+
+    `Box(-100, 100, (51,), float32)` with `obs_mode="keypoints"`; points in the order middle, left, right, bottom, top,
+    back, front.
+
+    | Num   | Observation                                                   | Min  | Max | Unit |
+    |-------|---------------------------------------------------------------|------|-----|------|
+    | 0-20  | positions of the seven points                                 | -100 | 100 | m    |
+    | 21-41 | velocities of the seven points                                | -100 | 100 | m/s  |
+    | 42-44 | offset from the middle to its goal                            | -100 | 100 | m    |
+    | 45-50 | places of the plates                                          | -100 | 100 | m    |
+
+    `obs_mode="particles"` has all particles in place of the points; `obs_mode="goal"` is a dict without the offset, and
+    with `achieved_goal` and `desired_goal`, the middle and its goal (3 numbers each). With pickers, their places and
+    whether they hold (0 or 1) stand in place of those of the plates.
+
+    ## Rewards
+
+    The sum of named terms, reported in `info["reward_terms"]`:
+
+    - `distance`: -1.0 * distance of the middle of the ball to its goal [m]
+    - `near`: -0.5 * mean distance of the plates from the middle of the ball [m], with plates only
+    - `effort`: -0.0 * mean square of the action (`effort_weight`)
+
+    `near` shows the way to the ball and is no part of the performance. `performance` is `distance`, and
+    `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
+    now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; with
+    `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
+
+    ## Starting State
+
+    One of 64 states: the ball at rest, up to 0.03 m from the middle along x and z, turned about the vertical by any
+    angle, and a goal 0.1 m to 0.25 m higher. The plates stand on either side.
+
+    ## Episode End
+
+    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftLiftConfig`.
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDSoftLift-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    - v0: first version
+    """
+
+    config_type = SoftLiftConfig
+    config: SoftLiftConfig
+    action_modes = ("paddle", "picker")
+    goal_tolerance = 0.02
+
+    def mesh(self) -> TetMesh:
+        return ball(self.config.radius, self.config.resolution)
+
+    def build(self, config: SoftLiftConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene = self.make_scene()
+        points = self.mesh().positions
+        ends = [int(self.body.indices[pick(points[:, axis])]) for axis in range(3) for pick in (np.argmin, np.argmax)]
+        paddles = self._add_plates(scene) if self.action_mode == "paddle" else ()
+        hands = Hands(
+            particles=(ends[0], ends[1]),
+            corners=(),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-self.extent, config.contact_radius, -self.extent),
+            upper=(self.extent, self.ceiling, self.extent),
+            holding=False,
+            paddles=paddles,
+        )
+        return scene, hands, np.concatenate([self.middle, ends]), self.middle
+
+    @property
+    def extent(self) -> float:
+        """How far plates and pickers go along x and z [m]."""
+        return self.config.radius + 2.0 * GAP + PLATE[0]
+
+    @property
+    def ceiling(self) -> float:
+        """How high they go [m]."""
+        return 2.0 * self.config.radius + self.config.lift[1]
+
+    def _add_plates(self, scene: Scene) -> tuple[Paddle, ...]:
+        config, paddles = self.config, []
+        away, height = config.radius + GAP + PLATE[0], max(config.radius, PLATE[1]) + config.contact_radius
+        inner = PLATE[0] + 0.3 * config.radius  # what is between the plates keeps some room
+        for side in (-1.0, 1.0):
+            number = scene.add_collider(Box((side * away, height, 0.0), PLATE, friction=config.paddle_friction), True)
+            reach = sorted((side * inner, side * self.extent))
+            low = (reach[0], PLATE[1] + config.contact_radius, -self.extent)
+            paddles.append(Paddle(number, low, (reach[1], self.ceiling, self.extent)))
+        return tuple(paddles)
+
+    def measures(self) -> list[Measure]:
+        found = super().measures()
+        if self.actions.paddles:
+            found.append(Measure("near", -self.config.near_weight, self._record_near, shaping=True))
+        return found
+
+    def _record_near(self, out: Any) -> Any:
+        slots = self.indices(slots_of(self.actions.paddles, self.model))
+        middle = int(self.middle[0])
+        return self.launch(measures.mean_distance_to_paddles, middle, slots, self.state.poses, *self.where, out)
+
+    def goal_sets(self) -> np.ndarray:
+        heights = self.variations().uniform(*self.config.lift, len(self.start_positions))
+        goals: np.ndarray = self.start_positions[:, self.goal_particles].astype(np.float64)
+        goals[:, 0, 1] += heights
+        return goals
+
+    def expert(self) -> np.ndarray:
+        goals, points = self.goals_and_points()
+        middle, wanted = points[:, 0], goals[:, 0] - points[:, 0]
+        if self.action_mode == "picker":
+            reach = np.clip(wanted / self.config.max_step, -1.0, 1.0)
+            hand = np.concatenate([reach, np.ones((self.num_envs, 1))], axis=1)
+            return np.concatenate([hand, hand], axis=1).astype(np.float32)
+        places, _ = self.paddle_places()
+        sides = np.array([-1.0, 1.0])
+        grip = (PLATE[0] + 0.65 * self.config.radius) * self.sizes
+        targets = np.repeat(middle[:, None], 2, axis=1)
+        targets[..., 0] += sides * grip
+        moves = targets - places
+        # Lift once both plates have closed; what is squeezed gives way a little, so the rest is measured at the ball.
+        closed = (np.abs(moves[..., [0, 2]]) < 0.25 * self.config.radius).all(axis=(1, 2))
+        moves[..., 1] = np.where(closed[:, None], wanted[:, None, 1], moves[..., 1])
+        moves[closed, :, 0] += wanted[closed, None, 0]
+        moves[closed, :, 2] = wanted[closed, None, 2]
+        return self.paddle_actions(moves)
+
+
+SoftLiftEnv = single_env(SoftLiftVectorEnv)

@@ -1,0 +1,199 @@
+"""PBDSoftPush-v0: push a soft block over the ground to a goal with a plate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.colliders import Box
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.paddles import Paddle
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.soft.tabletop import SoftTaskConfig, SoftTaskVectorEnv
+from pbd_gym.geometry.tetmeshes import TetMesh, box
+from pbd_gym.scene.scene import Scene
+
+PLATE = (0.01, 0.035, 0.06)
+"""Half the thickness, height and width of the plate [m]."""
+GAP = 0.08
+"""Between the plate and the widest circle round a block in the middle, at the start [m]."""
+
+
+@dataclass(frozen=True)
+class SoftPushConfig(SoftTaskConfig):
+    """Numbers of PBDSoftPush-v0; each can be given to ``gym.make``."""
+
+    side: float = 0.12
+    """Length and width of the block [m]."""
+    height: float = 0.06
+    """Of the block [m]."""
+    cells: tuple[int, int, int] = (4, 2, 4)
+    """How finely it is divided along x, y and z, even numbers."""
+    friction: float = 0.5
+    """Coulomb coefficient of the ground."""
+    paddle_friction: float = 0.5
+    """Coulomb coefficient of the plate."""
+    max_turn: float = 0.15
+    """Largest turn of the plate per action [rad]."""
+    distance: tuple[float, float] = (0.15, 0.35)
+    """How far away the goal is, the least and the most [m]."""
+    bearing: float = 0.7
+    """Largest angle between +x and the way to the goal, either way [rad]."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, positive=("side", "height", "cells", "max_turn", "distance"))
+        if len(self.cells) != 3 or any(count % 2 for count in self.cells):
+            raise ValueError(f"cells must be three even numbers, so that a particle is in the middle, got {self.cells}")
+        if self.distance[0] > self.distance[1]:
+            raise ValueError(f"distance must be the least and the most, got {self.distance}")
+
+
+class SoftPushVectorEnv(SoftTaskVectorEnv):
+    """Push a soft block over the ground to a goal with a plate.
+
+    ## Description
+
+    A flat block of soft foam lies on the ground, and behind it stands an upright plate. The block slides, sticks,
+    turns aside and wobbles as it is pushed; its middle has to come to the goal, and the plate cannot pull it back. The
+    block is a mesh of tetrahedra of stable neo-Hookean material, solved by XPBD in 32 substeps of 2.5 ms per action. It
+    cannot fold onto itself, so that there are no contacts of its particles with one another.
+
+    DaXBench's `push_rope` pushes a rope along a line that an action gives as a whole; here it is the plate that acts,
+    in every step, and it may turn.
+
+    ## Action Space
+
+    `Box(-1, 1, (4,), float32)` with `action_mode="paddle"`.
+
+    | Num | Action                                     | Min | Max | Unit per 1 |
+    |-----|--------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the plate along x, y, z    | -1  | 1   | 0.02 m     |
+    | 3   | turn of the plate about the vertical       | -1  | 1   | 0.15 rad   |
+
+    The plate faces +x at the start, turns by up to a right angle either way, and stays above the ground.
+
+    ## Observation Space
+
+    `Box(-100, 100, (37,), float32)` with `obs_mode="keypoints"`; points in the order middle, then the upper corners at
+    (-x, -z), (-x, +z), (+x, -z) and (+x, +z) of the block before it was turned.
+
+    | Num   | Observation                                                   | Min  | Max | Unit |
+    |-------|---------------------------------------------------------------|------|-----|------|
+    | 0-14  | positions of the five points                                  | -100 | 100 | m    |
+    | 15-29 | velocities of the five points                                 | -100 | 100 | m/s  |
+    | 30-32 | offset from the middle to its goal                            | -100 | 100 | m    |
+    | 33-35 | place of the plate                                            | -100 | 100 | m    |
+    | 36    | angle of the plate                                            | -100 | 100 | rad  |
+
+    `obs_mode="particles"` has all particles in place of the points; `obs_mode="goal"` is a dict without the offset, and
+    with `achieved_goal` and `desired_goal`, the middle and its goal (3 numbers each).
+
+    ## Rewards
+
+    The sum of named terms, reported in `info["reward_terms"]`:
+
+    - `distance`: -1.0 * distance of the middle of the block to its goal [m]
+    - `effort`: -0.0 * mean square of the action (`effort_weight`)
+
+    `performance` is the first of them, and `normalized_performance` is 0 at the start and 1 at the goal. `is_success`:
+    `normalized_performance` is at least 0.9 now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
+    :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
+    sparse by default: 0 within 0.02 m and -1 elsewhere.
+
+    ## Starting State
+
+    One of 64 states: the block at rest, up to 0.03 m from the middle along x and z, turned about the vertical by any
+    angle; and a goal 0.15 m to 0.35 m away, up to 0.7 rad to either side of +x. The plate stands on the side of -x.
+
+    ## Episode End
+
+    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftPushConfig`.
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDSoftPush-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    - v0: first version
+    """
+
+    config_type = SoftPushConfig
+    config: SoftPushConfig
+    goal_tolerance = 0.02
+
+    def mesh(self) -> TetMesh:
+        config = self.config
+        return box(config.cells, (config.side, config.height, config.side))
+
+    def build(self, config: SoftPushConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene, points = self.make_scene(), self.mesh().positions
+        outwards = [np.array([x, 1.0, z]) for x in (-1.0, 1.0) for z in (-1.0, 1.0)]
+        corners = [int(self.body.indices[np.argmax(points @ direction)]) for direction in outwards]
+        start = -(0.5 * np.sqrt(2.0) * config.side + GAP + PLATE[0])
+        ground = PLATE[1] + config.contact_radius
+        plate = Box((start, ground, 0.0), PLATE, friction=config.paddle_friction)
+        extent = config.distance[1] + config.side + GAP
+        lower, upper = (-extent, ground, -extent), (extent, ground + 0.1, extent)
+        hands = Hands(
+            particles=(),
+            corners=(),
+            reach=0.0,
+            max_step=config.max_step,
+            lower=lower,
+            upper=upper,
+            paddles=(Paddle(scene.add_collider(plate, True), lower, upper),),
+            max_turn=config.max_turn,
+        )
+        return scene, hands, np.concatenate([self.middle, corners]), self.middle
+
+    def goal_sets(self) -> np.ndarray:
+        config, stream, count = self.config, self.variations(), len(self.start_positions)
+        distance = stream.uniform(*config.distance, count)
+        bearing = stream.uniform(-config.bearing, config.bearing, count)
+        goals: np.ndarray = self.start_positions[:, self.goal_particles].astype(np.float64)
+        goals[:, 0, 0] += distance * np.cos(bearing)
+        goals[:, 0, 2] -= distance * np.sin(bearing)
+        return goals
+
+    def expert(self) -> np.ndarray:
+        goals, points = self.goals_and_points()
+        places, angles = self.paddle_places()
+        start = self.start_positions[self.buffers.peek("start")][:, self.goal_particles[0]]
+        middle, goal = points[:, 0, [0, 2]], goals[:, 0, [0, 2]]
+        line = goal - (self.anchor_plane + self.sizes * (start[:, [0, 2]] - self.anchor_plane))
+        line /= np.linalg.norm(line, axis=1, keepdims=True)
+        left = goal - middle
+        remaining = (left * line).sum(axis=1)
+        # Steer for a point on the line that is some way ahead: near the goal what is left says little about directions.
+        way = left + np.maximum(0.06 - remaining, 0.0)[:, None] * line
+        way /= np.linalg.norm(way, axis=1, keepdims=True)
+        behind = middle - places[:, 0, [0, 2]]
+        along = (behind * way).sum(axis=1, keepdims=True)
+        aside = behind - along * way
+        turn = np.arctan2(-way[:, 1], way[:, 0]) - angles[:, 0]
+        # Get behind the block first; then push as far as there is to go, ever more slowly, and hardly slide along it.
+        touches = along < 0.5 * np.sqrt(2.0) * self.config.side + PLATE[0]
+        ready = (np.linalg.norm(aside, axis=1) < 0.02 + 0.02 * touches[:, 0]) & (np.abs(turn) < 0.3)
+        forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), 0.0)
+        moves = np.zeros((self.num_envs, 1, 3))
+        moves[:, 0, [0, 2]] = np.where(touches, 0.1, 1.0) * aside + forward[:, None] * way
+        there = remaining < 0.002
+        return self.paddle_actions(np.where(there[:, None, None], 0.0, moves), np.where(there, 0.0, turn)[:, None])
+
+    @property
+    def anchor_plane(self) -> np.ndarray:
+        """The point on the ground that stays when the task grows [m], shape (2,)."""
+        return np.array(self.anchor)[[0, 2]]
+
+
+SoftPushEnv = single_env(SoftPushVectorEnv)

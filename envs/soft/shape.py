@@ -1,0 +1,240 @@
+"""PBDSoftShape-v0: squeeze a bar of clay to a goal shape with two plates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.colliders import Box
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.paddles import Paddle
+from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.start_bank import cached
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.soft.tabletop import SoftTaskConfig, SoftTaskVectorEnv
+from pbd_gym.geometry.tetmeshes import TetMesh, box
+from pbd_gym.materials.materials import Plasticity, SoftMaterial
+from pbd_gym.scene.scene import Scene
+
+PLATE = (0.01, 0.04, 0.02)
+"""Half the thickness, height and width of a plate [m]."""
+STEPS = 60
+"""Control steps in which a goal shape is made."""
+
+
+@dataclass(frozen=True)
+class SoftShapeConfig(SoftTaskConfig):
+    """Numbers of PBDSoftShape-v0; each can be given to ``gym.make``."""
+
+    bar: tuple[float, float, float] = (0.08, 0.06, 0.12)
+    """Width, height and length of the bar [m]."""
+    cells: tuple[int, int, int] = (4, 3, 6)
+    """How finely it is divided along x, y and z."""
+    density: float = 1500.0
+    """Mass per volume [kg/m^3]."""
+    young_modulus: float = 1e5
+    """Stiffness [Pa]."""
+    yield_strain: float = 0.02
+    """Strain of an edge up to which it springs back."""
+    creep_rate: float = 50.0
+    """How fast strain beyond that becomes permanent [1/s]."""
+    paddle_friction: float = 0.5
+    """Coulomb coefficient of the plates."""
+    spread: float = 0.01
+    """Largest distance of the bar from the middle at the start, along x and z [m]."""
+    yaw: float = 0.2
+    """Largest turn of the bar about the vertical at the start, either way [rad]."""
+    width: tuple[float, float] = (0.4, 0.75)
+    """To what share of its width the bar is pinched in a goal shape, the least and the most."""
+    success_at: float = 0.75
+    """Normalised performance that counts as success."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, positive=("bar", "cells", "creep_rate", "width"))
+        if self.width[0] > self.width[1] or self.width[1] > 1.0:
+            raise ValueError(f"width must be the least and the most, up to 1, got {self.width}")
+
+
+class SoftShapeVectorEnv(SoftTaskVectorEnv):
+    """Squeeze a bar of clay to a goal shape with two plates.
+
+    ## Description
+
+    A bar of clay lies on the ground along z, between two upright plates. What the plates press beyond a small strain
+    stays, so that a shape is made once: too much cannot be taken back. The goal shape was made of the same bar by two
+    pinches across it, one in each half, of which place, width and order differ. The bar is a mesh of edges that give
+    way and tetrahedra that keep their volume, solved by XPBD in 32 substeps of 2.5 ms per action. It is stout and keeps
+    its volume, so that its surface does not meet itself, and there are no contacts of its particles with one another.
+
+    DaXBench's and PlasticineLab's tasks with the like materials compare shapes particle by particle and on a grid. Here
+    it is particle by particle: clay particles are known one by one, the mean distance falls with every step in the
+    right direction, and goals in pairs serve hindsight replay, whereas an overlap on a grid does not tell small dents
+    from none.
+
+    ## Action Space
+
+    `Box(-1, 1, (6,), float32)` with `action_mode="paddle"`. The plates face each other along x, do not turn, and stay
+    on their own side, above the ground.
+
+    | Num | Action                                    | Min | Max | Unit per 1 |
+    |-----|-------------------------------------------|-----|-----|------------|
+    | 0-2 | displacement of the left plate, x, y, z   | -1  | 1   | 0.02 m     |
+    | 3-5 | displacement of the right plate, x, y, z  | -1  | 1   | 0.02 m     |
+
+    ## Observation Space
+
+    `Box(-100, 100, (258,), float32)` with `obs_mode="keypoints"`; points are the 28 particles on the four long edges of
+    the bar.
+
+    | Num     | Observation                                                 | Min  | Max | Unit |
+    |---------|-------------------------------------------------------------|------|-----|------|
+    | 0-83    | positions of the points                                     | -100 | 100 | m    |
+    | 84-167  | velocities of the points                                    | -100 | 100 | m/s  |
+    | 168-251 | offsets from the points to their goals                      | -100 | 100 | m    |
+    | 252-257 | places of the plates                                        | -100 | 100 | m    |
+
+    `obs_mode="particles"` has all particles in place of the points; `obs_mode="goal"` is a dict without the offsets,
+    and with `achieved_goal` and `desired_goal`, the points and their goals (84 numbers each).
+
+    ## Rewards
+
+    The sum of named terms, reported in `info["reward_terms"]`:
+
+    - `distance`: -1.0 * mean distance of the points to their goals [m]
+    - `effort`: -0.0 * mean square of the action (`effort_weight`)
+
+    `performance` is the first of them, about -0.01 at the start; `normalized_performance` is 0 at the start, 1 at the
+    goal shape, and below 0 where the bar was pushed away or squeezed flat. `is_success`: `normalized_performance` is at
+    least 0.75 now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
+    :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
+    sparse by default: 0 while the mean distance is within 0.0025 m and -1 elsewhere.
+
+    ## Starting State
+
+    One of 64 states: the bar at rest under its weight, with the small permanent strains that this has left, up to
+    0.01 m from the middle along x and z and turned by up to 0.2 rad; and a goal shape. The plates stand on either side.
+    The pinches of a goal shape are 0.15 to 0.4 of the length off the middle of the bar, and 0.4 to 0.75 of its width
+    wide; plates make them within the limits of the task, and the expert does what they did.
+
+    ## Episode End
+
+    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+
+    ## Arguments
+
+    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftShapeConfig`.
+
+    ## Vectorized environment
+
+    ```python
+    gym.make_vec("PBDSoftShape-v0", num_envs=256)
+    ```
+
+    ## Version History
+
+    - v0: first version
+    """
+
+    view_share = 0.9
+    config_type = SoftShapeConfig
+    config: SoftShapeConfig
+    goal_tolerance = 0.0025
+    _way: np.ndarray | None = None
+
+    def mesh(self) -> TetMesh:
+        return box(self.config.cells, self.config.bar)
+
+    def material(self) -> SoftMaterial:
+        config = self.config
+        plasticity = Plasticity(config.yield_strain, config.creep_rate)
+        return SoftMaterial(config.density, config.young_modulus, config.poisson_ratio, "edges_and_volumes", plasticity)
+
+    @property
+    def reach(self) -> float:
+        """How far the plates are from the middle at the start, which is as far as they go along x and z [m]."""
+        return float(np.linalg.norm(self.config.bar[::2])) * 0.5 + self.config.spread + 0.03 + PLATE[0]
+
+    @property
+    def standing(self) -> float:
+        """Height of the plates when they stand on the ground [m]."""
+        return PLATE[1] + self.config.contact_radius
+
+    def build(self, config: SoftShapeConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+        scene, points = self.make_scene(), self.mesh().positions
+        half = 0.5 * np.array(config.bar[:2])
+        edges = self.body.indices[np.isclose(np.abs(points[:, :2]), half).all(axis=1)]
+        inner = 0.5 * config.width[0] * config.bar[0] + config.contact_radius + PLATE[0]
+        reach, ground, paddles = self.reach, self.standing, []
+        for side in (-1.0, 1.0):
+            plate = Box((side * reach, ground, 0.0), PLATE, friction=config.paddle_friction)
+            low, high = sorted((side * reach, side * (inner - config.spread)))
+            paddles.append(Paddle(scene.add_collider(plate, True), (low, ground, -reach), (high, ground + 0.1, reach)))
+        hands = Hands(
+            particles=(),
+            corners=(),
+            reach=0.0,
+            max_step=config.max_step,
+            lower=(-reach, ground, -reach),
+            upper=(reach, ground + 0.1, reach),
+            paddles=tuple(paddles),
+        )
+        return scene, hands, edges, edges
+
+    def recipe(self) -> np.ndarray:
+        """Return how the plates go to make the goal shape of each start [m], shape (starts, STEPS + 1, 2, 3).
+
+        They pinch the bar twice, once in each half of its length, to a width each, and withdraw.
+        """
+        config, stream, count = self.config, self.variations(), len(self.start_positions)
+        middle = self.start_positions[:, self.body.indices].mean(axis=1).astype(np.float64)
+        length = config.bar[2]
+        sides, open_ = np.array([-1.0, 1.0]), self.reach
+        order = stream.choice([-1.0, 1.0], count)
+        start = np.zeros((count, 2, 3))
+        start[..., 0], start[..., 1] = sides * open_, self.standing
+        way, now = [start], start
+        for half in (order, -order):
+            along = middle[:, 2] + half * stream.uniform(0.15, 0.4, count) * length
+            width = stream.uniform(*config.width, count) * config.bar[0]
+            apart = now.copy()
+            apart[..., 2] = along[:, None]
+            closed = apart.copy()
+            closed[..., 0] = middle[:, :1] + sides * (0.5 * width + config.contact_radius + PLATE[0])[:, None]
+            for target, speed, rest in ((apart, 1.0, 0), (closed, 0.5, 2), (apart, 1.0, 1)):
+                steps = int(np.ceil(np.abs(target - now).max() / (speed * config.max_step) - 1e-6))
+                way += [now + (target - now) * share for share in np.linspace(0.0, 1.0, steps + 1)[1:]]
+                way += [target] * rest
+                now = target
+        if len(way) > STEPS + 1:
+            raise ValueError(f"a goal shape takes {len(way) - 1} steps but there are {STEPS}: raise max_step")
+        way += [now] * (STEPS + 1 - len(way))
+        return np.stack(way, axis=1)
+
+    def goal_sets(self) -> np.ndarray:
+        what = (type(self).__qualname__, "goals", self.config)
+        return cached(what, self.model.device, lambda: self._squeeze().astype(np.float32))
+
+    def _squeeze(self) -> np.ndarray:
+        """Return the goal particles after the plates have followed the recipe [m], shape (starts, k, 3)."""
+        handler = self.handler(self.start_positions, self.config.damping)
+        handler.state.set_memory(self.start_memory())
+        way = self.recipe()
+        for step in range(STEPS):
+            for k, paddle in enumerate(self.actions.paddles):
+                handler.control.move_collider(paddle.collider, way[:, step + 1, k] - way[:, step, k])
+            handler.rest(1)
+        goals: np.ndarray = handler.positions()[:, self.goal_particles]
+        return goals
+
+    def expert(self) -> np.ndarray:
+        if self._way is None:
+            self._way = self.recipe()
+        steps = np.minimum(self.buffers.peek("elapsed") + 1, STEPS)
+        wanted = self._way[self.buffers.peek("start"), steps]
+        anchor = np.array(self.anchor)
+        return self.paddle_actions(anchor + self.sizes[:, None] * (wanted - anchor) - self.paddle_places()[0])
+
+
+SoftShapeEnv = single_env(SoftShapeVectorEnv)

@@ -1,0 +1,1 @@
+"""What people do with an environment: learn with SB3, plan, record, demonstrate, play."""

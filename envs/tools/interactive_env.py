@@ -1,0 +1,148 @@
+"""An environment that a person has a hand in: takes particles and the agent's hands, pins, turns numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pbd_gym.envs.core.experts import box_share
+from pbd_gym.envs.core.paddles import slots_of
+from pbd_gym.rendering.window.interactive import Live
+
+if TYPE_CHECKING:
+    from pbd_gym.envs.core.batch import TaskVectorEnv
+    from pbd_gym.rendering.window.dials import Dial
+
+
+class Handled:
+    """What a person does to the only environment of a batch.
+
+    The person has a hand of his own, which takes any particle that the agent does not hold, and can lead the agent's
+    hands, which is an action like any of the agent's.
+
+    Args:
+        batch: one environment on a CPU, with a ``hand``.
+    """
+
+    def __init__(self, batch: TaskVectorEnv) -> None:
+        if batch.hand_grip is None or batch.num_envs != 1:
+            raise ValueError("only a single environment with hand=True can be handled")
+        self.batch = batch
+        self.live = Live(batch.solver, batch.state, batch.control, batch.config.ctrl_dt, batch.hand_grip)
+        self.particle = -1
+        """What the person's own hand holds, -1 for nothing."""
+        self.commands = np.zeros(batch.actions.grip_count, dtype=np.float32)
+        """For each of the agent's hands whether it is to hold on, 1 or -1."""
+
+    @property
+    def hand_places(self) -> np.ndarray:
+        """Return where the agent's hands or paddles are [m], shape (hands, 3); those of ``pin`` mode do not move."""
+        batch, actions = self.batch, self.batch.actions
+        if actions.paddles:
+            places: np.ndarray = batch.state.poses.numpy()[0, slots_of(actions.paddles, batch.model), :3]
+        else:
+            places = batch.state.grip_positions.numpy()[0, : actions.grip_count]
+        return places[: 0 if actions.mode == "pin" else None].astype(np.float64)
+
+    def free_positions(self) -> np.ndarray:
+        """Return the particles [m], shape (n, 3); NaN for those that the agent holds, which cannot be taken from it."""
+        positions = self.batch.state.get_positions()[0].astype(np.float64)
+        positions[[p for p in self.agent_holds() if p >= 0]] = np.nan
+        return positions
+
+    def agent_holds(self) -> list[int]:
+        """Return what each of the agent's hands holds, -1 for nothing."""
+        held: list[int] = self.batch.state.held.numpy()[0, : self.batch.actions.grip_count].tolist()
+        return held
+
+    def hold(self, particle: int) -> None:
+        """Put a particle into the person's own hand; -1 opens it."""
+        if particle != self.particle:
+            self.live.hold(None if particle < 0 else particle)
+            self.particle = particle
+
+    def move(self, pull: np.ndarray) -> None:
+        """Move the person's hand by ``pull`` [m], shape (3,), during the next action."""
+        self.live.move(pull / self.batch.actions.repeat)
+
+    def begin(self) -> None:
+        """Forget what was held and pinned: an episode begins."""
+        self.hold(-1)
+        state = self.batch.state
+        if (state.get_pinned()[0] != (self.batch.scene.inv_mass == 0.0)).any():
+            state.set_pinned(None)
+
+    # --- acting in the agent's place ----------------------------------------------------------------------------------
+
+    def take_over(self) -> None:
+        """Let the agent's hands go on holding what they hold."""
+        self.commands = np.where(np.array(self.agent_holds()) >= 0, 1.0, -1.0).astype(np.float32)
+
+    def action(self, hand: int | None = None, way: np.ndarray | None = None) -> np.ndarray:
+        """Return the action that leads one of the agent's hands, and leaves the others where they are.
+
+        Args:
+            hand: which, or None for all to stay.
+            way: where it is to go from where it is [m], shape (3,); as far as it gets in one action.
+        """
+        batch, actions = self.batch, self.batch.actions
+        action = np.zeros(actions.size, dtype=np.float32)
+        rows = action.reshape(-1, actions.stride)
+        if actions.mode == "pin":
+            rows[:, 0] = self.commands
+            return action
+        axes, hands = min(actions.hands.axes, 3), actions.hands
+        places = self.hand_places
+        if actions.mode == "pick_place":
+            if hand is not None and way is not None:
+                places[hand] += way
+            rows[:, :axes] = box_share(batch, 0, places)[:, :axes]
+        elif hand is not None and way is not None:
+            step, full = way, hands.max_step
+            if hands.max_change > 0.0 and self.agent_holds()[hand] >= 0:  # an action says how the move changes
+                held = self.agent_holds()[hand]
+                step = way - batch.state.get_velocities()[0, held] * batch.config.ctrl_dt
+                full = hands.max_change
+            rows[hand, :axes] = step[:axes] / full
+        if actions.mode in ("picker", "pick_place"):
+            rows[:, -1] = self.commands
+        return np.clip(action, -1.0, 1.0)
+
+    def toggle(self, hand: int) -> bool:
+        """Let one of the agent's hands close, or open. Returns whether it is closed now."""
+        self.commands[hand] = -self.commands[hand]
+        return bool(self.commands[hand] > 0)
+
+    # --- numbers ------------------------------------------------------------------------------------------------------
+
+    def dials(self) -> list[Dial]:
+        """Return what can be turned while it runs."""
+        found = []
+        for dial in self.live.dials():
+            if not dial.name.startswith("time step"):
+                found.append(dial)
+            elif not self.batch.actions.hands.max_change:  # which was worked out for the usual step
+                found.append(replace(dial, turn=self._set_time_step))
+        return found
+
+    def turn(self, name: str, value: float) -> None:
+        """Turn the dial of a name.
+
+        Raises:
+            ValueError: if there is none, or it refuses.
+        """
+        for dial in self.dials():
+            if dial.name == name:
+                dial.turn(round(value) if dial.whole else value)
+                return
+        raise ValueError(f"there is no dial {name!r}")
+
+    def toggle_pin(self, particle: int) -> bool:
+        """Fix a particle, or set it free. Returns whether it is fixed now."""
+        return self.live.toggle_pin(particle)
+
+    def _set_time_step(self, milliseconds: float) -> None:
+        self.batch.config = replace(self.batch.config, ctrl_dt=1e-3 * milliseconds)
+        self.live.ctrl_dt = self.batch.config.ctrl_dt

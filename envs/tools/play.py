@@ -1,0 +1,227 @@
+"""``pbd-gym play``: a window in which an agent acts, and a person drags particles and takes its hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.tools.demonstrations import PIN, Taped
+from pbd_gym.envs.tools.window import EnvViewer
+from pbd_gym.rendering.batched.geometry import PICKER_RADIUS
+
+if TYPE_CHECKING:
+    from pbd_gym.rendering.window.dials import Dial
+
+Policy = Callable[[Any], np.ndarray]
+"""Maps one observation to one action; if it has a ``reset``, that is called when it takes over."""
+
+
+class Player(EnvViewer):
+    """One environment, its window, an agent, and what a person does in it.
+
+    The agent acts until the person takes one of its hands, and again after a key; meanwhile its other hands stay where
+    they are. Dragging a particle that no hand holds disturbs the agent, but does not stop it.
+
+    Args:
+        env_id: environment to play.
+        seed: of the first episode; the next one takes the next seed.
+        size: width and height of the picture [pixels].
+        policy: what acts: ``"expert"`` (the script of the task), ``"random"``, a function, or None for nobody, until
+            the key that lets a random agent act.
+        **kwargs: arguments of the environment, plain data.
+
+    Raises:
+        ValueError: if the task has no expert.
+    """
+
+    def __init__(
+        self,
+        env_id: str,
+        seed: int = 0,
+        size: tuple[int, int] = (800, 800),
+        policy: Policy | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.taped = Taped(env_id, **kwargs)
+        self.env, batch = self.taped.env, self.taped.handled.batch
+        super().__init__(batch, env_id, size, sliders=True)
+        self.handled = self.taped.handled
+        self.seed = seed
+        self.taped.reset(seed)
+        self.handled.take_over()  # hands that begin with something go on holding it, others stay open
+        self.env.action_space.seed(seed)
+        self.policy = self._policy(policy)
+        self.manual = policy is None
+        """Whether the person acts, not the agent."""
+        self.hand: int | None = None
+        """Which of the agent's hands the person leads."""
+        self.steps = 0
+        self.keys["a"] = ("agent acts, or stops", self._toggle_agent)
+        self._info: dict[str, Any] = {}
+
+    def _policy(self, policy: Policy | str | None) -> Policy:
+        if callable(policy):
+            return policy
+        if policy == "expert":
+            expert = expert_of(self.batch, self.taped.tape.env_id)
+            return lambda observation: expert()[0]
+        if policy not in (None, "random"):
+            raise ValueError(f"policy must be 'expert', 'random', a function or None, got {policy!r}")
+        return lambda observation: self.env.action_space.sample()
+
+    def close(self) -> None:
+        """Close the window and the environment. May be called again."""
+        super().close()
+        self.env.close()
+
+    def positions(self) -> np.ndarray:
+        """Return the particles and then the agent's hands [m], shape (n + hands, 3), NaN for what cannot be taken.
+
+        Corners that actions pin are there all the same: they cannot be dragged, but a click sets them free.
+        """
+        places = super().positions()
+        if self.batch.actions.mode == "pin":
+            held = [particle for particle in self.handled.agent_holds() if particle >= 0]
+            places[held] = self.batch.state.get_positions()[0, held]
+        return np.concatenate([places, self.handled.hand_places])
+
+    def grab(self, pixel: tuple[int, int]) -> None:
+        """Take what is nearest to a pixel, if something is near that the agent does not hold."""
+        if self.pick(pixel) not in self.handled.agent_holds():
+            super().grab(pixel)
+
+    def pick(self, pixel: tuple[int, int]) -> int | None:
+        """Return the row of :meth:`positions` that is nearest to a pixel, if one is near.
+
+        A hand that is open covers what it is about to grasp: it is taken, not the particle inside it.
+        """
+        chosen, count = super().pick(pixel), self.batch.model.particle_count
+        if chosen is None or chosen >= count:
+            return chosen
+        places = self.positions()
+        away = np.linalg.norm(places[count:] - places[chosen], axis=1)
+        if len(away) and away.min() < PICKER_RADIUS:
+            chosen = count + int(away.argmin())
+        return chosen
+
+    def hold(self, grabbed: int | None) -> None:
+        """Take a particle into the person's own hand, or lead one of the agent's; None lets go of both."""
+        count = self.batch.model.particle_count
+        self.hand = grabbed - count if grabbed is not None and grabbed >= count else None
+        super().hold(grabbed if self.hand is None else None)
+        if self.hand is not None:
+            self._take_over()
+
+    def pin(self, row: int) -> str:
+        """Fix a particle or set it free; of one of the agent's hands, close or open it. Returns what to tell."""
+        actions, count = self.batch.actions, self.batch.model.particle_count
+        hand = row - count if row >= count else None
+        if actions.mode == "pin" and row in actions.particles:
+            hand = actions.particles.index(row)
+        if hand is None:
+            self.taped.turn(PIN, row)
+            return "pinned" if self.batch.state.get_pinned()[0, row] else "free"
+        if actions.mode in ("drag", "paddle"):
+            return "this hand cannot let go"
+        self._take_over()
+        return "the hand closes" if self.handled.toggle(hand) else "the hand opens"
+
+    def dials(self) -> list[Dial]:
+        """Return the numbers that the sliders turn; what is turned goes onto the tape."""
+
+        def taped(dial: Dial) -> Dial:
+            return replace(dial, turn=lambda value: self.taped.turn(dial.name, value))
+
+        return [taped(dial) for dial in self.handled.dials()]
+
+    def advance(self, pull: np.ndarray) -> None:
+        """Act once; the person's hand, or the one that the person leads, moves by ``pull`` [m], shape (3,)."""
+        if self.hand is not None:
+            action = self.handled.action(self.hand, self.way())
+        elif self.manual:
+            action = self.handled.action()
+        else:
+            action = self.policy(self.taped.observation)
+        particle = self.handled.particle
+        self._info = self.taped.step(action, particle, pull, by_person=self.manual)
+        self.steps += 1
+        if self.taped.tape.episodes[-1].steps[-1].terminated:
+            self._restart()
+            self.said = "the simulation had run away: another episode"
+
+    def restart(self) -> None:
+        """Begin another episode."""
+        self.seed += 1
+        self.taped.reset(self.seed)
+        self._begin()
+        self.handled.take_over()
+        self.steps = 0
+        self._info = {}
+
+    def caption(self) -> str:
+        """Return how the episode stands, and the numbers."""
+        state = "your hands" if self.manual else "the agent acts"
+        performance = self._info.get("normalized_performance", 0.0)
+        time = self.steps * self.batch.action_time
+        line = f"{time:.2f} s   action {self.steps}   {state}   normalized performance {performance:.2f}"
+        return f"{line}\n{self.handled.live.readout()}"
+
+    def more_help(self) -> str:
+        """Return lines of help that only this window has."""
+        return "take one of the agent's hands to lead it; a right click closes or opens it"
+
+    def _take_over(self) -> None:
+        if not self.manual:
+            self.said = "yours; a: back to the agent"
+            self.manual = True
+            self.handled.take_over()
+
+    def _toggle_agent(self) -> None:
+        self.manual = not self.manual
+        self.said = ""
+        if self.manual:
+            self.handled.take_over()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Let what acts forget what it has seen; a script goes on with what it had planned."""
+        forget = getattr(self.policy, "reset", None)
+        if forget is not None:
+            forget()
+
+
+def play(
+    env_id: str, seed: int = 0, policy: Policy | str | None = None, save: Path | None = None, **kwargs: Any
+) -> None:
+    """Open a window on an environment and run it until the window is closed.
+
+    Args:
+        env_id: environment to play.
+        seed: of the first episode.
+        policy: what acts; see :class:`Player`.
+        save: file that is written at the end, with all that was done, if anything was.
+        **kwargs: arguments of the environment, plain data.
+
+    Raises:
+        ImportError: without pygame.
+        DisplayError: without a display.
+        OSError: if the file cannot be written; that there is no such folder is said at once.
+    """
+    if save is not None and not save.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {save.parent} to save to")
+    player = Player(env_id, seed, policy=policy, **kwargs)
+    print(player.help_text())
+    try:
+        player.run()
+    finally:
+        done = any(episode.steps for episode in player.taped.tape.episodes)
+        if save is not None and not done:  # without a display, say: nothing is worth a file that may be there
+            print(f"nothing was done: {save} is not written")
+        elif save is not None:
+            count = player.taped.tape.save(save)
+            print(f"saved {count} episodes to {save}")

@@ -1,0 +1,163 @@
+"""Episodes from beginning to end: acted out, drawn into a film, or kept as a trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.export import Trajectory, trajectory_suffix, write_trajectory
+from pbd_gym.rendering.pictures.images import film_suffix, save_film, tile
+from pbd_gym.runtime.checks import whole
+
+Actor = Callable[[TaskVectorEnv, Any, bool], Any]
+"""Maps a batch, its observations, and whether episodes have just begun, to a batch of actions."""
+
+
+def expert(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
+    """Act as the scripted expert of the task.
+
+    Raises:
+        ValueError: for a task without one.
+    """
+    return expert_of(env)()
+
+
+class RandomActor:
+    """Acts at random, uniformly.
+
+    Args:
+        seed: of the actions.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def __call__(self, env: TaskVectorEnv, observation: Any, begins: bool) -> np.ndarray:
+        """Return actions, shape (num_envs, size), float32."""
+        return self._generator.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
+
+
+def make_batch(env_id: str, num_envs: int, **kwargs: Any) -> TaskVectorEnv:
+    """Return a batch whose episodes end together: none begins anew by itself."""
+    env = gym.make_vec(env_id, num_envs, autoreset_mode="Disabled", **kwargs).unwrapped
+    assert isinstance(env, TaskVectorEnv)
+    return env
+
+
+def moments(env: TaskVectorEnv, act: Actor, episodes: int = 1, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Act out episodes in every environment of a batch, and stop at every moment: at each start and after each step.
+
+    If the simulation of one diverges, the episode is over in all of them.
+
+    Args:
+        env: of :func:`make_batch`.
+        act: what acts.
+        episodes: how many, one after the other.
+        seed: of the first environment in the first episode; the next one begins where the seeds of this one end.
+
+    Yields:
+        The infos of the reset or step.
+    """
+    for episode in range(whole("episodes", episodes, 1)):
+        observation, info = env.reset(seed=seed + episode * env.num_envs)
+        yield info
+        over, begins = False, True
+        while not over:  # they end together, unless one diverges: it cannot go on, so that none does
+            observation, _, terminated, truncated, info = env.step(act(env, observation, begins))
+            over = bool((terminated | truncated).any())
+            begins = False
+            yield info
+
+
+def record(
+    path: str | Path,
+    env_id: str,
+    act: Actor,
+    *,
+    num_envs: int = 1,
+    episodes: int = 1,
+    seed: int = 0,
+    size: int | tuple[int, int] = 512,
+    columns: int | None = None,
+    every: int = 1,
+    colors: int = 256,
+    render_options: Mapping[str, Any] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a film of episodes, of several environments side by side.
+
+    Args:
+        path: .mp4 or .gif; its folder is made.
+        env_id: environment to show.
+        act: what acts.
+        num_envs: environments in a picture.
+        episodes: of each environment, one after the other.
+        seed: of the first environment.
+        size: width and height of each environment's picture [pixels].
+        columns: environments in a row.
+        every: of how many steps one is shown; the film is as long.
+        colors: of a GIF's palette.
+        render_options: further ones.
+        env_kwargs: arguments of the environment.
+
+    Raises:
+        ValueError: for another suffix or a number out of range.
+        ImportError: without pygame, or what writes the file.
+    """
+    every = whole("every", every, 1)
+    film_suffix(path)  # a mistake is found before the kernels are compiled
+    shown = {**(render_options or {}), "size": size}
+    env = make_batch(env_id, num_envs, render_mode="rgb_array", render_options=shown, **(env_kwargs or {}))
+
+    def pictures() -> Iterator[np.ndarray]:
+        for number, _ in enumerate(moments(env, act, episodes, seed)):
+            if number % every == 0:
+                images = env.render()
+                assert images is not None
+                yield tile(images, columns)
+
+    try:
+        save_film(path, pictures(), env.metadata["render_fps"] / every, colors)
+    finally:
+        env.close()
+    return Path(path)
+
+
+def export(
+    path: str | Path,
+    env_id: str,
+    act: Actor,
+    *,
+    seed: int = 0,
+    every: int = 1,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write an episode as meshes and curves that move; see :func:`pbd_gym.export.write_trajectory`.
+
+    Args:
+        path: where to.
+        env_id: environment.
+        act: what acts.
+        seed: of the episode.
+        every: of how many steps one is written.
+        env_kwargs: arguments of the environment.
+
+    Raises:
+        ValueError: for an unknown suffix or a number out of range.
+        ImportError: without the library of the format.
+    """
+    every = whole("every", every, 1)
+    trajectory_suffix(path)
+    env = make_batch(env_id, 1, **(env_kwargs or {}))
+    trajectory = Trajectory(env.scene, 1.0 / env.action_time / every)
+    for number, _ in enumerate(moments(env, act, 1, seed)):
+        if number % every == 0:
+            trajectory.add(env.state.get_positions()[0], env.state.get_poses()[0])
+    env.close()
+    return write_trajectory(path, trajectory)

@@ -1,0 +1,146 @@
+"""Stable-Baselines3's VecEnv over a batched environment: no sub-processes, no closures, no copies per environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import VecEnv  # noqa: TID253  (this module is the adapter to it)
+
+import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.registry import find
+
+
+def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
+    """Return what a batched info says of one environment, in Python numbers and without masks."""
+    return {
+        name: row_of(value, env) if isinstance(value, dict) else value[env].item()
+        for name, value in info.items()
+        if not name.startswith("_")
+    }
+
+
+class TaskVecEnv(VecEnv):
+    """A batch as Stable-Baselines3 wants it: done environments come back reset, with ``terminal_observation``.
+
+    Episode returns, lengths and successes are in ``info`` when an episode ends, as ``VecMonitor`` would put them there.
+
+    Args:
+        batch: batched environment with ``autoreset_mode="SameStep"`` and NumPy output.
+
+    Raises:
+        ValueError: for another autoreset mode or output.
+    """
+
+    def __init__(self, batch: TaskVectorEnv) -> None:
+        if batch.autoreset_mode is not AutoresetMode.SAME_STEP or batch.outputs.torch is not None:
+            raise ValueError("the adapter needs autoreset_mode='SameStep' and output='numpy'")
+        self.batch = batch
+        self._returns = np.zeros(batch.num_envs)
+        self._lengths = np.zeros(batch.num_envs, dtype=np.int64)
+        self._actions: np.ndarray = np.zeros(0)
+        super().__init__(batch.num_envs, batch.single_observation_space, batch.single_action_space)
+
+    def reset(self) -> Any:
+        """Begin new episodes, with the seeds of the last :meth:`seed` if there was one since."""
+        seeds = None if any(s is None for s in self._seeds) else list(self._seeds)
+        options = next((o for o in self._options if o), None)
+        observation, info = self.batch.reset(seed=seeds, options=options)
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = [row_of(info, env) for env in range(self.num_envs)]
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
+        return observation
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for :meth:`step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all environments.
+
+        Returns:
+            Observations, rewards (float32), dones (bool) and one info per environment.
+        """
+        batch = self.batch
+        final = batch.advance(self._actions)
+        peek = batch.buffers.peek
+        rewards = peek("reward").copy()
+        terminated = peek("terminated") != 0
+        dones = terminated | (peek("truncated") != 0)
+        self._returns += rewards
+        self._lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if final:
+            results = final["final_info"]
+            for env in np.flatnonzero(dones):
+                infos[env] = {
+                    "terminal_observation": final["final_obs"][env],
+                    "TimeLimit.truncated": not terminated[env],
+                    **{key: results[key][env].item() for key in batch.outputs.results},
+                    **({"parameters": row_of(results["parameters"], env)} if "parameters" in results else {}),
+                    "episode": {"r": float(self._returns[env]), "l": int(self._lengths[env]), "t": 0.0},
+                }
+                self.reset_infos[env] = {}
+            self._returns[dones] = 0.0
+            self._lengths[dones] = 0
+        return batch.outputs.observation(), rewards, dones, infos
+
+    def close(self) -> None:
+        """Close the batch."""
+        self.batch.close()
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """Return one picture per environment."""
+        return self.batch.render() or [None] * self.num_envs
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the batch, once per index."""
+        value = getattr(self.batch, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the whole batch."""
+        setattr(self.batch, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Call a method of the batch once, and return its answer for each index."""
+        answer = getattr(self.batch, method_name)(*args, **kwargs)
+        return [answer for _ in self._get_indices(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: Any = None) -> list[bool]:
+        """Say for each index whether the batch is wrapped: never, but it keeps statistics as ``Monitor`` does."""
+        from stable_baselines3.common.monitor import Monitor
+
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+    def _get_indices(self, indices: int | Iterable[int] | None) -> Iterable[int]:
+        if indices is None:
+            return range(self.num_envs)
+        return [indices] if isinstance(indices, int) else indices
+
+
+def make_sb3_vec_env(env_id: str, num_envs: int, seed: int | None = None, **kwargs: Any) -> TaskVecEnv:
+    """Make a batch for Stable-Baselines3.
+
+    Args:
+        env_id: an id of this package.
+        num_envs: environments in the batch.
+        seed: environment ``i`` gets ``seed + i``.
+        **kwargs: arguments of the environment.
+
+    Raises:
+        ValueError: for an id that is not of this package.
+    """
+    find(env_id)
+    batch = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **kwargs)
+    assert isinstance(batch, TaskVectorEnv)
+    env = TaskVecEnv(batch)
+    if seed is not None:
+        env.seed(seed)
+    return env

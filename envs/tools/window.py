@@ -1,0 +1,110 @@
+"""Windows on environments: the one of ``render_mode="human"``, and what it has in common with ``pbd-gym play``."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from pbd_gym.envs.tools.interactive_env import Handled
+from pbd_gym.rendering import Camera, Frame
+from pbd_gym.rendering.pictures.options import Coloring
+from pbd_gym.rendering.window.viewer import Viewer
+
+if TYPE_CHECKING:
+    from pbd_gym.envs.core.batch import TaskVectorEnv
+    from pbd_gym.rendering.window.dials import Dial
+
+
+class EnvViewer(Viewer):
+    """A window on a single environment.
+
+    Args:
+        batch: the environment.
+        title: of the window.
+        size: width and height of the picture [pixels].
+        sliders: whether the sliders are shown at first.
+    """
+
+    def __init__(self, batch: TaskVectorEnv, title: str, size: tuple[int, int], sliders: bool) -> None:
+        lower, upper = batch.pictures.view_box()
+        options = batch.pictures.options
+        camera = copy.deepcopy(options.camera) or Camera.overview(lower, upper, size)
+        fps = batch.metadata["render_fps"] * batch.actions.repeat  # whoever drags something does not wait for a move
+        super().__init__(title, size, fps, camera, sliders)
+        self.renderer.style = options
+        self.keys["f"] = ("what colours tell", self._color)
+        self.batch = batch
+        self.handled = Handled(batch)
+
+    def frame(self, caption: str) -> Frame:
+        """Return what is to be drawn."""
+        frame: Frame = self.batch.pictures.frame(0, caption=caption)
+        return replace(frame, pinned=self.handled.live.pinned())
+
+    def positions(self) -> np.ndarray:
+        """Return the particles [m], shape (n, 3); those that a hand of the agent holds cannot be taken and are NaN."""
+        return self.handled.free_positions()
+
+    def hold(self, grabbed: int | None) -> None:
+        """Put a particle into the person's hand; None opens the hand."""
+        self.handled.hold(-1 if grabbed is None else grabbed)
+
+    def pin(self, row: int) -> str:
+        """Fix a particle, or set it free. Returns what to tell."""
+        return "pinned" if self.handled.toggle_pin(row) else "free"
+
+    def dials(self) -> list[Dial]:
+        """Return the numbers that the sliders turn."""
+        return self.handled.dials()
+
+    def _color(self) -> None:
+        pictures, every = self.batch.pictures, get_args(Coloring)
+        chosen = every[(every.index(pictures.options.color_by) + 1) % len(every)]
+        pictures.options = replace(pictures.options, color_by=chosen)
+
+
+class Watcher(EnvViewer):
+    """The window of ``render_mode="human"``, in which a program steps and a person can hold it up, drag and turn.
+
+    Args:
+        batch: the environment.
+        title: of the window.
+        size: width and height of the picture [pixels].
+    """
+
+    def __init__(self, batch: TaskVectorEnv, title: str, size: tuple[int, int]) -> None:
+        super().__init__(batch, title, size, sliders=False)
+        del self.keys["r"]  # the program says when an episode begins
+
+    def show(self) -> None:
+        """Draw, react, and return when the program may step.
+
+        Raises:
+            DisplayError: if there is no display.
+        """
+        if self.batch.buffers.peek("elapsed")[0] == 0:
+            self.release()
+            self.forget()
+            self.handled.begin()
+        self.look()
+        while not self.renderer.closed and not self.due():
+            self.look()
+        if self.renderer.closed:
+            self.release()
+        self.handled.move(self.pull())
+
+    def advance(self, pull: np.ndarray) -> None:
+        """Do nothing: the program steps."""
+
+    def restart(self) -> None:
+        """Do nothing: the program resets."""
+
+    def caption(self) -> str:
+        """Return how the episode stands, and the numbers."""
+        peek: Any = self.batch.buffers.peek
+        elapsed, performance = int(peek("elapsed")[0]), float(peek("normalized_performance")[0])
+        line = f"{elapsed * self.batch.action_time:.2f} s   normalized performance {performance:.2f}"
+        return f"{line}\n{self.handled.live.readout()}"

@@ -1,0 +1,1 @@
+"""Meshes in NumPy: grids, triangles, tetrahedra, garments, files, regions, intersections, neighbours."""

@@ -1,0 +1,108 @@
+"""Neighbour search in NumPy: a grid of cells as wide as the radius, with the points of a cell stored side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.runtime.checks import finite
+
+_RING = np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)])
+"""Columns of cells in and around the one of a point. A column is 3 cells along z, which lie side by side in memory."""
+
+
+class NeighbourGrid:
+    """Finds which points are within a radius of each other, in time proportional to how many there are.
+
+    A point can only have neighbours in its own cell and the 26 around it. The points are sorted by the number of their
+    cell, so that the points of a cell are a slice. Cells that hold no point take no memory: Teschner et al. 2003,
+    Optimized spatial hashing for collision detection of deformable objects, with sorted cell numbers for hashes.
+
+    Args:
+        points: [m], shape (n, 3).
+        radius: distance up to and including which points are neighbours [m].
+
+    Raises:
+        ValueError: for a wrong shape, a number that is not finite, a radius that is not positive, or points too far
+            apart for their cells to be numbered.
+    """
+
+    def __init__(self, points: ArrayLike, radius: float) -> None:
+        given = np.array(points, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != 3:
+            raise ValueError(f"points must have shape (n, 3), got {given.shape}")
+        self.points = finite("points", given, given.shape)
+        if not (np.isfinite(radius) and radius > 0):
+            raise ValueError(f"radius must be positive and finite, got {radius}")
+        self.radius = float(radius)
+        self._origin = given.min(axis=0) if len(given) else np.zeros(3)
+        # A hair wider than the radius: rounding must not put neighbours two cells apart.
+        self._width = self.radius * (1.0 + 1e-9)
+        counts = np.floor((given.max(axis=0) - self._origin) / self._width) + 1 if len(given) else np.ones(3)
+        # A rim of empty cells on either side, so that neighbours of the outermost have numbers of their own.
+        if float(np.prod(counts + 2)) >= 2**62:
+            raise ValueError(f"points are too far apart for cells of {radius} m")
+        self._shape = counts.astype(np.int64) + 2
+        numbers = self._number(self._cells(given))
+        self._order = np.argsort(numbers, kind="stable")
+        self._sorted = numbers[self._order]
+
+    def candidates(self, point: ArrayLike) -> np.ndarray:
+        """Return the points in the 27 cells around a place [m], shape (3,): all that have to be looked at.
+
+        Returns:
+            Indices, shape (k,), int64, in ascending order.
+        """
+        cell = self._cells(np.reshape(np.asarray(point, dtype=np.float64), (1, 3)))
+        if (cell < 0).any() or (cell >= self._shape).any():
+            return np.zeros(0, dtype=np.int64)
+        first, last = self._slices(cell)
+        return np.sort(np.concatenate([self._order[a:b] for a, b in zip(first[0], last[0], strict=True)]))
+
+    def near(self, point: ArrayLike) -> np.ndarray:
+        """Return the points within the radius of a place [m], shape (3,); a point of the grid is near itself.
+
+        Returns:
+            Indices, shape (k,), int64, in ascending order.
+        """
+        found = self.candidates(point)
+        return found[((self.points[found] - np.asarray(point)) ** 2).sum(axis=1) <= self.radius**2]
+
+    def pairs(self) -> np.ndarray:
+        """Return every two points that are within the radius of each other.
+
+        Returns:
+            Shape (m, 2), int64, the smaller index first, sorted.
+        """
+        if len(self.points) == 0:
+            return np.zeros((0, 2), dtype=np.int64)
+        first, last = self._slices(self._cells(self.points))
+        lengths = (last - first).ravel()
+        # Every candidate of every point in one array: the positions in each slice, one slice after the other.
+        own = np.repeat(np.repeat(np.arange(len(self.points)), len(_RING)), lengths)
+        ends = np.cumsum(lengths)
+        within = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+        other = self._order[np.repeat(first.ravel(), lengths) + within]
+        keep = own < other
+        own, other = own[keep], other[keep]
+        keep = ((self.points[own] - self.points[other]) ** 2).sum(axis=1) <= self.radius**2
+        found = np.stack([own[keep], other[keep]], axis=1)
+        return found[np.lexsort((found[:, 1], found[:, 0]))]
+
+    def _cells(self, points: np.ndarray) -> np.ndarray:
+        """Return the cell of each point, shape (n, 3), counted from the rim."""
+        offset = np.clip((points - self._origin) / self._width, -2.0, self._shape + 1.0)
+        return np.floor(offset).astype(np.int64) + 1
+
+    def _number(self, cells: np.ndarray) -> np.ndarray:
+        return (cells[..., 0] * self._shape[1] + cells[..., 1]) * self._shape[2] + cells[..., 2]
+
+    def _slices(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return start and end in the sorted order of the nine columns round each cell, shape (n, 9) each."""
+        columns = np.broadcast_to(cells[:, None], (len(cells), len(_RING), 3)).copy()
+        columns[..., :2] += _RING
+        inside = ((columns[..., :2] >= 0) & (columns[..., :2] < self._shape[:2])).all(axis=2)
+        middle = self._number(columns)
+        first = np.searchsorted(self._sorted, middle - 1, side="left")
+        last = np.searchsorted(self._sorted, middle + 1, side="right")
+        return np.where(inside, first, 0), np.where(inside, last, 0)

@@ -1,0 +1,260 @@
+"""Materials in SI units, validated when they are made.
+
+Cloth and ropes come in two ways. :class:`ClothMaterial` and :class:`RopeMaterial` give the compliance of each spring,
+and a finer mesh is another cloth. :class:`~pbd_gym.materials.fabrics.Fabric` and
+:class:`~pbd_gym.materials.fabrics.Cord` give what a laboratory measures, and the springs follow from the mesh.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pbd_gym.materials import presets, springs
+
+if TYPE_CHECKING:
+    from pbd_gym.geometry.grids import Grid
+    from pbd_gym.geometry.trimeshes import TriMesh
+
+
+@dataclass(frozen=True)
+class ClothMaterial:
+    """What a cloth is made of, spring by spring.
+
+    A compliance is the inverse of a spring constant: 0 is inextensible, larger is softer, and the static stretch of a
+    constraint under a force F is ``compliance * F`` whatever the time step or iteration count (Macklin et al. 2016,
+    XPBD, doi:10.1145/2994258.2994272). Numbers default to a light cotton-like fabric.
+
+    Raises:
+        ValueError: if a number is negative, not finite, or the density is zero, or the bending kind is unknown.
+    """
+
+    density: float = 0.2
+    """Mass per area [kg/m^2] (not per volume: cloth is a surface)."""
+    stretch_compliance: float = 1e-5
+    """Compliance of structural constraints: along warp and weft of a sheet, along the edges of a garment [m/N]."""
+    shear_compliance: float = 1e-4
+    """Compliance of the diagonals of a sheet [m/N]."""
+    bend_compliance: float | None = 1e-2
+    """Compliance of bending constraints, in the units of ``bending``; ``None`` leaves them out."""
+    bending: str = "distance"
+    """Constraint kind that bends: ``distance`` [m/N] (skips one particle of a sheet, spans two triangles of a
+    garment), ``dihedral`` [rad^2/J] or ``isometric_bending`` [1/J]."""
+
+    def __post_init__(self) -> None:
+        _check_springs(self)
+        check_bending(self)
+
+    def sheet_compliances(self, sheet: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return the compliances of ``sheet.structural``, ``sheet.shear`` and, for ``distance``, ``sheet.bending``."""
+        bend = None if self.bend_compliance is None else np.full(len(sheet.bending), self.bend_compliance)
+        structural = np.full(len(sheet.structural), self.stretch_compliance)
+        return structural, np.full(len(sheet.shear), self.shear_compliance), bend
+
+    def edge_compliances(self, mesh: TriMesh) -> np.ndarray:
+        """Return the compliances of ``mesh.edges()`` [m/N], shape (e,)."""
+        return np.full(len(mesh.edges()), self.stretch_compliance)
+
+    def hinge_compliances(self, corners: np.ndarray) -> np.ndarray | None:
+        """Return the compliances of hinges whose corners lie at ``corners`` (h, 4, 3), or None without bending."""
+        return None if self.bend_compliance is None else np.full(len(corners), self.bend_compliance)
+
+
+@dataclass(frozen=True)
+class RopeMaterial:
+    """What a rope is made of, spring by spring. Numbers default to a soft cotton cord of about 8 mm.
+
+    Raises:
+        ValueError: if a number is negative, not finite, or the density is zero.
+    """
+
+    density: float = 0.04
+    """Mass per length [kg/m]."""
+    stretch_compliance: float = 1e-6
+    """Compliance of the segments [m/N]."""
+    bend_compliance: float | None = 1e-2
+    """Compliance of the constraints that skip one particle [m/N]; ``None`` leaves them out."""
+
+    def __post_init__(self) -> None:
+        _check_springs(self)
+
+    @property
+    def linear_density(self) -> float:
+        """Mass per length [kg/m]."""
+        return self.density
+
+    def segment_compliances(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the compliance of each segment [m/N], shape (k,), from their lengths [m]."""
+        return np.full(len(lengths), self.stretch_compliance)
+
+    def joint_compliances(self, lengths: np.ndarray) -> np.ndarray | None:
+        """Return the compliance between the ends of each two segments [m/N], shape (k - 1,), or None."""
+        return None if self.bend_compliance is None else np.full(len(lengths) - 1, self.bend_compliance)
+
+
+@dataclass(frozen=True)
+class Plasticity:
+    """How a solid gives way for good; see :mod:`pbd_gym.constraints.plastic_distance`. Numbers default to a soft clay.
+
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+
+    yield_strain: float = 0.01
+    """Strain of an edge up to which it springs back."""
+    creep_rate: float = 50.0
+    """How fast strain beyond that becomes permanent [1/s]."""
+    max_strain: float = 0.6
+    """Largest permanent strain of an edge, either way, below 1."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, ["creep_rate"])
+        if not 0.0 <= self.yield_strain < math.inf:
+            raise ValueError(f"Plasticity.yield_strain must be finite and not negative, got {self.yield_strain}")
+        if not 0.0 <= self.max_strain < 1.0:
+            raise ValueError(f"Plasticity.max_strain must be at least 0 and below 1, got {self.max_strain}")
+
+
+@dataclass(frozen=True)
+class SoftMaterial:
+    """What an elastic solid is made of. Numbers default to a soft gel.
+
+    Raises:
+        ValueError: if a number is out of its range, or the model is unknown.
+    """
+
+    density: float = 1000.0
+    """Mass per volume [kg/m^3]."""
+    young_modulus: float = 1e5
+    """Stiffness E [Pa]."""
+    poisson_ratio: float = 0.45
+    """How much it widens when squeezed, above -1 and below 0.5 (which would be incompressible)."""
+    model: str = "neo_hookean"
+    """``neo_hookean``: stable neo-Hookean finite elements. ``edges_and_volumes``: every edge a spring, every
+    tetrahedron a volume constraint; cheaper, and right on average over directions for small strains (Poisson's ratio at
+    least 1/4)."""
+    plasticity: Plasticity | None = None
+    """How it gives way for good, as clay does; None for a body that always springs back. For ``edges_and_volumes``:
+    edges give way, volumes do not."""
+
+    def __post_init__(self) -> None:
+        if self.plasticity is not None and self.model != "edges_and_volumes":
+            raise ValueError(f"SoftMaterial.plasticity needs model='edges_and_volumes', got {self.model!r}")
+        check_positive(self, ["density", "young_modulus"])
+        if not -1.0 < self.poisson_ratio < 0.5:
+            raise ValueError(f"SoftMaterial.poisson_ratio must be above -1 and below 0.5, got {self.poisson_ratio}")
+        if self.model not in ("neo_hookean", "edges_and_volumes"):
+            raise ValueError(f"SoftMaterial.model must be neo_hookean or edges_and_volumes, got {self.model!r}")
+        if self.model == "edges_and_volumes" and self.poisson_ratio < 0.25:
+            raise ValueError(
+                "SoftMaterial.poisson_ratio must be at least 0.25 for edges_and_volumes (springs alone make 1/4, and "
+                f"volumes can only add to it), got {self.poisson_ratio}"
+            )
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> SoftMaterial:
+        """Return a solid of :data:`pbd_gym.materials.presets.SOLIDS`, with ``changes`` to its numbers.
+
+        Raises:
+            ValueError: for an unknown name.
+        """
+        return cls(**take_preset(presets.SOLIDS, name) | changes)
+
+    def edge_and_volume_compliances(
+        self, lengths: np.ndarray, shares: np.ndarray, volumes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the compliances of edges [m/N] and tetrahedra [m^6/J] for ``edges_and_volumes``.
+
+        Springs of ``5/2 mu`` for Young's modulus make Lame's constants ``mu`` and ``lambda' = mu``
+        (:func:`pbd_gym.materials.springs.edge_stiffness`); volumes make up the rest of lambda: ``V0 / (lambda - mu)``.
+
+        Args:
+            lengths: of the edges [m], shape (e,).
+            shares: volume of the tetrahedra at each edge [m^3], shape (e,).
+            volumes: of the tetrahedra [m^3], shape (m,).
+
+        Returns:
+            Shapes (e,) and (m,); infinite for volumes where Poisson's ratio is 1/4: they are not needed.
+        """
+        mu = self.young_modulus / (2.0 * (1.0 + self.poisson_ratio))
+        rest = mu * (4.0 * self.poisson_ratio - 1.0) / (1.0 - 2.0 * self.poisson_ratio)  # lambda - mu
+        with np.errstate(divide="ignore"):
+            return 1.0 / springs.edge_stiffness(lengths, shares, 2.5 * mu), volumes / np.float64(rest)
+
+
+@dataclass(frozen=True)
+class ShapeMaterial:
+    """What a body of shape matching is made of.
+
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+
+    density: float = 1000.0
+    """Mass per volume [kg/m^3], for bodies with a volume."""
+    compliance: float = 0.0
+    """Inverse stiffness per mass [s^2]; 0 is rigid. Deformations of a cluster swing with the angular frequency
+    ``1 / sqrt(compliance)``, whatever its mass."""
+    damping_time: float = 0.0
+    """Time constant of the damping [s]: a swing of angular frequency w has the damping ratio ``w damping_time / 2``."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, ["density"])
+        for name in ("compliance", "damping_time"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(f"ShapeMaterial.{name} must be finite and not negative, got {value}")
+
+    @classmethod
+    def from_alpha(cls, alpha: float, time_step: float, **changes: float) -> ShapeMaterial:
+        """Return the material for which one step moves particles by the share ``alpha`` of the way to their goals.
+
+        Args:
+            alpha: the classical stiffness, above 0 and at most 1, rigid (Mueller et al. 2005,
+                doi:10.1145/1073204.1073216).
+            time_step: of a substep [s]; at another step the stiffness stays and the share changes.
+            **changes: of other numbers.
+
+        Raises:
+            ValueError: for a share or a time step out of range.
+        """
+        if not (0.0 < alpha <= 1.0 and math.isfinite(time_step) and time_step > 0.0):
+            raise ValueError(f"alpha must be above 0 and at most 1, time_step above 0, got {alpha} and {time_step}")
+        return cls(compliance=time_step**2 * (1.0 / alpha - 1.0), **changes)
+
+
+def take_preset(table: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """Return the numbers of a preset, or raise a ValueError that names those there are."""
+    if name not in table:
+        raise ValueError(f"there is no preset {name!r}; there are {', '.join(table)}")
+    return table[name]
+
+
+def check_positive(material: Any, names: list[str]) -> None:
+    """Raise a ValueError that names the first of some numbers of a material that is not finite and above zero."""
+    for name in names:
+        value = getattr(material, name)
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{type(material).__name__}.{name} must be finite and above zero, got {value}")
+
+
+def check_bending(material: Any) -> None:
+    """Raise a ValueError if the bending kind of a material is none."""
+    if material.bending not in springs.BENDING_KINDS:
+        kinds = ", ".join(springs.BENDING_KINDS)
+        raise ValueError(f"{type(material).__name__}.bending must be one of {kinds}, got {material.bending!r}")
+
+
+def _check_springs(material: ClothMaterial | RopeMaterial) -> None:
+    for field in fields(material):
+        value = getattr(material, field.name)
+        if field.name == "bending" or (value is None and field.name == "bend_compliance"):
+            continue
+        if not math.isfinite(value) or value < 0 or (field.name == "density" and value == 0):
+            kind = type(material).__name__
+            raise ValueError(
+                f"{kind}.{field.name} must be finite and not negative, and a density not zero: got {value}"
+            )

@@ -1,5 +1,0 @@
-"""Pictures of whole batches, drawn by Warp kernels without a graphics API: what agents see."""
-
-from pbd_gym.raster.rasterizer import Rasterizer
-
-__all__ = ["Rasterizer"]

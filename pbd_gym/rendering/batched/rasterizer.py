@@ -1,0 +1,237 @@
+"""The rasteriser: pictures of all environments of a batch in one launch, on a CPU or a GPU."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.rendering.batched import tables
+from pbd_gym.rendering.batched.backdrops import draw_backdrop, key_size
+from pbd_gym.rendering.batched.geometry import Geometry
+from pbd_gym.rendering.batched.pixels import make_draw
+from pbd_gym.rendering.batched.views import camera_row
+from pbd_gym.rendering.camera import Camera
+from pbd_gym.runtime.checks import whole
+from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.devices import free_memory
+from pbd_gym.runtime.threads import default_threads, run_together
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.state import State
+
+IMAGES = ("rgb", "depth", "segmentation")
+"""What can be drawn."""
+_BLOCK_DIM = 128
+_TILE = (8, 4)
+
+
+class Rasterizer:
+    """Draws what the cameras see in every environment of a batch.
+
+    Pictures agree with those of :class:`pbd_gym.rendering.Renderer`, without its outlines and smoothing of edges.
+    They do not depend on how many environments there are, nor on where among them one is. Pixel (0, 0) is at the upper
+    left; the cameras of an environment follow one another in the channels.
+
+    Args:
+        model: of the states to draw; float32.
+        cameras: one or several.
+        size: width and height [pixels].
+        images: which of :data:`IMAGES` to draw.
+        goals: where the goals are [m], a device array of shape (num_envs, k, 3), float32.
+        goal_particles: particles that have a goal, shape (k,), int; none by default.
+        goal_radius: distance within which a goal counts as reached [m].
+        far: largest depth [m], which the sky has; three times the largest distance of a camera by default.
+        own_views: give every environment its own cameras and colours, which may then differ.
+        hand: grip that is drawn only while it holds something.
+        shadows: darken the ground softly below what is drawn, in pictures of colours.
+        threads: CPU threads; :func:`pbd_gym.runtime.threads.default_threads` by default.
+
+    Raises:
+        ValueError: for a picture without pixels, no camera, no or unknown images, a depth that is not positive, a model
+            in double precision, or more things than a segmentation can number.
+        MemoryError: if the pictures would not fit into the memory that is free now.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        cameras: Sequence[Camera],
+        size: tuple[int, int] = (64, 64),
+        images: Sequence[str] = ("rgb",),
+        *,
+        goals: Any = None,
+        goal_particles: np.ndarray | None = None,
+        goal_radius: float = 0.05,
+        far: float | None = None,
+        own_views: bool = False,
+        hand: int | None = None,
+        shadows: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        if len(size) != 2 or any(int(n) != n or n < 1 for n in size):
+            raise ValueError(f"a picture needs a whole, positive width and height, got {size}")
+        if not cameras:
+            raise ValueError("a rasteriser needs at least one camera")
+        if not images or not set(images) <= set(IMAGES):
+            raise ValueError(f"images must be some of {IMAGES}, got {tuple(images)}")
+        if model.scalar is not wp.float32:
+            raise ValueError("pictures are drawn of float32 models only")
+        far = 3.0 * max(camera.distance for camera in cameras) if far is None else far
+        if not (np.isfinite(far) and far > 0.0):
+            raise ValueError(f"far must be positive and finite, got {far}")
+        self.model = model
+        self.size = (int(size[0]), int(size[1]))
+        self.images = tuple(image for image in IMAGES if image in images)
+        self.far = float(np.float32(far))
+        self.views = len(cameras)
+        self.threads = default_threads() if threads is None else whole("threads", threads, 1)
+        with_goals = np.zeros(0, dtype=np.int32) if goal_particles is None else np.asarray(goal_particles)
+        goal_shape = (model.num_envs, len(with_goals), 3)
+        if len(with_goals) and (goals is None or goals.shape != goal_shape):
+            raise ValueError(f"goals must have shape {goal_shape}, got {None if goals is None else goals.shape}")
+        line_radius = max(0.25 * model.scene.contact_radius, 0.012)
+        self.geometry = Geometry(model.scene, with_goals, goal_radius, line_radius, hand)
+        self.labels = self.geometry.labels
+        """What each number in a segmentation means: its place in this tuple."""
+        self.shadows = shadows and "rgb" in self.images
+        self._own_views = own_views
+        self._own_backdrops = own_views or self.geometry.planes_move
+        self._goals = wp.zeros(goal_shape, dtype=wp.float32, device=model.device) if goals is None else goals
+        self._allocate()
+        row = np.array([camera_row(camera, self.size) for camera in cameras], dtype=np.float32)
+        self.cameras.assign(np.tile(row, (self.cameras.shape[0] // self.views, 1, 1)))
+        colors = np.array(list(tables.TONES.values()), dtype=np.float32)
+        self.palette.assign(np.broadcast_to(colors, (self.palette.shape[0], *colors.shape)))
+        self._launches: tuple[list[Any], list[Any]] = ([], [])
+        self._launched_for: Any = None
+
+    def _allocate(self) -> None:
+        model, geometry, (width, height) = self.model, self.geometry, self.size
+        envs, views = model.num_envs, self.views
+        pictures = envs * views
+        backdrops = pictures if self._own_backdrops else views
+        vertices, triangles, rounds = geometry.vertex_count, geometry.triangle_count, geometry.round_count
+        channels = sum({"rgb": 3, "depth": 4, "segmentation": 1}[image] for image in self.images)
+        needed = pictures * (width * height * (4 + channels) + 28 * vertices + 52 * triangles + 20 * rounds)
+        needed += backdrops * width * height * 8 + pictures * width * height * 8 * self.shadows
+        free = free_memory(model.device)
+        if free is not None and needed > free:
+            raise MemoryError(
+                f"{pictures} pictures of {width} x {height} need {needed / 2**30:.1f} GiB but {free / 2**30:.1f} GiB "
+                f"are free on {model.device}"
+            )
+
+        def made(name: str, channels: int, dtype: Any) -> Any:
+            shape = (envs, height, width, channels) if name in self.images else (1, 1, 1, 1)
+            return wp.zeros(shape, dtype=dtype)
+
+        with wp.ScopedDevice(model.device):
+            self._shapes = geometry.upload(model.device)
+            self.cameras = wp.zeros((pictures if self._own_views else views, tables.CAMERA), dtype=wp.vec3)
+            """Rows of :func:`pbd_gym.rendering.batched.views.camera_row`, shape (views or num_envs * views, 7)."""
+            self.palette = wp.zeros((envs if self._own_views else 1, len(tables.TONES)), dtype=wp.vec3)
+            """Colours in the order of :data:`pbd_gym.rendering.batched.tables.TONES`, shape (1 or num_envs, tones)."""
+            self.canvas = _filled(
+                tables.Canvas,
+                rgb=made("rgb", 3 * views, wp.uint8),
+                depth=made("depth", views, wp.float32),
+                segmentation=made("segmentation", views, wp.uint8),
+            )
+            self._scratch = _filled(
+                tables.Scratch,
+                points=wp.zeros((pictures, vertices), dtype=wp.vec3),
+                tones=wp.zeros((pictures, vertices), dtype=wp.vec4),
+                edges=wp.zeros((pictures, triangles, 3), dtype=wp.vec3),
+                boxes=wp.zeros((pictures, triangles + rounds), dtype=wp.vec4i),
+                radii=wp.zeros((pictures, rounds), dtype=wp.float32),
+                nearness=wp.zeros((pictures, height, width), dtype=wp.float32),
+                cover=wp.zeros((pictures, height, width) if self.shadows else (1, 1, 1), dtype=wp.float32),
+                blurred=wp.zeros((pictures, height, width) if self.shadows else (1, 1, 1), dtype=wp.float32),
+                dark_box=wp.zeros((pictures, 4), dtype=wp.int32),
+            )
+            self._backdrop = _filled(
+                tables.Backdrop,
+                # No number equals NaN, so that every backdrop is drawn the first time.
+                drawn_for=wp.full((backdrops, key_size(geometry.plane_count)), np.nan, dtype=wp.float32),
+                color=wp.zeros((backdrops, height, width, 3), dtype=wp.uint8),
+                nearness=wp.zeros((backdrops, height, width), dtype=wp.float32),
+                label=wp.zeros((backdrops, height, width), dtype=wp.uint8),
+            )
+
+    def image(self, name: str) -> Any:
+        """Return the device array of one kind of picture, which every :meth:`draw` overwrites.
+
+        Returns:
+            ``"rgb"``: shape (num_envs, height, width, 3 cameras), uint8. ``"depth"``: along the direction of view [m],
+            shape (num_envs, height, width, cameras), float32; marks of goals are not in it. ``"segmentation"``: index
+            in ``labels``, shape (num_envs, height, width, cameras), uint8.
+
+        Raises:
+            ValueError: for a kind that is not drawn.
+        """
+        if name not in self.images:
+            raise ValueError(f"{name!r} is not drawn; there are {self.images}")
+        return getattr(self.canvas, name)
+
+    def draw(self, state: State) -> None:
+        """Draw every environment as it is now.
+
+        Raises:
+            ValueError: if the state is of another model.
+        """
+        if self._launched_for is not state:
+            if state.model is not self.model:
+                raise ValueError("the state must be of the rasteriser's own model")
+            with compiling():
+                self._launches = self._record(state)
+            self._launched_for = state
+        for launches in self._launches:
+            run_together([launch.launch for launch in launches])
+
+    def _record(self, state: State) -> tuple[list[Any], list[Any]]:
+        model, (width, height) = self.model, self.size
+        block = _BLOCK_DIM if model.device.is_cuda else 1
+        tile = tile_size(model.device, self.size)
+        kernel = make_draw(*(image in self.images for image in IMAGES), shadows=self.shadows)
+
+        def shares(count: int) -> list[tuple[int, int]]:
+            edges = np.linspace(0, count, 1 + (1 if model.device.is_cuda else min(self.threads, count))).astype(int)
+            return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
+
+        def launch(kernel: Any, count: int, *inputs: Any) -> Any:
+            return wp.launch(
+                kernel, dim=(count, block), block_dim=block, inputs=list(inputs), device=model.device, record_cmd=True
+            )
+
+        views = (self._shapes, self.cameras, self.palette)
+        backdrops = [
+            launch(
+                draw_backdrop, count, *views, state.poses, self.views, first, width, height, block, self._backdrop,
+            )
+            for first, count in shares(self._backdrop.nearness.shape[0])
+        ]  # fmt: skip
+        pictures = [
+            launch(
+                kernel, count, *views, self._backdrop, model.lanes, state.positions_scalar, state.poses, state.held,
+                state.grip_positions, self._goals, self.views, first, width, height, *tile, block, self.far,
+                self._scratch, self.canvas,
+            )
+            for first, count in shares(model.num_envs * self.views)
+        ]  # fmt: skip
+        return backdrops, pictures
+
+
+def _filled(struct: Any, **arrays: Any) -> Any:
+    """Return a struct with these arrays."""
+    made = struct()
+    for name, array in arrays.items():
+        setattr(made, name, array)
+    return made
+
+
+def tile_size(device: Any, size: tuple[int, int]) -> tuple[int, int]:
+    """Return columns and rows that a thread owns: a small part of the picture on a GPU, all of it on a CPU."""
+    return _TILE if device.is_cuda else size

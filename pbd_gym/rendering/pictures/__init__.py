@@ -1,0 +1,1 @@
+"""Pictures for people, one environment at a time; pygame is imported only when needed."""

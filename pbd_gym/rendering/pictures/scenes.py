@@ -1,0 +1,116 @@
+"""Frames of scenes: what to draw of the colliders, surfaces and pins of a :class:`pbd_gym.Scene`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.colliders import MeshCollider, Plane, Sphere
+from pbd_gym.colliders.solid import matrix_of
+from pbd_gym.geometry.neighbours import NeighbourGrid
+from pbd_gym.rendering.colormaps import Coloring
+from pbd_gym.rendering.pictures.frame import Frame
+from pbd_gym.scene.scene import Scene
+
+STRETCH, SPEED = 5.0, 1.0
+"""Ends of the scales of stretch [%] and speed [m/s]."""
+_TOUCH = 1.3  # of the distance that contacts keep: what is nearer touches
+
+
+def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None, **fields: Any) -> Frame:
+    """Return the frame of a scene whose particles are at ``positions``.
+
+    Args:
+        scene: what there is.
+        positions: of all its particles [m], shape (n, 3).
+        poses: origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7); as they were added
+            by default.
+        **fields: further fields of the frame, or others in place of those of the scene.
+
+    Raises:
+        ValueError: as :class:`pbd_gym.rendering.Frame`.
+    """
+    colliders = _placed(scene, poses)
+    found: dict[str, Any] = {
+        "positions": positions.astype(np.float64),
+        "triangles": scene.triangles,
+        "lines": scene.lines,
+        "beads": scene.beads,
+        "bead_radius": max(scene.contact_radius, 1e-3),
+        "planes": [(c.normal, c.offset) for c in colliders if isinstance(c, Plane)],
+        "spheres": [(c.center, c.radius) for c in colliders if isinstance(c, Sphere)],
+        "solids": [c.mesh() for c in colliders if not isinstance(c, Plane | Sphere | MeshCollider)],
+        "meshes": [c.mesh() for c in colliders if isinstance(c, MeshCollider)],
+        "pinned": np.flatnonzero(scene.inv_mass == 0.0),
+    }
+    return Frame(**(found | fields))
+
+
+def scene_coloring(
+    by: str,
+    scene: Scene,
+    positions: np.ndarray,
+    velocities: np.ndarray,
+    poses: np.ndarray | None = None,
+    size: float = 1.0,
+) -> Coloring | None:
+    """Return what colours tell of each particle of a scene.
+
+    Args:
+        by: ``"stretch"``, ``"velocity"``, ``"contact"``, or ``"sides"`` for nothing.
+        scene: what there is, at rest.
+        positions, velocities: of all particles [m], [m/s], shape (n, 3).
+        poses: as for :func:`scene_frame`.
+        size: factor of the scene's lengths, as in :meth:`pbd_gym.sim.state.State.set_parameters`.
+    """
+    if by == "stretch":
+        return Coloring("stretch [%]", 100.0 * stretch(scene, positions, size), -STRETCH, STRETCH)
+    if by == "velocity":
+        return Coloring("speed [m/s]", np.linalg.norm(velocities, axis=1), 0.0, SPEED)
+    if by == "contact":
+        return Coloring("touches something", touching(scene, positions, poses, size).astype(np.float64), 0.0, 1.0)
+    return None
+
+
+def stretch(scene: Scene, positions: np.ndarray, size: float = 1.0) -> np.ndarray:
+    """Return by how much the edges of meshes and ropes are longer than at rest, as a mean at each particle, shape (n,).
+
+    Particles without edges have 0. At rest the lengths are ``size`` times those of the scene.
+    """
+    triangles = np.asarray(scene.triangles, dtype=np.int64)
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]], scene.lines])
+    rest, now = (np.linalg.norm(p[sides[:, 0]] - p[sides[:, 1]], axis=1) for p in (scene.positions, positions))
+    strain = now / np.maximum(size * rest, 1e-12) - 1.0
+    count = np.bincount(sides.ravel(), minlength=len(positions))
+    return np.bincount(sides.ravel(), np.repeat(strain, 2), len(positions)) / np.maximum(count, 1)
+
+
+def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = None, size: float = 1.0) -> np.ndarray:
+    """Return which particles touch a collider or a particle that contacts keep apart, shape (n,), bool.
+
+    Particles are ``size`` times as large for one another, but not for colliders.
+    """
+    found = np.zeros(len(positions), dtype=bool)
+    places = np.nan_to_num(np.asarray(positions, dtype=np.float64), posinf=1e6, neginf=-1e6).clip(-1e6, 1e6)
+    for collider in _placed(scene, poses):
+        found |= collider.signed_distance(places)[0] < max(_TOUCH * scene.contact_radius, 1e-3)
+    if scene.particle_contacts:
+        radius = np.zeros(len(positions))
+        for group in scene.particle_contacts:
+            radius[group.indices] = group.radius
+        able = np.flatnonzero(radius)
+        pairs = able[NeighbourGrid(places[able], 2 * _TOUCH * size * radius.max()).pairs()].reshape(-1, 2)
+        reach = radius[pairs].sum(axis=1)
+        apart = np.linalg.norm(scene.positions[pairs[:, 0]] - scene.positions[pairs[:, 1]], axis=1) >= 1.5 * reach
+        near = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1) < _TOUCH * size * reach
+        found[pairs[apart & near].ravel()] = True
+    return found
+
+
+def _placed(scene: Scene, poses: np.ndarray | None) -> list[Any]:
+    """Return the colliders where they are now."""
+    colliders = list(scene.colliders)
+    for number, pose in zip(scene.moving_colliders, [] if poses is None else poses, strict=poses is not None):
+        colliders[number] = colliders[number].moved(pose[:3], matrix_of(pose[3:]))
+    return colliders

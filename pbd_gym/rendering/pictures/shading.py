@@ -1,0 +1,241 @@
+"""The kernels that draw a frame on the processor, once what is seen at each point is found.
+
+Colours are worked out only where something is, and once for each surface that a pixel shows, so that smooth edges cost
+a few comparisons. The arithmetic of triangles, balls and tubes is that of :mod:`pbd_gym.rendering.batched`.
+"""
+
+import warp as wp
+
+from pbd_gym.rendering.batched.pixels import hit_ball, hit_tube
+from pbd_gym.rendering.batched.vertices import nearest_on, shade
+from pbd_gym.rendering.pictures.primitives import Seen, Things, View
+from pbd_gym.rendering.pictures.triangle_colors import settle, span
+
+wp.set_module_options({"enable_backward": False})
+
+SAME = wp.constant(0.02)
+"""Two points of a pixel on the same side of a mesh, whose depths differ by less than this share, have one colour."""
+
+
+@wp.func
+def round_color(things: Things, view: View, k: int, px: float, py: float):
+    """Return the colour of a tube at a point of the picture; near its outline, that of the outline."""
+    ray = wp.vec3(px / view.focal, -py / view.focal, 1.0)
+    a3 = things.ends[k, 0]
+    b3 = things.ends[k, 1]
+    radius = things.radii[k]
+    found = wp.min(hit_ball(ray, a3, radius), hit_ball(ray, b3, radius))
+    found = wp.min(found, hit_tube(ray, a3, b3, radius))
+    point = found * ray
+    axis = nearest_on(a3, b3, point)
+    normal = wp.normalize(point - axis)
+    to_eye = -wp.normalize(ray)
+    lit = shade(normal, to_eye, view.light, view.up)
+    length = wp.length(b3 - a3)
+    base = things.colors[k, 0]
+    if length > 0.0:
+        base += wp.length(axis - a3) / length * (things.colors[k, 1] - things.colors[k, 0])
+    if things.rims[k][0] >= 0.0 and wp.dot(normal, to_eye) < 0.6:
+        base = things.rims[k]
+    return lit[0] * base + wp.vec3(lit[1], lit[1], lit[1])
+
+
+@wp.kernel
+def darken(
+    # In:
+    shadow: wp.array2d[float],
+    box: wp.vec4i,
+    step: float,
+    color: wp.vec3,
+    # Out:
+    picture: wp.array3d[wp.uint8],
+):
+    """Put shadows, which are blurred at a low resolution of ``step`` pixels, into a part of the picture."""
+    rows = shadow.shape[0]
+    columns = shadow.shape[1]
+    for y in range(box[1], wp.min(box[3], picture.shape[0])):
+        sy = wp.clamp((float(y) + 0.5) / step - 0.5, 0.0, float(rows - 1))
+        row = wp.min(wp.int32(sy), wp.max(rows - 2, 0))
+        ty = sy - float(row)
+        below = wp.min(row + 1, rows - 1)
+        for x in range(box[0], wp.min(box[2], picture.shape[1])):
+            sx = wp.clamp((float(x) + 0.5) / step - 0.5, 0.0, float(columns - 1))
+            column = wp.min(wp.int32(sx), wp.max(columns - 2, 0))
+            tx = sx - float(column)
+            beside = wp.min(column + 1, columns - 1)
+            dim = (1.0 - ty) * ((1.0 - tx) * shadow[row, column] + tx * shadow[row, beside])
+            dim += ty * ((1.0 - tx) * shadow[below, column] + tx * shadow[below, beside])
+            for channel in range(3):
+                under = float(picture[y, x, channel])
+                picture[y, x, channel] = wp.uint8(under + dim * (color[channel] - under) + 0.5)
+
+
+@wp.func
+def point_color(things: Things, view: View, seen: Seen, thing: int, px: float, py: float, tones: wp.array2d[float]):
+    """Return the colour of a thing at a point of the picture; the place for it in ``tones`` is behind the picture."""
+    color = wp.vec3()
+    if thing < things.triangle_count:
+        span(seen.facts, thing, px, py, 1, view.focal, view.light, view.up, view.width, tones)
+        color = wp.vec3(tones[0, view.width], tones[1, view.width], tones[2, view.width])
+    else:
+        color = round_color(things, view, thing - things.triangle_count, px, py)
+    return color
+
+
+@wp.kernel
+def paint(
+    # In:
+    things: Things,
+    view: View,
+    seen: Seen,
+    tones: wp.array2d[float],
+    rest: wp.array1d[wp.int32],
+    # Out:
+    picture: wp.array3d[wp.uint8],
+):
+    """Colour every pixel in which something is seen: the mean over its points, each surface being looked at once.
+
+    ``tones`` is memory for the colours of a row, shape (3, width and some more), ``rest`` for numbers of pixels.
+    """
+    s = view.samples
+    step = 1.0 / float(s)
+    share = step * step
+    first_x = 0.5 * step - 0.5 * float(view.width)
+    first_y = 0.5 * step - 0.5 * float(view.height)
+    left = seen.box[0]
+    right = seen.box[2]
+    for y in range(seen.box[1], seen.box[3]):
+        # Pixels whose first points lie on one triangle are worked out together.
+        x = int(left)
+        while x < right:
+            start = int(x)
+            t = seen.thing[y * s, x * s]
+            x += 1
+            while x < right and seen.thing[y * s, x * s] == t:
+                x += 1
+            if t >= 0 and t < things.triangle_count:
+                span(
+                    seen.facts, t, float(start) + first_x, float(y) + first_y, x - start,
+                    view.focal, view.light, view.up, start, tones,
+                )  # fmt: skip
+        count = settle(y, left, right, s, things.triangle_count, seen.thing, tones, picture, rest)
+        for n in range(count):
+            x = rest[n]
+            total = wp.vec3()
+            last = int(-1)
+            last_near = float(0.0)
+            color = wp.vec3()
+            for j in range(y * s, (y + 1) * s):
+                for i in range(x * s, (x + 1) * s):
+                    thing = seen.thing[j, i]
+                    if thing < 0:
+                        for channel in range(3):
+                            total[channel] += share * float(picture[y, x, channel])
+                    else:
+                        nearness = seen.near[j, i]
+                        same = thing == last
+                        if not same and last >= 0 and wp.max(thing, last) < things.triangle_count:
+                            same = seen.sides[thing] != 0 and seen.sides[thing] == seen.sides[last]
+                            same = same and wp.abs(nearness - last_near) < SAME * nearness
+                        if not same:
+                            if thing < things.triangle_count and i == x * s and j == y * s:
+                                color = wp.vec3(tones[0, x], tones[1, x], tones[2, x])
+                            else:
+                                px = float(i) * step + first_x
+                                py = float(j) * step + first_y
+                                color = point_color(things, view, seen, thing, px, py, tones)
+                            last = thing
+                            last_near = nearness
+                        total += share * color
+            for channel in range(3):
+                picture[y, x, channel] = wp.uint8(wp.clamp(total[channel] + 0.5, 0.0, 255.0))
+
+
+MARK_X, MARK_Y, MARK_DEPTH, MARK_RADIUS, MARK_WIDTH, MARK_FILL = (wp.constant(k) for k in range(6))
+"""Columns of a mark: its middle [pixels], depth [m], radius and width of its ring [pixels], share of its fill."""
+BEHIND = wp.constant(0.3)
+"""How strong the ring of a mark is where something hides it."""
+
+
+@wp.kernel
+def mark(
+    # In:
+    count: int,
+    marks: wp.array2d[float],
+    colors: wp.array1d[wp.vec3],
+    through: wp.array1d[wp.int32],
+    view: View,
+    seen: Seen,
+    # Out:
+    picture: wp.array3d[wp.uint8],
+):
+    """Draw rings, some with a dot and a veil inside, over the picture: faintly where they are hidden, if at all."""
+    for k in range(count):
+        cx = marks[k, MARK_X]
+        cy = marks[k, MARK_Y]
+        radius = marks[k, MARK_RADIUS]
+        depth = marks[k, MARK_DEPTH]
+        ring_width = marks[k, MARK_WIDTH]
+        left = wp.int32(wp.clamp(cx - radius - 1.0, 0.0, float(view.width)))
+        right = wp.int32(wp.clamp(cx + radius + 2.0, 0.0, float(view.width)))
+        top = wp.int32(wp.clamp(cy - radius - 1.0, 0.0, float(view.height)))
+        bottom = wp.int32(wp.clamp(cy + radius + 2.0, 0.0, float(view.height)))
+        for y in range(top, bottom):
+            for x in range(left, right):
+                dx = float(x) + 0.5 - cx
+                dy = float(y) + 0.5 - cy
+                off = wp.sqrt(dx * dx + dy * dy)
+                if off < radius + 0.5:
+                    inside = wp.clamp(radius - off + 0.5, 0.0, 1.0)
+                    ring = inside * wp.clamp(off - radius + ring_width + 0.5, 0.0, 1.0)
+                    solid = 0.92 * ring
+                    veil = float(0.0)
+                    if through[k] != 0:
+                        solid = wp.max(solid, wp.clamp(1.1 * ring_width - off + 0.5, 0.0, 1.0))
+                    # Denser towards the ring, like a thin shell.
+                    veil = marks[k, MARK_FILL] * inside * (0.55 + 0.45 * off * off / (radius * radius))
+                    open = float(1.0)
+                    if x >= seen.box[0] and x < seen.box[2] and y >= seen.box[1] and y < seen.box[3]:
+                        for s in range(view.samples * view.samples):
+                            j = y * view.samples + s // view.samples
+                            i = x * view.samples + s % view.samples
+                            if seen.thing[j, i] >= 0 and depth * seen.near[j, i] > 1.0:
+                                open -= 1.0 / float(view.samples * view.samples)
+                    share = open * wp.max(solid, veil)
+                    if through[k] != 0:
+                        share += (1.0 - open) * BEHIND * solid
+                    for channel in range(3):
+                        under = float(picture[y, x, channel])
+                        mixed = under + share * (colors[k][channel] - under)
+                        picture[y, x, channel] = wp.uint8(wp.clamp(mixed + 0.5, 0.0, 255.0))
+
+
+@wp.kernel
+def cover(places: wp.array1d[wp.vec2], corners: wp.array2d[wp.int32], count: int, mask: wp.array2d[wp.uint8]):
+    """Set the mask to one where its points lie in the first ``count`` triangles, of any orientation.
+
+    Their corners, shape (t, 3), are numbers of ``places`` [points of the mask], shape (v,). Those with a corner far
+    away or nowhere are left out.
+    """
+    for t in range(count):
+        a = places[corners[t, 0]]
+        b = places[corners[t, 1]]
+        c = places[corners[t, 2]]
+        area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+        size = wp.length_sq(a) + wp.length_sq(b) + wp.length_sq(c)
+        # Comparisons with NaN are false.
+        if size < 1.0e9 and wp.abs(area) > 1.0e-9:
+            turn = wp.sign(area)
+            left = wp.int32(wp.clamp(wp.min(a[0], wp.min(b[0], c[0])), 0.0, float(mask.shape[1])))
+            right = wp.int32(wp.clamp(wp.max(a[0], wp.max(b[0], c[0])) + 1.0, 0.0, float(mask.shape[1])))
+            top = wp.int32(wp.clamp(wp.min(a[1], wp.min(b[1], c[1])), 0.0, float(mask.shape[0])))
+            bottom = wp.int32(wp.clamp(wp.max(a[1], wp.max(b[1], c[1])) + 1.0, 0.0, float(mask.shape[0])))
+            for y in range(top, bottom):
+                py = float(y) + 0.5
+                for x in range(left, right):
+                    px = float(x) + 0.5
+                    ab = turn * ((b[0] - a[0]) * (py - a[1]) - (b[1] - a[1]) * (px - a[0]))
+                    bc = turn * ((c[0] - b[0]) * (py - b[1]) - (c[1] - b[1]) * (px - b[0]))
+                    ca = turn * ((a[0] - c[0]) * (py - c[1]) - (a[1] - c[1]) * (px - c[0]))
+                    if wp.min(ab, wp.min(bc, ca)) >= 0.0:
+                        mask[y, x] = wp.uint8(1)

@@ -1,0 +1,188 @@
+"""From a frame to triangles, tubes and marks, in the axes of the camera."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.rendering.camera import NEAR, Camera, Size
+from pbd_gym.rendering.colors import (
+    BACK,
+    FRONT,
+    GOAL,
+    GOAL_REACHED,
+    PICKER_HOLDING,
+    PICKER_OPEN,
+    PICKER_RING,
+    PIN,
+    ROPE,
+    ROPE_DARK,
+    SOLID,
+)
+from pbd_gym.rendering.pictures.frame import Frame
+from pbd_gym.rendering.pictures.meshes import LINE, flat, smooth
+
+NO_RIM = (-1.0, -1.0, -1.0)
+
+
+@dataclass
+class Triangles:
+    """Triangles of all meshes; see :class:`pbd_gym.rendering.pictures.primitives.Things`."""
+
+    points: np.ndarray
+    """In the axes of the camera [m], shape (v, 3)."""
+    normals: np.ndarray
+    front: np.ndarray
+    back: np.ndarray
+    corners: np.ndarray
+    kinds: np.ndarray
+    line_strength: float
+
+
+@dataclass
+class Rounds:
+    """Balls and tubes; see :class:`pbd_gym.rendering.pictures.shading.Things`."""
+
+    ends: np.ndarray
+    """World [m], shape (r, 2, 3)."""
+    radii: np.ndarray
+    colors: np.ndarray
+    rims: np.ndarray
+
+
+def triangles(frame: Frame, camera: Camera, size: Size) -> Triangles:
+    """Return the triangles of a frame."""
+    if frame.coloring is None:
+        sides = np.broadcast_to(np.array([*FRONT, *BACK], np.float64), (len(frame.positions), 6))
+    else:
+        sides = np.tile(frame.coloring.colors(), 2)
+    points, normals, colors, corners, edges = smooth(frame.positions, frame.triangles, sides)
+    axes, eye = camera.axes(), camera.eye()
+    seen = (points - eye) @ axes.T
+    strength = line_strength(seen, corners, edges, camera.focal(size))
+    kinds = np.concatenate([np.ones((len(corners), 1), np.int64), edges], axis=1)
+    normals = normals @ axes.T
+    solids = [flat(vertices, faces) for vertices, faces in [*frame.solids, *frame.meshes]]
+    if solids:
+        first = len(seen)
+        seen = np.concatenate([seen, *((points - eye) @ axes.T for points, _ in solids)])
+        normals = np.concatenate([normals, *(turned @ axes.T for _, turned in solids)])
+        count = len(seen) - first
+        colors = np.concatenate([colors, np.broadcast_to(np.array(SOLID * 2, np.float64), (count, 6))])
+        corners = np.concatenate([corners, first + np.arange(count).reshape(-1, 3)])
+        kinds = np.concatenate([kinds, np.zeros((count // 3, 4), np.int64)])
+    return Triangles(seen, normals, colors[:, :3], colors[:, 3:], corners, kinds, strength)
+
+
+def line_strength(points: np.ndarray, corners: np.ndarray, edges: np.ndarray, focal: float) -> float:
+    """Return how dark the lines of cells are: closer together than a few pixels they would only make a cloth grey.
+
+    Points are in the axes of the camera.
+    """
+    inner = np.flatnonzero(edges == LINE)
+    if len(inner) == 0:
+        return 0.0
+    triangle, corner = np.divmod(inner[:: max(1, len(inner) // 500)], 3)
+    ends = points[np.stack([corners[triangle, corner], corners[triangle, (corner + 1) % 3]])]
+    ends = ends[:, (ends[..., 2] > NEAR).all(axis=0)]
+    if ends.shape[1] == 0:
+        return 0.0
+    lengths = np.hypot(*np.diff(ends[..., :2] / ends[..., 2:], axis=0)[0].T)
+    middle = np.partition(lengths, len(lengths) // 2)[len(lengths) // 2]
+    return float(min(max((focal * middle - 2.5) / 5.0, 0.0), 1.0))
+
+
+def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
+    """Return ropes, balls, lone particles, pins and pickers, none thinner than can be seen."""
+    positions, focal, eye, forward = frame.positions, camera.focal(size), camera.eye(), camera.axes()[2]
+    unit = mark_unit(size)
+    tones = np.broadcast_to(np.array(ROPE, np.float64), (len(positions), 3))
+    if frame.coloring is not None:
+        tones = frame.coloring.colors()
+    elif len(frame.colors):
+        tones = frame.colors
+    ends, radii, colors, rims = [], [], [], []
+
+    def add(points: np.ndarray, radius: np.ndarray, color: np.ndarray, pixels: float, rim: tuple[float, ...]) -> None:
+        depth = ((points - eye) @ forward).min(axis=1)
+        ends.append(points)
+        radii.append(np.maximum(radius, pixels * np.maximum(depth, NEAR) / focal))
+        colors.append(color)
+        rims.append(np.broadcast_to(rim, (len(points), 3)))
+
+    def add_balls(centers: np.ndarray, radius: float, tones: Any, pixels: float, rim: tuple[float, ...]) -> None:
+        if len(centers):
+            colors = np.broadcast_to(np.asarray(tones, np.float64)[..., None, :], (len(centers), 2, 3))
+            add(np.repeat(centers[:, None], 2, axis=1), np.full(len(centers), radius), colors, pixels, rim)
+
+    if len(frame.lines):
+        color = tones[frame.lines].astype(np.float64)
+        if frame.coloring is None:
+            color = _bands(len(color))
+        add(positions[frame.lines], np.full(len(color), frame.line_radius), color, 0.6, NO_RIM)
+    count = len(positions)
+    uses = np.bincount(frame.lines.ravel(), minlength=count)
+    alone = np.flatnonzero((uses == 0) & (np.bincount(frame.triangles.ravel(), minlength=count) == 0))
+    for chosen, radius, pixels in (
+        (alone, frame.line_radius, 1.5),
+        (np.flatnonzero(uses == 1) if len(frame.colors) else alone[:0], frame.line_radius, 0.6),
+        (frame.beads, frame.bead_radius, 0.6),
+    ):
+        add_balls(positions[chosen], radius, tones[chosen], pixels, NO_RIM)
+    for center, radius in frame.spheres:
+        add_balls(center[None], radius, SOLID, 0.0, NO_RIM)
+    add_balls(_nearer(positions[frame.pinned], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)
+    for p in frame.pickers:
+        tone, rim = (PICKER_HOLDING, NO_RIM) if p.holding else (PICKER_OPEN, PICKER_RING)
+        add_balls(p.position[None], p.radius, tone, 3 * unit, rim)
+    if not ends:
+        return Rounds(np.zeros((0, 2, 3)), np.zeros(0), np.zeros((0, 2, 3)), np.zeros((0, 3)))
+    joined = np.concatenate(ends)
+    keep = np.isfinite(joined).all(axis=(1, 2))
+    return Rounds(joined[keep], *(np.concatenate(part)[keep] for part in (radii, colors, rims)))
+
+
+def _bands(count: int) -> np.ndarray:
+    """Return the colours of rope segments, every other one darker, shape (count, 2, 3)."""
+    tones = np.array([ROPE, ROPE_DARK], np.float64)
+    return np.repeat(tones[np.arange(count) % 2][:, None], 2, axis=1)
+
+
+def _nearer(points: np.ndarray, eye: np.ndarray, by: float) -> np.ndarray:
+    """Return points (n, 3) moved towards the eye [m]."""
+    away = eye - points
+    return points + by * away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
+
+
+def mark_unit(size: Size) -> float:
+    """Return the pixels that marks are measured in: one, less in small pictures, more in large ones."""
+    return float(np.clip(min(size) / 400, 0.45, 2.0))
+
+
+def marks(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rings round goals and pickers: columns as in :mod:`pbd_gym.rendering.pictures.shading`, colours,
+    and whether they show through what hides them; shapes (m, 6), (m, 3) and (m,).
+    """
+    unit, focal, rows, colors, through = mark_unit(size), camera.focal(size), [], [], []
+    for position, radius, least, extra, width, fill, lead, color, shows in [
+        *(
+            (g.position, g.radius, 4 * unit, 0.0, 1.8 * unit, 0.47 if g.reached else 0.31, 0.0,
+             GOAL_REACHED if g.reached else GOAL, 1)
+            for g in frame.goals
+        ),
+        *(
+            (p.position, p.radius, 3 * unit, 3 * unit, 1.2 * unit, 0.0 if p.holding else 0.12, 2 * p.radius,
+             PICKER_HOLDING if p.holding else PICKER_RING, 0)
+            for p in frame.pickers
+        ),
+    ]:  # fmt: skip
+        (pixel,), (depth,) = camera.project(position[None], size)
+        if depth > NEAR and (np.abs(pixel) < 1e5).all():
+            reach = max(focal * radius / depth, least) + extra
+            if reach < 8 * max(size):
+                rows.append([*pixel, depth - lead, reach, width, fill])
+                colors.append(color)
+                through.append(shows)
+    return np.reshape(rows, (-1, 6)), np.reshape(colors, (-1, 3)), np.array(through, dtype=np.int32)

@@ -1,0 +1,216 @@
+"""The colours of triangles, as C++ on Clang's vectors: several neighbouring pixels at a time.
+
+What colours depend on is worked out once per triangle, as numbers that are linear in the picture. As a chain of Warp's
+operations, one pixel after the other, a picture took more than twice as long.
+"""
+
+import warp as wp
+
+from pbd_gym.rendering.pictures.meshes import BORDER, LINE
+from pbd_gym.rendering.pictures.primitives import LINE_0, SMOOTH, Things, View
+
+LANES = 8
+"""Pixels that are worked out together."""
+NEARNESS, NORMAL, TONE, EDGE, WIDTH, DARK, REACH, LEAST, FACTS = (
+    wp.constant(k) for k in (0, 3, 12, 21, 30, 33, 36, 39, 40)
+)
+"""Where the numbers of a triangle begin. Three each, factors of x and of y and what is added, for: one over the depth;
+three coordinates of its normal; three channels times one over the depth; three edge functions, each after a corner.
+Then, for each edge, the pixels in which its function grows by one, how dark a line along it is, and where that ends
+[pixels]; and how dark everything is at least. The last says how many numbers there are."""
+
+_BORDER, _LINE = wp.constant(BORDER), wp.constant(LINE)
+_BORDER_DARK = wp.constant(0.3)
+_LINE_DARK = wp.constant(0.14)
+_WIRE_DARK = wp.constant(0.25)
+
+
+@wp.func
+def put(facts: wp.array2d[float], t: int, at: int, values: wp.vec3):
+    for k in range(3):
+        facts[t, at + k] = values[k]
+
+
+@wp.func
+def growth(edge: wp.vec3):
+    return 1.0 / wp.max(wp.sqrt(edge[0] * edge[0] + edge[1] * edge[1]), 1.0e-12)
+
+
+@wp.func
+def gather(facts: wp.array2d[float], things: Things, view: View, t: int, ea: wp.vec3, eb: wp.vec3, ec: wp.vec3):
+    """Work out what the colours of a triangle depend on, and return its entry in :attr:`Seen.sides`.
+
+    ``ea``, ``eb`` and ``ec`` are its edge functions over its determinant: the shares of its corners in a point of the
+    picture, times one over the depth there.
+    """
+    i = things.corners[t, 0]
+    j = things.corners[t, 1]
+    k = things.corners[t, 2]
+    a3 = things.points[i]
+    # The axes of the camera are left-handed.
+    front = wp.dot(wp.cross(things.points[j] - a3, things.points[k] - a3), a3) >= 0.0
+    turn = float(1.0)
+    ta = things.front[i]
+    tb = things.front[j]
+    tc = things.front[k]
+    if not front:
+        turn = -1.0
+        ta = things.back[i]
+        tb = things.back[j]
+        tc = things.back[k]
+    put(facts, t, NEARNESS, ea + eb + ec)
+    for n in range(3):
+        put(
+            facts, t, NORMAL + 3 * n,
+            turn * (things.normals[i][n] * ea + things.normals[j][n] * eb + things.normals[k][n] * ec),
+        )  # fmt: skip
+        put(facts, t, TONE + 3 * n, ta[n] * ea + tb[n] * eb + tc[n] * ec)
+    put(facts, t, EDGE, ec)
+    put(facts, t, EDGE + 3, ea)
+    put(facts, t, EDGE + 6, eb)
+    put(facts, t, WIDTH, wp.vec3(growth(ec), growth(ea), growth(eb)))
+    facts[t, LEAST] = 0.0
+    if view.wireframe != 0 and things.kinds[t, SMOOTH] != 0:
+        facts[t, LEAST] = _WIRE_DARK
+    for n in range(3):
+        # An inner edge is drawn by the triangles on both sides, a border by one alone.
+        kind = things.kinds[t, LINE_0 + n]
+        dark = float(0.0)
+        reach = float(1.0)
+        if view.edges != 0 and view.wireframe == 0:
+            if kind == _BORDER:
+                dark = _BORDER_DARK
+                reach = 1.5
+            elif kind == _LINE:
+                dark = _LINE_DARK * view.line_strength
+        facts[t, DARK + n] = dark
+        facts[t, REACH + n] = reach
+    side = int(0)
+    if things.kinds[t, SMOOTH] != 0:
+        side = 1
+        if not front:
+            side = 2
+    return side
+
+
+_SPAN = """
+#pragma clang fp contract(on)
+typedef float V __attribute__((ext_vector_type(LANES), aligned(4)));
+#define ROOT(a) __builtin_elementwise_sqrt(a)
+#define ATLEAST(a, low) ((a) > (low) ? (a) : V(low))
+#define UNIT(a) ((a) > 1.0f ? V(1.0f) : ATLEAST(a, 0.0f))
+#define SIZE(x, y, z) ROOT(ATLEAST(x * x + y * y + z * z, 1e-30f))
+#define AT(k) (f[k] * px + (f[(k) + 1] * py + f[(k) + 2]))
+const float* const f = (const float*)((const char*)facts.data + (long long)t * facts.strides[0]);
+float* const out = tones.data;
+const long long width = tones.shape[1];
+V lane;
+for (int k = 0; k < LANES; ++k) lane[k] = (float)k;
+for (long long n = 0; n < count; n += LANES) {
+    const V px = lane + (x + (float)n);
+    const V over = 1.0f / AT(NEARNESS);
+    V nx = AT(NORMAL), ny = AT(NORMAL + 3), nz = AT(NORMAL + 6);
+    const V shrink = 1.0f / SIZE(nx, ny, nz);
+    nx *= shrink; ny *= shrink; nz *= shrink;
+    // To the eye, and half-way from there to the light.
+    const float slope = py / focal;
+    V ex = px / -focal, ey = V(slope), ez = V(-1.0f);
+    const V reach = 1.0f / SIZE(ex, ey, ez);
+    ex *= reach; ey *= reach; ez *= reach;
+    const V hx = ex + light.c[0], hy = ey + light.c[1], hz = ez + light.c[2];
+    const V lit = UNIT((nx * light.c[0] + ny * light.c[1] + nz * light.c[2]) * 0.6f + 0.4f);
+    const V gloss = UNIT((nx * hx + ny * hy + nz * hz) / SIZE(hx, hy, hz));
+    const V g2 = gloss * gloss, g4 = g2 * g2, g8 = g4 * g4;
+    const V facing = UNIT(nx * ex + ny * ey + nz * ez);
+    const V upward = nx * up.c[0] + ny * up.c[1] + nz * up.c[2];
+    const V bright = (0.42f + 0.05f * upward + 0.54f * lit + 0.17f * facing) * over;
+    const V shine = 26.0f * (g8 * g8 * g8 * g4);
+    V dark = V(f[LEAST]);
+    for (int k = 0; k < 3; ++k) {
+        if (f[DARK + k] == 0.0f) continue;
+        const V gap = AT(EDGE + 3 * k) * f[WIDTH + k];
+        const V line = f[DARK + k] * UNIT(f[REACH + k] - (gap < 0.0f ? -gap : gap));
+        dark = line > dark ? line : dark;
+    }
+    dark = 1.0f - dark;
+    for (int k = 0; k < 3; ++k) *(V*)(out + k * width + at + n) = dark * (bright * AT(TONE + 3 * k) + shine);
+}
+#undef ROOT
+#undef ATLEAST
+#undef UNIT
+#undef SIZE
+#undef AT
+"""
+
+
+def _text() -> str:
+    text = _SPAN
+    names = ("NEARNESS", "NORMAL", "TONE", "EDGE", "WIDTH", "DARK", "REACH", "LEAST", "LANES")
+    for name in names:
+        text = text.replace(name, str(int(globals()[name])))
+    return text
+
+
+@wp.func_native(_text())
+def span(
+    facts: wp.array2d[float],
+    t: int,
+    x: float,
+    py: float,
+    count: int,
+    focal: float,
+    light: wp.vec3,
+    up: wp.vec3,
+    at: int,
+    tones: wp.array2d[float],
+):
+    """Work out the colour of a triangle at ``count`` points that are a pixel apart, from (x, y) on to the right.
+
+    They go into the columns of ``tones``, shape (3, columns), from ``at`` on; up to LANES - 1 further ones are spoilt.
+    The light is that of :func:`pbd_gym.rendering.batched.vertices.shade`.
+    """
+
+
+_SETTLE = """
+const long long stride = thing.shape[1];
+const int* const first = thing.data + (long long)y * samples * stride;
+unsigned char* const out = picture.data + (long long)y * picture.strides[0];
+const float* const tone = tones.data;
+const long long columns = tones.shape[1];
+int count = 0;
+for (long long x = left; x < right; ++x) {
+    const int* const points = first + x * samples;
+    const int t = *points;
+    bool alike = true;
+    for (int j = 0; j < samples; ++j)
+        for (int i = 0; i < samples; ++i) alike &= points[j * stride + i] == t;
+    if (!alike || t >= triangles) {
+        rest.data[count++] = (int)x;
+    } else if (t >= 0) {
+        for (int k = 0; k < 3; ++k) {
+            const float value = tone[k * columns + x] + 0.5f;
+            out[3 * x + k] = (unsigned char)(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value);
+        }
+    }
+}
+return count;
+"""
+
+
+@wp.func_native(_SETTLE)
+def settle(
+    y: int,
+    left: int,
+    right: int,
+    samples: int,
+    triangles: int,
+    thing: wp.array2d[wp.int32],
+    tones: wp.array2d[float],
+    picture: wp.array3d[wp.uint8],
+    rest: wp.array1d[wp.int32],
+) -> int:
+    """Colour those pixels of a row that show one triangle at all points, with what is in ``tones``.
+
+    Returns how many pixels show more than one thing, or a round one; their columns are in ``rest``.
+    """
+    ...

@@ -1,0 +1,184 @@
+"""The kernels that find what is seen at each point of a picture, and where in the picture anything is."""
+
+import warp as wp
+
+from pbd_gym.rendering.batched.pixels import MISS, hit_ball, hit_tube
+from pbd_gym.rendering.batched.vertices import FAR, NEAR, edge_of, round_bounds, triangle_bounds
+from pbd_gym.rendering.pictures.primitives import LINE_0, LINE_1, LINE_2, SMOOTH, Seen, Things, View
+from pbd_gym.rendering.pictures.triangle_colors import EDGE, WIDTH, gather
+
+wp.set_module_options({"enable_backward": False})
+
+LANES = 8
+"""Points that are looked at together; rows of points have room for as many more."""
+
+
+@wp.func
+def triangle_box(things: Things, view: View, seen: Seen, t: int):
+    """Return where a triangle may be seen, and work out what its colours depend on."""
+    focal = view.focal
+    a3 = things.points[things.corners[t, 0]]
+    b3 = things.points[things.corners[t, 1]]
+    c3 = things.points[things.corners[t, 2]]
+    reach = wp.length_sq(a3) + wp.length_sq(b3) + wp.length_sq(c3)
+    farthest = wp.max(a3[2], wp.max(b3[2], c3[2]))
+    ea = edge_of(focal, b3, c3)
+    det = wp.dot(wp.vec3(focal * a3[0], -focal * a3[1], a3[2]), ea)
+    box = wp.vec4i(0, 0, 0, 0)
+    # Comparisons with NaN are false.
+    if reach < FAR * FAR and farthest > NEAR and wp.abs(det) > 1.0e-20:
+        width = view.width * view.samples
+        height = view.height * view.samples
+        box = triangle_bounds(a3, b3, c3, focal * float(view.samples), width, height)
+        shrink = 1.0 / det
+        eb = edge_of(focal, c3, a3)
+        ec = edge_of(focal, a3, b3)
+        seen.sides[t] = gather(seen.facts, things, view, t, shrink * ea, shrink * eb, shrink * ec)
+    return box
+
+
+@wp.func
+def round_box(things: Things, view: View, k: int):
+    """Return where a ball or a tube may be seen."""
+    a3 = things.ends[k, 0]
+    b3 = things.ends[k, 1]
+    radius = things.radii[k]
+    box = wp.vec4i(0, 0, 0, 0)
+    if wp.length_sq(a3) + wp.length_sq(b3) < FAR * FAR and wp.max(a3[2], b3[2]) + radius > NEAR:
+        width = view.width * view.samples
+        height = view.height * view.samples
+        box = round_bounds(a3, b3, radius, view.focal * float(view.samples), width, height)
+    return box
+
+
+_CLEAR = """
+for (long long y = top; y < bottom; ++y) {
+    int* const things = thing.data + y * thing.shape[1];
+    float* const nearest = near.data + y * near.shape[1];
+    const float* const behind = ground.data + y * ground.shape[1];
+    for (long long x = left; x < right; ++x) { things[x] = -1; nearest[x] = behind[x]; }
+}
+"""
+
+
+@wp.func_native(_CLEAR)
+def clear(
+    left: int, top: int, right: int, bottom: int, ground: wp.array2d[float], thing: wp.array2d[wp.int32],
+    near: wp.array2d[float],
+):  # fmt: skip
+    """Let nothing be seen but the ground."""
+
+
+_FILL = """
+#pragma clang fp contract(on)
+typedef float V __attribute__((ext_vector_type(LANES), aligned(4)));
+typedef int I __attribute__((ext_vector_type(LANES), aligned(4)));
+#define LINEAR(k) (f[k] * px + (f[(k) + 1] * py + f[(k) + 2]))
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define SIZE(a) ((a) < 0.0f ? -(a) : (a))
+const float* const f = (const float*)((const char*)facts.data + (long long)t * facts.strides[0]);
+const long long stride = near.shape[1];
+V lane;
+for (int k = 0; k < LANES; ++k) lane[k] = (float)k * step;
+for (long long y = box.c[1]; y < box.c[3]; ++y) {
+    const float py = (float)y * step + first_y;
+    for (long long x = box.c[0]; x < box.c[2]; x += LANES) {
+        const V px = lane + ((float)x * step + first_x);
+        const V a = LINEAR(EDGE), b = LINEAR(EDGE + 3), c = LINEAR(EDGE + 6), nearness = a + b + c;
+        V* const nearest = (V*)(near.data + y * stride + x);
+        const V before = *nearest;
+        // A little slack, so that rounding leaves no gap between neighbours.
+        I found = LEAST(a, LEAST(b, c)) >= -1e-4f * nearness & nearness > before & nearness < farthest;
+        if (wire) {
+            I lines = I(0);
+            if (line0) lines |= SIZE(a) * f[WIDTH] < WIRE;
+            if (line1) lines |= SIZE(b) * f[WIDTH + 1] < WIRE;
+            if (line2) lines |= SIZE(c) * f[WIDTH + 2] < WIRE;
+            found &= lines;
+        }
+        if (__builtin_reduce_or(found) == 0) continue;
+        I* const things = (I*)(thing.data + y * stride + x);
+        *nearest = found ? nearness : before;
+        *things = found ? I(t) : *things;
+    }
+}
+#undef LINEAR
+#undef LEAST
+#undef SIZE
+"""
+
+
+def _text() -> str:
+    text = _FILL
+    for name, value in (("LANES", LANES), ("EDGE", int(EDGE)), ("WIDTH", int(WIDTH)), ("WIRE", "0.55f")):
+        text = text.replace(name, str(value))
+    return text
+
+
+@wp.func_native(_text())
+def fill(
+    t: int, facts: wp.array2d[float], box: wp.vec4i, step: float, first_x: float, first_y: float, farthest: float,
+    wire: bool, line0: bool, line1: bool, line2: bool, thing: wp.array2d[wp.int32], near: wp.array2d[float],
+):  # fmt: skip
+    """Put a triangle where it is the nearest; of a wire, only where a line is."""
+
+
+@wp.kernel
+def see(
+    # In:
+    things: Things,
+    view: View,
+    ground: wp.array2d[float],
+    # Out:
+    seen: Seen,
+):
+    """Find the nearest thing at every point, where that is nearer than the ground."""
+    triangles = things.triangle_count
+    left = view.width * view.samples
+    top = view.height * view.samples
+    right = int(0)
+    bottom = int(0)
+    for t in range(triangles + things.round_count):
+        box = triangle_box(things, view, seen, t) if t < triangles else round_box(things, view, t - triangles)
+        seen.boxes[t] = box
+        if box[0] < box[2] and box[1] < box[3]:
+            left = wp.min(left, box[0])
+            top = wp.min(top, box[1])
+            right = wp.max(right, box[2])
+            bottom = wp.max(bottom, box[3])
+    left = left // view.samples
+    top = top // view.samples
+    right = (right + view.samples - 1) // view.samples
+    bottom = (bottom + view.samples - 1) // view.samples
+    seen.box[0] = left
+    seen.box[1] = top
+    seen.box[2] = right
+    seen.box[3] = bottom
+    s = view.samples
+    clear(s * left, s * top, s * right, s * bottom, ground, seen.thing, seen.near)
+    step = 1.0 / float(s)
+    first_x = 0.5 * step - 0.5 * float(view.width)
+    first_y = 0.5 * step - 0.5 * float(view.height)
+    for t in range(triangles):
+        wire = view.wireframe != 0 and things.kinds[t, SMOOTH] != 0
+        fill(
+            t, seen.facts, seen.boxes[t], step, first_x, first_y, 1.0 / NEAR, wire, things.kinds[t, LINE_0] != 0,
+            things.kinds[t, LINE_1] != 0, things.kinds[t, LINE_2] != 0, seen.thing, seen.near,
+        )  # fmt: skip
+    for k in range(things.round_count):
+        a3 = things.ends[k, 0]
+        b3 = things.ends[k, 1]
+        radius = things.radii[k]
+        box = seen.boxes[triangles + k]
+        ball = wp.length_sq(b3 - a3) == 0.0
+        for y in range(box[1], box[3]):
+            ray_y = -(float(y) * step + first_y) / view.focal
+            for x in range(box[0], box[2]):
+                ray = wp.vec3((float(x) * step + first_x) / view.focal, ray_y, 1.0)
+                found = hit_ball(ray, a3, radius)
+                if not ball:
+                    found = wp.min(found, wp.min(hit_tube(ray, a3, b3, radius), hit_ball(ray, b3, radius)))
+                nearness = 1.0 / found
+                if found > NEAR and found < MISS and nearness > seen.near[y, x]:
+                    seen.near[y, x] = nearness
+                    seen.thing[y, x] = triangles + k

@@ -1,0 +1,1 @@
+"""The window in which a person watches and handles a simulation."""

@@ -1,0 +1,141 @@
+"""The panel of sliders beside a picture, made of pygame-menu's widgets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pbd_gym.rendering.pictures.overlay import PALETTE, TEXT
+from pbd_gym.rendering.window.dials import Dial
+
+if TYPE_CHECKING:
+    import pygame
+
+WIDTH = 260
+"""Of the panel [pixels]."""
+PAPER = (246, 248, 252)
+_QUITS = [0]
+MISSING = "sliders need pygame-menu: pip install 'pbd_gym[render]'"
+
+
+def available() -> bool:
+    """Return whether pygame-menu can be imported."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    try:
+        import pygame_menu  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _ignore_hover(widget: Any) -> None:
+    """Keep a widget from changing the mouse pointer, for which pygame-menu keeps a stack that outlives its menus."""
+    widget.mouseover = widget.mouseleave = lambda *arguments, **named: widget
+
+
+def _count_quit() -> None:
+    _QUITS[0] += 1
+
+
+class SliderPanel:
+    """One slider per dial, and a button that puts all of them back.
+
+    Args:
+        dials: what is turned.
+        left: where the panel begins [pixels from the left edge of the whole picture].
+        height: of the picture [pixels].
+
+    Raises:
+        ImportError: without pygame-menu.
+    """
+
+    def __init__(self, dials: Sequence[Dial], left: int, height: int) -> None:
+        import pygame
+        import pygame_menu
+
+        if not pygame.get_init():  # pygame-menu insists; nobody here wants to hear anything
+            os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+            pygame.init()
+        self.dials = tuple(dials)
+        self.left = left
+        self._start = [dial.read() for dial in dials]
+        self._wanted: dict[int, Any] = {}
+        self._held = False
+        pygame.register_quit(_count_quit)
+        self._quits = _QUITS[0]
+        # Fonts of our own: those that pygame-menu keeps are dead, and deadly, after anyone has quit pygame.
+        fonts = [pygame.font.Font(pygame_menu.font.FONT_OPEN_SANS, size) for size in (15, 13)]
+        theme = pygame_menu.Theme(
+            background_color=PAPER, title=False, scrollarea_outer_margin=(0, 0), scrollbar_thick=8,
+            title_font=fonts[0], widget_font=fonts[0], widget_font_color=TEXT,
+            widget_alignment=pygame_menu.locals.ALIGN_LEFT, widget_padding=(1, 8), widget_margin=(8, 1),
+            widget_cursor=None, widget_selection_effect=pygame_menu.widgets.NoneSelection(), selection_color=TEXT,
+        )  # fmt: skip
+        self._menu = pygame_menu.Menu(
+            "", WIDTH, height, theme=theme, position=(left, 0, False), screen_dimension=(left + WIDTH, height),
+            keyboard_enabled=False, joystick_enabled=False, mouse_visible_update=False, center_content=False,
+        )  # fmt: skip
+        self._labels: list[Any] = []
+        self._sliders: list[Any] = []
+        for number, dial in enumerate(self.dials):
+            self._labels.append(self._menu.add.label(dial.text()))
+            self._sliders.append(self._menu.add.range_slider(
+                "", dial.place(), (0.0, 1.0), 1.0 / max(dial.stops, 1), width=200, number=number,
+                onchange=self._turn, range_text_value_enabled=False, slider_text_value_enabled=False,
+                range_line_height=4, range_line_color=(196, 204, 218), slider_thickness=12, slider_color=PALETTE[0],
+                slider_selected_color=PALETTE[0], slider_sel_highlight_color=PALETTE[0], slider_height_factor=0.8,
+            ))  # fmt: skip
+        self._button: Any = self._menu.add.button(
+            "as at the start", self._put_back, font_name=fonts[1], font_color=PALETTE[0], cursor=None
+        )
+        for widget in self._menu.get_widgets():
+            _ignore_hover(widget)
+
+    def fits(self, dials: Sequence[Dial]) -> bool:
+        """Return whether it has sliders for these dials, and nobody has quit pygame since it was made."""
+        return self._quits == _QUITS[0] and [dial.name for dial in dials] == [dial.name for dial in self.dials]
+
+    def react(self, events: Sequence[pygame.event.Event]) -> tuple[list[pygame.event.Event], list[tuple[Dial, Any]]]:
+        """Let the mouse move sliders.
+
+        Returns:
+            The events that are not for the panel, and the dials that are to be turned, with the values.
+        """
+        import pygame
+
+        mine: list[pygame.event.Event] = []
+        others: list[pygame.event.Event] = []
+        for event in events:
+            over = hasattr(event, "pos") and event.pos[0] >= self.left
+            wheel = event.type == pygame.MOUSEWHEEL and pygame.mouse.get_pos()[0] >= self.left
+            if event.type == pygame.MOUSEBUTTONDOWN:
+                self._held = over
+                for widget in [*self._sliders, self._button]:  # or the first press would only choose it
+                    if widget.get_rect(to_real_position=True).collidepoint(event.pos):
+                        self._menu.select_widget(widget)
+            ends = event.type == pygame.MOUSEBUTTONUP
+            # What is dragged in the picture may be dragged over the panel, and is let go of there.
+            begun = ends or (event.type == pygame.MOUSEMOTION and any(event.buttons))
+            (mine if self._held or wheel or (over and not begun) else others).append(event)
+            self._held = self._held and not ends
+        if mine:  # it waits for the next sixtieth of a second if there is nothing to do
+            self._menu.update(mine)
+        wanted, self._wanted = self._wanted, {}
+        return others, [(self.dials[number], value) for number, value in wanted.items()]
+
+    def draw(self, surface: pygame.Surface, waiting: Container[str]) -> None:
+        """Draw the panel, with the values as they are now; the sliders of dials that wait stay where they are."""
+        for dial, label, slider in zip(self.dials, self._labels, self._sliders, strict=True):
+            if label.get_title() != dial.text():
+                label.set_title(dial.text())
+            # A handle under the mouse stays under the mouse.
+            if not self._held and dial.name not in waiting and slider.get_value() != dial.place():
+                slider.set_value(dial.place())
+        self._menu.draw(surface)
+
+    def _turn(self, place: float, number: int) -> None:
+        self._wanted[number] = self.dials[number].at(place)
+
+    def _put_back(self) -> None:
+        self._wanted = dict(enumerate(self._start))

@@ -1,0 +1,368 @@
+"""A window on a simulation, in which a person turns the view, drags particles, turns dials and presses keys."""
+
+from __future__ import annotations
+
+import copy
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pbd_gym.rendering.camera import Camera, Size
+from pbd_gym.rendering.pictures.frame import Frame, between
+from pbd_gym.rendering.pictures.overlay import draw_caption
+from pbd_gym.rendering.pictures.renderer import Renderer
+from pbd_gym.rendering.window import panel
+from pbd_gym.rendering.window.dials import Dial
+from pbd_gym.rendering.window.mouse import Mouse
+from pbd_gym.rendering.window.recorder import Recorder
+
+if TYPE_CHECKING:
+    import pygame
+
+GRAB_PIXELS = 24.0
+"""Distance from the mouse within which a particle is taken."""
+LAYER = 0.1
+"""Particles under the mouse that are farther behind the first than this are hidden by it [m]."""
+SLOWEST = 16
+"""Largest factor of slow motion."""
+
+
+class _Picture(Renderer):
+    """A renderer whose pictures the viewer completes before they are shown."""
+
+    def __init__(self, viewer: Viewer, size: Size, title: str, fps: float) -> None:
+        super().__init__("human", size, title, fps)
+        self._viewer = viewer
+
+    def _present(self, picture: pygame.Surface) -> None:
+        super()._present(self._viewer.complete(picture))
+
+
+class Viewer(ABC):
+    """Draws, reacts and steps until the window is closed. Subclasses say what is simulated.
+
+    Args:
+        title: of the window, also of the files that are saved from it.
+        size: width and height of the picture [pixels].
+        fps: steps per second that the window is held to; 0 does not wait.
+        camera: what it is seen by; the mouse moves it.
+        sliders: whether the panel of sliders is shown at first, if pygame-menu is there to draw it.
+
+    Raises:
+        ImportError: without pygame.
+        ValueError: for a size without pixels.
+    """
+
+    max_pull = 0.08
+    """Largest move of the person's hand per step [m], so that a jerk of the mouse does not tear a cloth."""
+
+    def __init__(self, title: str, size: Size, fps: float, camera: Camera, sliders: bool = True) -> None:
+        self.renderer: Renderer = _Picture(self, size, title, fps)
+        self.recorder = Recorder(title.removeprefix("pbd-gym demo "), fps or 30)
+        self.camera, self._first_camera = camera, copy.deepcopy(camera)
+        self.size = size
+        self.mouse = Mouse(self)
+        self.paused = False
+        self.help = False
+        self.slow = 1
+        """Only one picture in so many is followed by a step; those between show what lies between two steps."""
+        self.grabbed: int | None = None
+        """What is in the person's hand: a row of :meth:`positions`."""
+        self.waiting: dict[str, Any] = {}
+        """Values that dials, by their names, are turned to once what that needs is ready."""
+        self.said = ""
+        """What is told beside the numbers: the picture that was saved, the value that was refused."""
+        self.keys: dict[str, tuple[str, Callable[[], object]]] = {
+            "space": ("pause", self._pause),
+            "n": ("one step", self.step_once),
+            ",": ("slower", lambda: self._pace(2)),
+            ".": ("faster", lambda: self._pace(1)),
+            "r": ("reset", self._restart),
+            "s": ("save a picture", self._save),
+            "v": ("start or stop a film", self._film),
+            "p": ("sliders", self._show_panel),
+            "w": ("wireframe", self._wire),
+            "0": ("camera back", self._look_back),
+            "h": ("this help", self._show_help),
+            "q": ("quit", self.renderer.close),
+        }
+        """What keys do: a few words and the deed, by the name that pygame gives the key."""
+        self._sliders = sliders and panel.available()
+        self._panel: panel.SliderPanel | None = None
+        self._depth = 0.0
+        self._single = False
+        self._ticks = 0
+        self._before: Frame | None = None
+        self._costs: deque[float] = deque(maxlen=15)
+        self._last: pygame.Surface | None = None
+
+    # --- what is simulated --------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def frame(self, caption: str) -> Frame:
+        """Return what is to be drawn."""
+
+    @abstractmethod
+    def positions(self) -> np.ndarray:
+        """Return what the mouse can take [m], shape (n, 3); NaN for what it cannot take now."""
+
+    @abstractmethod
+    def hold(self, grabbed: int | None) -> None:
+        """Put something into the person's hand, a row of :meth:`positions`; None opens the hand."""
+
+    @abstractmethod
+    def advance(self, pull: np.ndarray) -> None:
+        """Simulate one frame, in which the hand moves by ``pull`` [m], shape (3,)."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Go back to the start."""
+
+    @abstractmethod
+    def caption(self) -> str:
+        """Return the read-outs, without time per step, state and help."""
+
+    def pin(self, row: int) -> str:
+        """Fix what is in a row of :meth:`positions`, or set it free. Returns what to tell."""
+        return "nothing can be pinned here"
+
+    def dials(self) -> Sequence[Dial]:
+        """Return the numbers that the sliders turn."""
+        return ()
+
+    def more_help(self) -> str:
+        """Return lines of help that only this window has."""
+        return ""
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Go on until the window is closed.
+
+        Raises:
+            DisplayError: if there is no display.
+        """
+        try:
+            while not self.renderer.closed:
+                self.tick()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the window, and write the film that is being taken. May be called again."""
+        if self.recorder.running:
+            self._film()
+            print(self.said)
+        self.renderer.close()
+
+    def tick(self) -> None:
+        """Draw, react to what the person did, and simulate one frame unless paused."""
+        self.look()
+        if self.due():
+            start = time.perf_counter()
+            self.advance(self.pull())
+            self._costs.append(time.perf_counter() - start)
+
+    def look(self) -> None:
+        """Draw, and react to what the person did."""
+        dials = self.dials() if self._sliders else ()  # what can be turned may change with what is turned
+        if self._panel is not None and not self._panel.fits(dials):
+            self._panel = None
+        self.renderer.draw(self._moment(), self.camera)
+        if self.renderer.closed:
+            return
+        events = self.renderer.events
+        if self._sliders:
+            if self._panel is None:  # it needs a window to be there
+                self._panel = panel.SliderPanel(dials, *self.size)
+            events, wanted = self._panel.react(events)
+            for dial, value in wanted:
+                self.turn(dial, value)
+        for event in events:
+            self._react(event)
+        if self.waiting:
+            for dial in self.dials():
+                if dial.name in self.waiting:
+                    self.turn(dial, self.waiting[dial.name])
+
+    def turn(self, dial: Dial, value: Any) -> None:
+        """Turn a dial; where kernels have to be compiled for that, later, and all goes on as it is until then."""
+        self.waiting.pop(dial.name, None)
+        try:
+            if dial.read() == value:
+                return
+            if dial.ready(value):
+                dial.turn(value)
+            else:
+                self.waiting[dial.name] = value
+        except ValueError as error:
+            self.said = str(error)
+
+    def due(self) -> bool:
+        """Return whether it is time for a step: the window is open, and not paused."""
+        if self._single:
+            self._ticks = -1  # the picture after a single step shows all of it
+        elif not self.paused:
+            self._ticks += 1
+        waits = self.paused or self._ticks % self.slow != 0
+        due = not self.renderer.closed and (self._single or not waits)
+        self._single = self._single and not due
+        if due:
+            self._before = self.frame("") if self.slow > 1 else None
+        return due
+
+    def forget(self) -> None:
+        """Show what there is, not the way from what there was: it did not move there."""
+        self._before = None
+
+    def _moment(self) -> Frame:
+        """Return what is to be drawn now: in slow motion, what lies between the last two steps."""
+        frame = self.frame("")
+        if self._before is None:
+            return frame
+        return between(self._before, frame, (self._ticks % self.slow + 1) / self.slow)
+
+    def complete(self, picture: pygame.Surface) -> pygame.Surface:
+        """Return what the window shows: the picture with its texts, and the panel beside it."""
+        import pygame
+
+        self._last = picture.copy()
+        if self.recorder.running:
+            self.recorder.add(picture)
+            if self.recorder.full:
+                self._film()
+        draw_caption(picture, self._text(), share=32)
+        if self.help:
+            draw_caption(picture, self.help_text(), share=32, low=True)
+        if not self._sliders:
+            return picture
+        width, height = picture.get_size()
+        whole = pygame.Surface((width + panel.WIDTH, height), depth=32)
+        whole.fill(panel.PAPER)
+        whole.blit(picture, (0, 0))
+        if self._panel is not None:
+            self._panel.draw(whole, self.waiting)
+        return whole
+
+    def help_text(self) -> str:
+        """Return what the mouse and the keys do."""
+        words = [f"{key}: {text}" for key, (text, _) in self.keys.items() if text]
+        lines = ["    ".join(words[i : i + 4]) for i in range(0, len(words), 4)]
+        return "\n".join([Mouse.HELP, *lines, self.more_help()]).rstrip()
+
+    def _text(self) -> str:
+        cost = f"   step {1e3 * float(np.median(self._costs)):.2f} ms" if self._costs else ""
+        state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
+        state += "   compiling ..." if self.waiting else ""
+        film = "   filming" if self.recorder.running else ""
+        hint = "" if self.help else "   h: help"
+        first, *rest = self.caption().split("\n")
+        return "\n".join([f"{first}{cost}{state}{film}{hint}", *rest, self.said])
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    def pick(self, pixel: tuple[int, int]) -> int | None:
+        """Return the row of :meth:`positions` that is nearest to a pixel, if one is near."""
+        pixels, depth = self.camera.project(self.positions(), self.size)
+        # What cannot be taken, or lies behind the eye, has no pixel.
+        distance = np.nan_to_num(np.linalg.norm(pixels - np.array(pixel), axis=1), nan=np.inf)
+        near = np.flatnonzero(distance < GRAB_PIXELS)
+        if len(near) == 0:
+            return None
+        near = near[depth[near] < depth[near].min() + LAYER]  # what is behind another layer cannot be seen
+        chosen = int(near[np.argmin(distance[near])])
+        self._depth = float(depth[chosen])
+        return chosen
+
+    def grab(self, pixel: tuple[int, int]) -> None:
+        """Take what is nearest to a pixel, if something is near."""
+        chosen = self.pick(pixel)
+        if chosen is not None:
+            self.grabbed = chosen
+            self.hold(chosen)
+
+    def release(self) -> None:
+        """Let go of what the person holds; it flies on."""
+        if self.grabbed is not None:
+            self.hold(None)
+            self.grabbed = None
+
+    def step_once(self) -> None:
+        """Pause, and simulate one frame."""
+        self.paused = self._single = True
+
+    def way(self) -> np.ndarray:
+        """Return the way from what is held to the mouse [m], shape (3,)."""
+        if self.grabbed is None:
+            return np.zeros(3)
+        return self.camera.unproject(self.mouse.place, self._depth, self.size) - self.positions()[self.grabbed]
+
+    def pull(self) -> np.ndarray:
+        """Return that way, cut to a length that a hand can move in a frame."""
+        way = self.way()
+        return way * min(1.0, self.max_pull / max(float(np.linalg.norm(way)), 1e-9))
+
+    def toggle(self, pixel: tuple[int, int]) -> None:
+        """Pin what is nearest to a pixel, or set it free."""
+        chosen = self.pick(pixel)
+        if chosen is not None:
+            self.said = self.pin(chosen)
+
+    def _react(self, event: Any) -> None:
+        import pygame
+
+        if event.type == pygame.KEYDOWN:
+            key = pygame.key.name(event.key)
+            self.keys.get("q" if key == "escape" else key, ("", lambda: None))[1]()
+        else:
+            self.mouse.react(event)
+
+    def _pause(self) -> None:
+        self.paused = not self.paused
+
+    def _pace(self, slower: int) -> None:
+        self.slow = min(self.slow * 2, SLOWEST) if slower > 1 else max(self.slow // 2, 1)
+
+    def _show_help(self) -> None:
+        self.help = not self.help
+
+    def _wire(self) -> None:
+        self.renderer.style = replace(self.renderer.style, wireframe=not self.renderer.style.wireframe)
+
+    def _look_back(self) -> None:
+        self.camera.__dict__.update(copy.deepcopy(self._first_camera).__dict__)
+
+    def _show_panel(self) -> None:
+        if not panel.available():
+            self.said = panel.MISSING
+            return
+        self._sliders, self._panel = not self._sliders, None
+
+    def _restart(self) -> None:
+        self.release()
+        self.forget()
+        self.said = ""
+        self.restart()
+
+    def _save(self) -> None:
+        """Write the picture as it is now, without texts, into the first free file of this folder."""
+        picture = self._last
+        if picture is not None:
+            self._keep(lambda: self.recorder.snap(picture))
+
+    def _film(self) -> None:
+        if self.recorder.running:
+            self._keep(self.recorder.stop)
+        else:
+            self.recorder.start()
+
+    def _keep(self, write: Callable[[], Any]) -> None:
+        try:
+            self.said = f"saved {write()}"
+        except (OSError, ImportError) as error:  # a folder that cannot be written to: no reason to close the window
+            self.said = f"not saved: {error}"

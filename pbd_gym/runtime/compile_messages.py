@@ -1,0 +1,58 @@
+"""Tells a person who waits that kernels are being compiled, and keeps Warp's own log lines off the screen meanwhile.
+
+One thread compiles at a time, and others wait for it: see :mod:`pbd_gym.runtime.background_compile`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import warp as wp
+
+DELAY = 0.8
+"""Kernels that are in the cache load faster than this [s]; then nothing is said."""
+
+_turn = threading.RLock()
+_depth = 0  # of blocks within one another, in the thread whose turn it is
+
+
+def _say() -> None:
+    print(
+        "pbd_gym: compiling kernels for this machine (some seconds, once; they are kept for later starts) ...",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Wrap what may compile kernels: if it takes long, one line on standard error says why."""
+    global _depth
+    with _turn:
+        _depth += 1
+        try:
+            if _depth > 1:  # an outer block watches already
+                yield
+            else:
+                with _watched():
+                    yield
+        finally:
+            _depth -= 1
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    level = wp.config.log_level
+    wp.config.log_level = max(level, logging.WARNING)
+    timer = threading.Timer(DELAY, _say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        wp.config.log_level = level

@@ -1,0 +1,291 @@
+"""What every scene is made of: particles, constraints, colliders, and contacts between particles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.colliders import Collider
+from pbd_gym.constraints import KINDS
+from pbd_gym.runtime.checks import finite, whole
+
+
+@dataclass(frozen=True)
+class ParticleContacts:
+    """Particles of one body that collide as spheres."""
+
+    indices: np.ndarray
+    """Shape (k,), int32."""
+    radius: float
+    """[m]"""
+    friction: float
+    """Coulomb coefficient."""
+
+
+@dataclass
+class ConstraintBatch:
+    """Constraints of one kind as they were added: the order that ``order="given"`` keeps."""
+
+    indices: list[np.ndarray] = field(default_factory=list)
+    """Particles: arrays of shape (m, k), or one of shape (k,) for each cluster."""
+    values: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    labels: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, indices: Sequence[np.ndarray], label: np.ndarray, **values: np.ndarray) -> None:
+        self.indices.extend(indices)
+        self.labels.append(label)
+        for name, value in values.items():
+            self.values.setdefault(name, []).append(value)
+
+
+class BaseScene:
+    """What ONE environment holds, before there are bodies: particles, constraints, colliders, pins and grips.
+
+    Args:
+        gravity: acceleration [m/s^2], shape (3,).
+        contact_radius: distance that particles keep from colliders [m].
+        grip_count: how many hands (pickers) an environment has; each holds at most one particle.
+
+    Raises:
+        ValueError: if an argument has the wrong shape, is not finite, or is negative where it must not be.
+    """
+
+    def __init__(
+        self, gravity: ArrayLike = (0.0, -9.81, 0.0), contact_radius: float = 0.005, grip_count: int = 0
+    ) -> None:
+        self.gravity = array("gravity", gravity, (3,))
+        if not (np.isfinite(contact_radius) and contact_radius >= 0):
+            raise ValueError(f"contact_radius must be finite and not negative, got {contact_radius}")
+        self.contact_radius = float(contact_radius)
+        self.grip_count = whole("grip_count", grip_count, 0)
+        self.positions = np.zeros((0, 3))
+        """[m], shape (n, 3), float64."""
+        self.velocities = np.zeros((0, 3))
+        """[m/s], shape (n, 3), float64."""
+        self.inv_mass = np.zeros(0)
+        """[1/kg], shape (n,), float64; 0 is pinned."""
+        self.dimensions = np.zeros(0, dtype=np.int32)
+        """Of the body that a particle belongs to, shape (n,), int32: its mass grows with that power of the size."""
+        self.mass = np.zeros(0)
+        """[kg], shape (n,), float64; also of what is pinned."""
+        self.triangles = np.zeros((0, 3), dtype=np.int32)
+        """Surface to draw, shape (t, 3)."""
+        self.lines = np.zeros((0, 2), dtype=np.int32)
+        """Segments to draw, shape (l, 2)."""
+        self.beads = np.zeros(0, dtype=np.int32)
+        """Particles to draw as balls of the contact radius, shape (b,)."""
+        self.colliders: list[Collider] = []
+        self.moving_colliders: list[int] = []
+        """Indices of the colliders that have a pose."""
+        self.constraints: dict[str, ConstraintBatch] = {}
+        self.labels: list[str] = []
+        """Names of the groups of constraints whose stiffness can differ by itself."""
+        self.particle_contacts: list[ParticleContacts] = []
+        self.contact_capacity = 96
+        """How many candidates for a contact a particle can have, in all environments that share a group of lanes."""
+
+    @property
+    def particle_count(self) -> int:
+        """Number of particles, n."""
+        return len(self.positions)
+
+    def add_particles(
+        self, positions: ArrayLike, mass: ArrayLike, velocities: ArrayLike = 0.0, dimension: int = 0
+    ) -> np.ndarray:
+        """Add loose particles.
+
+        Args:
+            positions: [m], shape (k, 3).
+            mass: [kg], one number or shape (k,); all above 0 (fix a particle with :meth:`pin`).
+            velocities: [m/s], one number or shape (k, 3).
+            dimension: of the body they belong to, 1 for a rope, 2 for a sheet, 3 for a solid: where an environment has
+                another ``size``, masses grow with that power of it. 0 keeps the masses given.
+
+        Returns:
+            Their indices, shape (k,), int32.
+
+        Raises:
+            ValueError: for a wrong shape, a number that is not finite, a mass of zero or less, or a dimension that is
+                not 0 to 3.
+        """
+        positions = array("positions", positions, (-1, 3))
+        count = len(positions)
+        mass = finite("mass", np.asarray(mass, dtype=np.float64), (count,))
+        velocities = finite("velocities", np.asarray(velocities, dtype=np.float64), (count, 3))
+        if (mass <= 0).any():
+            raise ValueError("every mass must be above zero; use Scene.pin to fix a particle")
+        if whole("dimension", dimension, 0) > 3:
+            raise ValueError(f"dimension must be 0 to 3, got {dimension}")
+        first = self.particle_count
+        self.positions = np.concatenate([self.positions, positions])
+        self.velocities = np.concatenate([self.velocities, velocities])
+        self.inv_mass = np.concatenate([self.inv_mass, 1.0 / mass])
+        self.mass = np.concatenate([self.mass, mass])
+        self.dimensions = np.append(self.dimensions, np.full(count, dimension, dtype=np.int32))
+        return np.arange(first, first + count, dtype=np.int32)
+
+    def add_distance_constraints(
+        self,
+        indices: ArrayLike,
+        compliance: ArrayLike = 0.0,
+        rest_length: ArrayLike | None = None,
+        label: str | None = None,
+    ) -> None:
+        """Add constraints that keep pairs of particles at a distance.
+
+        Args:
+            indices: particles of each pair, shape (m, 2), int.
+            compliance: inverse stiffness [m/N], one number or shape (m,); 0 is rigid (plain PBD).
+            rest_length: [m], one number or shape (m,); by default the distance the particles have now.
+            label: as in :meth:`add_constraints`.
+
+        Raises:
+            ValueError: for particles that do not exist, a pair of a particle with itself, a wrong shape, or a number
+                that is negative or not finite.
+        """
+        self.add_constraints("distance", indices, label=label, compliance=compliance, rest_length=rest_length)
+
+    def add_constraints(
+        self, kind: str, indices: Any, damping_time: ArrayLike = 0.0, label: str | None = None, **parameters: Any
+    ) -> None:
+        """Add constraints of any kind; their rest state is that of the particles as they are now.
+
+        Args:
+            kind: name of one of :data:`pbd_gym.constraints.KINDS`.
+            indices: particles of each constraint, shape (m, k), int; for clusters also m arrays of any lengths.
+            damping_time: time constant of the damping in proportion to the stiffness (Rayleigh), [s], one number or
+                shape (m,); a motion that would oscillate with angular frequency w has the damping ratio w tau / 2.
+            label: name under which the stiffness can differ per environment; that of the kind by default. See
+                :meth:`pbd_gym.sim.state.State.set_parameters`.
+            **parameters: what ``prepare`` of that kind takes.
+
+        Raises:
+            ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint, or
+                parameters that are out of range.
+            TypeError: for clusters that are no sequence.
+        """
+        kinds = {known.name: known for known in KINDS}
+        if kind not in kinds:
+            raise ValueError(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
+        chosen = kinds[kind]
+        found: np.ndarray | list[np.ndarray]
+        if chosen.width is None:
+            found = self._check_clusters(indices)
+        else:
+            found = self._check_indices(indices, chosen.width)
+            ordered = np.sort(found, axis=1)
+            if (ordered[:, 1:] == ordered[:, :-1]).any():
+                raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
+        values = chosen.prepare(self.positions, found, **parameters)
+        values["damping_time"] = finite("damping_time", np.asarray(damping_time, dtype=np.float64), (len(found),))
+        if (values["damping_time"] < 0).any():
+            raise ValueError("damping_time must not be negative")
+        label = label or kind
+        if label not in self.labels:
+            self.labels.append(label)
+        labels = np.full(len(found), self.labels.index(label), dtype=np.int32)
+        self.constraints.setdefault(kind, ConstraintBatch()).add(
+            found if isinstance(found, list) else [found], labels, **values
+        )
+
+    def add_collider(self, collider: Collider, moving: bool = False) -> int:
+        """Add a solid obstacle.
+
+        Args:
+            collider: its shape, and where it is.
+            moving: whether it has a pose in each environment, which :meth:`State.set_pose` sets and
+                :meth:`Control.move_collider` moves. Particles do not push it.
+
+        Returns:
+            Its number, to name it by.
+
+        Raises:
+            TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`.
+            ValueError: for a mesh whose grid reaches less far than the contact radius.
+        """
+        if not isinstance(collider, Collider):
+            raise TypeError(f"not a collider: {collider!r}")
+        if collider.reach < self.contact_radius:
+            raise ValueError(
+                f"the grid of the mesh reaches {collider.reach:.3g} m beyond it, less than the contact radius of "
+                f"{self.contact_radius} m: give it a larger margin"
+            )
+        number = len(self.colliders)
+        self.colliders.append(collider)
+        if moving:
+            self.moving_colliders.append(number)
+        return number
+
+    @property
+    def has_particle_contacts(self) -> bool:
+        """Whether particles collide with one another."""
+        return bool(self.particle_contacts)
+
+    def add_particle_contacts(self, indices: ArrayLike, radius: float, friction: float = 0.0) -> None:
+        """Let particles of one body collide with one another and with those of other calls, as spheres.
+
+        Particles of this body that are closer than three radii at rest, as they are now, do not collide: constraints
+        hold them apart. To keep a cloth from passing through itself, the radius should be 0.4 to 0.5 of the distance of
+        its particles.
+
+        Args:
+            indices: the particles, shape (k,), int, none of them named before.
+            radius: [m], above 0.
+            friction: Coulomb coefficient; that of a pair is the mean of its two.
+
+        Raises:
+            ValueError: for particles that do not exist or are named twice, a radius that is not above zero, or a
+                coefficient that is negative or not finite.
+        """
+        found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
+        if not (np.isfinite(radius) and radius > 0):
+            raise ValueError(f"radius must be finite and above zero, got {radius}")
+        if not (np.isfinite(friction) and friction >= 0):
+            raise ValueError(f"friction must be finite and not negative, got {friction}")
+        known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])
+        if len(np.unique(known)) != len(known):
+            raise ValueError("a particle can be named for particle contacts once only")
+        self.particle_contacts.append(ParticleContacts(found, float(radius), float(friction)))
+
+    def pin(self, indices: ArrayLike) -> None:
+        """Fix particles in space for good, at rest.
+
+        Raises:
+            ValueError: for particles that do not exist.
+        """
+        found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
+        self.inv_mass[found] = 0.0
+        self.velocities[found] = 0.0
+
+    def _check_clusters(self, clusters: Any) -> list[np.ndarray]:
+        if not isinstance(clusters, Sequence | np.ndarray):
+            raise TypeError(f"clusters must be a sequence of index arrays, got {clusters!r}")
+        found = [self._check_indices(np.reshape(members, (-1, 1)), 1)[:, 0] for members in clusters]
+        for number, members in enumerate(found):
+            if len(members) < 2 or len(np.unique(members)) < len(members):
+                raise ValueError(f"a cluster needs at least 2 particles, all different: number {number} does not")
+        return found
+
+    def _check_indices(self, indices: ArrayLike, width: int) -> np.ndarray:
+        found = np.asarray(indices)
+        if found.ndim != 2 or found.shape[1] != width or not np.issubdtype(found.dtype, np.integer):
+            raise ValueError(
+                f"indices must be integers of shape (m, {width}), got {found.dtype} of shape {found.shape}"
+            )
+        if found.size and (found.min() < 0 or found.max() >= self.particle_count):
+            raise ValueError(f"indices must name particles 0 to {self.particle_count - 1}")
+        return found.astype(np.int32)
+
+
+def array(name: str, value: ArrayLike, shape: Sequence[int]) -> np.ndarray:
+    """Return ``value`` as float64 of the given shape (-1 is any length), or raise a ValueError that names it."""
+    array = np.array(value, dtype=np.float64)
+    if array.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite")
+    return array

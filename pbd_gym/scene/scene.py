@@ -1,0 +1,306 @@
+"""Scene: what one environment holds, in NumPy, before anything goes to a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.constraints.tether import attachments
+from pbd_gym.geometry.grids import grid
+from pbd_gym.geometry.hinges import hinges
+from pbd_gym.geometry.tetmeshes import TetMesh
+from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.materials.fabrics import Cord, Fabric
+from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
+from pbd_gym.scene.base import BaseScene, array
+from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
+
+
+class Scene(BaseScene):
+    """What ONE environment holds: particles, constraints, colliders, pins and grips. y is up, units are SI.
+
+    Args:
+        gravity: acceleration [m/s^2], shape (3,).
+        contact_radius: distance that particles keep from colliders [m].
+        grip_count: how many hands (pickers) an environment has; each holds at most one particle.
+
+    Raises:
+        ValueError: if an argument has the wrong shape, is not finite, or is negative where it must not be.
+    """
+
+    def add_cloth(
+        self,
+        rows: int,
+        columns: int,
+        size: tuple[float, float] = (1.0, 1.0),
+        material: ClothMaterial | Fabric | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> Cloth:
+        """Add a rectangular cloth of ``rows`` x ``columns`` particles with stretch, shear and bending constraints.
+
+        Args:
+            rows: particles along the height, at least 2.
+            columns: particles along the width, at least 2.
+            size: width and height [m].
+            material: what it is made of.
+            position: where the middle of its upper edge goes [m], shape (3,).
+            rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
+
+        Returns:
+            Its particles and triangles.
+
+        Raises:
+            ValueError: for fewer than 2 x 2 particles, a size that is not positive, cells too long for the fabric, a
+                rotation that does not keep lengths, or arrays of a wrong shape.
+        """
+        material = material or ClothMaterial()
+        sheet = grid(rows, columns, *size)
+        stretch, shear, bend = material.sheet_compliances(sheet)
+        particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
+        self.add_distance_constraints(particles[sheet.structural], stretch, label="stretch")
+        self.add_distance_constraints(particles[sheet.shear], shear, label="shear")
+        if material.bending != "distance":
+            self._add_hinges(particles[hinges(sheet.triangles)], material)
+        elif bend is not None and len(sheet.bending):
+            self.add_distance_constraints(particles[sheet.bending], bend, label="bend")
+        self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
+        return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
+
+    def add_garment(
+        self,
+        mesh: TriMesh,
+        material: ClothMaterial | Fabric | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> Garment:
+        """Add a cloth of any shape: a distance constraint per edge, and one that bends per pair of adjacent triangles.
+
+        Args:
+            mesh: its shape at rest; see the modules trimeshes, garments and mesh_files of :mod:`pbd_gym.geometry`.
+            material: what it is made of; its ``bending`` chooses the constraint kind.
+            position: where the origin of the mesh goes [m], shape (3,).
+            rotation: orthonormal matrix applied before, shape (3, 3).
+
+        Returns:
+            Its particles, triangles, openings and landmarks.
+
+        Raises:
+            ValueError: for arrays of a wrong shape.
+        """
+        material = material or ClothMaterial()
+        stretch, found = material.edge_compliances(mesh), mesh.hinges()
+        particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation, dimension=2)
+        self.add_distance_constraints(particles[mesh.edges()], stretch, label="stretch")
+        self._add_hinges(particles[found], material)
+        self.triangles = np.concatenate([self.triangles, particles[mesh.triangles]])
+        loops = [particles[loop] for loop in mesh.boundary_loops()]
+        landmarks = {name: int(particles[vertex]) for name, vertex in mesh.landmarks.items()}
+        return Garment(particles, particles[mesh.triangles], loops, landmarks)
+
+    def add_rope(self, points: ArrayLike, material: RopeMaterial | Cord | None = None) -> np.ndarray:
+        """Add a rope: a chain of particles with stretch and bending constraints.
+
+        Args:
+            points: where its particles lie now, in order, which is also its rest shape [m], shape (k, 3), k at least 2.
+            material: what it is made of.
+
+        Returns:
+            Its particles in order, shape (k,), int32.
+
+        Raises:
+            ValueError: for fewer than two points, a segment without length, or a number that is not finite.
+        """
+        material = material or RopeMaterial()
+        path = array("points", points, (-1, 3))
+        if len(path) < 2:
+            raise ValueError(f"a rope needs at least 2 points, got {len(path)}")
+        segments = np.linalg.norm(np.diff(path, axis=0), axis=1)
+        if (segments == 0.0).any():
+            raise ValueError(f"points {int(np.argmin(segments))} and {int(np.argmin(segments)) + 1} are the same")
+        # Half of each segment belongs to either end: masses are added, then inverted.
+        mass = 0.5 * material.linear_density * (np.append(segments, 0.0) + np.insert(segments, 0, 0.0))
+        particles = self.add_particles(path, mass, dimension=1)
+        links = np.stack([particles[:-1], particles[1:]], axis=1)
+        self.add_distance_constraints(links, material.segment_compliances(segments), label="stretch")
+        bend = material.joint_compliances(segments)
+        if bend is not None and len(particles) > 2:
+            skips = np.stack([particles[:-2], particles[2:]], axis=1)
+            self.add_distance_constraints(skips, bend, label="bend")
+        self.lines = np.concatenate([self.lines, links])
+        return particles
+
+    def add_soft_body(
+        self,
+        mesh: TetMesh,
+        material: SoftMaterial | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> SoftBody:
+        """Add an elastic solid, made of the constraints that ``material.model`` names.
+
+        Args:
+            mesh: its shape at rest; see :mod:`pbd_gym.geometry.tetmeshes` and :mod:`pbd_gym.geometry.mesh_files`.
+            material: what it is made of.
+            position: where the origin of the mesh goes [m], shape (3,).
+            rotation: orthonormal matrix applied before, shape (3, 3).
+
+        Returns:
+            Its particles, tetrahedra and surface.
+
+        Raises:
+            ValueError: for a flat or inverted tetrahedron, or arrays of a wrong shape.
+        """
+        material = material or SoftMaterial()
+        volumes = mesh.volumes()
+        particles = self._place(
+            mesh.positions, material.density * mesh.vertex_volumes(), position, rotation, dimension=3
+        )
+        tets, surface = particles[mesh.tets], particles[mesh.triangles]
+        if material.model == "neo_hookean":
+            for kind in ("tet_neo_hookean_shape", "tet_neo_hookean_volume"):
+                self.add_constraints(
+                    kind,
+                    tets,
+                    label="elastic",
+                    young_modulus=material.young_modulus,
+                    poisson_ratio=material.poisson_ratio,
+                )
+        else:
+            sides = mesh.positions[mesh.edges]
+            lengths = np.linalg.norm(sides[:, 1] - sides[:, 0], axis=1)
+            spring, volume = material.edge_and_volume_compliances(lengths, mesh.edge_volumes(), volumes)
+            if material.plasticity is None:
+                self.add_distance_constraints(particles[mesh.edges], spring, label="elastic")
+            else:
+                self.add_constraints(
+                    "plastic_distance",
+                    particles[mesh.edges],
+                    label="elastic",
+                    compliance=spring,
+                    **asdict(material.plasticity),
+                )
+            if np.isfinite(volume).all():
+                self.add_constraints("tet_volume", tets, label="elastic", compliance=volume)
+        self.triangles = np.concatenate([self.triangles, surface])
+        return SoftBody(particles, tets, surface)
+
+    def add_shape_matching(
+        self,
+        body: TetMesh | ArrayLike,
+        material: ShapeMaterial | None = None,
+        regions: Sequence[ArrayLike] | None = None,
+        mass: ArrayLike | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> SoftBody:
+        """Add a body that keeps its shape by shape matching, whether it is a solid, a sheet or loose points.
+
+        Args:
+            body: its shape at rest: a mesh, or points [m], shape (k, 3).
+            material: what it is made of.
+            regions: clusters that keep their shape, each a sequence of vertices of the body; they may overlap, as those
+                of :mod:`pbd_gym.geometry.regions` do. Without regions the body is one cluster, which deforms little.
+            mass: [kg], one number or shape (k,), instead of the density; points need it.
+            position: where the origin of the body goes [m], shape (3,).
+            rotation: orthonormal matrix applied before, shape (3, 3).
+
+        Returns:
+            Its particles, and the tetrahedra and surface of a mesh.
+
+        Raises:
+            ValueError: for points without a mass, regions of vertices that do not exist or in one place, or arrays of a
+                wrong shape.
+        """
+        material = material or ShapeMaterial()
+        if isinstance(body, TetMesh):
+            points, tets, triangles = body.positions, body.tets, body.triangles
+            dimension = 3 if mass is None else 0
+            mass = material.density * body.vertex_volumes() if mass is None else mass
+        else:
+            points = array("body", body, (-1, 3))
+            tets, triangles = np.zeros((0, 4), dtype=np.int32), np.zeros((0, 3), dtype=np.int32)
+            dimension = 0
+            if mass is None:
+                raise ValueError("points have no volume: give their mass")
+        clusters = [np.arange(len(points))] if regions is None else [np.asarray(region) for region in regions]
+        for number, members in enumerate(clusters):
+            if not np.issubdtype(members.dtype, np.integer) or not ((members >= 0) & (members < len(points))).all():
+                raise ValueError(f"region {number} must be integers from 0 to {len(points) - 1}")
+        particles = self._place(points, mass, position, rotation, dimension)
+        self.add_constraints(
+            "shape_matching",
+            [particles[members] for members in clusters],
+            compliance=material.compliance,
+            damping_time=material.damping_time,
+        )
+        surface = particles[triangles]
+        self.triangles = np.concatenate([self.triangles, surface])
+        return SoftBody(particles, particles[tets], surface)
+
+    def _place(
+        self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None, dimension: int
+    ) -> np.ndarray:
+        """Add the particles of a body, turned and moved."""
+        turn = np.eye(3) if rotation is None else array("rotation", rotation, (3, 3))
+        # Masses and stiffnesses are those of the shape as it is given: it must keep its lengths. A mirror does so too.
+        if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-5:
+            raise ValueError(f"rotation must keep lengths (an orthonormal matrix), got {turn.tolist()}")
+        return self.add_particles(points @ turn.T + array("position", position, (3,)), mass, dimension=dimension)
+
+    def _add_hinges(self, found: np.ndarray, material: ClothMaterial | Fabric) -> None:
+        """Add what bends between triangles: shared edge and wings, shape (h, 4)."""
+        compliance = material.hinge_compliances(self.positions[found])
+        if compliance is None or len(found) == 0:
+            return
+        if material.bending == "distance":
+            self.add_distance_constraints(found[:, 2:], compliance, label="bend")
+        else:
+            self.add_constraints(material.bending, found, label="bend", compliance=compliance)
+
+    def add_tethers(
+        self,
+        anchors: ArrayLike | None = None,
+        edges: ArrayLike | None = None,
+        slack: float = 0.0,
+        compliance: ArrayLike = 0.0,
+    ) -> np.ndarray:
+        """Keep particles as near to where they hang as the material allows, however few iterations there are.
+
+        Each particle gets a tether to the nearest anchor of each group of neighbouring anchors that it hangs on; see
+        :mod:`pbd_gym.constraints.tether`. Add what is to be tethered first, and pin it.
+
+        Args:
+            anchors: particles that are fixed, shape (a,), int; by default all that are pinned.
+            edges: pairs of particles along which the material reaches, shape (m, 2), int; their length is that now.
+                By default those of the distance constraints, with the rest lengths of these.
+            slack: how much longer than the way along the material a tether is, as a share of it; not negative.
+            compliance: inverse stiffness of the tethers [m/N]; 0 is rigid.
+
+        Returns:
+            Anchor and particle of each tether, shape (k, 2), int32.
+
+        Raises:
+            ValueError: for particles that do not exist, no anchor, no edges, or a slack that is negative or not finite.
+        """
+        if not (np.isfinite(slack) and slack >= 0):
+            raise ValueError(f"slack must be finite and not negative, got {slack}")
+        fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)
+        fixed = self._check_indices(np.reshape(fixed, (-1, 1)), 1)[:, 0]
+        if not len(fixed):
+            raise ValueError("tethers need anchors: pin particles first, or name some")
+        if edges is None:
+            batch = self.constraints.get("distance")
+            if batch is None:
+                raise ValueError("tethers need edges: add distance constraints first, or name edges")
+            pairs, lengths = np.concatenate(batch.indices), np.concatenate(batch.values["rest_length"])
+        else:
+            pairs = self._check_indices(edges, 2)
+            lengths = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
+        found, ways = attachments(self.particle_count, pairs, lengths, fixed)
+        if len(found):
+            self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)
+        return found

@@ -1,0 +1,1 @@
+"""The simulation of a batch: model, state, control, solver, graph colouring, launch plan and memory report."""

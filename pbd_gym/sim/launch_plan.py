@@ -1,0 +1,105 @@
+"""Schedules: how a control step is cut into launches.
+
+A group of environments belongs to one thread block, which does a whole control step in one launch: best for many
+environments. A single huge one would leave the other multiprocessors of a GPU idle. Its step is cut into launches of
+as many threads as there is work, one for each colour of constraints, which a CUDA graph replays without the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.kernels.step import Do
+from pbd_gym.kernels.sweep import SweepOptions
+from pbd_gym.sim.model import Model
+
+Schedule = Literal["block", "colors"]
+
+# Not measured yet: a block has 128 threads and a large GPU more than a hundred multiprocessors.
+_MANY_CONSTRAINTS = 1024
+_FEW_GROUPS = 32
+
+
+class Piece(NamedTuple):
+    """One launch."""
+
+    what: Do
+    substeps: tuple[int, int]
+    """The first, and the one after the last."""
+    iterations: tuple[int, int]
+    color: int
+    """Of all kinds; -1 for every colour."""
+    threads: int
+    """For each group."""
+
+
+def choose_schedule(model: Model) -> Schedule:
+    """Return ``"colors"`` for few environments with many constraints of a colour on a GPU, else ``"block"``."""
+    many = model.constraint_count > _MANY_CONSTRAINTS * max(model.color_count, 1)
+    return "colors" if model.device.is_cuda and model.group_count <= _FEW_GROUPS and many else "block"
+
+
+def one_launch(model: Model, substeps: int, iterations: int) -> Iterator[Piece]:
+    """Yield the schedule in which a block does everything."""
+    yield Piece(Do.ALL, (0, substeps), (0, iterations), -1, model.thread_count)
+
+
+def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> Iterator[Piece]:
+    """Yield the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
+    block, each = model.thread_count, model.particle_count
+    sizes = [int(n) for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
+    yield Piece(Do.BEGIN, (0, 0), (0, 0), -1, block)
+    yield Piece(Do.PREDICT, (0, 0), (0, 0), -1, each)
+    for substep in range(substeps):
+        now = (substep, substep + 1)
+        last = Do.ADVANCE | Do.FINISH if substep + 1 == substeps else Do.ADVANCE
+        if model.moving_colliders:
+            yield Piece(Do.PLACE, now, (0, 0), -1, block)
+        for iteration in range(iterations):
+            once = (iteration, iteration + 1)
+            colors = list(enumerate(sizes))
+            for color, size in reversed(colors) if options.symmetric and iteration % 2 else colors:
+                yield Piece(Do.SWEEP, now, once, color, size)
+            if options.jacobi or options.chebyshev:
+                yield Piece(Do.EXTRAPOLATE, now, once, -1, each)
+            if options.particle_contacts:
+                yield Piece(Do.TOUCH, now, once, -1, block)
+            if model.parts and iteration + 1 < iterations:
+                yield Piece(Do.COLLIDE, now, once, -1, each)
+        # A particle meets colliders, and goes on, without looking at others.
+        yield Piece(Do.COLLIDE | last, now, (iterations - 1, iterations), -1, each)
+    yield Piece(Do.END, (0, 0), (0, 0), -1, block)
+
+
+class Replay:
+    """Replay in a row; on CUDA as one graph.
+
+    Args:
+        device: of the launches.
+        launches: to be replayed.
+    """
+
+    def __init__(self, device: Any, launches: list[Any]) -> None:
+        self._device, self._launches = device, launches
+        self._graph: Any = None
+        if device.is_cuda and len(launches) > 1 and not device.is_capturing:
+            with wp.ScopedCapture(device) as capture:
+                self._replay()
+            self._graph = capture.graph
+
+    def _replay(self) -> None:
+        for launch in self._launches:
+            launch.launch()
+
+    @property
+    def launch(self) -> Callable[[], None]:
+        """What does it. Within a graph that somebody else records, the launches go into that one."""
+        if len(self._launches) == 1:
+            return self._launches[0].launch
+        if self._graph is None or self._device.is_capturing:
+            return self._replay
+        return lambda: wp.capture_launch(self._graph)

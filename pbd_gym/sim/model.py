@@ -1,0 +1,223 @@
+"""Model: the constants of a batch on its device, made once from a scene."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import SHAPES
+from pbd_gym.constraints import KINDS
+from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.upload import cluster_values, fill_table, in_solve_order
+from pbd_gym.kernels.collider_table import arrange
+from pbd_gym.kernels.collider_table import fill_table as fill_colliders
+from pbd_gym.kernels.particle_contacts import SCANNED, stranger_masks
+from pbd_gym.kernels.step import model_data
+from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.runtime.checks import whole
+from pbd_gym.runtime.devices import find_device
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
+from pbd_gym.sim.memory_report import check_memory
+
+Order = Literal["colored", "given"]
+
+# Time of one group relative to sixteen lanes, measured with `pbd-gym bench lanes` on a core with AVX-512 (float32).
+_LANE_COST = {1: 0.33, 4: 0.71, 8: 0.68, 16: 1.0}
+# Threads of a CUDA block that serves one group.
+_BLOCK_DIM = 128
+
+
+def choose_lanes(num_envs: int, threads: int = 1, cuda: bool = False) -> int:
+    """Return the lane count that advances ``num_envs`` environments fastest.
+
+    Sixteen lanes cost three times as much as one, so only small batches take fewer. On CUDA the threads of a block
+    already fill the vector units, and one environment per block is the plain case.
+    """
+    if cuda:
+        return 1
+
+    def cost(lanes: int) -> tuple[float, int]:
+        groups = math.ceil(num_envs / lanes)
+        return math.ceil(groups / threads) * _LANE_COST[lanes], lanes
+
+    return min(LANE_COUNTS, key=cost)
+
+
+class Model:
+    """Constant device arrays of ``num_envs`` copies of a scene.
+
+    Args:
+        scene: what one environment holds.
+        num_envs: how many environments advance together, at least 1.
+        device: Warp device, for example ``"cpu"`` or ``"cuda:0"``.
+        dtype: ``"float32"``, or ``"float64"`` to compare with a reference.
+        order: ``"colored"`` sorts constraints into greedy colours; ``"given"`` sweeps them as they were added.
+        lanes: environments per group, one of 1, 4, 8, 16; chosen from ``num_envs`` by default.
+        threads: CPU threads that :func:`choose_lanes` reckons with.
+
+    Raises:
+        ValueError: for an empty scene, ``num_envs`` below 1, or an unknown order, dtype or lane count.
+        MemoryError: if the batch would not fit into the memory that is free now.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        num_envs: int = 1,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] = "float32",
+        order: Order = "colored",
+        lanes: int | None = None,
+        threads: int = 1,
+    ) -> None:
+        if scene.particle_count == 0:
+            raise ValueError("the scene has no particles")
+        num_envs = whole("num_envs", num_envs, 1)
+        if order not in ("colored", "given"):
+            raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
+        if dtype not in ("float32", "float64"):
+            raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+        self.device = find_device(device)
+        self.lanes = choose_lanes(num_envs, threads, self.device.is_cuda) if lanes is None else lanes
+        if self.lanes not in LANE_COUNTS:
+            raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
+        self.scene = scene
+        self.num_envs = num_envs
+        self.group_count = -(-num_envs // self.lanes)
+        self.dtype = np.dtype(dtype)
+        self.scalar: Any = wp.float32 if dtype == "float32" else wp.float64
+        self.vec: Any = wp.types.vector(length=self.lanes, dtype=self.scalar)
+        self.particle_count = scene.particle_count
+        self.grip_count = scene.grip_count
+        self.order = order
+        self.thread_count = _BLOCK_DIM if self.device.is_cuda else 1
+        self.kinds = tuple(kind for kind in KINDS if kind.name in scene.constraints)
+        """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
+        self.moving_colliders = tuple(scene.moving_colliders)
+        """Colliders that have a pose, as indices of ``scene.colliders``."""
+        parts = arrange(scene.colliders, self.moving_colliders, SHAPES)
+        self.parts = tuple(parts)
+        """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
+        self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
+
+        with wp.ScopedDevice(self.device):
+            self.gravity = wp.array(scene.gravity, dtype=self.scalar)
+            self.inv_mass = wp.array(scene.inv_mass, dtype=self.scalar)
+            """[1/kg], shape (n,); what a particle returns to when it is let go."""
+            self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
+            """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
+            self.colliders = fill_colliders(self.dtype.type, scene.colliders, self.moving_colliders, parts)
+        self.labels = tuple(scene.labels)
+        """Names of the groups of constraints whose stiffness can be set by itself."""
+        origins = [scene.colliders[i].origin for i in self.moving_colliders]
+        self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
+        """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
+        # Copies: a scene that is changed afterwards is of no concern to this model.
+        self.mass = scene.mass.copy()
+        """[kg], shape (n,), float64; also of what is pinned."""
+        self.start_positions = scene.positions.copy()
+        self.start_velocities = scene.velocities.copy()
+        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts)()
+        self.data.contact_radius = scene.contact_radius
+        self.damped = False
+        """Whether some constraint has a damping time."""
+        self.constraint_order: dict[str, np.ndarray] = {}
+        """For each kind, the index each constraint of the solve order had when it was added."""
+        self.bounds: dict[str, np.ndarray] = {}
+        """For each kind, the first constraint of each colour, and the end."""
+        self.constraint_count = 0
+        self.color_count = 0
+        """Colours of all kinds, one after the other."""
+        self.memory_count = 0
+        """How many constraints remember a number from substep to substep."""
+        used = [np.ravel(part) for kind in self.kinds for part in scene.constraints[kind.name].indices]
+        # How many constraints pull at each particle.
+        valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
+        for kind in self.kinds:
+            self._upload_constraints(kind, valence)
+
+        self.contact_count = 0
+        """Particles that collide with others."""
+        if scene.has_particle_contacts:
+            self._upload_contacts()
+        check_memory(self)
+
+    def pose_index(self, collider: int) -> int:
+        """Return where among the poses a collider is.
+
+        Args:
+            collider: what :meth:`Scene.add_collider` returned.
+
+        Raises:
+            ValueError: for one that does not move.
+        """
+        if collider not in self.moving_colliders:
+            raise ValueError(f"collider {collider} does not move: add it with moving=True")
+        return self.moving_colliders.index(collider)
+
+    def _upload_contacts(self) -> None:
+        scene, table = self.scene, self.data.particle_contacts
+        members = np.concatenate([group.indices for group in scene.particle_contacts])
+        sizes = [len(group.indices) for group in scene.particle_contacts]
+        order = np.argsort(members)  # neighbours in memory are often neighbours in space
+        numbers = {
+            "members": members,
+            "body": np.repeat(np.arange(len(sizes)), sizes),
+            "radius": np.repeat([group.radius for group in scene.particle_contacts], sizes),
+            "friction": np.repeat([group.friction for group in scene.particle_contacts], sizes),
+        }
+        self.contact_count = len(members)
+        for name, array in numbers.items():
+            dtype = wp.int32 if name in ("members", "body") else self.scalar
+            setattr(table, name, wp.array(array[order], dtype=dtype, device=self.device))
+        rest = scene.positions[members[order]]
+        table.rest = wp.array(rest.ravel(), dtype=self.scalar, device=self.device)
+        masks = np.zeros(0, dtype=np.uint16)
+        if len(members) <= SCANNED and not self.device.is_cuda:
+            masks = stranger_masks(rest, numbers["body"][order], numbers["radius"][order])
+        table.strangers = wp.array(masks, dtype=wp.uint16, device=self.device)
+        widest = 2.0 * float(numbers["radius"].max())
+        table.capacity = scene.contact_capacity
+        # The wider, the more candidates, and the fewer searches; those of few members on a CPU are cheap.
+        table.skin = (0.3 if len(masks) else 0.5) * widest
+        table.cell = widest + table.skin
+        # About as many cells as members, in a cube: 4^3 to 32^3.
+        table.bits = int(np.clip(round(np.log2(max(4 * len(members), 2)) / 3.0), 2, 5))
+        table.separation_speed = 5.0
+
+    def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
+        batch = self.scene.constraints[kind.name]
+        rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
+        values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
+        # Jacobi: with this share of its correction for each constraint, no sum of corrections overshoots (mass
+        # splitting: each particle lends an equal part of its mass to each of its constraints). What is pinned has mass
+        # without end: an anchor of many tethers slows none of them down.
+        if isinstance(rows, np.ndarray):
+            values["share"] = 1.0 / np.where(self.scene.inv_mass > 0, valence, 1)[rows].max(axis=1, initial=1)
+        else:
+            values |= cluster_values(rows, self.scene.mass, valence)
+        values["label"] = np.concatenate(batch.labels)
+        self.damped |= bool((values["damping_time"] > 0).any())
+        if self.order == "colored":
+            labels = greedy_colors(rows, self.particle_count)
+        elif self.thread_count > 1:
+            labels = dependency_levels(rows, self.particle_count)
+        else:
+            labels = np.zeros(len(rows), dtype=np.int32)  # one thread, one batch: swept as it stands
+        permutation, bounds = batches(labels)
+        if isinstance(rows, np.ndarray):
+            indices, values = rows[permutation], {name: value[permutation] for name, value in values.items()}
+        else:
+            indices, values = in_solve_order(rows, values, permutation, {*kind.member_fields, "mass", "part"})
+        table = getattr(self.data, kind.name)
+        fill_table(table, indices, bounds, self.constraint_count, self.memory_count, values, self.device)
+        table.first_color = self.color_count
+        self.color_count += len(bounds) - 1
+        self.constraint_order[kind.name] = permutation
+        self.bounds[kind.name] = bounds
+        self.constraint_count += len(rows)
+        self.memory_count += len(rows) * kind.remembers

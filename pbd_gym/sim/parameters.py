@@ -1,0 +1,128 @@
+"""Parameters: what may differ from environment to environment of a batch, as factors of what the scene says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike
+
+from pbd_gym.kernels.parameter_columns import COMPLIANCE, DAMPING, DENSITY, FRICTION, GRAVITY, INV_SIZE, SIZE
+from pbd_gym.runtime.checks import finite
+from pbd_gym.sim.model import Model
+
+LIMITS = {"size": 1e-3, "density": 1e-6, "stiffness": 1e-6, "friction": 0.0, "damping": 0.0}
+"""Smallest factor of each; the largest is a million."""
+LARGEST = 1e6
+
+Stiffness = ArrayLike | Mapping[str, ArrayLike]
+
+
+def check_factor(name: str, values: ArrayLike, shape: tuple[int, ...], least: float) -> np.ndarray:
+    """Return factors as float64 of ``shape``.
+
+    Raises:
+        ValueError: for a number that is not finite or out of its range, or a wrong shape.
+    """
+    given = finite(name, np.asarray(values, dtype=np.float64), shape)
+    if (given < least).any() or (given > LARGEST).any():
+        worst = given[(given < least) | (given > LARGEST)][0]
+        raise ValueError(f"{name} is a factor from {least:g} to {LARGEST:g}, got {worst}")
+    return given
+
+
+class Parameters:
+    """One row of numbers per environment, in lanes.
+
+    Args:
+        model: the constants it belongs to.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        count = int(COMPLIANCE) + len(model.labels)
+        self.rows = wp.empty((model.group_count, count), dtype=model.vec, device=model.device)
+        """Columns as :mod:`pbd_gym.kernels.parameter_columns` names them, shape (groups, columns)."""
+        self.rows_scalar = wp.array(
+            ptr=self.rows.ptr, shape=(*self.rows.shape, model.lanes), dtype=model.scalar, device=model.device
+        )
+        """The same memory, shape (groups, columns, lanes)."""
+        self.nominal = np.ones(count, dtype=model.dtype)
+        """A row that changes nothing."""
+        self.nominal[int(GRAVITY) : int(GRAVITY) + 3] = model.gravity.numpy()
+        self.varied = False
+        """Whether kernels have to read the rows."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Let every environment be as the scene says."""
+        self.varied = False
+        self._write(np.broadcast_to(self.nominal, (self.model.num_envs, len(self.nominal))))
+
+    def read(self) -> np.ndarray:
+        """Return a copy of the rows, shape (num_envs, columns)."""
+        lanes = self.rows_scalar.numpy().transpose(0, 2, 1).reshape(-1, len(self.nominal))
+        return np.array(lanes[: self.model.num_envs], order="C")
+
+    def check(self, rows: np.ndarray) -> None:
+        """Look at rows that :meth:`read` gave, perhaps of another batch.
+
+        Raises:
+            ValueError: for a wrong number of columns, or a number that is not finite.
+        """
+        finite("parameters", rows, (len(rows), len(self.nominal)))
+
+    def write(self, rows: np.ndarray) -> None:
+        """Overwrite the rows, shape (num_envs, columns)."""
+        self.varied |= bool((rows != self.nominal).any())
+        self._write(rows)
+
+    def changed(
+        self,
+        gravity: ArrayLike | None,
+        stiffness: Stiffness | None,
+        factors: dict[str, ArrayLike | None],
+    ) -> np.ndarray:
+        """Return the rows with some numbers replaced; see :meth:`pbd_gym.sim.state.State.set_parameters`."""
+        model, rows, labels = self.model, self.read(), self.model.labels
+        shape = (model.num_envs,)
+        columns = {"size": SIZE, "damping": DAMPING, "friction": FRICTION, "density": DENSITY}
+        for name, values in factors.items():
+            if values is not None:
+                rows[:, int(columns[name])] = check_factor(name, values, shape, LIMITS[name])
+        rows[:, int(INV_SIZE)] = 1.0 / rows[:, int(SIZE)]
+        if gravity is not None:
+            given = finite("gravity", np.asarray(gravity, dtype=model.dtype), (*shape, 3))
+            rows[:, int(GRAVITY) : int(GRAVITY) + 3] = given
+        if stiffness is not None:
+            for label, values in (
+                stiffness if isinstance(stiffness, Mapping) else dict.fromkeys(labels, stiffness)
+            ).items():
+                if label not in labels:
+                    raise ValueError(f"no constraints are labelled {label!r}; there are {', '.join(labels) or 'none'}")
+                given = check_factor("stiffness", values, shape, LIMITS["stiffness"])
+                rows[:, int(COMPLIANCE) + labels.index(label)] = 1.0 / given
+        return rows
+
+    def get(self) -> dict[str, Any]:
+        """Return what is set; see :meth:`pbd_gym.sim.state.State.get_parameters`."""
+        rows = self.read()
+        first = int(COMPLIANCE)
+        return {
+            "gravity": rows[:, int(GRAVITY) : int(GRAVITY) + 3].copy(),
+            "size": rows[:, int(SIZE)].copy(),
+            "damping": rows[:, int(DAMPING)].copy(),
+            "friction": rows[:, int(FRICTION)].copy(),
+            "density": rows[:, int(DENSITY)].copy(),
+            "stiffness": {label: 1.0 / rows[:, first + k] for k, label in enumerate(self.model.labels)},
+        }
+
+    def _write(self, rows: np.ndarray) -> None:
+        model = self.model
+        idle = model.group_count * model.lanes - model.num_envs
+        # Idle lanes repeat the last environment, as its positions do.
+        padded = np.concatenate([rows, np.repeat(rows[-1:], idle, axis=0)]).astype(model.dtype)
+        grouped = padded.reshape(model.group_count, model.lanes, -1).transpose(0, 2, 1)
+        self.rows_scalar.assign(np.ascontiguousarray(grouped))

@@ -1,0 +1,295 @@
+"""Solver: advances a batch by extended position-based dynamics (XPBD)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike
+
+from pbd_gym.kernels.step import make_step
+from pbd_gym.kernels.sweep import SweepOptions
+from pbd_gym.runtime.background_compile import AHEAD
+from pbd_gym.runtime.checks import finite, whole
+from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.threads import default_threads, run_together
+from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.state import State
+
+# Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
+_SHARED_BYTES = 40 * 1024
+
+Method = Literal["gauss-seidel", "symmetric", "jacobi"]
+
+
+class Solver:
+    """XPBD with small steps: many substeps of one iteration each, or fewer with several iterations.
+
+    Each substep predicts positions under gravity, sweeps every constraint Gauss-Seidel fashion, resolves contacts, and
+    takes velocities from the change of position. Multipliers start at zero once per substep, so the stiffness does not
+    depend on the number of iterations.
+
+    References:
+        Macklin, Mueller, Chentanez 2016, XPBD, doi:10.1145/2994258.2994272
+        Macklin et al. 2019, Small steps in physics simulation, doi:10.1145/3309486.3340247
+        Wang 2015, A Chebyshev semi-iterative approach for accelerating projective and position-based dynamics,
+        doi:10.1145/2816795.2818063
+        Tonge, Benevolenski, Voroshilov 2012, Mass splitting for jitter-free parallel rigid body simulation,
+        doi:10.1145/2185520.2185601
+
+    Args:
+        model: the constants of the batch.
+        substeps: steps that a control step is divided into.
+        iterations: sweeps per substep.
+        method: what an iteration does: ``"gauss-seidel"`` applies each correction at once; ``"symmetric"`` does so too,
+            and sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced
+            to the share that the mass of its particles allows. Particles that the scene pins lend no mass: one of those
+            with many stiff constraints can diverge when ``set_pinned(False)`` frees it; the other methods do not mind.
+        relaxation: factor of Jacobi's corrections, above 0 and below 2: under-relaxation below 1 converges more slowly,
+            and more safely where constraints are strongly non-linear.
+        chebyshev: estimate of the spectral radius of the iteration, at least 0 and below 1: iterations are extrapolated
+            the more the larger it is, from 0, not at all. Too large a number diverges.
+        damping: rate at which free particles lose velocity [1/s].
+        max_speed: speed above which an environment counts as diverged [m/s].
+        threads: CPU threads to spread the groups over; see :func:`pbd_gym.runtime.threads.default_threads`.
+        schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
+            launch of many blocks for each colour of constraints, for few environments that are huge; by default what
+            :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
+
+    Raises:
+        ValueError: if a number is out of its range, or ``method`` or ``schedule`` are unknown.
+        TypeError: if a count is not a whole number.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        substeps: int = 10,
+        iterations: int = 1,
+        damping: float = 0.0,
+        max_speed: float = 1e3,
+        threads: int | None = None,
+        method: Method = "gauss-seidel",
+        relaxation: float = 1.0,
+        chebyshev: float = 0.0,
+        schedule: Schedule | None = None,
+    ) -> None:
+        if method not in ("gauss-seidel", "symmetric", "jacobi"):
+            raise ValueError(f"method must be 'gauss-seidel', 'symmetric' or 'jacobi', got {method!r}")
+        if schedule not in (None, "block", "colors"):
+            raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
+        if not 0.0 < relaxation < 2.0:
+            raise ValueError(f"relaxation must be above 0 and below 2, got {relaxation}")
+        if relaxation != 1.0 and method != "jacobi":
+            raise ValueError("relaxation is for method='jacobi'")
+        if not 0.0 <= chebyshev < 1.0:
+            raise ValueError(f"chebyshev must be at least 0 and below 1, got {chebyshev}")
+        if not (math.isfinite(damping) and damping >= 0.0):
+            raise ValueError(f"damping must be finite and not negative, got {damping}")
+        if not max_speed > 0.0:
+            raise ValueError(f"max_speed must be above zero, got {max_speed}")
+        self.model = model
+        self.substeps = whole("substeps", substeps, 1)
+        self.iterations = whole("iterations", iterations, 1)
+        self.damping = damping
+        self.max_speed = max_speed
+        threads = default_threads() if threads is None else whole("threads", threads, 1)
+        self.threads = 1 if model.device.is_cuda else min(threads, model.group_count)
+        self.method = method
+        self.relaxation = relaxation
+        self.chebyshev = chebyshev
+        self.schedule: Schedule = schedule or choose_schedule(model)
+        by_block = self.schedule == "block"
+        self.options = SweepOptions(
+            keep_lambda=self.iterations > 1,
+            damped=model.damped,
+            jacobi=method == "jacobi",
+            symmetric=method == "symmetric",
+            chebyshev=chebyshev > 0.0,
+            particle_contacts=model.contact_count > 0,
+            packed=by_block and is_packed(model, method),
+            shared=shared_particles(model) if model.device.is_cuda and by_block else 0,
+        )
+        self._launches: list[Any] = []
+        self._launched_for: tuple[Any, ...] = ()
+
+    def set_steps(self, *, substeps: int | None = None, iterations: int | None = None) -> None:
+        """Go on with other numbers; what is left out stays. A change of ``iterations`` may compile another kernel.
+
+        Raises:
+            ValueError: for a number below 1. The solver is then as it was.
+            TypeError: for one that is not whole.
+        """
+        found = [
+            whole(name, old if new is None else new, 1)
+            for name, new, old in (("substeps", substeps, self.substeps), ("iterations", iterations, self.iterations))
+        ]
+        self.substeps, self.iterations = found
+        self.options = replace(self.options, keep_lambda=self.iterations > 1)
+        self._launched_for = ()
+
+    def ready(self, varied: bool, iterations: int | None = None) -> bool:
+        """Return whether the kernel that a step would need is there.
+
+        If not, it is compiled in the background: steps that need no other may go on meanwhile, and asking again tells
+        when it is done.
+
+        Args:
+            varied: whether some environment has parameters of its own, see :meth:`State.set_parameters`.
+            iterations: as in :meth:`set_steps`.
+
+        Raises:
+            Exception: what the compiler raised.
+        """
+        iterations = self.iterations if iterations is None else iterations
+        kernel = self._kernel(replace(self.options, keep_lambda=iterations > 1, varied=varied))
+        return AHEAD.ready(kernel, self.model.device.alias, self.model.thread_count)
+
+    def _kernel(self, options: SweepOptions) -> Any:
+        model = self.model
+        return make_step(model.lanes, model.scalar, options, model.kinds, model.parts, model.bouncing)
+
+    def state(self) -> State:
+        """Make a state for this solver, at the scene's positions."""
+        options = self.options
+        return State(self.model, options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
+
+    def control(self) -> Control:
+        """Make a control that moves nothing."""
+        return Control(self.model)
+
+    def step(self, state: State, control: Control, ctrl_dt: float) -> None:
+        """Advance every environment by ``ctrl_dt`` seconds, in place.
+
+        Held particles travel along a straight line by ``control.motion`` and end exactly there.
+
+        Raises:
+            ValueError: if ``ctrl_dt`` is not positive and finite, or state or control are of another model.
+        """
+        key = (state, control, ctrl_dt, state.parameters.varied)
+        if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
+            if state.model is not self.model or control.model is not self.model:
+                raise ValueError("state and control must be of the solver's own model")
+            if not (math.isfinite(ctrl_dt) and ctrl_dt > 0.0):
+                raise ValueError(f"ctrl_dt must be positive and finite, got {ctrl_dt}")
+            options = self.options
+            state.make_room(options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
+            with compiling():
+                self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
+            self._launched_for = key
+        state.has_multipliers = self.options.keep_lambda
+        run_together([launches.launch for launches in self._launches])
+
+    def _shares(self) -> list[tuple[int, int]]:
+        """First group and number of groups of each thread."""
+        edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)
+        return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
+
+    def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
+        model = self.model
+        h = ctrl_dt / self.substeps
+        options = replace(self.options, varied=state.parameters.varied)
+        kernel = self._kernel(options)
+        if self.schedule == "block":
+            pieces = one_launch(model, self.substeps, self.iterations)
+        else:
+            pieces = by_color(model, self.substeps, self.iterations, options)
+        launches = [self._record_piece(kernel, piece, state, control, h, first, count) for piece in pieces]
+        AHEAD.note(kernel, model.device.alias, model.thread_count)
+        return Replay(model.device, launches)
+
+    def _record_piece(
+        self, kernel: Any, piece: Piece, state: State, control: Control, h: float, first: int, count: int
+    ) -> Any:
+        model = self.model
+        return wp.launch(
+            kernel,
+            dim=(count, piece.threads),
+            block_dim=model.thread_count,
+            device=model.device,
+            record_cmd=True,
+            inputs=[
+                model.data, model.colliders, model.gravity,
+                control.motion, control.collider_motion,
+                self.substeps, self.iterations, h, math.exp(-self.damping * h), self.max_speed,
+                self.relaxation, self.chebyshev, first, piece.threads,
+                int(piece.what), *piece.substeps, *piece.iterations, piece.color,
+                state.positions, state.previous, state.velocities, state.inv_mass, state.parameters.rows,
+                state.lam, state.memory,
+                state.held, state.grip_positions,
+                state.delta, state.recent, state.older, state.packed,
+                state.lam_recent, state.lam_older, state.contacts, state.poses,
+                state.positions_scalar, state.velocities_scalar,
+                state.grip_targets, state.frames, state.frames_scalar, state.diverged,
+            ],
+        )  # fmt: skip
+
+
+def shared_particles(model: Model) -> int:
+    """Return the particle count if the positions and weights of a group fit into a block's shared memory, 0 if not."""
+    needed = 7 * model.particle_count * model.lanes * model.dtype.itemsize
+    return model.particle_count if needed <= _SHARED_BYTES else 0
+
+
+def is_packed(model: Model, method: Method) -> bool:
+    """Return whether a lone environment's constraints share the vector units, which needs colours, and a CPU."""
+    return model.lanes == 1 and not model.device.is_cuda and model.order == "colored" and method != "jacobi"
+
+
+class Control:
+    """What moves a batch from outside during a step.
+
+    Args:
+        model: the constants it belongs to.
+    """
+
+    def __init__(self, model: Model) -> None:
+        slots = model.group_count * model.lanes
+        self.model = model
+        self.motion = wp.zeros((slots, model.grip_count, 3), dtype=model.scalar, device=model.device)
+        """Displacement of each grip, and of what it holds, over the step [m], shape (slots, grips, 3)."""
+
+        self.collider_motion = wp.zeros(
+            (slots, len(model.moving_colliders), 6), dtype=model.scalar, device=model.device
+        )
+        """Displacement [m] and rotation vector [rad] of each collider that moves over the step, in the axes of the
+        world, shape (slots, moving, 6)."""
+
+    def move(self, motion: ArrayLike) -> None:
+        """Set the displacement of every grip [m], broadcast to (num_envs, grips, 3).
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        shape = (self.model.num_envs, self.model.grip_count, 3)
+        given = finite("motion", np.asarray(motion, dtype=self.model.dtype), shape)
+        padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
+        padded[: self.model.num_envs] = given
+        self.motion.assign(padded)
+
+    def move_collider(self, collider: int, displacement: ArrayLike = 0.0, rotation: ArrayLike = 0.0) -> None:
+        """Set how far a collider that moves goes in a step: at constant speed, and round its origin.
+
+        It holds for every step until it is set again.
+
+        Args:
+            collider: what :meth:`Scene.add_collider` returned.
+            displacement: of its origin [m], broadcast to (num_envs, 3).
+            rotation: axis times angle [rad], in the axes of the world, broadcast to (num_envs, 3).
+
+        Raises:
+            ValueError: for a collider that does not move, a wrong shape or a number that is not finite.
+        """
+        slot, shape = self.model.pose_index(collider), (self.model.num_envs, 3)
+        given = [
+            finite(name, np.asarray(value, dtype=self.model.dtype), shape)
+            for name, value in (("displacement", displacement), ("rotation", rotation))
+        ]
+        motion = self.collider_motion.numpy()
+        motion[: self.model.num_envs, slot] = np.concatenate(given, axis=1)
+        self.collider_motion.assign(motion)

@@ -1,0 +1,406 @@
+"""State: what changes, batched, and its conversions to and from arrays with one row per environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike
+
+from pbd_gym.kernels import grips
+from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, weigh
+from pbd_gym.runtime.checks import broadcast, finite
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.parameters import Stiffness
+from pbd_gym.sim.state_arrays import StateArrays
+
+
+class State(StateArrays):
+    """Everything that a step changes, for all environments of a model. Arrays are updated in place.
+
+    Lane ``l`` of group ``g`` is environment ``g * lanes + l``; the last group may have idle lanes.
+
+    Args:
+        model: the constants it belongs to.
+        keep_lambda: whether multipliers are stored, which more than one iteration needs.
+        gathers: whether there is memory for the corrections of Jacobi iterations.
+        extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
+        packs: whether there is memory for positions in rows with their weights.
+    """
+
+    def __init__(self, model: Model, *memory: bool, **options: bool) -> None:
+        super().__init__(model, *memory, **options)
+        self.reset()
+
+    def reset(self) -> None:
+        """Put every environment back to the scene: nothing held, particles where they were added, nothing varied."""
+        model = self.model
+        self._pinned = None
+        self.parameters.reset()
+        self.held.fill_(-1)
+        self.grip_positions.zero_()
+        for target, values in (
+            (self.positions_scalar, model.start_positions),
+            (self.velocities_scalar, model.start_velocities),
+            (self.inv_mass_scalar, model.inv_mass.numpy()),
+            (self.free_inv_mass_scalar, model.inv_mass.numpy()),
+        ):
+            shape = (model.group_count, *values.shape, model.lanes)
+            target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
+        self.poses.assign(np.broadcast_to(model.start_poses, self.poses.shape).astype(model.dtype))
+        self.previous.assign(self.positions)
+        self.memory.zero_()
+        self.diverged.zero_()
+
+    def get_positions(self) -> np.ndarray:
+        """Return a copy of the positions [m], shape (num_envs, n, 3)."""
+        return self._gather(self.positions_scalar)
+
+    def get_velocities(self) -> np.ndarray:
+        """Return a copy of the velocities [m/s], shape (num_envs, n, 3)."""
+        return self._gather(self.velocities_scalar)
+
+    def set_positions(self, values: ArrayLike) -> None:
+        """Put particles somewhere [m], broadcast to (num_envs, n, 3).
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        self._scatter(self.positions_scalar, "positions", values)
+
+    def set_velocities(self, values: ArrayLike) -> None:
+        """Set velocities [m/s], broadcast to (num_envs, n, 3). What is pinned stays at rest, unless a grip holds it.
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        model = self.model
+        given = np.asarray(values, dtype=model.dtype)
+        resting = self.get_pinned()
+        if resting.any():  # with a velocity a particle of infinite mass would travel for ever
+            given = finite("velocities", given, (model.num_envs, model.particle_count, 3))
+            held = self.held.numpy()[: model.num_envs]
+            envs, slots = np.nonzero(held >= 0)
+            resting[envs, held[envs, slots]] = False
+            given = np.where(resting[..., None], 0, given)
+        self._scatter(self.velocities_scalar, "velocities", given)
+
+    def set_parameters(
+        self,
+        *,
+        gravity: ArrayLike | None = None,
+        size: ArrayLike | None = None,
+        density: ArrayLike | None = None,
+        stiffness: Stiffness | None = None,
+        friction: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+    ) -> None:
+        """Let environments differ: each number is a factor of what the scene and the solver say, but for gravity.
+
+        What is left out stays as it is. Kernels for environments that differ are compiled with the next step, and are
+        a little slower. Numbers hold until they are set again, or until :meth:`reset`.
+
+        Args:
+            gravity: acceleration [m/s^2], broadcast to (num_envs, 3).
+            size: of every rest length, broadcast to (num_envs,), from 0.001. Masses grow with the size, its square or
+                its cube, for ropes, sheets and solids (at equal density), compliances of tetrahedra as the elastic
+                modulus demands; the compliance of other constraints is a number by itself and stays. Radii with which
+                particles collide with each other grow too. Positions are left where they are, and the distance that
+                particles keep from colliders, and these, as they are.
+            density: of every mass, broadcast to (num_envs,), from 1e-6. Clusters of shape matching do not feel it:
+                their stiffness is per mass.
+            stiffness: divides compliances, broadcast to (num_envs,), from 1e-6; or a mapping from labels of
+                constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
+            friction: of every Coulomb coefficient, broadcast to (num_envs,), not negative.
+            damping: of the rate ``damping`` of the solver, broadcast to (num_envs,), not negative.
+
+        Raises:
+            ValueError: for a number out of its range or not finite, a wrong shape, or a label that is not there. The
+                state is then as it was.
+        """
+        factors = {"size": size, "density": density, "friction": friction, "damping": damping}
+        self.parameters.write(self.parameters.changed(gravity, stiffness, factors))
+        self._weigh()
+
+    def get_pinned(self) -> np.ndarray:
+        """Return which particles are fixed in space, bool, shape (num_envs, n); those that a grip holds are not."""
+        if self._pinned is None:
+            return np.tile(self.model.inv_mass.numpy() == 0.0, (self.model.num_envs, 1))
+        return self._pinned.copy()
+
+    def set_pinned(self, pinned: ArrayLike | None) -> None:
+        """Fix particles in space, at rest, or set them free, whatever the scene says, until :meth:`reset`.
+
+        It is no part of what :meth:`save` returns, and :meth:`load` leaves it as it is.
+
+        Args:
+            pinned: whether each particle is fixed, bool, broadcast to (num_envs, n); None for what the scene says.
+
+        Raises:
+            ValueError: for a wrong shape.
+            TypeError: if they are not bool.
+        """
+        shape = (self.model.num_envs, self.model.particle_count)
+        if pinned is not None and np.asarray(pinned).dtype != np.bool_:
+            raise TypeError(f"pinned must be bool, got {np.asarray(pinned).dtype}")
+        before = self.get_pinned()
+        self._pinned = None if pinned is None else broadcast("pinned", np.asarray(pinned), shape).copy()
+        changed = before != self.get_pinned()
+        velocities = self.get_velocities()
+        velocities[changed] = 0.0
+        self.set_velocities(velocities)
+        self._weigh()
+
+    def get_parameters(self) -> dict[str, Any]:
+        """Return what :meth:`set_parameters` has set.
+
+        Returns:
+            Arrays by name, shape (num_envs,), but for ``gravity`` [m/s^2], (num_envs, 3), and ``stiffness``, a dict of
+            them by label.
+        """
+        return self.parameters.get()
+
+    def _weigh(self) -> None:
+        """Let masses follow from the parameters."""
+        model, slots = self.model, self.model.group_count * self.model.lanes
+        every = wp.full(slots, 1, dtype=wp.int32, device=model.device)
+        wp.launch(
+            weigh,
+            dim=(slots, model.particle_count),
+            inputs=[
+                every, model.inv_mass, model.dimensions, self.parameters.rows_scalar, model.lanes, self.held,
+                self.free_inv_mass_scalar, self.inv_mass_scalar,
+            ],
+            device=model.device,
+        )  # fmt: skip
+        if self._pinned is not None:
+            self._weigh_pinned(self._pinned)
+
+    def _weigh_pinned(self, pinned: np.ndarray) -> None:
+        """Overwrite the masses of the particles that are fixed, or free, other than the scene says."""
+        model, rows = self.model, self.parameters.read()
+        size, density = rows[:, int(SIZE), None], rows[:, int(DENSITY), None]
+        free = 1.0 / (model.mass * density * size ** model.dimensions.numpy())
+        envs, particles = np.nonzero(pinned != (model.inv_mass.numpy() == 0.0))
+        groups, lanes = np.divmod(envs, model.lanes)
+        values = np.where(pinned, 0.0, free)[envs, particles]
+        is_held = (self.held.numpy()[envs] == particles[:, None]).any(axis=1)
+        for target, new in (
+            (self.free_inv_mass_scalar, values),
+            (self.inv_mass_scalar, np.where(is_held, 0.0, values)),
+        ):
+            array = target.numpy()
+            array[groups, particles, lanes] = new
+            target.assign(array)
+
+    def get_poses(self) -> np.ndarray:
+        """Return a copy of the poses of the colliders that move, in the order in which they were added.
+
+        Returns:
+            Origin [m] and orientation (x, y, z, w), shape (num_envs, moving, 7). The orientation is the turn from how
+            the collider was declared.
+        """
+        return self.poses.numpy()[: self.model.num_envs].copy()
+
+    def set_pose(self, collider: int, origin: ArrayLike | None = None, orientation: ArrayLike | None = None) -> None:
+        """Put a collider that moves somewhere at once; particles do not feel that motion.
+
+        Args:
+            collider: what :meth:`Scene.add_collider` returned.
+            origin: where its origin goes [m], broadcast to (num_envs, 3); where it is by default.
+            orientation: unit quaternion (x, y, z, w) that turns it from how it was declared, broadcast to
+                (num_envs, 4); as it is by default. Scaled to length one.
+
+        Raises:
+            ValueError: for a collider that does not move, a wrong shape, a number that is not finite, or a quaternion
+                of zero. The state is then as it was.
+        """
+        slot = self.model.pose_index(collider)
+        poses = self.get_poses()
+        count = self.model.num_envs
+        if origin is not None:
+            poses[:, slot, :3] = finite("origin", np.asarray(origin, dtype=np.float64), (count, 3))
+        if orientation is not None:
+            given = finite("orientation", np.asarray(orientation, dtype=np.float64), (count, 4))
+            length = np.linalg.norm(given, axis=1, keepdims=True)
+            if (length < 1e-6).any():
+                raise ValueError("orientation must be a quaternion (x, y, z, w) other than zero")
+            poses[:, slot, 3:] = given / length
+        self._set_poses(poses)
+
+    def _set_poses(self, poses: np.ndarray) -> None:
+        # Idle slots repeat the last environment: a quaternion of zero would not be a rotation.
+        idle = len(self.poses) - len(poses)
+        self.poses.assign(np.concatenate([poses, np.repeat(poses[-1:], idle, axis=0)]).astype(self.model.dtype))
+
+    def get_memory(self) -> np.ndarray:
+        """Return what constraints remember, such as permanent strains, shape (num_envs, k).
+
+        The kinds come in the order of ``KINDS``, and the constraints of each in the order they were added.
+        """
+        lanes = self.memory_scalar.numpy().transpose(0, 2, 1).reshape(-1, self.memory.shape[1])
+        return np.ascontiguousarray(lanes[: self.model.num_envs, self._memory_slots()])
+
+    def set_memory(self, values: ArrayLike) -> None:
+        """Set what :meth:`get_memory` returns, broadcast to (num_envs, k).
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite.
+        """
+        given = np.asarray(values, dtype=self.model.dtype)
+        rows = self.arrange_memory(finite("memory", given, (self.model.num_envs, self.model.memory_count)))
+        lanes = np.zeros((self.model.group_count * self.model.lanes, self.memory.shape[1]), dtype=self.model.dtype)
+        lanes[: self.model.num_envs] = rows
+        grouped = lanes.reshape(self.model.group_count, self.model.lanes, -1)
+        self.memory_scalar.assign(np.ascontiguousarray(grouped.transpose(0, 2, 1)))
+
+    def arrange_memory(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows of what :meth:`get_memory` gives, shape (r, k), in the order of ``memory``, shape (r, max(k, 1)).
+
+        Raises:
+            ValueError: for a wrong shape.
+        """
+        if rows.ndim != 2 or rows.shape[1] != self.model.memory_count:
+            raise ValueError(f"memory must have shape (rows, {self.model.memory_count}), got {rows.shape}")
+        arranged = np.zeros((len(rows), self.memory.shape[1]), dtype=self.model.dtype)
+        arranged[:, self._memory_slots()] = rows
+        return arranged
+
+    def _memory_slots(self) -> np.ndarray:
+        """Return where what a constraint remembers is, for constraints in the order they were added, shape (k,)."""
+        slots = np.empty(self.model.memory_count, dtype=np.int64)
+        first = 0
+        for kind in self.model.kinds:
+            if kind.remembers:
+                order = self.model.constraint_order[kind.name]
+                slots[first + order] = first + np.arange(len(order))
+                first += len(order)
+        return slots
+
+    def get_lambda(self) -> np.ndarray:
+        """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
+
+        Raises:
+            RuntimeError: if they are not stored, because the solver does one iteration only.
+        """
+        if not self.has_multipliers:
+            raise RuntimeError("multipliers are stored by a solver with iterations > 1 only")
+        lanes = self.lam.numpy().transpose(0, 2, 1).reshape(-1, self.lam.shape[1])[: self.model.num_envs]
+        found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
+        first = 0
+        for permutation in self.model.constraint_order.values():
+            found[:, first + permutation] = lanes[:, first : first + len(permutation)]
+            first += len(permutation)
+        return found
+
+    def get_contact_overflow(self) -> np.ndarray:
+        """Return how many contact candidates found no room in the lists during the last step, shape (num_envs,), int32.
+
+        It counts per group of lanes, which share their lists. 0 means that no contact was lost; raise
+        ``Scene.contact_capacity`` where it is not.
+        """
+        return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
+
+    def hold(self, held: ArrayLike) -> None:
+        """Let each grip hold a particle: what it held before is released, and keeps its velocity.
+
+        Args:
+            held: particle per environment and grip, -1 for none, shape (num_envs, grips), int.
+
+        Raises:
+            ValueError: for a wrong shape, a particle that does not exist, or one in two grips at once.
+        """
+        self._hold(self._check_held(held))
+
+    def _check_held(self, held: ArrayLike) -> np.ndarray:
+        """Return what grips are to hold, shape (num_envs, grips); raise what :meth:`hold` does."""
+        model = self.model
+        wanted = broadcast("held", np.asarray(held), (model.num_envs, model.grip_count))
+        if not np.issubdtype(wanted.dtype, np.integer) or wanted.size == 0:
+            raise ValueError("held must be integers, and the scene needs grips")
+        if wanted.min() < -1 or wanted.max() >= model.particle_count:
+            raise ValueError(f"held must be -1 or a particle from 0 to {model.particle_count - 1}")
+        ordered = np.sort(wanted, axis=1)
+        if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
+            raise ValueError("one particle cannot be in two grips")
+        return wanted
+
+    def _hold(self, wanted: np.ndarray) -> None:
+        model = self.model
+        target = wp.array(wanted.astype(np.int32), device=model.device)
+        wp.launch(
+            grips.hold,
+            dim=model.num_envs,
+            inputs=[
+                target, self.free_inv_mass_scalar, model.lanes,
+                self.held, self.inv_mass_scalar, self.velocities_scalar,
+            ],
+            device=model.device,
+        )  # fmt: skip
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Return everything a step depends on, one row per environment, as plain arrays (``np.savez`` keeps them)."""
+        held = self.held.numpy()[: self.model.num_envs].copy()
+        return {
+            "positions": self.get_positions(),
+            "velocities": self.get_velocities(),
+            "held": held,
+            "parameters": self.parameters.read(),
+            "grip_positions": self.grip_positions.numpy()[: self.model.num_envs].copy(),
+            "poses": self.get_poses(),
+            "memory": self.get_memory(),
+        }
+
+    def load(self, saved: dict[str, np.ndarray], rows: np.ndarray | None = None) -> None:
+        """Return to what :meth:`save` gave, bit for bit.
+
+        Args:
+            saved: arrays of :meth:`save`, possibly of another batch with the same scene.
+            rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
+
+        Raises:
+            ValueError: for a number that is not finite or a wrong shape. The state is then as it was.
+        """
+        model = self.model
+        rows = np.arange(model.num_envs) if rows is None else rows
+        shapes: dict[str, tuple[int, ...]] = {
+            "positions": (model.particle_count, 3),
+            "velocities": (model.particle_count, 3),
+            "grip_positions": (model.grip_count, 3),
+            "poses": (len(model.moving_colliders), 7),
+            "memory": (model.memory_count,),
+        }
+        self.parameters.check(saved["parameters"])
+        taken = {"parameters": saved["parameters"][rows]}
+        for name, shape in shapes.items():  # all of it or none of it
+            taken[name] = np.asarray(saved[name], dtype=model.dtype)[rows]
+            if taken[name].shape[1:] != shape:
+                raise ValueError(f"{name} must have shape {('rows', *shape)}, got {np.shape(saved[name])}")
+            finite(name, taken[name], (model.num_envs, *shape))
+        held = self._check_held(saved["held"][rows]) if model.grip_count else None
+        self.parameters.write(taken["parameters"])
+        self._weigh()
+        if held is not None:  # before the velocities: letting go of a pinned particle stops it
+            self._hold(held)
+            grips = self.grip_positions.numpy()
+            grips[: model.num_envs] = taken["grip_positions"]
+            self.grip_positions.assign(grips)
+        self.set_positions(taken["positions"])
+        self.set_velocities(taken["velocities"])
+        self._set_poses(taken["poses"])
+        self.set_memory(taken["memory"])
+
+    def _gather(self, source: Any) -> np.ndarray:
+        lanes = source.numpy()  # (groups, n, 3, lanes)
+        by_env = lanes.transpose(0, 3, 1, 2).reshape(-1, *lanes.shape[1:3])
+        return np.array(by_env[: self.model.num_envs], order="C")  # a copy also where the layout is the same already
+
+    def _scatter(self, target: Any, name: str, values: ArrayLike) -> None:
+        model = self.model
+        given = finite(name, np.asarray(values, dtype=model.dtype), (model.num_envs, model.particle_count, 3))
+        padding = model.group_count * model.lanes - model.num_envs
+        # Idle lanes repeat the last environment, so that they hold numbers as sound as the rest.
+        padded = np.concatenate([given, np.repeat(given[-1:], padding, axis=0)])
+        grouped = padded.reshape(model.group_count, model.lanes, model.particle_count, 3)
+        target.assign(np.ascontiguousarray(grouped.transpose(0, 2, 3, 1)))

@@ -1,0 +1,255 @@
+"""The cloth tasks of the suite: what their performance says of hand-made shapes, and that experts solve them."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pbd_gym.envs.cloth.heaps import CORNERS
+from pbd_gym.envs.cloth.towels import ClothTaskVectorEnv, fitted
+from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.trimeshes import trimesh
+
+
+def make(name: str, num_envs: int = 1, **kwargs: Any) -> Any:
+    env = gym.make_vec(f"PBD{name}-v0", num_envs, **{"starts": 5, **kwargs})
+    assert isinstance(env, ClothTaskVectorEnv)
+    env.reset(seed=0)
+    return env
+
+
+def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
+    """Return performance and normalised performance of a towel put somewhere, shape (rows, columns, 3)."""
+    positions = env.state.get_positions()
+    positions[:, env.cloth.indices] = shape
+    env.state.set_positions(positions)
+    env._score.launch()
+    env._episodes.conclude.launch()
+    return float(env.buffers.peek("performance")[0]), float(env.buffers.peek("normalized_performance")[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "floor"),
+    [
+        ("ClothFlatten", 0.9),
+        ("ClothFlattenPickPlace", 0.9),
+        ("ClothFold", 0.95),
+        ("ClothFoldPickPlace", 0.9),
+        ("ClothFoldDiagonal", 0.9),
+        ("ClothFoldDrop", 0.9),
+        ("ClothFoldCrumpled", 0.75),
+        ("ClothDrop", 0.9),
+        ("ClothUnfold", 0.85),
+        ("ClothHang", 0.85),
+        ("TShirtFold", 0.7),
+    ],
+)
+def test_expert(name: str, floor: float) -> None:
+    """Guards that the task can be solved, in its time, from start states that nobody has trained on."""
+    count = 8
+    env = make(name, count, starts=5 * count)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(count)})
+    for _ in range(env.max_episode_steps):
+        _, _, terminated, truncated, info = env.step(env.expert())
+        assert not terminated.any()
+    assert truncated.all()
+    assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
+
+
+def test_fit() -> None:
+    """Guards the placement of a flat shape over one that lies turned and shifted, and that it stays upright."""
+    shape = np.random.default_rng(0).normal(size=(4, 5, 3))
+    for angle in (0.0, 0.7, 3.0):
+        c, s = np.cos(angle), np.sin(angle)
+        turned = shape @ np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]]) + [1.0, 0.0, -2.0]
+        assert_allclose(fitted(shape, turned), turned, atol=1e-12)
+
+
+def test_flatten_performance() -> None:
+    """Guards the covered area of the flat towel, of one folded in half wherever it lies, and of one on end."""
+    env = make("ClothFlatten")
+    flat, side, r = env.flat, env.config.side, 0.75 * env.config.spacing
+    area, normalized = rate(env, flat)
+    assert_allclose(area, side * side + 4 * side * r + np.pi * r * r, rtol=0.01)
+    assert_allclose(normalized, 1.0, atol=0.02)
+    folded = flat.copy()
+    folded[..., 0] = np.abs(folded[..., 0])
+    width = (side - env.config.spacing) / 2  # the middle of the towel is between two columns
+    half = side * width + 2 * (side + width) * r + np.pi * r * r
+    for shift in ([0.0, 0.0, 0.0], [0.3, 0.0, -0.2]):
+        assert_allclose(rate(env, folded + shift)[0], half, rtol=0.04)  # the rim is made of arcs
+    upright = flat.copy()
+    upright[..., [0, 1]] = upright[..., [1, 0]] * [0.0, 1.0] + [0.0, 0.5]
+    assert_allclose(rate(env, upright)[0], 2 * side * r + np.pi * r * r, rtol=0.04)
+
+
+def test_fold_performance() -> None:
+    """Guards both terms of folding: perfect, flat, shifted as a whole, and folded with a gap."""
+    env = make("ClothFold")
+    thickness = 2.0 * env.config.radius
+    start = env.shape(0).astype(np.float64)
+    pairs = start[:8][::-1] - start[8:]
+    width = np.linalg.norm(pairs, axis=2).mean()
+    assert_allclose(env.buffers.peek("performance")[0], -width, rtol=1e-5)
+    perfect = start.copy()
+    perfect[:8] = start[8:][::-1] + np.array([0.0, thickness, 0.0])
+    assert_allclose(rate(env, perfect), (-thickness, 1.0), rtol=1e-4)
+    assert_allclose(env.goal_shape(0), perfect, atol=1e-6)
+    shifted = perfect + np.array([0.03, 0.0, 0.04])
+    assert_allclose(rate(env, shifted)[0], -thickness - 1.2 * 0.05, rtol=1e-4)
+    wide = perfect.copy()
+    wide[:8, :, 1] += 0.1
+    performance, normalized = rate(env, wide)
+    assert_allclose(performance, -thickness - 0.1, rtol=1e-4)
+    assert_allclose(normalized, 1.0 - 0.1 / (width - thickness), rtol=1e-4)
+
+
+@pytest.mark.parametrize("reward_mode", ["dense", "sparse"])
+def test_goals_are_rated_as_hindsight_rates_them(reward_mode: str) -> None:
+    """Guards goal mode: rewards of other sizes, which compute_reward is not told, and what counts as perfect."""
+    coarse = {"rows": 6, "columns": 6, "substeps": 4, "obs_mode": "goal", "reward_mode": reward_mode}
+    env = make("ClothFold", 3, randomize={"size": (0.1, 3.0)}, **coarse)
+    observation, _ = env.reset(seed=0, options={"parameters": {"size": [0.25, 1.0, 2.0]}})
+    distances = observation["achieved_goal"] - observation["desired_goal"]
+    distance = np.linalg.norm(distances.reshape(3, 9, 3), axis=2).mean(axis=1)
+    observation, reward, _, _, info = env.step(np.zeros((3, 8), dtype=np.float32))
+    assert_array_equal(reward, env.compute_reward(observation["achieved_goal"], observation["desired_goal"]))
+    assert_allclose(info["performance"], -distance, atol=1e-3)
+    if reward_mode == "sparse":
+        assert_array_equal(info["is_success"], distance < 0.05)
+        assert reward.tolist() == [0.0, -1.0, -1.0]
+    env = make("ClothFold", **coarse)
+    assert_allclose(rate(env, env.goal_shape(0)), (0.0, 1.0), atol=1e-5)
+
+
+def test_diagonal_pairs() -> None:
+    """Guards which particles are to meet: mirror images at the diagonal, which is left out."""
+    env = make("ClothFoldDiagonal", rows=6, columns=6)
+    grid = env.cloth.indices
+    assert len(env.upper) == len(env.placed) == 15
+    assert dict(zip(env.upper, env.placed, strict=True))[grid[0, 0]] == grid[5, 5]
+    flat = env.scene.positions
+    assert_allclose(flat[env.upper][:, [0, 2]] + flat[env.placed][:, [2, 0]], 0.0, atol=1e-12)
+    with pytest.raises(ValueError, match="rows = columns"):
+        make("ClothFoldDiagonal", rows=6, columns=5)
+
+
+def test_drop_performance() -> None:
+    """Guards the distance from the places: none for the flat towel, and that of a shift."""
+    env = make("ClothDrop")
+    hanging = env.shape(0)
+    assert (env.state.held.numpy()[0] == env.cloth.corners[:2]).all()
+    distance = np.linalg.norm(hanging - env.flat, axis=2).mean()
+    assert_allclose(env.buffers.peek("performance")[0], -distance, rtol=1e-5)
+    assert_allclose(rate(env, env.flat), (0.0, 1.0), atol=1e-6)
+    performance, normalized = rate(env, env.flat + np.array([0.0, 0.03, 0.04]))
+    assert_allclose((performance, normalized), (-0.05, 1.0 - 0.05 / distance), rtol=1e-4)
+    assert make("ClothFoldDrop").goal_shape(0)[..., 1].max() < 3 * env.config.radius  # on the ground, not in mid-air
+
+
+def test_lowest() -> None:
+    """Guards that pickers stay above the height that is asked for."""
+    env = make("ClothDrop", lowest=0.5)
+    down = np.array([[0, -1, 0, 1] * 2], dtype=np.float32)
+    for _ in range(3):
+        env.step(down)
+    assert env.state.grip_positions.numpy()[0, :2, 1].min() >= 0.5 - 1e-6
+
+
+@pytest.mark.parametrize("name", ["ClothFlatten", "ClothUnfold"])
+def test_starts_are_not_flat(name: str) -> None:
+    """Guards that there is something to be done at the start."""
+    env = make(name, 16, starts=20)
+    start = env.state.get_positions()
+    assert np.linalg.norm(start - env.scene.positions, axis=2).max(axis=1).min() > 0.1 * env.config.side
+
+
+@pytest.mark.parametrize(
+    ("name", "closed"),
+    [
+        ("ClothFlatten", False),
+        ("ClothUnfold", False),
+        ("ClothDrop", True),
+        ("ClothFoldDrop", True),
+        ("TShirtFold", False),
+    ],
+)
+def test_starts_are_at_rest(name: str, closed: bool) -> None:
+    """Guards that what was left to settle does not jump when an episode begins."""
+    env = make(name, 16, starts=20)
+    start = env.state.get_positions()
+    for _ in range(2):
+        env.step(np.tile(np.float32([0.0, 0.0, 0.0, 1.0 if closed else -1.0]), (16, 2)))
+    assert np.linalg.norm(env.state.get_positions() - start, axis=2).max() < 0.2 * env.config.spacing
+
+
+def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:
+    """Guards the choice of what to take a heap by: two corners that are folded under are left alone."""
+    env = make("ClothFlatten")
+    x, radius, side = env.flat.copy(), env.config.radius, env.config.side
+    under = x[..., 2] < -0.25 * side
+    x[..., 1] = np.where(under, radius, 4.0 * radius)
+    x[..., 2] = np.where(under, -0.5 * side - x[..., 2], x[..., 2])
+    covered = env.covered(x, CORNERS)
+    assert (covered[:2] > 0).all() and (covered[2:] == 0).all()
+    first = next(iter(env.first_taken(0, x, np.zeros((2, 3)))))
+    assert_allclose(np.sort(first.places[:, 0]), np.sort(x[-1, [0, -1], 0]), atol=1e-6)
+    assert_allclose(first.places[:, 2], x[-1, [0, -1], 2], atol=1e-6)
+
+
+def test_unfold_starts() -> None:
+    """Guards the start states: none lies open or goes through itself, and the flat towel is perfect."""
+    env = make("ClothUnfold", starts=20)
+    edges = trimesh(env.scene.positions, env.cloth.triangles).edges()
+    assert max(crossings(x, env.cloth.triangles, edges) for x in env.start_positions) == 0
+    distance = np.linalg.norm(env.start_positions - env.scene.positions, axis=2).mean(axis=1)
+    assert distance.min() > 0.1 * env.config.side
+    assert_allclose(rate(env, env.flat), (0.0, 1.0), atol=1e-6)
+
+
+def test_hang_goal() -> None:
+    """Guards the shape over the rod: it touches it all round, is no longer than the towel, and off the ground."""
+    env = make("ClothHang")
+    goal, config = env.goal_shape(0).astype(np.float64), env.config
+    rod = env.scene.colliders[env.rod]
+    distance, _ = rod.signed_distance(goal.reshape(-1, 3))
+    assert distance.min() > config.radius - 1e-6
+    assert np.sum(np.abs(distance - config.radius) < 1e-6) >= 2 * config.columns
+    steps = np.linalg.norm(np.diff(goal, axis=0), axis=2)
+    assert (steps < config.spacing + 1e-6).all() and (steps > 0.8 * config.spacing).all()
+    assert goal[..., 1].min() > 0.05
+    assert_allclose(rate(env, goal), (0.0, 1.0), atol=1e-6)
+    with pytest.raises(ValueError, match="rod_height"):
+        make("ClothHang", rod_height=0.2)
+
+
+def test_rod_goes_with_the_size() -> None:
+    """Guards that the towel hangs over the rod in an environment of another size, too."""
+    env = make("ClothHang", 4, randomize={"size": (0.7, 1.3)}, starts=20)
+    env.reset(seed=0, options={"parameters": {"size": [0.8, 0.9, 1.1, 1.2]}})
+    for _ in range(60):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].min() > 0.7, info["normalized_performance"]
+
+
+def test_shirt_goal() -> None:
+    """Guards the folded shirt: half as long, no wider than the chest, hem at the collar, and no two layers in one."""
+    env = make("TShirtFold", starts=2)
+    config, marks = env.config, env.cloth.landmarks
+    goal = fitted(env.shape(0), env.scene.positions, env.goal_shape(0))
+    assert_allclose(np.ptp(goal[:, 0]), config.width, rtol=0.02)
+    assert_allclose(np.ptp(goal[:, 2]), 0.5 * config.length, rtol=0.1)
+    for side in ("left", "right"):
+        hem, top, low = (goal[marks[f"{name}_{side}"]] for name in ("hem", "sleeve_top", "sleeve_low"))
+        sign = 1.0 if side == "right" else -1.0
+        assert_allclose(hem[[0, 2]], [sign * 0.5 * config.width, -0.5 * config.length], atol=0.01)
+        assert sign * top[0] < 0.5 * config.width and sign * low[0] < 0.5 * config.width
+        assert hem[1] > 2.0 * config.radius
+    positions = env.state.get_positions()
+    positions[:] = env.goal_shape(0)
+    env.state.set_positions(positions)
+    env._score.launch()
+    assert_allclose(env.buffers.peek("performance")[0], 0.0, atol=1e-6)
+    assert env.buffers.peek("start_performance")[0] < -0.1

@@ -1,0 +1,59 @@
+"""Whole environments on a GPU, against the CPU. Run with ``pytest -m gpu`` where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import warp as wp
+
+from tests.envs.helpers import MODES, make_vec, random_actions
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(autouse=True)
+def need_cuda() -> None:
+    if not wp.is_cuda_available():
+        pytest.skip("there is no CUDA device")
+
+
+@pytest.mark.parametrize(("action_mode", "obs_mode"), MODES)
+def test_an_episode_is_the_same_on_both(action_mode: str, obs_mode: str) -> None:
+    """Guards the kernels of the environments: goals, actions, scores and resets agree to float32 rounding."""
+    options: dict[str, Any] = {"action_mode": action_mode, "obs_mode": obs_mode, "max_episode_steps": 8}
+    cpu, gpu = make_vec(20, **options), make_vec(20, device="cuda:0", **options)
+    for env in (cpu, gpu):
+        env.reset(seed=3)
+    np.testing.assert_allclose(gpu.buffers.read("goals"), cpu.buffers.read("goals"), atol=1e-6)
+    for action in random_actions(cpu, 12):
+        expected, found = cpu.step(action), gpu.step(action)
+        for k in (1, 2, 3):
+            np.testing.assert_allclose(found[k], expected[k], atol=1e-3)
+        observations = (expected[0], found[0]) if isinstance(expected[0], dict) else ({"": expected[0]}, {"": found[0]})
+        for name, value in observations[0].items():
+            np.testing.assert_allclose(observations[1][name], value, atol=2e-2)  # velocities magnify rounding by 1 / h
+
+
+def test_same_seed_same_bits_on_the_gpu() -> None:
+    """Guards against races: two runs, and a larger batch, give the same bits."""
+    results = []
+    for num_envs in (20, 20, 100):
+        env = make_vec(num_envs, device="cuda:0")
+        env.reset(seed=0)
+        for action in random_actions(env, 10, num_envs=20):
+            padded = np.zeros((num_envs, action.shape[1]), dtype=np.float32)
+            padded[:20] = action
+            observation = env.step(padded)[0]
+        results.append(observation[:20])
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_tensors_stay_on_the_device() -> None:
+    env = make_vec(4, device="cuda:0", output="torch")
+    observation, _ = env.reset(seed=0)
+    assert observation.is_cuda
+    observation, reward, terminated, *_ = env.step(np.zeros((4, 6), dtype=np.float32))
+    assert observation.is_cuda and reward.is_cuda and terminated.is_cuda

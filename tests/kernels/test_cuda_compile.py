@@ -1,0 +1,140 @@
+"""Every kernel compiles for CUDA without a GPU, through the NVRTC that Warp brings along."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import warp as wp
+
+from pbd_gym.colliders import SHAPES, grid, plane, sphere
+from pbd_gym.constraints import KINDS
+from pbd_gym.kernels import grips, parameter_columns
+from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.rotation import make_rotate
+from pbd_gym.kernels.step import make_step
+from pbd_gym.kernels.sweep import SweepOptions
+from pbd_gym.kernels.wide import wide
+from pbd_gym.rendering.batched import backdrops
+from pbd_gym.rendering.batched.pixels import make_draw
+
+ARCHITECTURES = (80, 90)
+"""A100 and H100 or H200."""
+SCALARS = (wp.float32, wp.float64)
+PLAIN, FULL = (
+    SweepOptions(),
+    SweepOptions(
+        keep_lambda=True, damped=True, symmetric=True, chebyshev=True, particle_contacts=True, shared=64, varied=True
+    ),
+)
+GATHERING = SweepOptions(keep_lambda=True, jacobi=True)
+VARIANTS = [
+    *itertools.product((1, 4), SCALARS, (PLAIN, FULL, GATHERING), (False,)),
+    # With all kinds, which takes the compiler half a minute each.
+    (1, wp.float32, PLAIN, True),
+    (1, wp.float32, GATHERING, True),
+    *((lanes, scalar, FULL, True) for lanes, scalar in ((1, wp.float32), (1, wp.float64), (4, wp.float32))),
+]
+
+
+def layout_kernels() -> ModuleType:
+    """Give the generic kernels of `layout` the types that states have; without them there is nothing to compile."""
+    for scalar in SCALARS:
+        weights: dict[str, Any] = {
+            "free_inv_mass": wp.array(dtype=scalar, ndim=3),
+            "inv_mass": wp.array(dtype=scalar, ndim=3),
+            "velocities": wp.array(dtype=scalar, ndim=4),
+        }
+        wp.overload(grips.hold, weights)
+    return grips
+
+
+def parameters_kernels() -> ModuleType:
+    """Do the same for `parameters`."""
+    for scalar in SCALARS:
+        lanes = wp.array(dtype=scalar, ndim=3)
+        base = {"base_inv_mass": wp.array(dtype=scalar, ndim=1)}
+        wp.overload(parameter_columns.weigh, {**base, "rows": lanes, "free_inv_mass": lanes, "inv_mass": lanes})
+    return parameter_columns
+
+
+MODULES: list[Callable[[], ModuleType]] = [
+    layout_kernels,
+    lambda: grid,
+    parameters_kernels,
+    lambda: backdrops,
+]
+"""Modules with kernels besides the step: a function each that returns the module (`lambda: module` if not generic)."""
+
+
+def check_compiles(module: Any, folder: Path, kernels: list[str]) -> None:
+    """Compile a Warp module for each architecture and look for its kernels in what comes out."""
+    wp.compile_aot_module(module, device=None, arch=list(ARCHITECTURES), use_ptx=False, module_dir=str(folder))
+    for arch in ARCHITECTURES:
+        (binary,) = folder.glob(f"*.sm{arch}.cubin")
+        content = binary.read_bytes()
+        assert content[:4] == b"\x7fELF"
+        for name in kernels:
+            assert name.encode() in content, f"{name} is not in {binary.name}"
+
+
+@pytest.mark.parametrize(("lanes", "scalar", "options", "everything"), VARIANTS)
+def test_step_compiles(lanes: int, scalar: Any, options: SweepOptions, everything: bool, tmp_path: Path) -> None:
+    """Guards what only CUDA compiles: barriers, native snippets, and C++ that NVRTC is stricter about than Clang."""
+    kernel = make_step(lanes, scalar, options, KINDS if everything else ())
+    check_compiles(kernel.module, tmp_path, ["step"])
+
+
+@pytest.mark.parametrize("parts", [(Part(sphere, True), Part(sphere, False)), (Part(plane, True),)], ids=len)
+def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
+    """Guards the contact loop, at rest and moved, with restitution; it is the same for every shape."""
+    check_compiles(make_step(1, wp.float32, PLAIN, (), parts, True).module, tmp_path, ["step"])
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__.rsplit(".")[-1])
+def test_distances_compile(shape: Any, lanes: int, tmp_path: Path) -> None:
+    """Guards what each shape brings to it."""
+    numbers = wide(lanes, wp.float64)
+    table, vec = table_type(numbers.scalar), numbers.vec
+    distance, normal = shape.make_distance(numbers)
+
+    @wp.kernel(module="unique", enable_backward=False)
+    def measure(colliders: table, points: wp.array2d[vec], found: wp.array2d[vec]):
+        i = wp.tid()
+        found[i, 0] = distance(colliders, i, points[i, 0], points[i, 1], points[i, 2])
+        nx, ny, nz = normal(colliders, i, points[i, 0], points[i, 1], points[i, 2])
+        found[i, 1] = nx
+        found[i, 2] = ny
+        found[i, 3] = nz
+
+    check_compiles(measure.module, tmp_path, ["measure"])
+
+
+@pytest.mark.parametrize("prepare", MODULES, ids=lambda prepare: prepare.__name__)
+def test_module_compiles(prepare: Callable[[], ModuleType], tmp_path: Path) -> None:
+    """Guards the other kernels likewise."""
+    module = wp.get_module(prepare().__name__)
+    assert module.kernels
+    check_compiles(module, tmp_path, list(module.kernels))
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_rotations_compile(lanes: int, tmp_path: Path) -> None:
+    """Guards what `pbd-gym bench rotations` runs."""
+    check_compiles(make_rotate(wide(lanes, wp.float32)).module, tmp_path, ["rotate"])
+
+
+@pytest.mark.parametrize("images", [(True, False, False), (False, True, False), (True, True, True, True)])
+def test_pictures_compile(images: tuple[bool, ...], tmp_path: Path) -> None:
+    """Guards the rasteriser, whose threads own tiles on a GPU."""
+    check_compiles(make_draw(*images).module, tmp_path, ["draw"])
+
+
+@pytest.mark.parametrize(("kinds", "shapes"), [(KINDS[:1] * 3, ()), (KINDS[:1], SHAPES[:1] * 3)])
+def test_three_kinds_can_be_chained(kinds: tuple[Any, ...], shapes: tuple[Any, ...], tmp_path: Path) -> None:
+    """Guards the promise that a kind or shape is added by naming it: three in a row must compile."""
+    kernel = make_step(1, wp.float32, FULL, kinds, tuple(Part(shape, False) for shape in shapes))
+    check_compiles(kernel.module, tmp_path, ["step"])

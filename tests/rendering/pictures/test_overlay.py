@@ -1,0 +1,134 @@
+"""What is drawn over a picture: colours of particles, lines, labels and panels with curves."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+os.environ["SDL_VIDEODRIVER"] = "dummy"
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pygame")
+
+from pbd_gym.demos.history import History
+from pbd_gym.rendering import Camera, Curve, Frame, Panel, Renderer
+
+AHEAD = Camera(distance=3.0, yaw=0.0, pitch=0.0)
+SIZE = (300, 300)
+NOTHING = np.zeros((0, 3))
+RED, BLUE = (220, 20, 30), (20, 40, 220)
+
+
+def draw(frame: Frame) -> np.ndarray:
+    picture = Renderer(size=SIZE).draw(frame, AHEAD)
+    assert picture is not None
+    return picture.astype(int)
+
+
+def changed(frame: Frame) -> np.ndarray:
+    """Pixels that differ from the empty picture, shape (height, width)."""
+    return (np.abs(draw(frame) - draw(Frame(NOTHING))) > 12).any(axis=2)
+
+
+def like(picture: np.ndarray, color: tuple[int, int, int]) -> np.ndarray:
+    """Pixels whose colour is near, shape (height, width)."""
+    return np.abs(picture - color).max(axis=2) < 40
+
+
+def test_particles_have_their_own_colours() -> None:
+    points = np.array([[-0.3, 0.0, 0.0], [0.3, 0.0, 0.0]])
+    picture = draw(Frame(points, colors=np.array([RED, BLUE]), line_radius=0.1))
+    pixels, _ = AHEAD.project(points, SIZE)
+    for (x, y), channel in zip(pixels.round().astype(int), (0, 2), strict=True):
+        assert np.argmax(picture[y, x]) == channel
+    same = draw(Frame(points, line_radius=0.1))
+    (x, y), (u, v) = pixels.round().astype(int)
+    np.testing.assert_allclose(same[y, x], same[v, u], atol=15)  # the light falls on them a little differently
+
+
+def test_solids_do_not_take_colours_from_particles() -> None:
+    """A frame with solids joins their corners to the particles for the shadow, which has no colours of particles."""
+    corners = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)]) * 0.2
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    box = corners, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))])
+    point = np.array([[-0.5, 0.0, 0.0]])
+    picture = draw(
+        Frame(point, colors=np.array([RED]), solids=[box], planes=[((0.0, 1.0, 0.0), -1.0)], line_radius=0.1)
+    )
+    (pixel,), _ = AHEAD.project(point, SIZE)
+    x, y = pixel.round().astype(int)
+    assert np.argmax(picture[y, x]) == 0
+
+
+def test_a_line_runs_where_its_points_are_and_breaks_where_they_are_not() -> None:
+    wild = np.array([[-0.5, 0.2, 0], [-0.2, 0.2, 0], [np.nan, 0, 0], [0, 0, 1e9], [0.2, 0.2, 0], [0.5, 0.2, 0]])
+    seen = changed(Frame(NOTHING, polylines=[(wild, RED)]))
+    pixels, _ = AHEAD.project(wild, SIZE)
+    rows, columns = np.nonzero(seen)
+    assert abs(rows - pixels[0, 1]).max() < 3
+    on = {int(c) for c in columns}
+    middle = int((pixels[1, 0] + pixels[4, 0]) / 2)
+    assert middle not in on
+    for a, b in ((0, 1), (4, 5)):
+        assert int((pixels[a, 0] + pixels[b, 0]) / 2) in on
+
+
+def test_labels_are_centred_on_their_points() -> None:
+    where = np.array([0.3, 0.25, 0.0])
+    (pixel,), _ = AHEAD.project(where, SIZE)
+    rows, columns = np.nonzero(changed(Frame(NOTHING, labels=[(where, "label"), (np.array([0, 0, 99.0]), "behind")])))
+    np.testing.assert_allclose([columns.mean(), rows.mean()], pixel, atol=4)
+
+
+def test_panels_show_their_curves() -> None:
+    x = np.linspace(0.0, 1.0, 50)
+    panels = [Panel("up", [Curve("a", x, x, RED)]), Panel("flat", [Curve("b", x, 0 * x, BLUE)], (-1.0, 1.0))]
+    picture = draw(Frame(NOTHING, panels=panels))
+    rows, columns = np.nonzero(like(picture, RED))
+    inside = rows > 245  # below the curve's name
+    assert columns.max() < 150
+    assert np.corrcoef(rows[inside], columns[inside])[0, 1] < -0.95  # rises to the right
+    rows, columns = np.nonzero(like(picture, BLUE))
+    inside = rows > 245
+    assert columns.min() > 140
+    assert np.ptp(rows[inside]) <= 3
+    assert not changed(Frame(NOTHING, panels=panels))[:200].any()
+
+
+@pytest.mark.parametrize("y", [[], [1.0], [np.nan, np.inf], [3.0, 3.0], [1e300, -1e300], [np.nan, 1.0, 2.0]])
+def test_panels_stand_any_numbers(y: list[float]) -> None:
+    curve = Curve("wild", np.arange(float(len(y))), np.array(y))
+    for size in (SIZE, (20, 20)):
+        Renderer(size=size).draw(Frame(NOTHING, panels=[Panel("any", [curve]), Panel("none", [])]))
+
+
+def test_history_keeps_the_last_values() -> None:
+    history = History("one", "two", length=5)
+    for k in range(9):
+        history.add(0.1 * k, k, -k)
+    one, two = history.panel("title").curves
+    np.testing.assert_allclose(one.x, [0.4, 0.5, 0.6, 0.7, 0.8])
+    np.testing.assert_allclose([one.y, two.y], [[4, 5, 6, 7, 8], [-4, -5, -6, -7, -8]])
+    with pytest.raises(ValueError, match="2 values"):
+        history.add(1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"colors": np.zeros((1, 3), int)}, "colors"),
+        ({"colors": np.full((2, 3), 256)}, "colors"),
+        ({"polylines": [(np.zeros((2, 2)), RED)]}, "polyline"),
+        ({"labels": [(np.zeros(2), "x")]}, "label"),
+    ],
+)
+def test_bad_fields_are_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Frame(np.zeros((2, 3)), **fields)
+
+
+def test_curves_need_as_many_x_as_y() -> None:
+    with pytest.raises(ValueError, match="as many"):
+        Curve("a", np.zeros(3), np.zeros(4))

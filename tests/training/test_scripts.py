@@ -1,0 +1,164 @@
+"""The training scripts, run end to end with a tiny budget."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from PIL import Image
+
+from pbd_gym.cli import main
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.training import evaluate as evaluation
+from pbd_gym.training import train, tuned
+from pbd_gym.training.evaluate import evaluate, random_policy, table, unseen_env
+from pbd_gym.training.train import TrainArgs
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training run of two updates."""
+    out = tmp_path_factory.mktemp("run")
+    arguments = ["--total-timesteps", "4096", "--num-envs", "16", "--eval-episodes", "8", "--evaluations", "2",
+                 "--checkpoints", "2", "--no-progress", "--out", str(out)]  # fmt: skip
+    assert main(["train", "PBDCloth-v0", *arguments]) == 0
+    return out
+
+
+def test_a_run_leaves_what_it_promises(run: Path) -> None:
+    with (run / "curve.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["steps"]) for row in rows] == sorted(int(row["steps"]) for row in rows)
+    assert len(rows) >= 2
+    about = json.loads((run / "run.json").read_text())
+    assert about["env_id"] == "PBDCloth-v0"
+    assert about["results"]["random"]["success_rate"] == 0.0
+    assert about["settings"]["num_envs"] == 16
+    assert len(list((run / "checkpoints").glob("*.zip"))) == 2
+    assert list((run / "tensorboard").rglob("events.*"))
+    with Image.open(run / "curve.png") as curve:
+        assert min(curve.size) > 200
+    with Image.open(run / "agent.gif") as gif:
+        assert gif.n_frames > 20
+
+
+def test_a_checkpoint_is_evaluated(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    checkpoint = next((run / "checkpoints").glob("*.zip"))
+    assert main(["evaluate", str(checkpoint), "--episodes", "4"]) == 0
+    out = capsys.readouterr().out
+    assert "| trained | 4 |" in out
+    assert "| random | 4 |" in out
+
+
+def test_an_agent_is_played_with_where_it_was_trained(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    checkpoint = next((run / "checkpoints").glob("*.zip"))
+    assert main(["play", "PBDRope-v0", "--policy", str(checkpoint)]) == 1
+    assert "was trained on PBDCloth-v0, not on PBDRope-v0" in capsys.readouterr().err
+
+
+def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(tmp_path / "model.zip")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_arguments_override_tuned_numbers() -> None:
+    args = TrainArgs(num_envs=7, learning_rate=0.5)
+    settings = args.settings()
+    assert isinstance(settings, tuned.PPOSettings)
+    assert (settings.num_envs, settings.learning_rate) == (7, 0.5)
+    assert settings.gamma == tuned.PPO["PBDCloth-v0"].gamma
+
+
+def test_evaluation_repeats() -> None:
+    """Same policy, same seeds, same table; and a policy that is perfect by construction is told from a random one."""
+    env = make_sb3_vec_env("PBDCloth-v0", 4, goal_shift=(0.0, 0.0, 0.0), goal_turn=0.0)
+    still = evaluate(lambda o: np.zeros((4, 6), dtype=np.float32), env)
+    assert still.success_rate == 1.0  # the goals are where the corners hang
+    noisy = evaluate(random_policy(env), env)
+    assert noisy == evaluate(random_policy(env), env)
+    assert noisy.mean_return < still.mean_return
+    assert "| still | 4 | 100% |" in table({"still": still})
+
+
+def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards that easier starts are for training alone, and that numbers of the command line arrive as numbers."""
+    made: list[dict[str, Any]] = []
+
+    def spy(env_id: str, num_envs: int, seed: int | None = None, **kwargs: Any) -> Any:
+        made.append(kwargs)
+        return make_sb3_vec_env(env_id, num_envs, seed, **kwargs)
+
+    easier = {"upright_starts": 0.5, "start_angle": 0.1}
+    settings = tuned.PPOSettings(64, n_steps=16, batch_size=64, training_env=easier)
+    monkeypatch.setitem(tuned.PPO, "PBDPendulum-v0", settings)
+    for module in (train, evaluation):
+        monkeypatch.setattr(module, "make_sb3_vec_env", spy)
+    arguments = ["--total-timesteps", "64", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1", "--no-gif"]
+    kwargs = ["--env-kwargs", "substeps", "10", "lengths", "(1.0,0.5)", "start_angle", "0.3", "obs_mode", "particles"]
+    assert main(["train", "PBDPendulum-v0", *arguments, "--no-progress", "--out", str(tmp_path), *kwargs]) == 0
+    given = {"substeps": 10, "lengths": (1.0, 0.5), "start_angle": 0.3, "obs_mode": "particles"}
+    assert made == [given | {"upright_starts": 0.5, "split": "train"}, given | {"split": "eval"}]
+    assert json.loads((tmp_path / "run.json").read_text())["settings"]["training_env"] == easier
+
+
+def test_training_from_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the way from pictures to a convolutional network that sees some at once, and back from its checkpoint."""
+    arguments = ["--total-timesteps", "256", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1",
+                 "--checkpoints", "1", "--no-progress", "--out", str(tmp_path), "--env-kwargs", "obs_mode", "rgb",
+                 "pixels", "{'size': 40}", "max_episode_steps", "8"]  # fmt: skip
+    assert main(["train", "PBDCloth-v0", *arguments]) == 0
+    about = json.loads((tmp_path / "run.json").read_text())
+    assert about["settings"]["frame_stack"] == tuned.PIXELS["PBDCloth-v0"].frame_stack > 1
+    assert (tmp_path / "agent.gif").is_file()
+    assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2", "--gif", str(tmp_path / "again.gif")]) == 0
+    assert "| trained | 2 |" in capsys.readouterr().out
+    assert (tmp_path / "again.gif").is_file()
+
+
+def test_planning_leaves_a_row_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the table: a second run of an id replaces its row, and another id gets one of its own."""
+    few = ["--episodes", "2", "--candidates", "6", "--elites", "2", "--iterations", "1", "--horizon", "2"]
+    table, gif = tmp_path / "cem.csv", tmp_path / "plan.gif"
+    small = ["--env-kwargs", "rows", "4", "columns", "4", "settle_time", "0.5", "max_episode_steps", "6"]
+    assert main(["plan", "PBDCloth-v0", *few, "--csv", str(table), "--gif", str(gif), *small]) == 0
+    before = table.read_text()
+    assert main(["plan", "PBDCloth-v0", *few, "--seed", "1", "--csv", str(table), *small]) == 0
+    rope = ["--env-kwargs", "particles", "9", "starts", "4", "settle_time", "0.2", "max_episode_steps", "3"]
+    assert main(["plan", "PBDRope-v0", *few, "--csv", str(table), *rope]) == 0
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == ["PBDCloth-v0", "PBDRope-v0"]
+    assert before.splitlines()[1] != table.read_text().splitlines()[1]
+    assert rows[0]["episodes"] == "2" and "candidates=6;iterations=1;elites=2;horizon=2" in rows[0]["settings"]
+    assert "success over 2 episodes" in capsys.readouterr().out
+    with Image.open(gif) as picture:
+        assert picture.n_frames == 3
+
+
+def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
+    """Guards the bank that is evaluated on: as many states as episodes, none of them one that is trained on.
+
+    A bank of 20 would begin with the first states of the 64 that are trained on, and evaluate on some of those.
+    """
+    small = {"rows": 6, "columns": 6, "substeps": 8}
+    env = unseen_env("PBDClothDrop-v0", 4, **small)
+    batch = env.unwrapped.batch  # type: ignore[attr-defined]
+    trained_on = gym.make_vec("PBDClothFold-v0", 1, **small).start_positions[:51]  # type: ignore[attr-defined]
+    kept = unseen_env("PBDClothFold-v0", 4, **small).unwrapped.batch.start_positions[-13:]  # type: ignore[attr-defined]
+    assert np.abs(kept[:, None] - trained_on).max(axis=(2, 3)).min() > 0.0
+    assert len(batch.start_positions) == 64
+    assert len(unseen_env("PBDClothFold-v0", 20, **small).unwrapped.batch.start_positions) == 100  # type: ignore[attr-defined]
+    begun = []
+
+    def still(observation: np.ndarray) -> np.ndarray:
+        begun.append(batch.buffers.peek("start").copy())
+        return np.zeros((4, 8), dtype=np.float32)
+
+    evaluate(still, env)
+    assert_array_equal(begun[0], [51, 52, 53, 54])
