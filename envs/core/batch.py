@@ -38,7 +38,8 @@ from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.threads import default_threads
-from pbd_gym.sim.memory_report import MemoryReport, memory_report
+from pbd_gym.sim.memory_report import memory_report
+from pbd_gym.sim.memory_usage import MemoryReport
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 

@@ -9,11 +9,10 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import SHAPES
+from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import KINDS
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.upload import cluster_values, fill_table, in_solve_order
-from pbd_gym.kernels.collider_table import arrange
-from pbd_gym.kernels.collider_table import fill_table as fill_colliders
 from pbd_gym.kernels.particle_contacts import SCANNED, stranger_masks
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
@@ -21,7 +20,6 @@ from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
-from pbd_gym.sim.memory_report import check_memory
 
 Order = Literal["colored", "given"]
 
@@ -144,7 +142,6 @@ class Model:
         """Particles that collide with others."""
         if scene.has_particle_contacts:
             self._upload_contacts()
-        check_memory(self)
 
     def pose_index(self, collider: int) -> int:
         """Return where among the poses a collider is.

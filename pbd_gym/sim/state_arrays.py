@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import warp as wp
 
 from pbd_gym.kernels import particle_contacts as contacts
 from pbd_gym.kernels.poses import FRAMES
-from pbd_gym.sim.memory_report import check_memory
+from pbd_gym.sim.memory_usage import count_memory
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Parameters
 
@@ -64,8 +65,7 @@ class StateArrays:
         self._gathers, self._extrapolates, self._packs = gathers, extrapolates, packs
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
-        if keep_lambda or gathers or extrapolates or packs:  # without these the model has looked already
-            check_memory(model, keep_lambda, gathers, extrapolates, packs)
+        self._check_memory(keep_lambda, gathers, extrapolates, packs)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
             self.positions = wp.empty(shape, dtype=model.vec)
@@ -130,12 +130,26 @@ class StateArrays:
         )
         if wanted == before:
             return
-        check_memory(self.model, *wanted)
+        self._check_memory(*wanted)
         self.keep_lambda, self._gathers, self._extrapolates, self._packs = wanted
         with wp.ScopedDevice(self.model.device):
             self._make_scratch()
             if self.keep_lambda != before[0]:
                 self._make_multipliers()
+
+    def _check_memory(self, *options: bool) -> None:
+        """Raise a MemoryError with the whole report if the batch does not fit, before an allocation fails half-way."""
+        model = self.model
+        if model.group_count == 1:
+            return
+        small = copy.copy(model)  # the same constants, in the same memory
+        small.num_envs, small.group_count = model.lanes, 1
+        needed = count_memory(small, model.num_envs, type(self)(small, *options))
+        if needed.free is not None and needed.total - sum(needed.shared.values()) > needed.free:
+            raise MemoryError(
+                f"this batch needs {needed.total / 2**30:.1f} GiB but {needed.free / 2**30:.1f} GiB are free on "
+                f"{needed.device}: {needed.fits:,} environments would fit\n{needed}"
+            )
 
     def _make_multipliers(self) -> None:
         self.lam = wp.zeros((self.model.group_count, self._multiplier_count), dtype=self.model.vec)

@@ -74,12 +74,12 @@ def test_what_fits_is_what_the_check_lets_pass(monkeypatch: pytest.MonkeyPatch, 
     """Guards the promise: so many environments are made, one group more is refused with the report."""
     scene = hanging_cloth(6)
     monkeypatch.setattr(devices, "free_memory", lambda device: 2_000_000)
-    monkeypatch.setattr("pbd_gym.sim.memory_report.free_memory", lambda device: 2_000_000)
+    monkeypatch.setattr("pbd_gym.sim.memory_usage.free_memory", lambda device: 2_000_000)
     fits = memory_report(scene, 16, lanes=16).fits
     assert fits is not None and fits > 100
     Solver(Model(scene, fits, lanes=16)).state()
     with pytest.raises(MemoryError, match=r"(?s)environments would fit.*state.*per environment"):
-        Model(scene, fits + 64, lanes=16)
+        Solver(Model(scene, fits + 64, lanes=16)).state()
 
 
 def test_an_environment_counts_its_buffers() -> None:

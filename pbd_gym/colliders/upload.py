@@ -1,0 +1,79 @@
+"""Colliders on their way to a device: sorted into the loops of a kernel, and written into its table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders.solid import Solid
+from pbd_gym.kernels.collider_table import Part, table_type
+
+
+def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[Any]) -> dict[Part, list[int]]:
+    """Sort colliders into parts, in the order in which contacts are resolved.
+
+    What moves comes first, so that what is at rest has the last word: a box that presses a particle on the floor does
+    not push it through.
+
+    Args:
+        colliders: of a scene.
+        moving: indices of those that move.
+        shapes: modules of the shapes, in their order.
+
+    Returns:
+        The indices of the colliders of each part; parts without colliders are left out.
+    """
+    parts: dict[Part, list[int]] = {}
+    for moves in (True, False):
+        for shape in shapes:
+            found = [
+                i for i, c in enumerate(colliders) if (i in moving) is moves and type(c).__module__ == shape.__name__
+            ]
+            if found:
+                parts[Part(shape, moves)] = found
+    return parts
+
+
+def fill_colliders(dtype: Any, colliders: Sequence[Solid], moving: Sequence[int], parts: dict[Part, list[int]]) -> Any:
+    """Upload colliders to the current device.
+
+    Args:
+        dtype: NumPy type of the kernel's numbers.
+        colliders: of a scene.
+        moving: indices of those that move, in the order of their poses.
+        parts: see :func:`arrange`.
+    """
+    scalar = wp.float32 if dtype is np.float32 else wp.float64
+    table = table_type(scalar)()
+    order = [i for found in parts.values() for i in found]
+    rows: list[np.ndarray] = []
+    first: list[int] = []
+    samples = [np.zeros(0)]
+    known: dict[int, int] = {}  # colliders may share a grid
+    for part, found in parts.items():
+        for i in found:
+            # One that moves is described in its own frame, which its pose places in the world.
+            collider: Any = colliders[i].moved(np.zeros(3), np.eye(3)) if part.moving else colliders[i]
+            rows.append(part.shape.row(collider, dtype))
+            grid = id(getattr(collider, "grid", None))
+            if grid not in known:
+                known[grid] = sum(map(len, samples))
+                samples.append(part.shape.samples(collider) if hasattr(part.shape, "samples") else np.zeros(0))
+            first.append(known[grid])
+    numbers = np.zeros((len(rows), max(map(len, rows), default=0)))
+    for target, row in zip(numbers, rows, strict=True):
+        target[: len(row)] = row
+    surfaces = np.array(
+        [[colliders[i].friction, colliders[i].static_friction, colliders[i].restitution] for i in order]
+    )
+    table.bounds = wp.array(np.cumsum([0, *map(len, parts.values())]), dtype=wp.int32)
+    table.rows = wp.array(numbers, dtype=scalar, ndim=2)
+    table.samples = wp.array(np.concatenate(samples), dtype=scalar)
+    table.first = wp.array(first, dtype=wp.int32)
+    table.surfaces = wp.array(surfaces.reshape(-1, 3), dtype=scalar, ndim=2)
+    table.half_thickness = wp.array([colliders[i].half_thickness for i in order], dtype=scalar)
+    table.thinnest = min((colliders[i].half_thickness for i in order if i not in moving), default=0.0)
+    table.slack = wp.array([colliders[i].slack for i in order], dtype=scalar)
+    table.pose = wp.array([list(moving).index(i) for i in order if i in moving], dtype=wp.int32)
+    return table
