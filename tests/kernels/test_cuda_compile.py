@@ -19,6 +19,7 @@ from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.kernels.wide import wide
 from pbd_gym.rendering.batched import backdrops
 from pbd_gym.rendering.batched.pixels import make_draw
+from pbd_gym.rendering.batched.tiles import Images
 
 ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
@@ -130,7 +131,7 @@ def test_rotations_compile(lanes: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("images", [(True, False, False), (False, True, False), (True, True, True, True)])
 def test_pictures_compile(images: tuple[bool, ...], tmp_path: Path) -> None:
     """Guards the rasteriser, whose threads own tiles on a GPU."""
-    check_compiles(make_draw(*images).module, tmp_path, ["draw"])
+    check_compiles(make_draw(Images(*images)).module, tmp_path, ["draw"])
 
 
 @pytest.mark.parametrize(("kinds", "shapes"), [(KINDS[:1] * 3, ()), (KINDS[:1], SHAPES[:1] * 3)])

@@ -13,6 +13,7 @@ from pbd_gym.rendering.batched import tables
 from pbd_gym.rendering.batched.backdrops import draw_backdrop, key_size
 from pbd_gym.rendering.batched.geometry import Geometry
 from pbd_gym.rendering.batched.pixels import make_draw
+from pbd_gym.rendering.batched.tiles import Images
 from pbd_gym.rendering.batched.views import camera_row
 from pbd_gym.rendering.camera import Camera
 from pbd_gym.runtime.checks import whole
@@ -195,7 +196,8 @@ class Rasterizer:
         model, (width, height) = self.model, self.size
         block = _BLOCK_DIM if model.device.is_cuda else 1
         tile = tile_size(model.device, self.size)
-        kernel = make_draw(*(image in self.images for image in IMAGES), shadows=self.shadows)
+        rgb, depth, segmentation = (image in self.images for image in IMAGES)
+        kernel = make_draw(Images(rgb, depth, segmentation, self.shadows))
 
         def shares(count: int) -> list[tuple[int, int]]:
             edges = np.linspace(0, count, 1 + (1 if model.device.is_cuda else min(self.threads, count))).astype(int)

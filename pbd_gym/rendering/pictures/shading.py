@@ -6,7 +6,7 @@ a few comparisons. The arithmetic of triangles, balls and tubes is that of :mod:
 
 import warp as wp
 
-from pbd_gym.rendering.batched.pixels import hit_ball, hit_tube
+from pbd_gym.rendering.batched.rays import hit_ball, hit_tube
 from pbd_gym.rendering.batched.vertices import nearest_on, shade
 from pbd_gym.rendering.pictures.primitives import Seen, Things, View
 from pbd_gym.rendering.pictures.triangle_colors import settle, span

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from pbd_gym.rendering.batched.pixels import MISS, hit_ball, hit_tube
+from pbd_gym.rendering.batched.rays import MISS, hit_ball, hit_tube
 from pbd_gym.rendering.batched.vertices import FAR, NEAR, edge_of, round_bounds, triangle_bounds
 from pbd_gym.rendering.pictures.primitives import LINE_0, LINE_1, LINE_2, SMOOTH, Seen, Things, View
 from pbd_gym.rendering.pictures.triangle_colors import EDGE, WIDTH, gather
