@@ -17,11 +17,11 @@ def point(positions: wp.array4d[float], group: int, i: int, lane: int):
 
 
 @wp.func_native("""
-#if defined(__CUDA_ARCH__)
-return __popc(word);
-#else
-return __builtin_popcount(word);
-#endif
+// Sums over two bits, four, eight, and all of them. Compilers know this idiom and emit the instruction there is for it.
+word -= (word >> 1) & 0x55555555u;
+word = (word & 0x33333333u) + ((word >> 2) & 0x33333333u);
+word = (word + (word >> 4)) & 0x0F0F0F0Fu;
+return (word * 0x01010101u) >> 24;
 """)
 def ones(word: wp.uint32) -> int: ...  # bits that are set
 

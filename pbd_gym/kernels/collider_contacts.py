@@ -33,9 +33,7 @@ _RESPOND = """
     T* const at = (T*)wp::address(x, i, 0);
     const T* const w = (const T*)wp::address(inv_mass, i);
     EACH_LANE {
-#if !defined(__CUDA_ARCH__)
-#pragma clang fp contract(off)
-#endif
+        PBD_CONTRACT_OFF
         const V kx = LOAD(nx.c), ky = LOAD(ny.c), kz = LOAD(nz.c);
         const V none = V(T(0)), one = V(T(1));
         // A held lane is treated like one without contact.

@@ -7,6 +7,7 @@ other, a plain number. The same text serves every lane count and both precisions
 
 import warp as wp
 
+from pbd_gym.kernels.blocks import BLOCKS
 from pbd_gym.kernels.wide import Wide
 
 NATIVE = {wp.float32: "float", wp.float64: "double"}
@@ -16,16 +17,16 @@ BATCH = 8
 """Constraints that a lone environment projects together: two rows of four numbers fill a register of AVX2."""
 
 _HEADER = """
-#if defined(__CUDA_ARCH__)
+PBD_CONTRACT_ON
+#if PBD_BLOCK
 using Index = int;
 #else
-#pragma clang fp contract(on)
 // An index of the width of an address: with a narrower one every access works its address out anew.
 using Index = long long;
 #endif
 using T = {scalar};
 constexpr int LANES = {lanes};
-#if defined(__CUDA_ARCH__) || {lanes} == 1
+#if PBD_BLOCK || {lanes} == 1
 using V = T;
 #define EACH_LANE for (int lane = 0; lane < LANES; ++lane)
 #else
@@ -51,7 +52,7 @@ _MACROS = """
 #define FLOOR(a, low) ((a) > T(low) ? (a) : V(T(low)))
 #define NUMBER(name) table.name.data[c]
 #define ENTRY(name, k) ((const T*)(table.name.data + c))[k]
-#if defined(__CUDA_ARCH__)
+#if PBD_BLOCK
 #define LOAD(a) (a)[lane]
 #define STORE(a, value) (a)[lane] = value
 #elif LANES_COUNT == 1
@@ -62,7 +63,7 @@ _MACROS = """
 #define STORE(a, value) *(V*)(a) = value
 #endif
 #define SHARED(a) LOAD(a)
-#if defined(__CUDA_ARCH__) || LANES_COUNT == 1
+#if PBD_BLOCK || LANES_COUNT == 1
 SCALAR_MACROS
 #else
 VECTOR_MACROS
@@ -83,7 +84,7 @@ _BATCH_MACROS = """
 _ATAN2 = {
     # A vector of libm's, lane after lane.
     wp.float64: """
-#if defined(__CUDA_ARCH__) || COUNT == 1
+#if PBD_BLOCK || COUNT == 1
 #define ATAN2(y, x) T(atan2(y, x))
 #else
 #define ATAN2(y, x) [](V a, V b) { V r; for (int k = 0; k < COUNT; ++k) r[k] = T(atan2(a[k], b[k])); return r; }(y, x)
@@ -143,7 +144,8 @@ def with_lanes(wide: Wide, code: str) -> str:
     several numbers, as type N: a T, but a V in :func:`in_batches`.
     """
     return (
-        _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes)
+        BLOCKS
+        + _HEADER.format(scalar=NATIVE[wide.scalar], lanes=wide.lanes)
         + _macros(wide)
         + code
         + _NO_MACROS

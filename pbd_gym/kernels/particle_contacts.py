@@ -120,17 +120,6 @@ def memory_type(vec: Any) -> Any:
     return ParticleContactMemory
 
 
-# Threads of a block share the work on CUDA; on a CPU there is one, and nothing is atomic.
-_TOOLS = """
-#if defined(__CUDA_ARCH__)
-#define BARRIER __syncthreads();
-#define ADD(where, what) atomicAdd(&(where), what)
-#else
-#define BARRIER
-#define ADD(where, what) ((where) += (what), (where) - (what))
-#endif
-"""
-
 _ALIKE = """
 #define SIZES T(1)
 #define INV_SIZES T(1)
@@ -146,8 +135,6 @@ _VARIED = """
 """
 
 _CLEAR = """
-#undef BARRIER
-#undef ADD
 #undef SIZES
 #undef INV_SIZES
 #undef INV_SIZE
@@ -189,7 +176,7 @@ _COUNT = """
                     any = true;
                     const V one = inside ? V(T(1)) : V(T(0));
                     STORE(valence + LANES * k, LOAD(valence + LANES * k) + one);
-#if !defined(__CUDA_ARCH__)
+#if !PBD_BLOCK
                     STORE(valence + LANES * other, LOAD(valence + LANES * other) + one);
 #endif
                 }
@@ -201,7 +188,7 @@ _COUNT = """
         lengths[k] = kept;
         touching_lengths[k] = length;
     }
-    BARRIER
+    PBD_SYNC();
 """
 
 # A pair gives both of its particles the same correction, one of them with the opposite sign, to the bit. On CUDA the
@@ -254,7 +241,7 @@ _CORRECT = """
                 STORE(move, LOAD(move) + wi * mx);
                 STORE(move + LANES, LOAD(move + LANES) + wi * my);
                 STORE(move + 2 * LANES, LOAD(move + 2 * LANES) + wi * mz);
-#if !defined(__CUDA_ARCH__)
+#if !PBD_BLOCK
                 T* const its_move = delta + 3 * j * LANES;
                 STORE(its_move, LOAD(its_move) - wj * mx);
                 STORE(its_move + LANES, LOAD(its_move + LANES) - wj * my);
@@ -263,7 +250,7 @@ _CORRECT = """
             }
         }
     }
-    BARRIER
+    PBD_SYNC();
     for (int k = thread; k < count; k += thread_count) {
         const int i = members[k];
         EACH_LANE {
@@ -274,7 +261,7 @@ _CORRECT = """
             }
         }
     }
-    BARRIER
+    PBD_SYNC();
 """
 
 _NAMES = """
@@ -319,7 +306,7 @@ def make_particle_contacts(wide: Wide, data: Any, varied: bool, row: int) -> Any
     """
     sizes = _VARIED.format(int(SIZE), int(INV_SIZE), int(FRICTION)) if varied else _ALIKE
     scalar, body_, memory_ = wide.scalar, body_type(wide.vec), memory_type(wide.vec)
-    text = f"constexpr int ROW = {row};\n" + _TOOLS + sizes
+    text = f"constexpr int ROW = {row};\n" + sizes
     text += "{" + _NAMES + SEARCH_CODE + _REPORT + _COUNT + _CORRECT + "}\n" + _CLEAR
 
     @wp.func_native(with_lanes(wide, text.replace("NEAR", str(NEAR)).replace("RELAXATION", str(RELAXATION))))

@@ -13,7 +13,7 @@ _TOOLS = """
         while (place > 0 && list[place - 1] > other) --place;
         if (place > 0 && list[place - 1] == other) return;
         if (length == table.capacity) {
-            ADD(memory.dropped.data[group], 1);
+            PBD_ATOMIC_ADD(memory.dropped.data[group], 1);
             if (place == length) return;
             --length;
         }
@@ -182,10 +182,10 @@ _STALE = """
             }
         }
         if (thread == 0) memory.stale.data[group] = 0;
-        BARRIER
+        PBD_SYNC();
         for (int n = 0; n < LANES; ++n)
             if (!(worst[n] <= limit)) memory.stale.data[group] = 1;
-        BARRIER
+        PBD_SYNC();
     }
 """
 
@@ -206,19 +206,19 @@ _SEARCH = """
         for (int lane_ = 0; lane_ < LANES; ++lane_) {
             // Members sorted by cell: count, add up, and put each where its cell ends so far.
             for (int c = thread; c <= cell_count; c += thread_count) start[c] = 0;
-            BARRIER
+            PBD_SYNC();
             for (int k = thread; k < count; k += thread_count) {
                 const T* const p = anchors + 3 * LANES * k + lane_;
                 cell_of[k] = cell_at(p[0], p[LANES], p[2 * LANES]);
-                ADD(start[cell_of[k]], 1);
+                PBD_ATOMIC_ADD(start[cell_of[k]], 1);
             }
-            BARRIER
+            PBD_SYNC();
             // Sums of each thread's share of the cells, then of the shares before it. order is free for them as yet.
             int sum = 0;
             for (int c = thread * share; c < min(thread * share + share, cell_count); ++c) sum += start[c];
-            __shared__ int sums[1024];
+            PBD_SHARED int sums[1024];
             sums[thread] = sum;
-            __syncthreads();
+            PBD_SYNC();
             int total = 0;
             for (int n = 0; n < thread; ++n) total += sums[n];
             for (int c = thread * share; c < min(thread * share + share, cell_count); ++c) {
@@ -226,13 +226,13 @@ _SEARCH = """
                 start[c] = total;
             }
             if (thread == 0) start[cell_count] = count;
-            __syncthreads();
+            PBD_SYNC();
             for (int k = thread; k < count; k += thread_count) {
-                const int at = ADD(start[cell_of[k]], -1) - 1;
+                const int at = PBD_ATOMIC_ADD(start[cell_of[k]], -1) - 1;
                 order[at] = k;
                 for (int a = 0; a < 3; ++a) sorted[3 * at + a] = anchors[(3 * k + a) * LANES + lane_];
             }
-            BARRIER
+            PBD_SYNC();
             for (int k = thread; k < count; k += thread_count) {
                 const T* const p = anchors + 3 * LANES * k + lane_;
                 const T px = p[0], py = p[LANES], pz = p[2 * LANES];
@@ -260,10 +260,10 @@ _SEARCH = """
                     }
                 }
             }
-            BARRIER
+            PBD_SYNC();
         }
     }
 """
 
-SEARCH_CODE = f"{_TOOLS}#if defined(__CUDA_ARCH__)\n{_STALE}{_SEARCH}#else\n{_UPDATE}#endif\n"
+SEARCH_CODE = f"{_TOOLS}#if PBD_BLOCK\n{_STALE}{_SEARCH}#else\n{_UPDATE}#endif\n"
 """Statements that leave in ``near`` and ``lengths`` all that may touch."""

@@ -187,9 +187,7 @@ constexpr int ROW = {row};
             }}
         }}
 {done}
-#if defined(__CUDA_ARCH__)
-        __syncthreads();
-#endif
+        PBD_SYNC();
     }}
 }}
 #undef DAMPED

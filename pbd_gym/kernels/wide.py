@@ -14,6 +14,8 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.blocks import BLOCKS
+
 LANE_COUNTS = (1, 4, 8, 16)
 """Vector lengths that compile to SIMD code. Longer vectors fall off the vector path (DESIGN: 32 is 10 times slower)."""
 
@@ -22,20 +24,12 @@ _MAP = "auto r = a; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) 
 _ANY = "bool r = false; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) r |= {}; return r;"
 
 
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-__syncthreads();
-#endif
-""")
-def barrier(): ...  # no-op on the CPU, where one thread runs a whole group
+@wp.func_native(f"{BLOCKS}PBD_SYNC();\n")
+def barrier(): ...  # nothing where one thread serves a whole group
 
 
-_BLOCK_MEMORY = """
-#if defined(__CUDA_ARCH__)
-__shared__ __align__(16) char memory[SIZE];
-#else
-alignas(64) static char memory[SIZE];
-#endif
+_BLOCK_MEMORY = f"""{BLOCKS}
+PBD_SHARED char memory[SIZE];
 return (uint64_t)memory;
 """
 
