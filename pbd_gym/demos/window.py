@@ -58,7 +58,7 @@ class DemoWindow(Viewer):
 
     def advance(self, pull: np.ndarray) -> None:
         """Simulate one frame, in which the hand moves by ``pull`` [m], shape (3,)."""
-        self.demo.point(*self.camera.ray(self.mouse.place, self.size))
+        self.demo.point(*self.camera.ray(self.mouse.position, self.size))
         if self.grabbed is not None:
             self.demo.move(pull)
         self.demo.step()

@@ -127,19 +127,20 @@ class Frame:
                 raise ValueError(f"radii must be positive and finite, got {radius}")
 
 
-_FAR = 1e6  # a simulation that has blown up gives any number; beyond 1000 km nothing is worth an overflow
+FAR = 1e6
+"""Nothing farther than this from the origin is drawn [m]: only a simulation that has exploded puts it there."""
 
 
 def drawable(frame: Frame) -> Frame:
-    """Return the frame without what is not finite or absurdly far away: such positions are NaN, such balls are gone."""
-    near = np.abs(frame.positions) < _FAR
+    """Return the frame without what is not finite or beyond :data:`FAR`: positions become NaN, bodies are left out."""
+    near = np.abs(frame.positions) < FAR
     kept: dict[str, Any] = {
         "spheres": [(c, r) for c, r in frame.spheres if _is_near(c, r)],
-        "solids": [(v, t) for v, t in frame.solids if (np.abs(v) < _FAR).all()],
-        "meshes": [(v, t) for v, t in frame.meshes if (np.abs(v) < _FAR).all()],
+        "solids": [(v, t) for v, t in frame.solids if (np.abs(v) < FAR).all()],
+        "meshes": [(v, t) for v, t in frame.meshes if (np.abs(v) < FAR).all()],
         "pickers": [p for p in frame.pickers if _is_near(p.position, p.radius)],
         "goals": [g for g in frame.goals if _is_near(g.position, g.radius)],
-        "planes": [(n, offset) for n, offset in frame.planes if abs(offset) < _FAR],
+        "planes": [(n, offset) for n, offset in frame.planes if abs(offset) < FAR],
     }
     changed = {name: value for name, value in kept.items() if len(value) < len(getattr(frame, name))}
     if not near.all():
@@ -188,7 +189,7 @@ def between(before: Frame, after: Frame, share: float) -> Frame:
 
 
 def _is_near(center: np.ndarray, radius: float) -> bool:
-    return bool((np.abs(center) < _FAR).all() and radius < _FAR)
+    return bool((np.abs(center) < FAR).all() and radius < FAR)
 
 
 def _set(instance: object, name: str, value: object) -> None:
@@ -226,7 +227,7 @@ def _mesh(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _solid(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
     points, faces = _mesh(vertices, triangles)
-    if (np.abs(points) < _FAR).all():  # others are not drawn
+    if (np.abs(points) < FAR).all():  # others are not drawn
         a, b, c = points[faces].swapaxes(0, 1)
         normals = np.cross(b - a, c - a)
         slack = 1e-6 * float(np.ptp(points, axis=0).max()) * np.linalg.norm(normals, axis=1)

@@ -2,58 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from pbd_gym.rendering.window.viewer import Viewer
+from pbd_gym.rendering.camera import Camera, Size
 
 CLICK_PIXELS = 5
-"""A press and a release that are farther apart are no click."""
+"""A press and a release farther apart than this are no click."""
+
+
+class MouseTarget(Protocol):
+    """What the mouse acts on: a :class:`pbd_gym.rendering.window.viewer.Viewer`."""
+
+    camera: Camera
+    size: Size
+    """Width and height of the picture [pixels]."""
+    grabbed: int | None
+    """What is held; None for nothing."""
+
+    def grab(self, pixel: tuple[int, int]) -> None:
+        """Take what is nearest to a pixel, if something is near."""
+
+    def release(self) -> None:
+        """Let go of what is held."""
+
+    def toggle(self, pixel: tuple[int, int]) -> None:
+        """Pin what is nearest to a pixel, or free it."""
 
 
 class Mouse:
-    """Turns events of the mouse into deeds of a viewer.
+    """Turns mouse events into actions of a viewer.
 
-    The left button drags what is under it, and turns the view where nothing is, or with Ctrl; a click of the right
-    button pins; the middle button, or the right one held down, turns too, and with Shift each of them moves the view.
+    The left button drags what is under it, and orbits the camera where nothing is, or with Ctrl. A click of the right
+    button pins. The middle button, or the right one held down, orbits too; with Shift, dragging pans.
 
     Args:
-        viewer: what it acts on.
+        target: what it acts on.
     """
 
     HELP = (
         "left: drag a particle    right: pin or free it    wheel: zoom\n"
-        "left in the air, middle, or Ctrl+left: turn    Shift+left or Shift+middle: move the view"
+        "left on empty space, middle, or Ctrl+left: orbit    Shift+left or Shift+middle: pan"
     )
 
-    def __init__(self, viewer: Viewer) -> None:
-        self.viewer = viewer
-        self.place: tuple[int, int] = (viewer.size[0] // 2, viewer.size[1] // 2)
-        """Where it is [pixels]."""
-        self._way = 0
-        """How far it went since the last button was pressed [pixels]."""
+    def __init__(self, target: MouseTarget) -> None:
+        self.target = target
+        self.position: tuple[int, int] = (target.size[0] // 2, target.size[1] // 2)
+        """Where the pointer is [pixels]."""
+        self._travel = 0
+        """How far it has moved since a button was last pressed [pixels]."""
 
     def react(self, event: Any) -> None:
         """Do what an event asks for."""
         import pygame
 
-        viewer = self.viewer
-        self.place = getattr(event, "pos", self.place)
+        target = self.target
+        self.position = getattr(event, "pos", self.position)
         if event.type == pygame.MOUSEMOTION:
-            self._way += abs(event.rel[0]) + abs(event.rel[1])
-            if any(event.buttons) and viewer.grabbed is None:
+            self._travel += abs(event.rel[0]) + abs(event.rel[1])
+            if any(event.buttons) and target.grabbed is None:
                 if pygame.key.get_mods() & pygame.KMOD_SHIFT:
-                    viewer.camera.pan(event.rel[0], event.rel[1], viewer.size)
-                elif not event.buttons[2] or self._way > CLICK_PIXELS:
-                    viewer.camera.orbit(*event.rel)
+                    target.camera.pan(event.rel[0], event.rel[1], target.size)
+                elif not event.buttons[2] or self._travel > CLICK_PIXELS:
+                    target.camera.orbit(*event.rel)
         elif event.type == pygame.MOUSEWHEEL:
-            viewer.camera.zoom(1.1**event.y, self.place, viewer.size)
+            target.camera.zoom(1.1**event.y, self.position, target.size)
         elif event.type == pygame.MOUSEBUTTONDOWN:
-            self._way = 0
+            self._travel = 0
             if event.button == 1 and not pygame.key.get_mods() & (pygame.KMOD_SHIFT | pygame.KMOD_CTRL):
-                viewer.grab(event.pos)
+                target.grab(event.pos)
         elif event.type == pygame.MOUSEBUTTONUP:
             if event.button == 1:
-                viewer.release()
-            elif event.button == 3 and self._way <= CLICK_PIXELS:
-                viewer.toggle(event.pos)
+                target.release()
+            elif event.button == 3 and self._travel <= CLICK_PIXELS:
+                target.toggle(event.pos)

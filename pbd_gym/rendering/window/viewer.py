@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
-from pbd_gym.rendering.pictures.frame import Frame, between
+from pbd_gym.rendering.pictures.frame import FAR, Frame, between
 from pbd_gym.rendering.pictures.overlay import draw_caption
 from pbd_gym.rendering.pictures.renderer import Renderer
 from pbd_gym.rendering.window import panel
@@ -267,14 +267,20 @@ class Viewer(ABC):
     # --- what a person does -------------------------------------------------------------------------------------------
 
     def pick(self, pixel: tuple[int, int]) -> int | None:
-        """Return the row of :meth:`positions` that is nearest to a pixel, if one is near."""
-        pixels, depth = self.camera.project(self.positions(), self.size)
-        # What cannot be taken, or lies behind the eye, has no pixel.
+        """Return the row of :meth:`positions` nearest to a pixel, or None if none is near.
+
+        Particles that are not drawn (not finite, or beyond :data:`pbd_gym.rendering.pictures.frame.FAR`) are never
+        picked.
+        """
+        positions = self.positions()
+        drawn = (np.abs(positions) < FAR).all(axis=1)  # a comparison with NaN is false
+        pixels, depth = self.camera.project(np.where(drawn[:, None], positions, np.nan), self.size)
+        # Points behind the eye have no pixel either.
         distance = np.nan_to_num(np.linalg.norm(pixels - np.array(pixel), axis=1), nan=np.inf)
         near = np.flatnonzero(distance < GRAB_PIXELS)
         if len(near) == 0:
             return None
-        near = near[depth[near] < depth[near].min() + LAYER]  # what is behind another layer cannot be seen
+        near = near[depth[near] <= depth[near].min() + LAYER]  # a layer in front hides what is behind it
         chosen = int(near[np.argmin(distance[near])])
         self._depth = float(depth[chosen])
         return chosen
@@ -297,13 +303,19 @@ class Viewer(ABC):
         self.paused = self._single = True
 
     def way(self) -> np.ndarray:
-        """Return the way from what is held to the mouse [m], shape (3,)."""
+        """Return the vector from the held particle to the mouse [m], shape (3,).
+
+        It is zero if nothing is held, and if what is held has left all that is drawn.
+        """
         if self.grabbed is None:
             return np.zeros(3)
-        return self.camera.unproject(self.mouse.place, self._depth, self.size) - self.positions()[self.grabbed]
+        held = self.positions()[self.grabbed]
+        if not (np.abs(held) < FAR).all():
+            return np.zeros(3)
+        return self.camera.unproject(self.mouse.position, self._depth, self.size) - held
 
     def pull(self) -> np.ndarray:
-        """Return that way, cut to a length that a hand can move in a frame."""
+        """Return :meth:`way`, shortened to what a hand can move in a frame [m], shape (3,)."""
         way = self.way()
         return way * min(1.0, self.max_pull / max(float(np.linalg.norm(way)), 1e-9))
 

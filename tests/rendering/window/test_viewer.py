@@ -50,7 +50,7 @@ def test_a_particle_follows_over_the_panel(cloth: DemoWindow) -> None:
     values = [dial.read() for dial in cloth.dials()]
     beside = (cloth.size[0] + 20, y)  # where the sliders begin
     drag(cloth, (x, y), beside, drop=False)
-    assert cloth.mouse.place == beside
+    assert cloth.mouse.position == beside
     assert cloth.grabbed == CORNER
     post(pygame.MOUSEBUTTONUP, button=1, pos=beside)
     cloth.tick()
@@ -102,6 +102,39 @@ def test_the_right_button_pins_and_frees(window: Any, name: str) -> None:
     press(viewer, "r")
     assert_allclose(viewer.positions()[0], start[0])
     assert CORNER not in viewer.frame("").pinned
+
+
+@pytest.mark.parametrize("depth", [1e8, 1e20, 1e300, np.inf, np.nan])
+def test_nothing_is_picked_after_an_explosion(window: Any, depth: float) -> None:
+    """Guards a click that closed the window: at huge depths no particle was within a layer of the nearest one."""
+    viewer = window("mass-spring", height=4)
+    press(viewer, "space")
+    pixel = (200, 180)
+    drag(viewer, pixel_of(viewer, 3), pixel, drop=False)
+    assert viewer.grabbed == 3
+    with np.errstate(invalid="ignore"):
+        points = np.broadcast_to(viewer.camera.unproject(pixel, depth, viewer.size), viewer.positions().shape)
+    viewer.demo.system.positions = points.copy()
+    press(viewer, "space")
+    drag(viewer, pixel, (60, 90), drop=False)  # what was held before the explosion
+    assert_array_equal(viewer.pull(), 0.0)
+    for button in (1, 2, 3):
+        click(viewer, pixel, button)
+        assert viewer.grabbed is None
+    assert viewer.said == ""
+    assert not viewer.renderer.closed
+    press(viewer, "r")
+    assert np.isfinite(viewer.positions()).all()
+
+
+def test_dragging_an_exploded_particle_leaves_the_others_alone(cloth: DemoWindow) -> None:
+    """Guards a pull of NaN: towards the mouse there is no way from a particle that is nowhere."""
+    demo: Any = cloth.demo
+    drag(cloth, pixel_of(cloth, CORNER), (200, 200), drop=False)
+    positions = demo.positions()
+    positions[CORNER] = np.nan
+    demo.positions = lambda: positions
+    assert_array_equal(cloth.pull(), 0.0)
 
 
 def test_the_view_turns_moves_and_zooms_at_the_mouse(cloth: DemoWindow) -> None:
@@ -260,7 +293,7 @@ def test_a_drag_is_no_matter_of_the_picture_beside(window: Any) -> None:
     post(pygame.MOUSEMOTION, pos=(260, 7), rel=(10, 2), buttons=(0, 0, 0))
     for one in found:
         one.tick()
-    assert [one.mouse.place for one in found] == [(260, 7), (60, 7)]
+    assert [one.mouse.position for one in found] == [(260, 7), (60, 7)]
 
 
 def test_a_value_that_is_refused_is_told(window: Any) -> None:
