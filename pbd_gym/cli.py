@@ -12,6 +12,7 @@ from typing import Any
 
 import pbd_gym
 from pbd_gym.rendering.pictures.display import DisplayError
+from pbd_gym.runtime.extras import install_hint
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             extra = "train"  # --policy with a checkpoint
         if (extra is None and args.command != "bench") or (error.name or "").startswith("pbd_gym"):
             raise
-        package = f"'pbd-gym[{extra}]'" if extra else error.name  # peers are no dependencies of ours
-        print(f"pbd-gym {args.command} needs {error.name}: pip install {package}", file=sys.stderr)
+        hint = install_hint(extra) if extra else f"pip install {error.name}"  # bench's peers are in no extra
+        print(f"pbd-gym {args.command} needs {error.name}: {hint}", file=sys.stderr)
     except (ValueError, TypeError, OSError, MemoryError, ImportError, DisplayError) as error:
         print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
     except KeyboardInterrupt:  # the usual way to end a window or a training run from a terminal

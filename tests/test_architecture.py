@@ -72,7 +72,7 @@ def test_environments_do_not_need_pygame_or_torch() -> None:
         "try: env.render()\n"
         "except ImportError as error: print(error)\n"
     )
-    assert "pip install 'pbd_gym[render]'" in out or "pip install 'pbd-gym[render]'" in out
+    assert "pip install 'pbd-gym[render]'" in out
 
 
 def test_one_copy_of_each_module() -> None:

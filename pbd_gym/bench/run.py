@@ -17,7 +17,7 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.bench import environments, peers, rotations, scaling, workloads
+from pbd_gym.bench import comparison, environments, rotations, scaling, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.compile_messages import compiling
@@ -85,7 +85,7 @@ def main(
     with quiet():
         for name in names:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
-            for row in peers.rows(options) if beside else WORKLOADS[name](options):
+            for row in comparison.rows(options) if beside else WORKLOADS[name](options):
                 found.append(row)
                 print(f"  {row.what}: {row.value:,.4g} {row.unit}", file=sys.stderr, flush=True)
     about = machine(options)

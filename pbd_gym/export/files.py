@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pbd_gym.export.trajectory import Part, Trajectory
+from pbd_gym.runtime.extras import load_optional
 
 SUFFIXES = (".obj", ".usda", ".usdc", ".usd", ".rrd")
 """Of what can be written; ``.obj`` names a folder."""
@@ -49,11 +49,8 @@ def trajectory_suffix(path: str | Path) -> str:
 
 
 def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = {"pxr": "usd-core", "rerun": "rerun-sdk"}.get(name, name)
-        raise ImportError(f"{package} is needed for this file: pip install 'pbd-gym[export]'") from error
+    package = {"pxr": "usd-core", "rerun": "rerun-sdk"}.get(name, name)
+    return load_optional(name, "for this file", "export", package)
 
 
 def _write_obj(folder: Path, trajectory: Trajectory, parts: list[Part]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.geometry.tetmeshes import TetMesh, tetmesh
 from pbd_gym.geometry.trimeshes import TriMesh, trimesh
+from pbd_gym.runtime.extras import load_optional
 
 SURFACES = (".obj", ".ply", ".stl", ".gltf", ".glb")
 """Suffixes of files of triangles."""
@@ -124,10 +125,7 @@ def _existing(path: str | Path, suffixes: tuple[str, ...]) -> Path:
 
 
 def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(f"{name} is needed for this file: pip install 'pbd-gym[mesh]'") from error
+    return load_optional(name, "for this file", "mesh")
 
 
 def _made(make: Any, file: Path, *arguments: Any) -> Any:

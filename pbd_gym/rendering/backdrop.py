@@ -1,7 +1,8 @@
-"""What stands behind everything: a soft sky, checkered planes that fade into it, and the shadows on the ground."""
+"""The backdrop of a picture: a soft sky and chequered planes that fade into it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,20 +11,19 @@ import warp as wp
 
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.colors import FLOOR, FLOOR_DARK, FLOOR_LINE, SKY_BOTTOM, SKY_TOP
-from pbd_gym.rendering.pictures.frame import Frame
 
 SHADOW_ALPHA = 0.38
-"""How dark a shadow is, from 0 to 1."""
+"""How dark shadows are, from 0 to 1."""
 SHADOW_POINTS = 128
-"""Points of the mask of shadows along the shorter side of a picture, or its pixels if there are fewer."""
-_CIRCLE = np.stack([np.cos(np.linspace(0, 2 * np.pi, 40)), np.sin(np.linspace(0, 2 * np.pi, 40))], axis=1)
-_FAN = np.stack([np.zeros(38, np.int64), np.arange(1, 39), np.arange(2, 40)], axis=1)
+"""Resolution of the shadow mask along the shorter side of a picture; its pixels if there are fewer."""
+
+Planes = Sequence[tuple[Any, float]]
+"""Half-spaces as (unit normal, offset [m]): n . x = offset on the surface, more outside."""
 
 
-def backdrop(size: Size, frame: Frame, camera: Camera) -> np.ndarray:
-    """Return sky and planes, shape (height, width, 3), uint8; kept while the camera and the planes stay the same."""
-    planes = tuple((*map(float, normal), offset) for normal, offset in frame.planes)
-    return _backdrop(size, (*map(float, camera.target), camera.distance, camera.yaw, camera.pitch, camera.fov), planes)
+def backdrop(size: Size, planes: Planes, camera: Camera) -> np.ndarray:
+    """Return sky and planes, shape (height, width, 3), uint8; cached while the camera and the planes stay the same."""
+    return _backdrop(size, _camera_key(camera), _planes_key(planes))
 
 
 @lru_cache(maxsize=4)
@@ -72,7 +72,7 @@ def _floor(
     reach = np.where(hit, depth, 0)
     checker, lines = np.ones_like(depth), np.zeros_like(depth)
     radius2 = np.zeros_like(depth)
-    for axis in _tangents(normal):
+    for axis in tangents(normal):
         step = (x * (axis @ right) + y * (axis @ up) + axis @ forward).astype(np.float32)
         along = reach * step + np.float32(axis @ camera.eye())
         radius2 += (along - np.float32(axis @ anchor)) ** 2
@@ -91,7 +91,7 @@ def _floor(
     return color, strength
 
 
-def _tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return two unit directions in the plane; the world's x and z for level ground."""
     first = np.cross(normal, [0.0, 0.0, 1.0] if abs(normal[2]) < 0.9 else [1.0, 0.0, 0.0])
     first /= np.linalg.norm(first)
@@ -105,14 +105,20 @@ def cell_size(distance: float) -> float:
     return float(power * max(step for step in (1.0, 2.5, 5.0) if step <= length / power * 1.0001 or step == 1.0))
 
 
-def ground_nearness(size: Size, samples: int, frame: Frame, camera: Camera) -> Any:
+def ground_nearness(size: Size, samples: int, planes: Planes, camera: Camera) -> Any:
     """Return one over the depth of the planes at ``samples`` x ``samples`` points of each pixel [1/m], a Warp array.
 
-    Shape (samples height, samples width), 0 for the sky; kept like the backdrop.
+    Shape (samples height, samples width), 0 for the sky; cached like the backdrop.
     """
-    planes = tuple((*map(float, normal), offset) for normal, offset in frame.planes)
-    view = (*map(float, camera.target), camera.distance, camera.yaw, camera.pitch, camera.fov)
-    return _nearness(size, samples, view, planes)
+    return _nearness(size, samples, _camera_key(camera), _planes_key(planes))
+
+
+def _camera_key(camera: Camera) -> tuple[float, ...]:
+    return (*map(float, camera.target), camera.distance, camera.yaw, camera.pitch, camera.fov)
+
+
+def _planes_key(planes: Planes) -> tuple[tuple[float, ...], ...]:
+    return tuple((*map(float, normal), offset) for normal, offset in planes)
 
 
 @lru_cache(maxsize=4)
@@ -127,57 +133,3 @@ def _nearness(size: Size, samples: int, view: tuple[float, ...], planes: tuple[t
             right, up, forward = -(axes @ plane[:3]) / height
             np.maximum(found, (right * x - (up * y)[:, None] + forward).astype(np.float32), out=found)
     return wp.array(found, dtype=float, device="cpu")
-
-
-def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndarray]:
-    """Return what everything darkens on the ground straight below: points [pixels], shape (v, 2), and triangles (t, 3).
-
-    That shows where above the ground something is. A point has no place where the ground is behind the eye.
-    """
-    nothing = np.zeros((0, 2)), np.zeros((0, 3), np.int64)
-    ground = [(n, offset) for n, offset in frame.planes if n[1] > 0.5]
-    if not ground or ground[0][0] @ camera.eye() <= ground[0][1]:
-        return nothing
-    normal, offset = ground[0]
-
-    def drop(points: np.ndarray) -> np.ndarray:
-        dropped = points.copy()
-        dropped[:, 1] += (offset - dropped @ normal) / normal[1]
-        return camera.project(dropped, size)[0]
-
-    dropped = drop(frame.positions)
-    parts = [(dropped, frame.triangles)]
-    if len(frame.lines):
-        a, b = dropped[frame.lines].swapaxes(0, 1)
-        along = b - a
-        width = max(1.0, frame.line_radius * camera.focal(size) / camera.distance)
-        side = along[:, ::-1] * [-width, width] / np.maximum(np.hypot(*along.T), 1e-9)[:, None]
-        first = 4 * np.arange(len(a))[:, None]
-        quads = np.stack([a - side, b - side, b + side, a + side], axis=1).reshape(-1, 2)
-        parts.append((quads, np.concatenate([first + np.array([0, 1, 2]), first + np.array([0, 2, 3])])))
-    parts += [(drop(vertices), faces) for vertices, faces in [*frame.solids, *frame.meshes]]
-    axes = np.stack(_tangents(normal))
-    for center, radius in [*frame.spheres, *((p.position, p.radius) for p in frame.pickers)]:
-        parts.append((drop(center + radius * (_CIRCLE @ axes)), _FAN))
-    parts = [(points, faces) for points, faces in parts if len(faces)]
-    if not parts:
-        return nothing
-    starts = np.cumsum([0, *(len(points) for points, _ in parts)])
-    faces = [first + found for first, (_, found) in zip(starts, parts, strict=False)]
-    return np.concatenate([points for points, _ in parts]), np.concatenate(faces)
-
-
-def soften(mask: np.ndarray) -> np.ndarray:
-    """Return how dark the ground is, shape (h, w), float32, from a mask of what is covered at twice that size."""
-    rows, columns = (_blurring(n // 2) for n in mask.shape)
-    return rows @ mask.astype(np.float32) @ columns.T * np.float32(SHADOW_ALPHA)
-
-
-@lru_cache(maxsize=8)
-def _blurring(count: int) -> np.ndarray:
-    """Return the matrix, shape (count, 2 count), that halves a row and blurs it by about a Gaussian of 1.4 points."""
-    halved = np.repeat(np.eye(count), 2, axis=1) / 2.0
-    found = np.pad(halved, ((4, 4), (0, 0)), mode="edge")
-    for _ in range(4):  # each takes a row off both ends
-        found = 0.25 * found[:-2] + 0.5 * found[1:-1] + 0.25 * found[2:]
-    return found.astype(np.float32)

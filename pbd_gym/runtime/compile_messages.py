@@ -1,4 +1,4 @@
-"""Tells a person who waits that kernels are being compiled, and keeps Warp's own log lines off the screen meanwhile.
+"""Says so when kernels take long to compile, and keeps Warp's own log lines off the screen meanwhile.
 
 One thread compiles at a time, and others wait for it: see :mod:`pbd_gym.runtime.background_compile`.
 """
@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import warp as wp
 
@@ -42,6 +43,24 @@ def compiling() -> Iterator[None]:
                     yield
         finally:
             _depth -= 1
+
+
+_launched: set[tuple[Any, str]] = set()
+
+
+@contextmanager
+def first_launch(kernel: Any, device: Any) -> Iterator[None]:
+    """Wrap a launch of a kernel: the first one on a device loads its module, and does so inside :func:`compiling`.
+
+    Without this, Warp reports the module on standard output. Later launches cost a look-up.
+    """
+    key = (kernel.module, device.alias)
+    if key in _launched:
+        yield
+        return
+    with compiling():
+        yield
+    _launched.add(key)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.kernels import grips
 from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, weigh
 from pbd_gym.runtime.checks import broadcast, finite
+from pbd_gym.runtime.compile_messages import first_launch
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Stiffness
 from pbd_gym.sim.state_arrays import StateArrays
@@ -165,15 +166,16 @@ class State(StateArrays):
         """Let masses follow from the parameters."""
         model, slots = self.model, self.model.group_count * self.model.lanes
         every = wp.full(slots, 1, dtype=wp.int32, device=model.device)
-        wp.launch(
-            weigh,
-            dim=(slots, model.particle_count),
-            inputs=[
-                every, model.inv_mass, model.dimensions, self.parameters.rows_scalar, model.lanes, self.held,
-                self.free_inv_mass_scalar, self.inv_mass_scalar,
-            ],
-            device=model.device,
-        )  # fmt: skip
+        with first_launch(weigh, model.device):
+            wp.launch(
+                weigh,
+                dim=(slots, model.particle_count),
+                inputs=[
+                    every, model.inv_mass, model.dimensions, self.parameters.rows_scalar, model.lanes, self.held,
+                    self.free_inv_mass_scalar, self.inv_mass_scalar,
+                ],
+                device=model.device,
+            )  # fmt: skip
         if self._pinned is not None:
             self._weigh_pinned(self._pinned)
 
@@ -329,15 +331,16 @@ class State(StateArrays):
     def _hold(self, wanted: np.ndarray) -> None:
         model = self.model
         target = wp.array(wanted.astype(np.int32), device=model.device)
-        wp.launch(
-            grips.hold,
-            dim=model.num_envs,
-            inputs=[
-                target, self.free_inv_mass_scalar, model.lanes,
-                self.held, self.inv_mass_scalar, self.velocities_scalar,
-            ],
-            device=model.device,
-        )  # fmt: skip
+        with first_launch(grips.hold, model.device):
+            wp.launch(
+                grips.hold,
+                dim=model.num_envs,
+                inputs=[
+                    target, self.free_inv_mass_scalar, model.lanes,
+                    self.held, self.inv_mass_scalar, self.velocities_scalar,
+                ],
+                device=model.device,
+            )  # fmt: skip
 
     def save(self) -> dict[str, np.ndarray]:
         """Return everything a step depends on, one row per environment, as plain arrays (``np.savez`` keeps them)."""

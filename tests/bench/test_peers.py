@@ -11,7 +11,7 @@ import pytest
 import warp as wp
 from numpy.testing import assert_allclose
 
-from pbd_gym.bench import limit, numpy_peer, peers
+from pbd_gym.bench import comparison, limit, numpy_peer, peers
 from pbd_gym.bench.engine import Engine
 from pbd_gym.bench.rows import Options
 from pbd_gym.bench.run import main
@@ -48,8 +48,8 @@ def test_the_limit_in_tiles_is_as_stiff() -> None:
 
 @needs_compiler
 def test_the_share_of_the_limit_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "hanging_cloth", lambda: hanging_cloth(8))
-    rows = list(peers.rows(Options(repeats=1, num_envs=16, limit=True, peers=("numpy",))))
+    monkeypatch.setattr(comparison, "hanging_cloth", lambda: hanging_cloth(8))
+    rows = list(comparison.rows(Options(repeats=1, num_envs=16, limit=True, peers=("numpy",))))
     ours, colored, tiled, numpy_row, ratio = rows
     assert ours.limit_share == pytest.approx(ours.value / max(colored.value, tiled.value))
     assert ratio.value == pytest.approx(ours.value / numpy_row.value)
@@ -59,13 +59,13 @@ def test_the_share_of_the_limit_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_a_compiler_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limit, "compiler", lambda: None)
     with pytest.raises(ValueError, match="C compiler"):
-        list(peers.rows(Options(limit=True)))
+        list(comparison.rows(Options(limit=True)))
 
 
 def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "taichi", None)
     with pytest.raises(ModuleNotFoundError, match="taichi"):
-        list(peers.rows(Options(peers=("taichi",))))
+        list(comparison.rows(Options(peers=("taichi",))))
 
 
 def test_warp_says_nothing_where_numbers_go(capsys: pytest.CaptureFixture[str]) -> None:

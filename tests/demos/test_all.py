@@ -197,6 +197,16 @@ def test_picture_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert ".png" in capsys.readouterr().err
 
 
+def test_only_the_file_is_announced(tmp_path: Path) -> None:
+    """Guards standard output: kernels that were first needed in the middle of a film made Warp report their module."""
+    names, out = ["cloth", "materials", "mass-spring"], str(tmp_path / "a.png")
+    done = _run(
+        "from pbd_gym.cli import main\n"
+        f"for name in {names}: main(['demo', name, '--out', {out!r}, '--seconds', '1.2', '--size', '32'])"
+    )
+    assert done.stdout.splitlines() == [f"wrote {out}"] * len(names), done.stderr
+
+
 def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == NAMES

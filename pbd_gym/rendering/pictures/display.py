@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from pbd_gym.runtime.extras import load_optional
+
 if TYPE_CHECKING:
     import pygame
 
@@ -12,6 +14,16 @@ _NO_WINDOW = (
     "no window can be opened ({}): without a display use render_mode='rgb_array', or on the command line "
     "pbd-gym record ID --out FILE.gif or pbd-gym demo NAME --out FILE.gif"
 )
+
+
+def require_pygame() -> Any:
+    """Return pygame.
+
+    Raises:
+        ImportError: without it, naming the extra to install.
+    """
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # its greeting would spoil a program's standard output
+    return load_optional("pygame", "to render", "render")
 
 
 class DisplayError(RuntimeError):

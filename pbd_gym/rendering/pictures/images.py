@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pbd_gym.rendering.pictures.display import require_pygame
 from pbd_gym.rendering.pictures.palette import reduce_colors
+from pbd_gym.runtime.extras import load_optional
 
 
 def _check(image: np.ndarray) -> np.ndarray:
@@ -67,12 +69,8 @@ def save_png(path: str | Path, image: np.ndarray) -> None:
         ImportError: without pygame.
         OSError: if the file cannot be written.
     """
-    from pbd_gym.rendering.pictures.renderer import require_pygame
-
     image = _check(image)
-    require_pygame()
-    import pygame
-
+    pygame = require_pygame()
     surface = pygame.image.frombuffer(image.tobytes(), (image.shape[1], image.shape[0]), "RGB")
     with open(path, "wb") as file:
         pygame.image.save(surface, file, "picture.png")
@@ -98,12 +96,9 @@ def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, co
     """
     _check_gif(fps, colors)
     checked = _check_all(images)
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("Pillow is needed to write a GIF: pip install 'pbd_gym[render]'") from error
+    pillow = load_optional("PIL.Image", "to write a GIF", "render", "Pillow")
     palette, numbers = reduce_colors(checked, colors)
-    pages = [Image.frombytes("P", (page.shape[1], page.shape[0]), page.tobytes()) for page in numbers]
+    pages = [pillow.frombytes("P", (page.shape[1], page.shape[0]), page.tobytes()) for page in numbers]
     for page in pages:
         page.putpalette(palette.tobytes())
     duration = max(round(100 / fps), 2) * 10
@@ -127,10 +122,7 @@ def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) ->
     """
     if not (np.isfinite(fps) and fps > 0):
         raise ValueError(f"fps must be positive and finite, got {fps}")
-    try:
-        from moviepy.video.io.ffmpeg_writer import FFMPEG_VideoWriter
-    except ImportError as error:
-        raise ImportError("moviepy is needed to write an MP4: pip install 'pbd_gym[train]'") from error
+    ffmpeg = load_optional("moviepy.video.io.ffmpeg_writer", "to write an MP4", "train", "moviepy")
     writer, shape = None, None
     try:
         for given in images:
@@ -141,12 +133,12 @@ def save_mp4(path: str | Path, images: Iterable[np.ndarray], fps: float = 30) ->
             image = np.pad(image, ((0, shape[0] % 2), (0, shape[1] % 2), (0, 0)), mode="edge")
             if writer is None:
                 options = ["-movflags", "+faststart"]
-                writer = FFMPEG_VideoWriter(
+                writer = ffmpeg.FFMPEG_VideoWriter(
                     str(path), image.shape[1::-1], fps, preset="medium", pixel_format="yuv420p", ffmpeg_params=options
                 )
             writer.write_frame(image)
     except BaseException:
-        if writer is not None:  # half a film is none
+        if writer is not None:  # half a film is of no use
             writer.close()
             Path(path).unlink(missing_ok=True)
         raise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.rendering.backdrop import SHADOW_POINTS, backdrop, ground_nearness, shadow_triangles, soften
+from pbd_gym.rendering.backdrop import SHADOW_POINTS, backdrop, ground_nearness
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.colors import SHADOW
 from pbd_gym.rendering.pictures import shading, shapes, visibility
@@ -18,6 +18,7 @@ from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.rendering.pictures.options import Style
 from pbd_gym.rendering.pictures.overlay import draw_caption, draw_labels, draw_legend, draw_panels, draw_polylines
 from pbd_gym.rendering.pictures.primitives import Seen, Things, View
+from pbd_gym.rendering.pictures.shadows import shadow_triangles, soften
 from pbd_gym.rendering.pictures.triangle_colors import FACTS, LANES
 from pbd_gym.runtime.compile_messages import compiling
 
@@ -70,9 +71,9 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     )
     view.line_strength = mesh.line_strength
     seen = _seen(memory, things, view)
-    ground = ground_nearness(size, samples, frame, camera)
+    ground = ground_nearness(size, samples, frame.planes, camera)
     _launch(visibility.see, things, view, ground, seen)
-    picture = backdrop(size, frame, camera).copy()
+    picture = backdrop(size, frame.planes, camera).copy()
     out = wp.array(picture, dtype=wp.uint8, copy=False, device="cpu")
     if style.shadows:
         _shadow(memory, frame, camera, size, out)

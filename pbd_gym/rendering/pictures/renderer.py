@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
+from pbd_gym.rendering.pictures.display import WINDOW, require_pygame
 from pbd_gym.rendering.pictures.frame import Frame, drawable
 from pbd_gym.rendering.pictures.options import Style
+from pbd_gym.rendering.pictures.painter import paint, surface_of
 
 if TYPE_CHECKING:
     import pygame
-
-
-def require_pygame() -> None:
-    """Make sure that pygame can be imported.
-
-    Raises:
-        ImportError: if it cannot, naming the extra to install.
-    """
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # its greeting would spoil a program's standard output
-    try:
-        import pygame  # noqa: F401
-    except ImportError as error:
-        raise ImportError("pygame is needed to render: pip install 'pbd_gym[render]'") from error
 
 
 class Renderer:
@@ -88,8 +76,6 @@ class Renderer:
         Raises:
             RuntimeError: if no window can be opened.
         """
-        from pbd_gym.rendering.pictures.painter import paint, surface_of
-
         if self._closed:
             return None
         frame = drawable(frame)
@@ -125,14 +111,10 @@ class Renderer:
             return
         self._closed = True
         if self.mode == "human":
-            from pbd_gym.rendering.pictures.display import WINDOW
-
             WINDOW.leave(self)
 
     def _present(self, picture: pygame.Surface) -> None:
         import pygame
-
-        from pbd_gym.rendering.pictures.display import WINDOW
 
         self.events = WINDOW.show(self, picture, self.title)
         if any(event.type in (pygame.QUIT, pygame.WINDOWCLOSE) for event in self.events):

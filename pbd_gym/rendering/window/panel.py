@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pbd_gym.rendering.pictures.overlay import PALETTE, TEXT
 from pbd_gym.rendering.window.dials import Dial
+from pbd_gym.runtime.extras import install_hint
 
 if TYPE_CHECKING:
     import pygame
@@ -16,7 +17,7 @@ WIDTH = 260
 """Of the panel [pixels]."""
 PAPER = (246, 248, 252)
 _QUITS = [0]
-MISSING = "sliders need pygame-menu: pip install 'pbd_gym[render]'"
+MISSING = f"sliders need pygame-menu: {install_hint('render')}"
 
 
 def available() -> bool:

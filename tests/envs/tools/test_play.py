@@ -254,7 +254,7 @@ def test_no_pygame_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert main(["play", "PBDCloth-v0"]) == 1
     error = capsys.readouterr().err
-    assert "pip install 'pbd_gym[render]'" in error
+    assert "pip install 'pbd-gym[render]'" in error
     assert error.count("\n") == 1
 
 

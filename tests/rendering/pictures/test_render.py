@@ -383,7 +383,7 @@ def test_import_without_pygame():
         "except ImportError as e: print(e)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.stdout.strip() == "pygame is needed to render: pip install 'pbd_gym[render]'", run.stderr
+    assert run.stdout.strip() == "pygame is needed to render: pip install 'pbd-gym[render]'", run.stderr
 
 
 def test_tile_layout():

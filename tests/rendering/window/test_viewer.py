@@ -312,7 +312,7 @@ def test_without_the_widgets_there_is_a_window_and_a_message(window: Any, monkey
     viewer = window()
     assert screen().shape == (440, 440, 3)
     press(viewer, "p")
-    assert "pip install 'pbd_gym[render]'" in viewer.said
+    assert "pip install 'pbd-gym[render]'" in viewer.said
     drag(viewer, pixel_of(viewer, CORNER), (150, 150))
 
 
