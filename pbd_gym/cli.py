@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pbd_gym
-from pbd_gym.rendering.pictures.display import DisplayError
+from pbd_gym.runtime.errors import DisplayError
 from pbd_gym.runtime.extras import install_hint
 
 

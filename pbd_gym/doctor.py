@@ -5,20 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pbd_gym
+from pbd_gym.runtime.extras import DISTRIBUTION, install_hint
 
-REQUIRED = ("numpy", "gymnasium", "warp-lang")
-EXTRAS = {
-    "render": ("pygame", "pygame-menu", "pillow"),
-    "mesh": ("trimesh", "meshio"),
-    "train": ("stable-baselines3", "torch", "tqdm", "rich", "tensorboard", "matplotlib", "moviepy", "tyro"),
-    "export": ("trimesh", "usd-core", "rerun-sdk"),
-    "data": ("minari", "h5py"),
-    "dev": ("pytest", "hypothesis", "scipy", "ruff", "mypy", "capstone"),
-}
+_REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[([^\]]*)\])?[^;]*(?:;(.*))?$")
+_EXTRA = re.compile(r"""^\s*extra\s*==\s*['"]([\w.-]+)['"]\s*$""")
 
 
 def installed(name: str) -> str | None:
@@ -27,6 +23,43 @@ def installed(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def requirements(distribution: str = DISTRIBUTION, extra: str | None = None) -> list[str]:
+    """Return the distributions that an installed one, or one of its extras, requires.
+
+    They are read from its metadata. Extras of extras are followed, as in ``pbd-gym[render]`` or ``minari[hdf5]``;
+    requirements under any other condition, such as a Python version, are left out.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: if the distribution is not installed.
+    """
+    return list(dict.fromkeys(_required(distribution, extra)))
+
+
+def _required(distribution: str, extra: str | None) -> Iterator[str]:
+    for line in importlib.metadata.requires(distribution) or ():
+        match = _REQUIREMENT.match(line.strip())
+        if match is None:
+            continue
+        name, extras, marker = match.groups()
+        condition = _EXTRA.match(marker or "")
+        if (condition.group(1) if condition else marker) != extra:
+            continue
+        if name != distribution:
+            yield name
+        if name == distribution or installed(name) is not None:
+            for inner in filter(None, (part.strip() for part in (extras or "").split(","))):
+                yield from _required(name, inner)
+
+
+def extras() -> list[str]:
+    """Return the extras of pbd-gym, as its metadata lists them.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: if pbd-gym itself is not installed.
+    """
+    return importlib.metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
 
 
 def cpu_name() -> str:
@@ -40,16 +73,26 @@ def cpu_name() -> str:
     return f"{fields.get('model name', platform.machine())}, {os.cpu_count()} cores, {wide}"
 
 
+def packages() -> bool:
+    """Print what is installed and what is missing. Returns whether all that pbd-gym requires is there."""
+    try:
+        required = requirements()
+    except importlib.metadata.PackageNotFoundError:  # it runs from a folder that is on the path
+        print(f"packages  {DISTRIBUTION} runs from a folder: pip install -e . there tells which extras are missing")
+        return True
+    for name in required:
+        print(f"{name:10}{installed(name) or f'MISSING: pip install {DISTRIBUTION}'}")
+    for extra in extras():
+        missing = [name for name in requirements(extra=extra) if installed(name) is None]
+        state = f"missing {', '.join(missing)}: {install_hint(extra)}" if missing else "complete"
+        print(f"[{extra}]".ljust(10) + state)
+    return all(installed(name) is not None for name in required)
+
+
 def main() -> int:
     """Print the report. Returns 0 if an environment ran, else 1."""
     print(f"pbd-gym   {pbd_gym.__version__}\nPython    {platform.python_version()}\nCPU       {cpu_name()}")
-    for name in REQUIRED:
-        print(f"{name:10}{installed(name) or 'MISSING: pip install pbd-gym'}")
-    for extra, names in EXTRAS.items():
-        missing = [name for name in names if installed(name) is None]
-        state = f"missing {', '.join(missing)}: pip install 'pbd-gym[{extra}]'" if missing else "complete"
-        print(f"[{extra}]".ljust(10) + state)
-    if any(installed(name) is None for name in REQUIRED):
+    if not packages():
         return 1
 
     import gymnasium as gym

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from pbd_gym.runtime.errors import DisplayError
 from pbd_gym.runtime.extras import load_optional
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ def require_pygame() -> Any:
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # its greeting would spoil a program's standard output
     return load_optional("pygame", "to render", "render")
-
-
-class DisplayError(RuntimeError):
-    """There is no display to open a window on."""
 
 
 class Window:

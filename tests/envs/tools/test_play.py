@@ -12,7 +12,7 @@ import pytest
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.demonstrations import load, replay, same
 from pbd_gym.envs.tools.play import Player
-from pbd_gym.rendering.pictures.display import DisplayError
+from pbd_gym.runtime.errors import DisplayError
 from tests.envs.helpers import SMALL, TOWEL
 from tests.screen import assert_looks_like, click, drag, pixel_of, post, press, pygame
 

@@ -1,0 +1,75 @@
+"""What is installed is whole, and needs nothing of the repository around it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = {"pbd_gym": "pbd_gym", "envs": "pbd_gym/envs", "training": "pbd_gym/training"}
+"""Folders of the repository, and where they are installed."""
+
+
+def product_files(suffix: str) -> list[Path]:
+    """Files that are installed, of one suffix; links to the folders at the top are left out."""
+    links = [ROOT / "pbd_gym" / name for name in ("envs", "training")]
+    files = [path for folder in SOURCES for path in (ROOT / folder).rglob(f"*{suffix}")]
+    return [path for path in files if not any(path.is_relative_to(link) for link in links)]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Build a wheel from a copy of the tree, without a network, and return the names of its files."""
+    pytest.importorskip("setuptools", minversion="77")
+    tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    for folder in SOURCES:
+        shutil.copytree(ROOT / folder, tree / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    build = f"from setuptools import build_meta; build_meta.build_wheel({str(out)!r})"
+    done = subprocess.run([sys.executable, "-c", build], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (file,) = out.glob("*.whl")
+    return set(zipfile.ZipFile(file).namelist())
+
+
+def test_the_wheel_has_every_module(wheel: set[str]) -> None:
+    """Guards the list of packages in pyproject.toml: a folder that it lacks is not installed."""
+    for path in product_files(".py"):
+        folder, *rest = path.relative_to(ROOT).parts
+        assert "/".join([SOURCES[folder], *rest]) in wheel
+
+
+@pytest.mark.parametrize("name", ["pbd_gym/bench/limit.c", "pbd_gym/py.typed"])
+def test_the_wheel_has_what_is_no_python(name: str, wheel: set[str]) -> None:
+    assert name in wheel
+
+
+def test_the_wheel_has_the_agents_and_no_tests(wheel: set[str]) -> None:
+    agents = {path.name for path in (ROOT / "training" / "checkpoints").glob("*.npz")}
+    assert agents
+    assert {f"pbd_gym/training/checkpoints/{name}" for name in agents} <= wheel
+    assert not [name for name in wheel if name.startswith("tests/")]
+
+
+def test_nothing_installed_refers_to_tests() -> None:
+    """Guards `bench --limit`, which read its C code from tests/, where an installed package has none."""
+    files = product_files(".py")
+    assert len(files) > 100
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert not any(alias.name.split(".")[0] == "tests" for alias in node.names), path
+            elif isinstance(node, ast.ImportFrom):
+                assert (node.module or "").split(".")[0] != "tests", path
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not re.search(r"\btests[/\\.][\w*]|^tests$", node.value), f"{path}:{node.lineno}"
+    for path in product_files(".c"):
+        assert "tests/" not in path.read_text(), path
