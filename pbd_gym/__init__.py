@@ -4,17 +4,44 @@ Importing this package registers the environment ids. It is cheap: Warp, pygame 
 first used.
 """
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pbd_gym._version import __version__
 from pbd_gym.registry import register_all
+from pbd_gym.runtime.lazy import lazy_names
 
-_LAZY = {
+if TYPE_CHECKING:
+    from pbd_gym import export as export
+    from pbd_gym import geometry as geometry
+    from pbd_gym.colliders import Box as Box
+    from pbd_gym.colliders import Capsule as Capsule
+    from pbd_gym.colliders import Cylinder as Cylinder
+    from pbd_gym.colliders import MeshCollider as MeshCollider
+    from pbd_gym.colliders import Plane as Plane
+    from pbd_gym.colliders import Sphere as Sphere
+    from pbd_gym.materials.fabrics import Cord as Cord
+    from pbd_gym.materials.fabrics import Fabric as Fabric
+    from pbd_gym.materials.materials import ClothMaterial as ClothMaterial
+    from pbd_gym.materials.materials import Plasticity as Plasticity
+    from pbd_gym.materials.materials import RopeMaterial as RopeMaterial
+    from pbd_gym.materials.materials import ShapeMaterial as ShapeMaterial
+    from pbd_gym.materials.materials import SoftMaterial as SoftMaterial
+    from pbd_gym.scene.scene import Scene as Scene
+    from pbd_gym.sim.memory_report import memory_report as memory_report
+    from pbd_gym.sim.model import Model as Model
+    from pbd_gym.sim.solver import Control as Control
+    from pbd_gym.sim.solver import Solver as Solver
+    from pbd_gym.sim.state import State as State
+
+_HOMES = {
+    "Box": "pbd_gym.colliders",
+    "Capsule": "pbd_gym.colliders",
     "ClothMaterial": "pbd_gym.materials.materials",
     "Control": "pbd_gym.sim.solver",
     "Cord": "pbd_gym.materials.fabrics",
+    "Cylinder": "pbd_gym.colliders",
     "Fabric": "pbd_gym.materials.fabrics",
+    "MeshCollider": "pbd_gym.colliders",
     "Model": "pbd_gym.sim.model",
     "Plane": "pbd_gym.colliders",
     "Plasticity": "pbd_gym.materials.materials",
@@ -25,16 +52,14 @@ _LAZY = {
     "Solver": "pbd_gym.sim.solver",
     "Sphere": "pbd_gym.colliders",
     "State": "pbd_gym.sim.state",
+    "export": "pbd_gym.export",
+    "geometry": "pbd_gym.geometry",
     "memory_report": "pbd_gym.sim.memory_report",
 }
 
-__all__ = [*_LAZY, "__version__"]
+__all__ = [*_HOMES, "__version__"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'pbd_gym' has no attribute {name!r}")
-
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 register_all()
