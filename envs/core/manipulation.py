@@ -152,9 +152,10 @@ class ManipulationVectorEnv(TaskVectorEnv):
         return self.goal_tolerance
 
     def make_starts(self, held: np.ndarray) -> np.ndarray:
-        what = (type(self).__qualname__, self.config, self.action_mode if held.size and (held >= 0).any() else None)
+        what = (type(self), self.config, self.action_mode if held.size and (held >= 0).any() else None)
         rng = np.random.default_rng(self.config.starts_seed)
-        return cached(what, self.model.device, lambda: np.asarray(self.draw_starts(rng), dtype=np.float32))
+        shape = (self.config.starts, self.scene.particle_count, 3)
+        return cached(what, self.model.device, lambda: np.asarray(self.draw_starts(rng), dtype=np.float32), shape)
 
     def _make_buffers(self) -> Any:
         self.success_at = 0.0 if self.obs_mode == "goal" else self.config.success_at

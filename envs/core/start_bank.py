@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
+import io
+import logging
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-import pbd_gym
+from pbd_gym.envs.core.identity import identity_of, package_digest
+from pbd_gym.runtime.files import replacing
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
+
+_LOGGER = logging.getLogger(__name__)
+_DIGEST = 32
+"""Bytes of a digest, which is at the end of each file."""
 
 
 def cache_folder() -> Path:
@@ -26,39 +31,84 @@ def cache_folder() -> Path:
     return Path(folder) if folder else home / "pbd_gym"
 
 
-@functools.cache
-def _source() -> str:
-    """Return a hash of the package's own text: states made by other code are not taken for those of this."""
-    digest = hashlib.sha256()
-    for root in (Path(pbd_gym.__file__).parent, Path(__file__).parents[1]):  # the second may be a link in the first
-        for path in sorted(root.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def cached(what: tuple[Any, ...], device: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
+def cached(
+    what: tuple[Any, ...],
+    device: Any,
+    make: Callable[[], np.ndarray],
+    shape: tuple[int, ...] | None = None,
+    dtype: Any = np.float32,
+) -> np.ndarray:
     """Return an array from the cache, or make and keep it.
 
+    A file counts only if it is whole, was kept for the same thing, and holds finite numbers of the right shape and
+    dtype. Otherwise a message is logged, and the array is made and kept again. Processes may do so at the same time.
+
     Args:
-        what: everything that the array depends on, with a ``repr`` that tells; the text of this package, the version of
-            Warp and the kind of device count too.
+        what: everything that the array depends on; see :func:`pbd_gym.envs.core.identity.identity_of`. The text of
+            this package, the versions of Warp and NumPy and the kind of device count too.
         device: Warp device that makes it.
         make: makes it.
+        shape: of the array; None for any.
+        dtype: of the array.
+
+    Raises:
+        ValueError: if what is made has another shape or dtype, or numbers that are not finite.
     """
     kind = "cpu" if device.is_cpu else device.name
-    key = hashlib.sha256(repr((what, _source(), wp.config.version, kind)).encode()).hexdigest()[:24]
-    path = cache_folder() / f"starts-{key}.npy"
+    key = identity_of((what, package_digest(), wp.config.version, np.__version__, kind))
+    path = cache_folder() / f"starts-{key[:24]}.npy"
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # not there, or cut short by a full disk
-        array = make()
+        return _checked(_read(path, key), shape, dtype)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        _LOGGER.warning("pbd_gym: %s is not used, and made again: %s", path, error)
+    array = _checked(make(), shape, dtype)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npy", delete=False) as file:
-            np.save(file, array)
-        os.replace(file.name, path)  # at once, so that nobody reads half of it
-    except OSError:
-        pass  # a folder that cannot be written to costs time at the next start, no more
+        _write(path, key, array)
+    except OSError as error:  # costs time at the next start, no more
+        _LOGGER.warning("pbd_gym: start states are not kept in %s: %s", path.parent, error)
+    return array
+
+
+def _write(path: Path, key: str, array: np.ndarray) -> None:
+    """Write an array, and after it a digest of its bytes and of what it was made for."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    with replacing(path) as file:
+        file.write(buffer.getvalue())
+        file.write(_digest(key, buffer.getvalue()))
+
+
+def _read(path: Path, key: str) -> np.ndarray:
+    """Read what :func:`_write` wrote.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if a bit of it has changed, or it was made for something else.
+    """
+    data = path.read_bytes()
+    if _digest(key, data[:-_DIGEST]) != data[-_DIGEST:]:
+        raise ValueError("it is damaged, or belongs to another task")
+    array: np.ndarray = np.load(io.BytesIO(data[:-_DIGEST]), allow_pickle=False)
+    return array
+
+
+def _digest(key: str, data: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + data).digest()
+
+
+def _checked(array: np.ndarray, shape: tuple[int, ...] | None, dtype: Any) -> np.ndarray:
+    """Return an array that is what it should be.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if array.dtype != dtype or (shape is not None and array.shape != shape):
+        wanted = "" if shape is None else f" {shape}"
+        raise ValueError(f"start states must be {np.dtype(dtype)}{wanted}, got {array.dtype} {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("start states must be finite")
     return array
 
 

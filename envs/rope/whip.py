@@ -222,7 +222,8 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
                 found[:, step] = handler.positions()[:, -1, :2] - self.scene.positions[0, :2]
             return found
 
-        return moves, cached(("swings", config, SWINGS, SWING_STEPS), self.model.device, tips)
+        what = (type(self), "swings", config, SWINGS, SWING_STEPS)
+        return moves, cached(what, self.model.device, tips, (SWINGS, SWING_STEPS, 2), np.float64)
 
     def expert(self) -> np.ndarray:
         """Return the action of a script: of all swings it has tried out, the one whose tip comes closest to the goal.

@@ -213,8 +213,9 @@ class SoftShapeVectorEnv(SoftTaskVectorEnv):
         return np.stack(way, axis=1)
 
     def goal_sets(self) -> np.ndarray:
-        what = (type(self).__qualname__, "goals", self.config)
-        return cached(what, self.model.device, lambda: self._squeeze().astype(np.float32))
+        what = (type(self), "goals", self.config)
+        shape = (self.config.starts, len(self.goal_particles), 3)
+        return cached(what, self.model.device, lambda: self._squeeze().astype(np.float32), shape)
 
     def _squeeze(self) -> np.ndarray:
         """Return the goal particles after the plates have followed the recipe [m], shape (starts, k, 3)."""

@@ -93,7 +93,7 @@ class SoftTaskVectorEnv(ManipulationVectorEnv):
         """Return the body at rest under its weight [m], shape (n, 3), and its permanent strains, shape (1, k)."""
         if self._settled is None:
             config = self.config
-            what = (type(self).__qualname__, "settled", config)
+            what = (type(self), "settled", config)
             count = 3 * self.scene.particle_count
 
             def settle() -> np.ndarray:
@@ -101,7 +101,7 @@ class SoftTaskVectorEnv(ManipulationVectorEnv):
                 handler.rest(25)
                 return np.append(handler.positions(), handler.state.get_memory())
 
-            found = cached(what, self.model.device, settle)
+            found = cached(what, self.model.device, settle, (count + self.model.memory_count,))
             self._settled = found[:count].reshape(-1, 3).astype(np.float64), found[None, count:]
         return self._settled
 

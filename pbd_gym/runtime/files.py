@@ -1,0 +1,128 @@
+"""Files that are written whole or not at all, and read without running anything that they hold."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+SUFFIX = ".pbd_gym-part"
+"""Of a file that is being written; what is left of one by a process that was killed is removed later on."""
+STALE = 600.0
+"""Age at which such a file counts as left behind [s]: no file here takes that long between two writes."""
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes its place at the end, or leaves what was there if anything goes wrong.
+
+    Readers see the old file or the new one, never a part. Permissions follow the umask, as those of any new file do.
+    The folder is made. Files that killed processes have left behind in it are removed.
+
+    Args:
+        path: where to. What is no ordinary file, such as ``/dev/stdout``, is written to directly.
+
+    Yields:
+        The file, open for bytes.
+
+    Raises:
+        OSError: if it cannot be written, for example because the disk is full.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        with open(target, "wb") as direct:  # raises IsADirectoryError for a folder
+            yield direct
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_stale(target.parent)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}{SUFFIX}")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # a rename may reach the disk before what was written
+        os.replace(part, target)
+    except BaseException:  # an interrupt leaves nothing behind either
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what processes that were killed while they wrote to a folder have left in it."""
+    for part in folder.glob(f".*{SUFFIX}"):
+        with contextlib.suppress(OSError):  # another process removes it, or it is not ours
+            if time.time() - part.stat().st_mtime > STALE:
+                part.unlink()
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write a whole file; see :func:`replacing`."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a whole file in UTF-8; see :func:`replacing`."""
+    write_bytes(path, text.encode())
+
+
+def read_text(path: str | Path, kind: str) -> str:
+    """Return the text of a file in UTF-8.
+
+    Args:
+        path: what to read.
+        kind: what it should be, for the message, such as ``"a learning curve"``.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is a folder, or no text.
+    """
+    try:
+        return Path(path).read_bytes().decode()
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        raise ValueError(f"{path} is not {kind}: {error}") from error
+
+
+def read_json(path: str | Path, kind: str) -> dict[str, Any]:
+    """Return the JSON object in a file.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it holds anything else, or a part of one.
+    """
+    try:
+        found = json.loads(read_text(path, kind))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is not {kind}: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is not {kind}: it holds no JSON object")
+    return found
+
+
+def read_arrays(path: str | Path, kind: str) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file by name. Nothing is unpickled.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is anything else, cut short or damaged.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except IsADirectoryError as error:
+        raise ValueError(f"{path} is not {kind}: {error}") from error
+    try:  # damaged archives make the readers of zip and npy fail in any way there is
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except Exception as error:
+        raise ValueError(f"{path} is not {kind}: {error or type(error).__name__}") from error
