@@ -17,8 +17,9 @@ from gymnasium.envs.registration import load_env_creator
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.manipulation import ManipulationVectorEnv
-from pbd_gym.registry import ENTRIES
+from pbd_gym.registry import ENTRIES, Entry
 from pbd_gym.rendering.pictures.images import save_png, tile
+from pbd_gym.training.rollouts import Outcome, rollout
 
 SIZE = 240
 EPISODES = 50
@@ -33,24 +34,27 @@ def shrink(image: np.ndarray, size: int) -> np.ndarray:
 
 def before_and_after(env: Any) -> list[np.ndarray]:
     """Return a picture of the start and one of what the expert made of it."""
-    env.reset(seed=3, options={"split": "eval"})
-    pictures = [env.render()[0]]
-    for _ in range(env.max_episode_steps - 1):
-        info = env.step(env.expert())[4]
-    print(f"{env.spec.id}: {float(info['normalized_performance'][0]):.2f}", flush=True)
-    return [*pictures, env.render()[0]]
+    observation, _ = env.reset(seed=3, options={"split": "eval"})
+    first = env.render()[0]
+    outcome = rollout(lambda _: env.expert(), env, observation)
+    print(f"{env.spec.id}: {outcome.normalized_performance[0]:.2f}", flush=True)
+    return [first, env.render()[0]]  # autoreset waits for the next step: this is the last state of the episode
+
+
+def expert_outcome(entry: Entry, episodes: int) -> Outcome:
+    """Return how whole episodes of a task's expert end, one from each of the first states for evaluation."""
+    env: Any = gym.make_vec(entry.id, num_envs=episodes, starts=5 * episodes)
+    observation, _ = env.reset(seed=0, options={"split": "eval", "variation": np.arange(episodes)})
+    outcome = rollout(lambda _: env.expert(), env, observation)
+    env.close()
+    return outcome
 
 
 def scores() -> Iterator[tuple[str, np.ndarray]]:
     """Yield each id and its expert's normalised performance at the end of episodes from states for evaluation."""
     for entry in ENTRIES:
-        if not issubclass(load_env_creator(entry.vector), ManipulationVectorEnv):
-            continue
-        env: Any = gym.make_vec(entry.id, num_envs=EPISODES, starts=5 * EPISODES)
-        env.reset(seed=0, options={"split": "eval", "variation": np.arange(EPISODES)})
-        for _ in range(env.max_episode_steps - 1):
-            found = env.step(env.expert())[4]["normalized_performance"]
-        yield entry.id, found
+        if issubclass(load_env_creator(entry.vector), ManipulationVectorEnv):
+            yield entry.id, expert_outcome(entry, EPISODES).normalized_performance
 
 
 def main() -> None:
