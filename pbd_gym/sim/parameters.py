@@ -10,12 +10,12 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.parameter_columns import COMPLIANCE, DAMPING, DENSITY, FRICTION, GRAVITY, INV_SIZE, SIZE
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import LARGEST, finite
+from pbd_gym.sim.layout import to_lanes, to_rows
 from pbd_gym.sim.model import Model
 
 LIMITS = {"size": 1e-3, "density": 1e-6, "stiffness": 1e-6, "friction": 0.0, "damping": 0.0}
-"""Smallest factor of each; the largest is a million."""
-LARGEST = 1e6
+"""Smallest factor of each; the largest is :data:`pbd_gym.runtime.checks.LARGEST`."""
 
 Stiffness = ArrayLike | Mapping[str, ArrayLike]
 
@@ -24,9 +24,10 @@ def check_factor(name: str, values: ArrayLike, shape: tuple[int, ...], least: fl
     """Return factors as float64 of ``shape``.
 
     Raises:
+        TypeError: for anything but real numbers.
         ValueError: for a number that is not finite or out of its range, or a wrong shape.
     """
-    given = finite(name, np.asarray(values, dtype=np.float64), shape)
+    given = finite(name, values, shape)
     if (given < least).any() or (given > LARGEST).any():
         worst = given[(given < least) | (given > LARGEST)][0]
         raise ValueError(f"{name} is a factor from {least:g} to {LARGEST:g}, got {worst}")
@@ -63,16 +64,32 @@ class Parameters:
 
     def read(self) -> np.ndarray:
         """Return a copy of the rows, shape (num_envs, columns)."""
-        lanes = self.rows_scalar.numpy().transpose(0, 2, 1).reshape(-1, len(self.nominal))
-        return np.array(lanes[: self.model.num_envs], order="C")
+        return to_rows(self.rows_scalar.numpy(), self.model.num_envs)
 
     def check(self, rows: np.ndarray) -> None:
-        """Look at rows that :meth:`read` gave, perhaps of another batch.
+        """Look at rows that :meth:`read` gave, perhaps of another batch, shape (num_envs, columns).
 
         Raises:
-            ValueError: for a wrong number of columns, or a number that is not finite.
+            ValueError: for a number that is not finite or out of the range of its column.
         """
-        finite("parameters", rows, (len(rows), len(self.nominal)))
+        first = int(COMPLIANCE)
+        bounds = {
+            "gravity": (slice(int(GRAVITY), int(GRAVITY) + 3), -LARGEST, LARGEST),
+            "size": (int(SIZE), LIMITS["size"], LARGEST),
+            "density": (int(DENSITY), LIMITS["density"], LARGEST),
+            "friction": (int(FRICTION), LIMITS["friction"], LARGEST),
+            "damping": (int(DAMPING), LIMITS["damping"], LARGEST),
+            # Environments multiply two factors of the stiffness, that of all constraints and that of a label.
+            "stiffness": (slice(first, None), LARGEST**-2, LIMITS["stiffness"] ** -2),
+        }
+        for name, (columns, least, most) in bounds.items():
+            values = np.asarray(rows[:, columns], dtype=np.float64)
+            slack = 1e-5 * np.abs([least, most])  # of rounding to float32
+            if not ((values >= least - slack[0]) & (values <= most + slack[1])).all():
+                raise ValueError(f"parameters: {name} is not finite or out of its range")
+        product = rows[:, int(SIZE)].astype(np.float64) * rows[:, int(INV_SIZE)]
+        if not (np.abs(product - 1.0) < 1e-4).all():
+            raise ValueError("parameters: the inverse of the size is not that of the size")
 
     def write(self, rows: np.ndarray) -> None:
         """Overwrite the rows, shape (num_envs, columns)."""
@@ -94,7 +111,7 @@ class Parameters:
                 rows[:, int(columns[name])] = check_factor(name, values, shape, LIMITS[name])
         rows[:, int(INV_SIZE)] = 1.0 / rows[:, int(SIZE)]
         if gravity is not None:
-            given = finite("gravity", np.asarray(gravity, dtype=model.dtype), (*shape, 3))
+            given = finite("gravity", gravity, (*shape, 3), model.dtype, LARGEST)
             rows[:, int(GRAVITY) : int(GRAVITY) + 3] = given
         if stiffness is not None:
             for label, values in (
@@ -121,8 +138,4 @@ class Parameters:
 
     def _write(self, rows: np.ndarray) -> None:
         model = self.model
-        idle = model.group_count * model.lanes - model.num_envs
-        # Idle lanes repeat the last environment, as its positions do.
-        padded = np.concatenate([rows, np.repeat(rows[-1:], idle, axis=0)]).astype(model.dtype)
-        grouped = padded.reshape(model.group_count, model.lanes, -1).transpose(0, 2, 1)
-        self.rows_scalar.assign(np.ascontiguousarray(grouped))
+        self.rows_scalar.assign(to_lanes(rows.astype(model.dtype), model.group_count, model.lanes))

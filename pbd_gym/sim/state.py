@@ -1,4 +1,4 @@
-"""State: what changes, batched, and its conversions to and from arrays with one row per environment."""
+"""State: everything that a step changes, for a whole batch; users see arrays with one row per environment."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels import grips
 from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, weigh
-from pbd_gym.runtime.checks import broadcast, finite
+from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, broadcast, finite
 from pbd_gym.runtime.compile_messages import first_launch
+from pbd_gym.sim.layout import pad_rows, to_lanes, to_rows
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Stiffness
 from pbd_gym.sim.state_arrays import StateArrays
+from pbd_gym.sim.state_checks import check_held, check_orientation, check_saved
 
 
 class State(StateArrays):
@@ -56,36 +58,38 @@ class State(StateArrays):
 
     def get_positions(self) -> np.ndarray:
         """Return a copy of the positions [m], shape (num_envs, n, 3)."""
-        return self._gather(self.positions_scalar)
+        return to_rows(self.positions_scalar.numpy(), self.model.num_envs)
 
     def get_velocities(self) -> np.ndarray:
         """Return a copy of the velocities [m/s], shape (num_envs, n, 3)."""
-        return self._gather(self.velocities_scalar)
+        return to_rows(self.velocities_scalar.numpy(), self.model.num_envs)
 
     def set_positions(self, values: ArrayLike) -> None:
-        """Put particles somewhere [m], broadcast to (num_envs, n, 3).
+        """Put particles somewhere [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
 
         Raises:
-            ValueError: for a wrong shape or a number that is not finite.
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is not finite or too large.
         """
-        self._scatter(self.positions_scalar, "positions", values)
+        self._scatter(self.positions_scalar, self._checked("positions", values, FARTHEST))
 
     def set_velocities(self, values: ArrayLike) -> None:
-        """Set velocities [m/s], broadcast to (num_envs, n, 3). What is pinned stays at rest, unless a grip holds it.
+        """Set velocities [m/s], broadcast to (num_envs, n, 3), up to 1e6 m/s along each axis.
+
+        What is pinned stays at rest, unless a grip holds it.
 
         Raises:
-            ValueError: for a wrong shape or a number that is not finite.
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is not finite or too large.
         """
-        model = self.model
-        given = np.asarray(values, dtype=model.dtype)
+        given = self._checked("velocities", values, FASTEST)
         resting = self.get_pinned()
         if resting.any():  # with a velocity a particle of infinite mass would travel for ever
-            given = finite("velocities", given, (model.num_envs, model.particle_count, 3))
-            held = self.held.numpy()[: model.num_envs]
+            held = self.held.numpy()[: self.model.num_envs]
             envs, slots = np.nonzero(held >= 0)
             resting[envs, held[envs, slots]] = False
-            given = np.where(resting[..., None], 0, given)
-        self._scatter(self.velocities_scalar, "velocities", given)
+            given = np.where(resting[..., None], 0, given).astype(self.model.dtype)
+        self._scatter(self.velocities_scalar, given)
 
     def set_parameters(
         self,
@@ -103,7 +107,7 @@ class State(StateArrays):
         a little slower. Numbers hold until they are set again, or until :meth:`reset`.
 
         Args:
-            gravity: acceleration [m/s^2], broadcast to (num_envs, 3).
+            gravity: acceleration [m/s^2], broadcast to (num_envs, 3), up to 1e6 along each axis.
             size: of every rest length, broadcast to (num_envs,), from 0.001. Masses grow with the size, its square or
                 its cube, for ropes, sheets and solids (at equal density), compliances of tetrahedra as the elastic
                 modulus demands; the compliance of other constraints is a number by itself and stays. Radii with which
@@ -117,6 +121,7 @@ class State(StateArrays):
             damping: of the rate ``damping`` of the solver, broadcast to (num_envs,), not negative.
 
         Raises:
+            TypeError: for anything but real numbers.
             ValueError: for a number out of its range or not finite, a wrong shape, or a label that is not there. The
                 state is then as it was.
         """
@@ -215,47 +220,42 @@ class State(StateArrays):
                 (num_envs, 4); as it is by default. Scaled to length one.
 
         Raises:
-            ValueError: for a collider that does not move, a wrong shape, a number that is not finite, or a quaternion
-                of zero. The state is then as it was.
+            TypeError: for anything but real numbers.
+            ValueError: for a collider that does not move, a wrong shape, a number that is not finite, an origin beyond
+                1e6 m, or a quaternion of zero. The state is then as it was.
         """
         slot = self.model.pose_index(collider)
         poses = self.get_poses()
         count = self.model.num_envs
         if origin is not None:
-            poses[:, slot, :3] = finite("origin", np.asarray(origin, dtype=np.float64), (count, 3))
+            poses[:, slot, :3] = finite("origin", origin, (count, 3), largest=FARTHEST)
         if orientation is not None:
-            given = finite("orientation", np.asarray(orientation, dtype=np.float64), (count, 4))
-            length = np.linalg.norm(given, axis=1, keepdims=True)
-            if (length < 1e-6).any():
-                raise ValueError("orientation must be a quaternion (x, y, z, w) other than zero")
-            poses[:, slot, 3:] = given / length
+            poses[:, slot, 3:] = check_orientation(orientation, count)
         self._set_poses(poses)
 
     def _set_poses(self, poses: np.ndarray) -> None:
         # Idle slots repeat the last environment: a quaternion of zero would not be a rotation.
-        idle = len(self.poses) - len(poses)
-        self.poses.assign(np.concatenate([poses, np.repeat(poses[-1:], idle, axis=0)]).astype(self.model.dtype))
+        self.poses.assign(pad_rows(poses, len(self.poses)).astype(self.model.dtype))
 
     def get_memory(self) -> np.ndarray:
         """Return what constraints remember, such as permanent strains, shape (num_envs, k).
 
         The kinds come in the order of ``KINDS``, and the constraints of each in the order they were added.
         """
-        lanes = self.memory_scalar.numpy().transpose(0, 2, 1).reshape(-1, self.memory.shape[1])
-        return np.ascontiguousarray(lanes[: self.model.num_envs, self._memory_slots()])
+        return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 
     def set_memory(self, values: ArrayLike) -> None:
         """Set what :meth:`get_memory` returns, broadcast to (num_envs, k).
 
         Raises:
-            ValueError: for a wrong shape or a number that is not finite.
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is not finite or too large.
         """
-        given = np.asarray(values, dtype=self.model.dtype)
-        rows = self.arrange_memory(finite("memory", given, (self.model.num_envs, self.model.memory_count)))
-        lanes = np.zeros((self.model.group_count * self.model.lanes, self.memory.shape[1]), dtype=self.model.dtype)
-        lanes[: self.model.num_envs] = rows
-        grouped = lanes.reshape(self.model.group_count, self.model.lanes, -1)
-        self.memory_scalar.assign(np.ascontiguousarray(grouped.transpose(0, 2, 1)))
+        model = self.model
+        rows = self.arrange_memory(
+            finite("memory", values, (model.num_envs, model.memory_count), model.dtype, LARGEST)
+        )
+        self.memory_scalar.assign(to_lanes(rows, model.group_count, model.lanes))
 
     def arrange_memory(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of what :meth:`get_memory` gives, shape (r, k), in the order of ``memory``, shape (r, max(k, 1)).
@@ -288,7 +288,7 @@ class State(StateArrays):
         """
         if not self.has_multipliers:
             raise RuntimeError("multipliers are stored by a solver with iterations > 1 only")
-        lanes = self.lam.numpy().transpose(0, 2, 1).reshape(-1, self.lam.shape[1])[: self.model.num_envs]
+        lanes = to_rows(self.lam.numpy(), self.model.num_envs)
         found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
         first = 0
         for permutation in self.model.constraint_order.values():
@@ -313,20 +313,7 @@ class State(StateArrays):
         Raises:
             ValueError: for a wrong shape, a particle that does not exist, or one in two grips at once.
         """
-        self._hold(self._check_held(held))
-
-    def _check_held(self, held: ArrayLike) -> np.ndarray:
-        """Return what grips are to hold, shape (num_envs, grips); raise what :meth:`hold` does."""
-        model = self.model
-        wanted = broadcast("held", np.asarray(held), (model.num_envs, model.grip_count))
-        if not np.issubdtype(wanted.dtype, np.integer) or wanted.size == 0:
-            raise ValueError("held must be integers, and the scene needs grips")
-        if wanted.min() < -1 or wanted.max() >= model.particle_count:
-            raise ValueError(f"held must be -1 or a particle from 0 to {model.particle_count - 1}")
-        ordered = np.sort(wanted, axis=1)
-        if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
-            raise ValueError("one particle cannot be in two grips")
-        return wanted
+        self._hold(check_held(self.model, held))
 
     def _hold(self, wanted: np.ndarray) -> None:
         model = self.model
@@ -363,29 +350,16 @@ class State(StateArrays):
             rows: for each environment the row of ``saved`` it takes, shape (num_envs,), int; its own by default.
 
         Raises:
-            ValueError: for a number that is not finite or a wrong shape. The state is then as it was.
+            TypeError: for a mapping that is none, or arrays of anything but numbers.
+            ValueError: for an array that is missing, unknown, of a wrong shape or dtype, or with a number that is not
+                finite or out of its range. The message names the array, and the state is as it was.
         """
         model = self.model
-        rows = np.arange(model.num_envs) if rows is None else rows
-        shapes: dict[str, tuple[int, ...]] = {
-            "positions": (model.particle_count, 3),
-            "velocities": (model.particle_count, 3),
-            "grip_positions": (model.grip_count, 3),
-            "poses": (len(model.moving_colliders), 7),
-            "memory": (model.memory_count,),
-        }
-        self.parameters.check(saved["parameters"])
-        taken = {"parameters": saved["parameters"][rows]}
-        for name, shape in shapes.items():  # all of it or none of it
-            taken[name] = np.asarray(saved[name], dtype=model.dtype)[rows]
-            if taken[name].shape[1:] != shape:
-                raise ValueError(f"{name} must have shape {('rows', *shape)}, got {np.shape(saved[name])}")
-            finite(name, taken[name], (model.num_envs, *shape))
-        held = self._check_held(saved["held"][rows]) if model.grip_count else None
+        taken = check_saved(model, self.parameters, saved, rows)
         self.parameters.write(taken["parameters"])
         self._weigh()
-        if held is not None:  # before the velocities: letting go of a pinned particle stops it
-            self._hold(held)
+        if model.grip_count:  # before the velocities: letting go of a pinned particle stops it
+            self._hold(taken["held"])
             grips = self.grip_positions.numpy()
             grips[: model.num_envs] = taken["grip_positions"]
             self.grip_positions.assign(grips)
@@ -394,16 +368,10 @@ class State(StateArrays):
         self._set_poses(taken["poses"])
         self.set_memory(taken["memory"])
 
-    def _gather(self, source: Any) -> np.ndarray:
-        lanes = source.numpy()  # (groups, n, 3, lanes)
-        by_env = lanes.transpose(0, 3, 1, 2).reshape(-1, *lanes.shape[1:3])
-        return np.array(by_env[: self.model.num_envs], order="C")  # a copy also where the layout is the same already
-
-    def _scatter(self, target: Any, name: str, values: ArrayLike) -> None:
+    def _checked(self, name: str, values: ArrayLike, largest: float) -> np.ndarray:
+        """Return values for all particles, shape (num_envs, n, 3)."""
         model = self.model
-        given = finite(name, np.asarray(values, dtype=model.dtype), (model.num_envs, model.particle_count, 3))
-        padding = model.group_count * model.lanes - model.num_envs
-        # Idle lanes repeat the last environment, so that they hold numbers as sound as the rest.
-        padded = np.concatenate([given, np.repeat(given[-1:], padding, axis=0)])
-        grouped = padded.reshape(model.group_count, model.lanes, model.particle_count, 3)
-        target.assign(np.ascontiguousarray(grouped.transpose(0, 2, 3, 1)))
+        return finite(name, values, (model.num_envs, model.particle_count, 3), model.dtype, largest)
+
+    def _scatter(self, target: Any, rows: np.ndarray) -> None:
+        target.assign(to_lanes(rows, self.model.group_count, self.model.lanes))

@@ -1,0 +1,25 @@
+"""The two layouts of batched arrays: one row per environment for users, groups of lanes for kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def to_rows(grouped: np.ndarray, num_envs: int) -> np.ndarray:
+    """Return a copy of an array (groups, ..., lanes) with one row per environment, shape (num_envs, ...)."""
+    by_env = np.moveaxis(grouped, -1, 1).reshape(-1, *grouped.shape[1:-1])
+    return np.array(by_env[:num_envs], order="C")  # a copy also where the layout is the same already
+
+
+def to_lanes(rows: np.ndarray, groups: int, lanes: int) -> np.ndarray:
+    """Return rows of environments (num_envs, ...) as an array of shape (groups, ..., lanes).
+
+    Lanes without an environment repeat the last one, so that they compute with numbers as sound as the others.
+    """
+    padded = pad_rows(rows, groups * lanes).reshape(groups, lanes, *rows.shape[1:])
+    return np.ascontiguousarray(np.moveaxis(padded, 1, -1))
+
+
+def pad_rows(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return rows with the last one repeated until there are ``count``, shape (count, ...)."""
+    return np.concatenate([rows, np.repeat(rows[-1:], count - len(rows), axis=0)])
