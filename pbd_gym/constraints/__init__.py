@@ -1,7 +1,7 @@
-"""Constraint kinds. Each module owns one kind: its data, C and its gradients.
+"""Constraint kinds. Each module owns one kind: its numbers, their checks, and its formula.
 
-To add a kind: write a module with a ``KIND`` like :mod:`pbd_gym.constraints.tet_volume`, and name it in :data:`KINDS`.
-The kernel of a scene is compiled with the kinds that it uses.
+A kind of one's own is a :class:`Kind` that :func:`register` makes known; CONTRIBUTING.md shows one. The kernel of a
+scene is compiled with the kinds that it uses.
 """
 
 from pbd_gym.constraints import (
@@ -23,6 +23,10 @@ from pbd_gym.constraints import (
     triangle_fem,
     triangle_point,
 )
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.kernels.projection import Residual, energy
+
+__all__ = ["KINDS", "Kind", "Residual", "energy", "kinds", "register"]
 
 KINDS = tuple(
     module.KIND
@@ -46,4 +50,25 @@ KINDS = tuple(
         tether,
     )
 )
-"""The constraint kinds, in the order in which an iteration sweeps them."""
+"""The kinds of the package, in the order in which an iteration sweeps them."""
+
+_registered = {kind.name: kind for kind in KINDS}
+
+
+def kinds() -> dict[str, Kind]:
+    """Return all kinds by name, in the order in which an iteration sweeps them: the package's, then those registered."""
+    return dict(_registered)
+
+
+def register(kind: Kind) -> Kind:
+    """Make a kind known to :meth:`pbd_gym.scene.scene.Scene.add_constraints`, and return it.
+
+    Raises:
+        ValueError: for a name that another kind has.
+        TypeError: for a formula that does not return a number or a :class:`Residual`.
+    """
+    if kind.name in _registered:
+        raise ValueError(f"there is a constraint kind called {kind.name!r} already")
+    kind.check()
+    _registered[kind.name] = kind
+    return kind

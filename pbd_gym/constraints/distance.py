@@ -1,9 +1,13 @@
 """Distance constraints: stretch, shear and simple bending of cloth; segments of ropes; rods of pendulums."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Number, Vec3, norm
+from pbd_gym.kernels.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 
@@ -34,28 +38,15 @@ def prepare(
     return values
 
 
-_CODE = """
-    q1x = x1 - x0; q1y = y1 - y0; q1z = z1 - z0;
-    scale = SQRT(q1x * q1x + q1y * q1y + q1z * q1z);
-    value = scale - size * NUMBER(rest_length);
-"""
+def stretch(x: Sequence[Vec3], rest_length: Number, size: Number) -> Residual:
+    """``C(x) = |x_1 - x_0| - l0`` [m], gradient ``d / |d|`` at 1 and its opposite at 0, for ``d = x_1 - x_0``.
 
-# Both gradients are unit vectors, so one factor of the length cancels. The floor keeps the quotient finite where both
-# ends are fixed or coincide; the correction is then multiplied by an inverse mass or a direction of zero.
-_SOLVE = """
-    V weight = w0 + w1;
-    V numerator = -value - alpha * old;
-#if DAMPED
-    const N gamma = NUMBER(damping_time) * inv_h;
-    numerator -= gamma * ({advance}) / FLOOR(scale, 1e-30);
-    weight += gamma * weight;
-#endif
-    V s = numerator / FLOOR((weight + alpha) * scale, 1e-30);
-"""
+    It stands for the energy ``C^2 / (2 compliance)``, compliance in m/N. Macklin et al. 2016,
+    doi:10.1145/2994258.2994272, eq. 17-18.
+    """
+    length = norm(x[1] - x[0])
+    return Residual(length - size * rest_length, scale=length)
 
-KIND = Kind("distance", 2, prepare, {"rest_length": ()}, lambda scalar: _CODE, _SOLVE)
-"""``C(x) = |x_1 - x_0| - l0`` [m], gradient ``d / |d|`` at 1 and its opposite at 0.
 
-It stands for the energy ``C^2 / (2 compliance)``, compliance in m/N. Macklin et al. 2016,
-doi:10.1145/2994258.2994272, eq. 17-18.
-"""
+KIND = Kind("distance", 2, prepare, {"rest_length": ()}, stretch)
+"""See :func:`stretch`."""

@@ -1,8 +1,11 @@
 """Distance between two edges: segments of ropes, or edges of cloth that lie across each other."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from pbd_gym.constraints.closest import choose, edge_distance, foot, make_kind
+from pbd_gym.constraints.common.closest import closest, crossing_weights, edge_distance, foot, make_kind
+from pbd_gym.formulas import Scalar, Vec3, dot
 
 
 def _distance(corners: np.ndarray) -> np.ndarray:
@@ -18,39 +21,30 @@ def _distance(corners: np.ndarray) -> np.ndarray:
     return np.where(inside, np.minimum(crossing, ends.min(0)), ends.min(0))
 
 
-_CODE = f"""
-    const V ux = x1 - x0, uy = y1 - y0, uz = z1 - z0;
-    const V vx = x3 - x2, vy = y3 - y2, vz = z3 - z2;
-    const V rx = x2 - x0, ry = y2 - y0, rz = z2 - z0;
-    const V uu = ux * ux + uy * uy + uz * uz, vv = vx * vx + vy * vy + vz * vz, uv = ux * vx + uy * vy + uz * vz;
-    const V ru = rx * ux + ry * uy + rz * uz, rv = rx * vx + ry * vy + rz * vz;
-    // Where the lines come closest; (nearly) parallel ones do so anywhere, so an end will do as well.
-    const V zero = V(T(0)), one = V(T(1)), det = uu * vv - uv * uv;
-    const V skew = det - T(sizeof(T) == 4 ? 1e-6 : 1e-14) * uu * vv;
-    const V inv = T(1) / (skew > T(0) ? det : one);
-    V s_ = (ru * vv - rv * uv) * inv, t_ = (ru * uv - rv * uu) * inv;
-    V inside = skew > T(0) ? one : zero;
-    inside = s_ < T(0) ? zero : inside; inside = s_ > T(1) ? zero : inside;
-    inside = t_ < T(0) ? zero : inside; inside = t_ > T(1) ? zero : inside;
-    {foot("from0", "-rv", "vv")}
-    {foot("from1", "uv - rv", "vv")}
-    {foot("from2", "ru", "uu")}
-    {foot("from3", "ru + uv", "uu")}
-""" + choose(
-    ["s_", "t_"],
-    lambda s, t, axis: f"r{axis} + {t} * v{axis} - {s} * u{axis}",
-    [["zero", "from0"], ["one", "from1"], ["from2", "zero"], ["from3", "one"]],
-) + """
-    const V dx = rx + t_ * vx - s_ * ux, dy = ry + t_ * vy - s_ * uy, dz = rz + t_ * vz - s_ * uz;
-    const V first = -s_, before = one - t_;
-"""  # fmt: skip
+def difference(x: Sequence[Vec3]) -> Vec3:
+    """Return d of ``C(x) = |d| - l0`` [m], between the closest points of the edges 0-1 and 2-3.
 
-KIND = make_kind("edge_edge", 4, _distance, _CODE, "first before t_")
-"""``C(x) = |d| - l0`` [m] with ``d = (1 - t) x_2 + t x_3 - (1 - s) x_0 - s x_1``, between the edges 0-1 and 2-3.
+    ``d = (1 - t) x_2 + t x_3 - (1 - s) x_0 - s x_1``, with s and t where the lines come closest if that lies on both
+    edges, and else the best of the four that have an end of one edge. Clamping s and t each by itself, as some programs
+    do, finds other points, whose distance has another gradient. Gradients ``b_k d / |d|`` with
+    ``b = (s - 1, -s, 1 - t, t)``. Energy ``C^2 / (2 compliance)``, compliance in m/N. Bender et al. 2014,
+    doi:10.1111/cgf.12346; multiplier of Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    """
+    u, v, r = x[1] - x[0], x[3] - x[2], x[2] - x[0]
+    uu, vv, uv, ru, rv = dot(u, u), dot(v, v), dot(u, v), dot(r, u), dot(r, v)
+    # (Nearly) parallel lines are equally close anywhere, so an end will do as well.
+    parallel, (s, t) = crossing_weights(uu * vv - uv * uv, uu * vv, [ru * vv - rv * uv, ru * uv - rv * uu])
 
-s and t are those of the closest points: where the lines come closest if that lies on both edges, and else the best of
-the four that have an end of one edge. Clamping s and t each by itself, as some programs do, finds other points, whose
-distance has another gradient. Gradients ``b_k d / |d|`` with ``b = (s - 1, -s, 1 - t, t)``. Energy
-``C^2 / (2 compliance)``, compliance in m/N. Bender et al. 2014, doi:10.1111/cgf.12346; multiplier of Macklin et al.
-2016, doi:10.1145/2994258.2994272, eq. 17-18.
-"""
+    def between(s: Scalar, t: Scalar) -> Vec3:
+        return r + t * v - s * u
+
+    return closest(
+        between,
+        [s, t],
+        [parallel, s < 0.0, s > 1.0, t < 0.0, t > 1.0],
+        [[0.0, foot(-rv, vv)], [1.0, foot(uv - rv, vv)], [foot(ru, uu), 0.0], [foot(ru + uv, uu), 1.0]],
+    )
+
+
+KIND = make_kind("edge_edge", 4, _distance, difference)
+"""See :func:`difference`."""

@@ -1,9 +1,12 @@
 """Isometric bending: the bending of two triangles as a quadratic form of their four particles, cheap and smooth."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Number, Vec3, dot
 from pbd_gym.runtime.checks import finite
 
 
@@ -73,29 +76,23 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
     return {"coefficients": bending_coefficients(positions[indices]), "compliance": stiff}
 
 
-_CODE = """
-    const V k1 = ENTRY(coefficients, 1) * inv_size;
-    const V k2 = ENTRY(coefficients, 2) * inv_size, k3 = ENTRY(coefficients, 3) * inv_size;
-    // The coefficients add up to zero: sides instead of positions keep the digits far from the origin.
-    const V bx = k1 * (x1 - x0) + k2 * (x2 - x0) + k3 * (x3 - x0);
-    const V by = k1 * (y1 - y0) + k2 * (y2 - y0) + k3 * (y3 - y0);
-    const V bz = k1 * (z1 - z0) + k2 * (z2 - z0) + k3 * (z3 - z0);
-    q1x = k1 * bx; q1y = k1 * by; q1z = k1 * bz;
-    q2x = k2 * bx; q2y = k2 * by; q2z = k2 * bz;
-    q3x = k3 * bx; q3y = k3 * by; q3z = k3 * bz;
-    value = T(0.5) * (bx * bx + by * by + bz * bz);
-"""
+def bending(x: Sequence[Vec3], coefficients: Sequence[Number], inv_size: Number) -> Number:
+    """``C(x) = |b|^2 / 2`` with ``b = sum_i k_i x_i``, gradient ``k_i b`` at particle i.
+
+    C is ``1/2 sum_ij Q_ij x_i . x_j`` with ``Q = k k^T`` of :func:`bending_coefficients`: the bending energy of a sheet
+    of unit stiffness, a pure number, never negative, zero when flat. It is taken as the constraint itself, as in Bender
+    et al. 2014, doi:10.1111/cgf.12346 and in ICG's PositionBasedDynamics. The energy is then
+    ``C^2 / (2 compliance)``, compliance in 1/J: of fourth order in the fold, so that a flat sheet resists the more the
+    further it is bent and not at all to first order. For a stiffness that holds from the start take ``dihedral``.
+
+    C is zero where its gradient is, so a rigid hinge (compliance 0) closes half of b with each projection. Bergou et
+    al. 2006, doi:10.2312/SGP/SGP06/227-230; Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    """
+    # The coefficients add up to zero: sides instead of positions keep the digits far from the origin.
+    first, second, third = (k * inv_size * (corner - x[0]) for k, corner in zip(coefficients[1:], x[1:], strict=True))
+    b = first + second + third
+    return 0.5 * dot(b, b)
 
 
-KIND = Kind("isometric_bending", 4, prepare, {"coefficients": (4,)}, lambda scalar: _CODE)
-"""``C(x) = |b|^2 / 2`` with ``b = sum_i k_i x_i``, gradient ``k_i b`` at particle i.
-
-C is ``1/2 sum_ij Q_ij x_i . x_j`` with ``Q = k k^T`` of :func:`bending_coefficients`: the bending energy of a sheet of
-unit stiffness, a pure number, never negative, zero when flat. It is taken as the constraint itself, as in Bender et al.
-2014, doi:10.1111/cgf.12346 and in ICG's PositionBasedDynamics. The energy is then ``C^2 / (2 compliance)``, compliance
-in 1/J: of fourth order in the fold, so that a flat sheet resists the more the further it is bent and not at all to
-first order. For a stiffness that holds from the start take ``dihedral``.
-
-C is zero where its gradient is, so a rigid hinge (compliance 0) closes half of b with each projection. Bergou et al.
-2006, doi:10.2312/SGP/SGP06/227-230; Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
-"""
+KIND = Kind("isometric_bending", 4, prepare, {"coefficients": (4,)}, bending)
+"""See :func:`bending`."""

@@ -1,10 +1,14 @@
 """Distance constraints whose rest length gives way: the edges of clay, a wire that stays bent."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints import distance
-from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Number, Vec3, clamp, maximum, norm, where
+from pbd_gym.kernels.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 
@@ -52,45 +56,45 @@ def prepare(
     return values
 
 
-_CODE = """
-    const V rest_length = size * NUMBER(rest_length);
-    V set = LOAD(memory + LANES * c);
-    if (iteration == 0) {  // by the strain that the last substep has left
-        const V bx = BEFORE(1, 0) - BEFORE(0, 0);
-        const V by = BEFORE(1, 1) - BEFORE(0, 1);
-        const V bz = BEFORE(1, 2) - BEFORE(0, 2);
-        const V elastic = SQRT(bx * bx + by * by + bz * bz) / rest_length - T(1) - set;
-        const N limit = NUMBER(yield_strain), most = NUMBER(max_strain);
-        const V low = elastic + limit, high = elastic - limit, none = V(T(0));
-        const V beyond = low < T(0) ? low : FLOOR(high, 0);
-        set += beyond / (T(1) + inv_h * NUMBER(creep_time));
-        set = set > -most ? set : none - most;
-        set = set > most ? none + most : set;
-        STORE(memory + LANES * c, set);
-    }
-    q1x = x1 - x0; q1y = y1 - y0; q1z = z1 - z0;
-    scale = SQRT(q1x * q1x + q1y * q1y + q1z * q1z);
-    value = scale - rest_length * (T(1) + set);
-"""
+def stretch(
+    x: Sequence[Vec3],
+    before: Sequence[Vec3],
+    rest_length: Number,
+    yield_strain: Number,
+    max_strain: Number,
+    creep_time: Number,
+    memory: Number,
+    first_iteration: Number,
+    size: Number,
+    inv_h: Number,
+) -> Residual:
+    """``C(x) = |x_1 - x_0| - l0 (1 + p)`` [m], where the permanent strain p starts at zero and belongs to the state.
+
+    Once per substep, before anything is projected, the elastic strain ``e = |x_1 - x_0| / l0 - 1 - p`` is looked at.
+    What is beyond the yield strain flows, ``dp/dt = (e - yield sign e) / tau`` with tau = 1 / creep rate, by one step
+    of implicit Euler, which cannot overshoot however small tau is; p stays between -max and max. The elastic energy
+    ``C^2 / (2 compliance)`` can only fall by that. Edges alone say nothing of volume: with ``tet_volume``, whose rest
+    does not change, a body keeps its volume while its shape gives way.
+
+    Springs with a yield strain and a flow rate: Clavet, Beaudoin, Poulin 2005, doi:10.1145/1073368.1073400; yield and
+    largest strain as in O'Brien, Bargteil, Hodgins 2002, doi:10.1145/566654.566579. One number for an edge, and no
+    decomposition of the deformation of a tetrahedron: the same kind serves solids, cloth and ropes.
+    """
+    rest = size * rest_length
+    elastic = norm(before[1] - before[0]) / rest - 1.0 - memory  # what the last substep has left
+    low, high = elastic + yield_strain, elastic - yield_strain
+    beyond = where(low < 0.0, low, maximum(high, 0.0))
+    flown = clamp(memory + beyond / (1.0 + inv_h * creep_time), -max_strain, max_strain)
+    permanent = where(first_iteration, flown, memory)
+    length = norm(x[1] - x[0])
+    return Residual(length - rest * (1.0 + permanent), scale=length, memory=permanent)
+
 
 KIND = Kind(
     "plastic_distance",
     2,
     prepare,
     {"rest_length": (), "yield_strain": (), "max_strain": (), "creep_time": ()},
-    lambda scalar: _CODE,
-    distance.KIND.solve,
-    remembers=True,
+    stretch,
 )
-"""``C(x) = |x_1 - x_0| - l0 (1 + p)`` [m], where the permanent strain p starts at zero and belongs to the state.
-
-Once per substep, before anything is projected, the elastic strain ``e = |x_1 - x_0| / l0 - 1 - p`` is looked at. What
-is beyond the yield strain flows, ``dp/dt = (e - yield sign e) / tau`` with tau = 1 / creep rate, by one step of
-implicit Euler, which cannot overshoot however small tau is; p stays between -max and max. The elastic energy
-``C^2 / (2 compliance)`` can only fall by that. Edges alone say nothing of volume: with ``tet_volume``, whose rest does
-not change, a body keeps its volume while its shape gives way.
-
-Springs with a yield strain and a flow rate: Clavet, Beaudoin, Poulin 2005, doi:10.1145/1073368.1073400;
-yield and largest strain as in O'Brien, Bargteil, Hodgins 2002, doi:10.1145/566654.566579. One number for an
-edge, and no decomposition of the deformation of a tetrahedron: the same kind serves solids, cloth and ropes.
-"""
+"""See :func:`stretch`."""

@@ -1,16 +1,10 @@
 """Shape matching: clusters of particles that keep their shape, and turn and travel as they like."""
 
 import numpy as np
-import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.kind import Kind
-from pbd_gym.kernels.rotation import rotation_code
+from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.runtime.checks import finite
-
-_SQUARINGS = {wp.float32: 14, wp.float64: 18}
-"""More than an element needs: the cluster of a long rod has two small singular values."""
-
 
 def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayLike = 0.0) -> dict[str, np.ndarray]:
     """Check and complete the numbers of new clusters.
@@ -39,14 +33,7 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
     return {"compliance": values, "rest": np.concatenate([np.zeros((0, 3)), *rest])}
 
 
-KIND = Kind(
-    "shape_matching",
-    None,
-    prepare,
-    {},
-    lambda scalar: rotation_code(scalar, _SQUARINGS[scalar]),
-    member_fields={"rest": (3,)},
-)
+KIND = Kind("shape_matching", None, prepare, member_fields={"rest": (3,)})
 """``C(x) = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] of the goals g, the rest shape in the best rigid motion.
 
 Energy ``C^2 / (2 compliance)``, compliance in s^2; :mod:`pbd_gym.kernels.clusters` derives gradients and steps. One

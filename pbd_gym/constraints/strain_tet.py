@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pbd_gym.constraints.strain import make_kind
-from pbd_gym.constraints.tet_fem import rest_edges
+from pbd_gym.constraints.common.strain import make_kind
+from pbd_gym.constraints.common.tet_fem import rest_edges
 
 
 def _rest(positions: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -14,5 +14,5 @@ KIND = make_kind("strain_tet", {"x": (0, 0), "xy": (1, 0), "y": (1, 1), "xz": (2
 """A strain of a tetrahedron: a stretch, ``"x"``, ``"y"``, ``"z"``, or shear, ``"xy"``, ``"xz"``, ``"yz"``.
 
 The directions of the material are the axes of space where the elements are added. Strain alone does not tell an
-inverted tetrahedron from a right one; ``tet_volume`` does. See :func:`pbd_gym.constraints.strain.make_kind`.
+inverted tetrahedron from a right one; ``tet_volume`` does. See :func:`pbd_gym.constraints.common.strain.make_kind`.
 """

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.material_frame import inverse_rest
-from pbd_gym.constraints.strain import make_kind
+from pbd_gym.constraints.common.material_frame import inverse_rest
+from pbd_gym.constraints.common.strain import make_kind
 
 
 def _rest(
@@ -19,6 +19,6 @@ def _rest(
 KIND = make_kind("strain_triangle", {"warp": (0, 0), "shear": (1, 0), "weft": (1, 1)}, _rest)
 """One component of the strain of a triangle: ``"warp"``, ``"weft"`` or ``"shear"``.
 
-Besides what :func:`pbd_gym.constraints.strain.make_kind` states it takes ``warp`` and ``material_positions``, as in
-:func:`pbd_gym.constraints.material_frame.inverse_rest`.
+Besides what :func:`pbd_gym.constraints.common.strain.make_kind` states it takes ``warp`` and ``material_positions``, as in
+:func:`pbd_gym.constraints.common.material_frame.inverse_rest`.
 """

@@ -1,9 +1,13 @@
 """Volume constraints of tetrahedra: they keep a soft body from being squashed, and turn inverted ones back."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Number, Vec3, cross, dot
+from pbd_gym.kernels.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 
@@ -45,21 +49,16 @@ def prepare(
     return values
 
 
-_CODE = """
-    const V px = x1 - x0, py = y1 - y0, pz = z1 - z0;
-    const V qx = x2 - x0, qy = y2 - y0, qz = z2 - z0;
-    const V rx = x3 - x0, ry = y3 - y0, rz = z3 - z0;
-    const T sixth = T(1) / T(6);
-    q1x = sixth * (qy * rz - qz * ry); q1y = sixth * (qz * rx - qx * rz); q1z = sixth * (qx * ry - qy * rx);
-    q2x = sixth * (ry * pz - rz * py); q2y = sixth * (rz * px - rx * pz); q2z = sixth * (rx * py - ry * px);
-    q3x = sixth * (py * qz - pz * qy); q3y = sixth * (pz * qx - px * qz); q3z = sixth * (px * qy - py * qx);
-    value = px * q1x + py * q1y + pz * q1z - size * size * size * NUMBER(rest_volume);
-"""
+def volume(x: Sequence[Vec3], rest_volume: Number, size: Number) -> Residual:
+    """``C(x) = V - V0`` [m^3], ``V = p . (q x r) / 6`` with p, q, r the sides from particle 0.
 
-KIND = Kind("tet_volume", 4, prepare, {"rest_volume": ()}, lambda scalar: _CODE)
-"""``C(x) = V - V0`` [m^3], ``V = p . (q x r) / 6`` with p, q, r the sides from particle 0.
+    Gradients: ``q x r / 6`` at 1, ``r x p / 6`` at 2, ``p x q / 6`` at 3, and minus their sum at 0. V is signed, so an
+    inverted tetrahedron is pushed back through flat. Energy ``C^2 / (2 compliance)``, compliance in m^6/J. Bender et
+    al. 2014, doi:10.1111/cgf.12346; Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    """
+    p, q, r = (corner - x[0] for corner in x[1:])
+    return Residual(dot(p, cross(q, r)) / 6.0 - size**3 * rest_volume, scale=6.0)  # no sixths in the gradients
 
-Gradients: ``q x r / 6`` at 1, ``r x p / 6`` at 2, ``p x q / 6`` at 3, and minus their sum at 0. V is signed, so an
-inverted tetrahedron is pushed back through flat. Energy ``C^2 / (2 compliance)``, compliance in m^6/J. Bender et al.
-2014, doi:10.1111/cgf.12346; Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
-"""
+
+KIND = Kind("tet_volume", 4, prepare, {"rest_volume": ()}, volume)
+"""See :func:`volume`."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints import distance
-from pbd_gym.constraints.kind import Kind
-from pbd_gym.constraints.limit import LIMIT, sides
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.common.limit import sides
 
 
 def geodesics(
@@ -84,13 +84,7 @@ def prepare(
     return distance.prepare(positions, indices, compliance, rest_length) | {"side": sides(True, 1.0, len(indices))}
 
 
-KIND: Kind = replace(
-    distance.KIND,
-    name="tether",
-    prepare=prepare,
-    fields={**distance.KIND.fields, "side": ()},
-    solve=distance.KIND.solve + LIMIT,
-)
+KIND: Kind = replace(distance.KIND, name="tether", prepare=prepare, one_sided=True)
 """``C(x) = |x_1 - x_0| - l <= 0`` [m]: particles that are nearer than l are left alone.
 
 With x_0 fixed and l the way to it along the rest shape it holds what sweeps of stretch constraints would need many

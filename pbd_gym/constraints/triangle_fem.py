@@ -1,10 +1,15 @@
 """Orthotropic elastic triangles: woven cloth, stiff along warp and weft and soft in shear."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.kind import Kind
-from pbd_gym.constraints.material_frame import inverse_rest
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.common.material_frame import inverse_rest
+from pbd_gym.constraints.common.tet_fem import green_strain
+from pbd_gym.formulas import Matrix, Number, Vec3
+from pbd_gym.kernels.projection import Residual, energy
 from pbd_gym.runtime.checks import finite
 
 
@@ -64,36 +69,26 @@ def prepare(
     }
 
 
-_CODE = """
-    alpha *= inv_size * inv_size;  // the rest area, in the compliance, grows with the square of the size
-    const N k0 = ENTRY(moduli, 0), k1 = ENTRY(moduli, 1), k2 = ENTRY(moduli, 2), k3 = ENTRY(moduli, 3);
-    const V b00 = ENTRY(inv_rest, 0) * inv_size, b01 = ENTRY(inv_rest, 1) * inv_size;
-    const V b10 = ENTRY(inv_rest, 2) * inv_size, b11 = ENTRY(inv_rest, 3) * inv_size;
-    const V ux = x1 - x0, uy = y1 - y0, uz = z1 - z0;
-    const V vx = x2 - x0, vy = y2 - y0, vz = z2 - z0;
-    const V fx = ux * b00 + vx * b10, fy = uy * b00 + vy * b10, fz = uz * b00 + vz * b10;
-    const V gx = ux * b01 + vx * b11, gy = uy * b01 + vy * b11, gz = uz * b01 + vz * b11;
-    const V e00 = T(0.5) * (fx * fx + fy * fy + fz * fz - T(1)), e11 = T(0.5) * (gx * gx + gy * gy + gz * gz - T(1));
-    const V e01 = T(0.5) * (fx * gx + fy * gy + fz * gz);
-    const V s00 = k0 * e00 + k1 * e11, s11 = k1 * e00 + k2 * e11, s01 = T(2) * k3 * e01;
-    const V twice = s00 * e00 + s11 * e11 + T(2) * s01 * e01;
-    value = SQRT(FLOOR(twice, 0));
-    scale = value;
-    const V px = fx * s00 + gx * s01, py = fy * s00 + gy * s01, pz = fz * s00 + gz * s01;
-    const V rx = fx * s01 + gx * s11, ry = fy * s01 + gy * s11, rz = fz * s01 + gz * s11;
-    q1x = px * b00 + rx * b01; q1y = py * b00 + ry * b01; q1z = pz * b00 + rz * b01;
-    q2x = px * b10 + rx * b11; q2y = py * b10 + ry * b11; q2z = pz * b10 + rz * b11;
-"""
+def orthotropic(
+    x: Sequence[Vec3], inv_rest: Matrix, moduli: Sequence[Number], inv_size: Number
+) -> Residual:
+    """``C = sqrt(2 psi / E)`` of the energy per rest area ``psi = G : S / 2`` [J/m^2], E of the warp.
 
-KIND = Kind("triangle_fem", 3, prepare, {"inv_rest": (2, 2), "moduli": (4,)}, lambda scalar: _CODE)
-"""``C = sqrt(2 psi / E)`` of the energy per rest area ``psi = G : S / 2`` [J/m^2], E of the warp.
+    F = (x1 - x0, x2 - x0) B, of shape 3 x 2, with the inverse B of the rest edges along warp and weft, the Green strain
+    ``G = (F^T F - I) / 2`` and the stress S (second Piola-Kirchhoff) of an orthotropic St. Venant-Kirchhoff sheet:
+    ``S00 = E (G00 + nu' G11) / (1 - nu nu')``, ``S11 = E' (G11 + nu G00) / (1 - nu nu')``, ``S01 = 2 G_shear G01``,
+    with ``nu' / E' = nu / E``, without which S would have no energy. The energy ``A psi = C^2 / (2 compliance)`` with
+    ``compliance = 1 / (E A)`` is that of the material exactly; see :func:`pbd_gym.kernels.projection.energy`. Bender et
+    al. 2014, doi:10.1016/j.cag.2014.07.004, section 4, here with compliance: Macklin et al. 2016,
+    doi:10.1145/2994258.2994272, eq. 17-18.
+    """
+    strain = green_strain(Matrix.of_columns(x[1] - x[0], x[2] - x[0]) @ (inv_rest * inv_size))
+    warp, weft, shear = strain[0, 0], strain[1, 1], strain[0, 1]
+    along, both, across, slant = moduli
+    twice = along * warp**2 + 2.0 * both * warp * weft + across * weft**2 + 4.0 * slant * shear**2
+    return energy(0.5 * twice)
 
-F = (x1 - x0, x2 - x0) B, of shape 3 x 2, with the inverse B of the rest edges along warp and weft, the Green strain
-``G = (F^T F - I) / 2`` and the stress S (second Piola-Kirchhoff) of an orthotropic St. Venant-Kirchhoff sheet:
-``S00 = E (G00 + nu' G11) / (1 - nu nu')``, ``S11 = E' (G11 + nu G00) / (1 - nu nu')``, ``S01 = 2 G_shear G01``, with
-``nu' / E' = nu / E``, without which S would have no energy. The energy ``A psi = C^2 / (2 compliance)`` with
-``compliance = 1 / (E A)`` is that of the material exactly. The gradient of C at x_k is ``F S b_k / C`` for row b_k of
-B, and at x_0 minus the sum of these; the step takes ``scale = C``, so it is zero at rest and needs no threshold, as in
-:func:`pbd_gym.constraints.tet_fem.make_kind`. Bender et al. 2014, doi:10.1016/j.cag.2014.07.004, section 4, here with
-compliance: Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
-"""
+
+# The rest area, in the compliance, grows with the square of the size.
+KIND = Kind("triangle_fem", 3, prepare, {"inv_rest": (2, 2), "moduli": (4,)}, orthotropic, compliance_power=-2)
+"""See :func:`orthotropic`."""

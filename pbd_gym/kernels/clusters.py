@@ -19,10 +19,25 @@ Mueller, Heidelberger, Teschner, Gross 2005, Meshless deformations based on shap
 Rivers, James 2007, FastLSM, doi:10.1145/1276377.1276480; Macklin et al. 2016, doi:10.1145/2994258.2994272.
 """
 
-from pbd_gym.kernels.sweep import Text
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import warp as wp
+
+from pbd_gym.formulas import emit
+from pbd_gym.kernels.lanes import precision
+from pbd_gym.kernels.projection import Inputs, relaxation, solve
+from pbd_gym.kernels.rotation import rotation_code
+
+if TYPE_CHECKING:
+    from pbd_gym.kernels.sweep import SweepOptions
 
 PINNED_FACTOR = 1e5
 """How many times its mass a pinned or held particle weighs in the fit: the goals go through it."""
+
+_SQUARINGS = {wp.float32: 14, wp.float64: 18}
+"""Of the rotation; more than a tetrahedron needs, because the cluster of a long rod has two small singular values."""
 
 _MEASURE = """
 #define MEMBER \\
@@ -78,7 +93,7 @@ TRANSFORMATION
 #if JACOBI
     reached = squares;  // each cluster has its share of the mass for itself
 #endif
-    const V value = SQRT(squares), scale = value;
+    const V value = SQRT(squares);
 """
 
 _SCATTER = """
@@ -86,22 +101,36 @@ _SCATTER = """
         MEMBER
         DEVIATION
         const V move = s * (inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
-        MOVE(a, 0, px, dx * move);
-        MOVE(a, 1, py, dy * move);
-        MOVE(a, 2, pz, dz * move);
+#if JACOBI
+        STORE(PLACE(a, 0), LOAD(PLACE(a, 0)) + dx * move);
+        STORE(PLACE(a, 1), LOAD(PLACE(a, 1)) + dy * move);
+        STORE(PLACE(a, 2), LOAD(PLACE(a, 2)) + dz * move);
+#else
+        STORE(PLACE(a, 0), px + dx * move);
+        STORE(PLACE(a, 1), py + dy * move);
+        STORE(PLACE(a, 2), pz + dz * move);
+#endif
     }
 #undef MEMBER
 #undef DEVIATION
 """
 
 
-def cluster_text(transformation: str, solve: str) -> Text:
-    """Return the text of constraints that pull clusters of particles towards their goals.
+def cluster_text(options: SweepOptions, scalar: Any) -> str:
+    """Return C++ statements that pull cluster ``c`` towards its goals.
 
     Args:
-        transformation: C++ statements from the moments ``a00 ... a22`` (V) of a cluster, ``sum m (x - c) (q - o)^T``,
-            to the matrix ``r00 ... r22`` that takes rest positions to goals.
-        solve: like :data:`pbd_gym.kernels.sweep.SOLVE`.
+        options: what to compile for.
+        scalar: ``wp.float32`` or ``wp.float64``.
     """
-    measure = _MEASURE.replace("PINNED_FACTOR", f"{PINNED_FACTOR}").replace("TRANSFORMATION", transformation)
-    return Text(measure, "reached", "advanced", _SCATTER, solve)
+    measure = _MEASURE.replace("PINNED_FACTOR", f"{PINNED_FACTOR}")
+    measure = measure.replace("TRANSFORMATION", rotation_code(scalar, _SQUARINGS[scalar]))
+    inputs = Inputs(options)
+    value, weight, advanced = (inputs.graph.symbol(name) for name in ("value", "reached", "advanced"))
+    s = solve(inputs, value, value, weight, advanced if options.damped else None, inputs.alpha)
+    if options.jacobi:
+        s = s * relaxation(inputs)
+    outputs = [("const V s = {};", [s])]
+    if options.keep_lambda:
+        outputs.append(("STORE(lam + LANES * c, {});", [inputs.old + s * value]))
+    return measure + emit(outputs, precision(scalar)) + _SCATTER

@@ -5,6 +5,8 @@ C++ statements on numbers of type V: a vector of Clang's on a CPU, and on CUDA, 
 other, a plain number. The same text serves every lane count and both precisions.
 """
 
+from typing import Any
+
 import warp as wp
 
 from pbd_gym.kernels.blocks import BLOCKS
@@ -125,6 +127,11 @@ _NO_MACROS = """
 #undef STORE
 #undef SHARED
 """
+
+
+def precision(scalar: Any) -> str:
+    """Return ``"float32"`` or ``"float64"`` for a Warp scalar type."""
+    return "float64" if scalar is wp.float64 else "float32"
 
 
 def _macros(wide: Wide) -> str:

@@ -8,8 +8,10 @@ and the same text serves CUDA, where a lane is a plain number.
 import functools
 from typing import Any
 
+import numpy as np
 import warp as wp
 
+from pbd_gym.formulas import Function, Matrix, stop_gradient
 from pbd_gym.kernels.lanes import lanes_code
 from pbd_gym.kernels.wide import Wide
 
@@ -96,6 +98,36 @@ V r00, r01, r02, r10, r11, r12, r20, r21, r22;
     r20 = sx * qz - sy * qw; r21 = sy * qz + sx * qw; r22 = T(1) - sx * qx - sy * qy;
 }
 """
+
+
+def _evaluate(*entries: Any) -> tuple[Any, ...]:
+    """Return the entries of the rotation in NumPy; of complex numbers its analytic continuation from det > 0.
+
+    Newton's iteration for the polar decomposition (Higham 1986, doi:10.1137/0907079), without conjugation.
+    """
+    matrix = np.stack(np.broadcast_arrays(*entries), axis=-1).reshape(-1, 3, 3)
+    for _ in range(60):
+        matrix = 0.5 * (matrix + np.linalg.inv(matrix).swapaxes(-1, -2))
+    return tuple(matrix.reshape(-1, 9).T)
+
+
+_ENTRIES = [f"{row}{column}" for row in range(3) for column in range(3)]
+_FUNCTION = Function(
+    "rotation",
+    tuple(f"a{name}" for name in _ENTRIES),
+    tuple(f"r{name}" for name in _ENTRIES),
+    lambda precision: rotation_code(wp.float64 if precision == "float64" else wp.float32),
+    _evaluate,
+)
+
+
+def nearest_rotation(matrix: Matrix) -> Matrix:
+    """Return the rotation of a traced matrix as in :func:`rotation_code`, as one that does not change with it.
+
+    As it minimises ``|A - R|`` and maximises ``R : A``, its change drops out of the gradient of either.
+    """
+    entries = [stop_gradient(entry) for entry in _FUNCTION(*matrix.entries)]
+    return Matrix(tuple(tuple(entries[3 * row : 3 * row + 3]) for row in range(3)))
 
 
 @functools.cache

@@ -1,19 +1,23 @@
 """The sweep over the constraints of one kind: what all kinds share of a Gauss-Seidel or Jacobi iteration.
 
-A kind says in C++ on lanes (:mod:`pbd_gym.kernels.lanes`) what its constraint is worth and where its gradients point;
-the sweep gathers positions, takes the XPBD step with compliance, damping and multiplier, and scatters corrections.
-Gathering and scattering are written out for constraints with a fixed number of particles here, and as loops for
-clusters of any size in :mod:`pbd_gym.kernels.clusters`.
+A sweep goes over the colours, and within each over its constraints, of which it projects 1 in every lane or, in a lone
+environment on a CPU, 8 at once. The projection itself is traced from the formula of the kind
+(:mod:`pbd_gym.kernels.projection`); its C++ (:mod:`pbd_gym.kernels.lanes`) reads and writes particles through macros,
+so the same text serves each of these cases. Clusters of any size loop over their members instead:
+:mod:`pbd_gym.kernels.clusters`.
 """
 
 import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.lanes import in_batches, with_lanes
+from pbd_gym.formulas import emit
+from pbd_gym.kernels.lanes import in_batches, precision, with_lanes
 from pbd_gym.kernels.parameter_columns import COMPLIANCE, INV_SIZE, SIZE
+from pbd_gym.kernels.projection import Inputs, project
 from pbd_gym.kernels.wide import Wide
 
 
@@ -69,88 +73,31 @@ def body_type(vec: Any) -> Any:
     return Body
 
 
-SOLVE = """
-    const V weight = {weight};
-    V numerator = -(value + alpha * old) * scale;
-    V denominator = weight + alpha * scale * scale;
-#if DAMPED
-    const N gamma = NUMBER(damping_time) * inv_h;
-    numerator -= gamma * ({advance});
-    denominator += gamma * weight;
-#endif
-    V s = numerator / FLOOR(denominator, sizeof(T) == 4 ? 1e-20 : 1e-30);
-"""
-"""From ``value``, C, and ``q1x ...``, gradients times ``scale``, to s with ``dx_k = w_k q_k s``.
-
-With gradients g, inverse masses w and alpha = compliance / h^2, XPBD's step is
-``delta_lambda = -(C + alpha lambda + gamma g.(x - x_prev)) / ((1 + gamma) sum w |g|^2 + alpha)``; gamma = tau / h for
-damping in proportion to the stiffness with the time constant tau (Rayleigh; XPBD's alpha beta / h with beta = tau /
-compliance, so that it also damps rigid constraints). Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 18 and 26.
-With q = scale g, ``s = delta_lambda / scale`` needs no division by ``scale``, which may be zero where g is 0/0.
-"""
-
-
-def _gather(width: int) -> str:
-    """Return statements that load particles ``k`` of constraint ``c``."""
-    parts = [f"    GATHER({k}, x{k}, y{k}, z{k}, w{k})" for k in range(width)]
-    return "\n".join(parts)
-
-
-def _scatter(width: int) -> str:
-    """Return statements that move the particles."""
-    return "\n".join(
-        f"    const V s{k} = s * w{k};\n"
-        f"    SCATTER({k}, x{k}, y{k}, z{k}, w{k}, q{k}x * s{k}, q{k}y * s{k}, q{k}z * s{k})"
-        for k in range(width)
-    )
-
-
-@dataclass(frozen=True)
-class Text:
-    """C++ on lanes of what differs between sweeps."""
-
-    measure: str
-    """Statements from constraint ``c`` to ``value`` (C, a V) and ``scale`` (V)."""
-    weight: str
-    """The sum ``sum w |q|^2`` over its particles, with q the gradient times ``scale``."""
-    advance: str
-    """The sum ``sum q . (x - previous)`` over its particles."""
-    scatter: str
-    """Statements that ``MOVE(particle, axis, old, move)`` each coordinate by ``w q s``."""
-    solve: str = SOLVE
-    """Statements from the above to ``s``."""
-
-
-def element_text(width: int, code: str, solve: str) -> Text:
-    """Return the text of constraints with a fixed number of particles.
+def element_text(
+    formula: Callable[..., Any],
+    width: int,
+    fields: Mapping[str, tuple[int, ...]],
+    options: SweepOptions,
+    scalar: Any,
+    compliance_power: int = 0,
+    one_sided: bool = False,
+) -> str:
+    """Return C++ statements that project constraint ``c``, which has a fixed number of particles.
 
     Args:
+        formula: from traced positions and fields to C, see :class:`pbd_gym.constraints.Kind`.
         width: particles of one constraint.
-        code: C++ statements from positions ``x0, y0, z0, ...`` (V), numbers ``table.field.data[c]`` and ``alpha`` (V)
-            to ``value`` (C), and gradients times ``scale`` (1 unless set) as ``q1x, q1y, q1z, ...`` for all particles
-            but 0, whose gradient is minus the sum of the others.
-        solve: like :data:`SOLVE`.
+        fields: shape of each field that the formula may read.
+        options: what to compile for.
+        scalar: ``wp.float32`` or ``wp.float64``.
+        compliance_power: power of an environment's size that the compliance grows with.
+        one_sided: whether the field ``side`` says on which side the constraint acts.
     """
-    gradients = ", ".join(f"q{k}{axis}" for k in range(1, width) for axis in "xyz")
-    first = ", ".join(f"q0{axis} = -({' + '.join(f'q{k}{axis}' for k in range(1, width))})" for axis in "xyz")
-    return Text(
-        measure=f"""
-    constexpr int WIDTH = {width};
-    const int* const at = indices + WIDTH * c;
-{_gather(width)}
-    V value, scale = V(T(1)), {gradients};
-    {{
-{code}
-    }}
-    const V {first};
-""",
-        weight=" + ".join(f"w{k} * (q{k}x * q{k}x + q{k}y * q{k}y + q{k}z * q{k}z)" for k in range(width)),
-        advance=" + ".join(
-            f"q{k}{axis} * ({axis}{k} - BEFORE({k}, {i}))" for k in range(width) for i, axis in enumerate("xyz")
-        ),
-        scatter=_scatter(width),
-        solve=solve,
-    )
+    inputs = Inputs(options)
+    residual = inputs.residual(formula, width, fields)
+    statements = emit(project(inputs, residual, width, compliance_power, one_sided), precision(scalar))
+    gather = "\n".join(f"GATHER({k}, x{k}, y{k}, z{k}, w{k})" for k in range(width))
+    return f"constexpr int WIDTH = {width};\nconst int* const at = indices + WIDTH * c;\n{gather}\n{statements}\n"
 
 
 _SWEEP = """
@@ -194,29 +141,20 @@ constexpr int ROW = {row};
 #undef JACOBI
 """
 
-_PROJECTION = """
+_PARAMETERS = """
 #if {varied}
     const V size = SHARED(parameters + {size} * LANES), inv_size = SHARED(parameters + {inv_size} * LANES);
-    V alpha = NUMBER(compliance) * inv_h2 * STIFFNESS(parameters + {compliance} * LANES);
+    const V stiffness = STIFFNESS(parameters + {compliance} * LANES);
 #else
-    const V size = V(T(1)), inv_size = T(1) / size;
-    V alpha = V(NUMBER(compliance) * inv_h2);
+    const V size = V(T(1));
 #endif
     V old = V(T(0));
 #if {keep_lambda}
     if (iteration > 0)  // multipliers start at zero once per substep, not once per iteration
         old = LOAD(lam + LANES * c);
 #endif
-{measure}
-{solve}
-#if JACOBI
-    s *= body.relaxation * NUMBER(share);
-#endif
-#if {keep_lambda}
-    STORE(lam + LANES * c, old + s * scale);
-#endif
-{scatter}
 """
+"""What a projection reads besides its particles and its own numbers."""
 
 _ONE = """
 #define GATHER(k, px, py, pz, weight) \\
@@ -225,14 +163,15 @@ _ONE = """
         pz = LOAD(x + (ROW * a##k + 2) * LANES), weight = LOAD(w + a##k * LANES);
 #define BEFORE(k, axis) LOAD(previous + (ROW * a##k + axis) * LANES)
 #define STIFFNESS(from) LOAD((from) + table.label.data[c] * LANES)
+// Where a coordinate of a particle goes: into what a Jacobi sweep gathers, or at once to its place.
 #if JACOBI
-#define MOVE(a, axis, old, move) \\
-    STORE(delta + (3 * a + axis) * LANES, LOAD(delta + (3 * a + axis) * LANES) + (move))
+#define PLACE(a, axis) (delta + (3 * a + axis) * LANES)
 #else
-#define MOVE(a, axis, old, move) STORE(x + (ROW * a + axis) * LANES, (old) + (move))
+#define PLACE(a, axis) (x + (ROW * a + axis) * LANES)
 #endif
-#define SCATTER(k, px, py, pz, weight, dx, dy, dz) \\
-    MOVE(a##k, 0, px, dx); MOVE(a##k, 1, py, dy); MOVE(a##k, 2, pz, dz);
+#define GATHERED(k, axis) LOAD(PLACE(a##k, axis))
+#define SCATTER(k, px, py, pz, weight) \\
+    STORE(PLACE(a##k, 0), px); STORE(PLACE(a##k, 1), py); STORE(PLACE(a##k, 2), pz);
 """
 """Access to the particles of one constraint."""
 
@@ -257,8 +196,8 @@ _BATCH = """
         ROW_AT(k, l) = __builtin_shufflevector(r, r, 0, 1, 2, 3); \\
         ROW_AT(k, l + 4) = __builtin_shufflevector(r, r, 4, 5, 6, 7); \\
     }
-#define SCATTER(k, px, py, pz, weight, dx, dy, dz) { \\
-        const V nx = px + (dx), ny = py + (dy), nz = pz + (dz); \\
+#define SCATTER(k, px, py, pz, weight) { \\
+        const V nx = px, ny = py, nz = pz; \\
         const V t0 = LOWER(nx, ny), t1 = UPPER(nx, ny), t2 = LOWER(nz, weight), t3 = UPPER(nz, weight); \\
         STORE_ROWS(k, 0, FIRSTS(t0, t2)) \\
         STORE_ROWS(k, 1, LASTS(t0, t2)) \\
@@ -286,11 +225,12 @@ _DONE = """
 #undef SCATTER
 #undef BEFORE
 #undef STIFFNESS
-#undef MOVE
+#undef GATHERED
+#undef PLACE
 """
 
 
-def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Text, batched: bool = False) -> Any:
+def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: str, batched: bool = False) -> Any:
     """Build the sweep over all constraints of a kind, for one group; or over those of one colour.
 
     Args:
@@ -298,20 +238,13 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: Te
         data: the struct of the whole model, with a table called ``name``.
         options: what to compile for.
         name: of the kind.
-        text: what its constraints are.
+        text: C++ statements on lanes that project constraint ``c``.
         batched: whether several constraints of a colour are projected together.
     """
     scalar, body_ = wide.scalar, body_type(wide.vec)
     flags = {flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda", "varied")}
-    projection = _PROJECTION.format(
-        measure=text.measure,
-        solve=text.solve.replace("{weight}", text.weight).replace("{advance}", text.advance),
-        scatter=text.scatter,
-        size=int(SIZE),
-        inv_size=int(INV_SIZE),
-        compliance=int(COMPLIANCE),
-        **flags,
-    )
+    columns = {"size": int(SIZE), "inv_size": int(INV_SIZE), "compliance": int(COMPLIANCE)}
+    projection = _PARAMETERS.format(**columns, **flags) + text
     batches = in_batches(wide, _BATCH.replace("PROJECTION", projection) + _DONE) if batched else ""
     row = 4 if options.packed else 3
     texts = {"batches": batches, "lone": _ONE, "projection": projection, "done": _DONE}

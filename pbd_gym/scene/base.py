@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Collider
-from pbd_gym.constraints import KINDS
+from pbd_gym.constraints import kinds
 from pbd_gym.runtime.checks import finite, whole
 
 
@@ -155,7 +155,7 @@ class BaseScene:
         """Add constraints of any kind; their rest state is that of the particles as they are now.
 
         Args:
-            kind: name of one of :data:`pbd_gym.constraints.KINDS`.
+            kind: name of one of :func:`pbd_gym.constraints.kinds`.
             indices: particles of each constraint, shape (m, k), int; for clusters also m arrays of any lengths.
             damping_time: time constant of the damping in proportion to the stiffness (Rayleigh), [s], one number or
                 shape (m,); a motion that would oscillate with angular frequency w has the damping ratio w tau / 2.
@@ -168,10 +168,10 @@ class BaseScene:
                 parameters that are out of range.
             TypeError: for clusters that are no sequence.
         """
-        kinds = {known.name: known for known in KINDS}
-        if kind not in kinds:
-            raise ValueError(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
-        chosen = kinds[kind]
+        known = kinds()
+        if kind not in known:
+            raise ValueError(f"kind must be one of {', '.join(known)}, got {kind!r}")
+        chosen = known[kind]
         found: np.ndarray | list[np.ndarray]
         if chosen.width is None:
             found = self._check_clusters(indices)

@@ -10,9 +10,9 @@ import warp as wp
 
 from pbd_gym.colliders import SHAPES
 from pbd_gym.colliders.upload import arrange, fill_colliders
-from pbd_gym.constraints import KINDS
-from pbd_gym.constraints.kind import Kind
-from pbd_gym.constraints.upload import cluster_values, fill_table, in_solve_order
+from pbd_gym.constraints import kinds
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
 from pbd_gym.kernels.particle_contacts import SCANNED, stranger_masks
 from pbd_gym.kernels.step import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
@@ -93,7 +93,7 @@ class Model:
         self.grip_count = scene.grip_count
         self.order = order
         self.thread_count = _BLOCK_DIM if self.device.is_cuda else 1
-        self.kinds = tuple(kind for kind in KINDS if kind.name in scene.constraints)
+        self.kinds = tuple(kind for name, kind in kinds().items() if name in scene.constraints)
         """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
         self.moving_colliders = tuple(scene.moving_colliders)
         """Colliders that have a pose, as indices of ``scene.colliders``."""

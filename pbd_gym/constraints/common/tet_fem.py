@@ -4,13 +4,14 @@ Each kind (:mod:`~pbd_gym.constraints.tet_stvk`, :mod:`~pbd_gym.constraints.tet_
 neo-Hookean) adds a *material*: what follows from the deformation gradient.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Matrix, Number, Vec3, dot
+from pbd_gym.kernels.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 _FLAT = 1e-9
@@ -85,60 +86,41 @@ def neo_hookean_prepare(
     return values
 
 
-# One text for every material; `value` and `p00 ... p22` are what it puts in between.
-_LOAD = """
-    alpha *= inv_size * inv_size * inv_size;  // the rest volume, in the compliance, grows with the cube of the size
-    const N shear = ENTRY(lame, 0), bulk = ENTRY(lame, 1);
-    const V b00 = ENTRY(inv_rest, 0) * inv_size, b01 = ENTRY(inv_rest, 1) * inv_size;
-    const V b02 = ENTRY(inv_rest, 2) * inv_size;
-    const V b10 = ENTRY(inv_rest, 3) * inv_size, b11 = ENTRY(inv_rest, 4) * inv_size;
-    const V b12 = ENTRY(inv_rest, 5) * inv_size;
-    const V b20 = ENTRY(inv_rest, 6) * inv_size, b21 = ENTRY(inv_rest, 7) * inv_size;
-    const V b22 = ENTRY(inv_rest, 8) * inv_size;
-    const V ux = x1 - x0, vx = x2 - x0, tx = x3 - x0;
-    const V uy = y1 - y0, vy = y2 - y0, ty = y3 - y0;
-    const V uz = z1 - z0, vz = z2 - z0, tz = z3 - z0;
-    const V f00 = ux * b00 + vx * b10 + tx * b20,
-        f01 = ux * b01 + vx * b11 + tx * b21,
-        f02 = ux * b02 + vx * b12 + tx * b22;
-    const V f10 = uy * b00 + vy * b10 + ty * b20,
-        f11 = uy * b01 + vy * b11 + ty * b21,
-        f12 = uy * b02 + vy * b12 + ty * b22;
-    const V f20 = uz * b00 + vz * b10 + tz * b20,
-        f21 = uz * b01 + vz * b11 + tz * b21,
-        f22 = uz * b02 + vz * b12 + tz * b22;
-    V p00, p01, p02, p10, p11, p12, p20, p21, p22;
-"""
+def deformation(x: Sequence[Vec3], inv_rest: Matrix, inv_size: Number) -> Matrix:
+    """Return the deformation gradient ``F = (x1 - x0, x2 - x0, x3 - x0) B`` with the inverse B of the rest edges."""
+    return Matrix.of_columns(*(corner - x[0] for corner in x[1:])) @ (inv_rest * inv_size)
 
-_GRADIENTS = """
-    scale = value;
-    q1x = p00 * b00 + p01 * b01 + p02 * b02; q2x = p00 * b10 + p01 * b11 + p02 * b12;
-    q1y = p10 * b00 + p11 * b01 + p12 * b02; q2y = p10 * b10 + p11 * b11 + p12 * b12;
-    q1z = p20 * b00 + p21 * b01 + p22 * b02; q2z = p20 * b10 + p21 * b11 + p22 * b12;
-    q3x = p00 * b20 + p01 * b21 + p02 * b22;
-    q3y = p10 * b20 + p11 * b21 + p12 * b22;
-    q3z = p20 * b20 + p21 * b21 + p22 * b22;
-"""
+
+def green_strain(f: Matrix) -> Matrix:
+    """Return ``(F^T F - I) / 2``; entries that are equal are computed once."""
+    columns = f.columns
+    return Matrix(
+        tuple(
+            tuple(0.5 * (dot(a, b) - 1.0) if a is b else 0.5 * dot(a, b) for b in columns) for a in columns
+        )
+    )
 
 
 def make_kind(
-    name: str, material: Callable[[Any], str], prepare: Callable[..., dict[str, np.ndarray]] = prepare
+    name: str,
+    density: Callable[[Matrix, Number, Number], Residual | Number],
+    prepare: Callable[..., dict[str, np.ndarray]] = prepare,
 ) -> Kind:
-    """Make a kind of elastic tetrahedra: ``C = c(F)``, signed root of twice the energy over ``E V``.
+    """Make a kind of elastic tetrahedra: ``C = sqrt(2 psi / E)``, whose energy is ``E V C^2 / 2 = V psi``.
 
-    The energy ``V psi = C^2 / (2 compliance)`` with ``compliance = 1 / (E V)`` is that of the material exactly.
-    F = (x1 - x0, x2 - x0, x3 - x0) B with the inverse B of the rest edges, and the gradient of C at x_k is
-    ``p b_k / c`` for row b_k of B, at x_0 minus the sum of these. At rest c and p are zero and the gradient is 0/0; the
-    step therefore takes ``p b_k`` and ``scale = c``, see :data:`pbd_gym.kernels.sweep.SOLVE`: it is zero at rest and
-    needs no threshold. Macklin et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    That energy is ``C^2 / (2 compliance)`` with ``compliance = 1 / (E V)``: the material's exactly. At rest the
+    gradient of C is 0/0; :func:`pbd_gym.kernels.projection.energy` says why the step needs no threshold. Macklin et al.
+    2016, doi:10.1145/2994258.2994272, eq. 17-18.
 
     Args:
         name: of the kind.
-        material: from the scalar type to C++ statements on lanes, from the deformation gradient ``f00 ... f22`` (V)
-            and mu / E and lambda / E, ``shear`` and ``bulk`` (N), to ``value`` with ``value^2 / 2 = psi / E`` for the
-            energy density psi [Pa], and ``p00 ... p22``, the derivative of psi / E by F.
+        density: from the deformation gradient, mu / E and lambda / E to the residual of ``psi / E``, with the energy
+            density psi [Pa].
         prepare: checks the parameters.
     """
-    return Kind(
-        name, 4, prepare, {"inv_rest": (3, 3), "lame": (2,)}, lambda scalar: _LOAD + material(scalar) + _GRADIENTS
-    )
+
+    def formula(x: Sequence[Vec3], inv_rest: Matrix, lame: tuple[Number, Number], inv_size: Number) -> Residual | Number:
+        return density(deformation(x, inv_rest, inv_size), *lame)
+
+    # The rest volume, in the compliance, grows with the cube of the size.
+    return Kind(name, 4, prepare, {"inv_rest": (3, 3), "lame": (2,)}, formula, compliance_power=-3)

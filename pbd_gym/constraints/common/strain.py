@@ -5,50 +5,55 @@ positions with fixed weights. *Stretch* is about the length of one, *shear* abou
 has a compliance and a multiplier of its own, so a woven or fibrous material has one stiffness for each.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Number, Scalar, Vec3, dot, gradients, maximum, minimum, norm, where
+from pbd_gym.kernels.projection import Residual
 from pbd_gym.runtime.checks import finite
 
-# One text: the mode is that of the constraint, the same in all lanes, so that it may be branched on.
-_STRAIN = """
-    const int mode = (int)NUMBER(mode);
-    if (mode == 0) {  // |f| - 1
-        scale = SQRT(fx * fx + fy * fy + fz * fz);
-        value = scale - T(1);
-        px = fx; py = fy; pz = fz;
-    } else if (mode == 1) {  // cosine of the angle of f and g
-        const V ff = fx * fx + fy * fy + fz * fz, gg = gx * gx + gy * gy + gz * gz, fg = fx * gx + fy * gy + fz * gz;
-        scale = SQRT(ff) * SQRT(gg);
-        value = fg / FLOOR(scale, 1e-30);
-        const V on_f = fg / FLOOR(ff, 1e-30), on_g = fg / FLOOR(gg, 1e-30);
-        px = gx - on_f * fx; py = gy - on_f * fy; pz = gz - on_f * fz;
-        rx = fx - on_g * gx; ry = fy - on_g * gy; rz = fz - on_g * gz;
-    } else if (mode == 2) {  // f . f - 1
-        value = fx * fx + fy * fy + fz * fz - T(1);
-        px = T(2) * fx; py = T(2) * fy; pz = T(2) * fz;
-    } else {  // f . g
-        value = fx * gx + fy * gy + fz * gz;
-        px = gx; py = gy; pz = gz; rx = fx; ry = fy; rz = fz;
-    }
-"""
+_VANISHING = 0.01
+"""Sine squared of the angle, or squared length, below which the gradient is so small that C fades out with it."""
 
 
-def _code(corners: int) -> str:
-    """Return the statements for elements of ``corners`` particles besides particle 0."""
-    number = range(corners)
-    parts = [f"    const V {name}{k} = ENTRY({name}, {k}) * inv_size;" for k in number for name in ("along", "across")]
-    for axis in "xyz":
-        parts += [f"    const V u{k}{axis} = {axis}{k + 1} - {axis}0;" for k in number]
-        f, g = (" + ".join(f"{name}{k} * u{k}{axis}" for k in number) for name in ("along", "across"))
-        parts.append(f"    const V f{axis} = {f}, g{axis} = {g};")
-    parts.append("    V px, py, pz, rx = V(T(0)), ry = V(T(0)), rz = V(T(0));" + _STRAIN)
-    parts += [f"    q{k + 1}{axis} = along{k} * p{axis} + across{k} * r{axis};" for k in number for axis in "xyz"]
-    return "\n".join(parts)
+def strain(
+    x: Sequence[Vec3],
+    along: Sequence[Number],
+    across: Sequence[Number],
+    shear: Number,
+    normalized: Number,
+    inv_size: Number,
+) -> Residual:
+    """Return one component of the strain; :func:`make_kind` states what C is in each case.
+
+    A gradient that vanishes while C does not would ask for a step without end: that of the cosine where f and g are
+    parallel, and that of ``f . f - 1`` where f is zero. There C is made to vanish as well, so that a step is at most
+    some ten lengths long.
+    """
+    sides = [corner - x[0] for corner in x[1:]]
+    f, g = (
+        reduce(add, (weight * inv_size * side for weight, side in zip(weights, sides, strict=True)))
+        for weights in (along, across)
+    )
+    ff, gg, fg = dot(f, f), dot(g, g), dot(f, g)
+    lengths = norm(f) * norm(g)
+
+    def choose(cosine: Scalar, product: Scalar, length: Scalar, square: Scalar) -> Number:
+        return where(
+            shear > 0.5, where(normalized > 0.5, cosine, ff.same(product)), where(normalized > 0.5, length, ff.same(square))
+        )
+
+    value = choose(fg / maximum(lengths, 1e-30), fg, norm(f) - 1.0, ff - 1.0)
+    scale = choose(lengths, 1.0, norm(f), 1.0)
+    by_f = Vec3(*gradients(value, list(f), scale))
+    steepness = choose(dot(by_f, by_f) / maximum(gg, 1e-30), 1.0, 1.0, ff)
+    return Residual(value * minimum(steepness / _VANISHING, 1.0), scale=scale, gradient_of=value)
 
 
 def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callable[..., np.ndarray]) -> Kind:
@@ -110,10 +115,10 @@ def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callab
         return {
             "along": inverse[each, :, columns[:, 0]],
             "across": inverse[each, :, columns[:, 1]] * shear[:, None],
-            "mode": shear + (0.0 if normalized else 2.0),
+            "shear": shear.astype(np.float64),
+            "normalized": np.full(count, float(normalized)),
             "compliance": soft,
         }
 
-    text = _code(size)
-    fields = {"along": (size,), "across": (size,), "mode": ()}
-    return Kind(name, size + 1, prepare, fields, lambda scalar: text, branches=True)
+    fields = {"along": (size,), "across": (size,), "shear": (), "normalized": ()}
+    return Kind(name, size + 1, prepare, fields, strain)

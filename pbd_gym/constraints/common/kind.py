@@ -12,6 +12,7 @@ import warp as wp
 
 from pbd_gym.kernels import sweep
 from pbd_gym.kernels.clusters import cluster_text
+from pbd_gym.kernels.projection import GIVEN, Inputs, needs
 from pbd_gym.kernels.wide import Wide
 
 
@@ -23,7 +24,11 @@ def _element(shape: tuple[int, ...], scalar: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """One kind of constraints: its numbers, and C with its gradients."""
+    """One kind of constraints: its numbers, and its formula.
+
+    Raises:
+        ValueError: for a name that is no identifier, or a formula that takes something there is not.
+    """
 
     name: str
     """Name in :meth:`pbd_gym.scene.scene.Scene.add_constraints`."""
@@ -32,24 +37,50 @@ class Kind:
     prepare: Callable[..., dict[str, np.ndarray]]
     """``prepare(positions, indices, **parameters)`` checks the parameters of new constraints and returns an array for
     each of ``fields`` and for ``compliance`` (inverse stiffness), with one row per constraint."""
-    fields: Mapping[str, tuple[int, ...]]
-    """Name and shape per constraint of each array that ``code`` reads besides ``compliance``: () is one number."""
-    code: Callable[[Any], str]
-    """From a scalar type to C++ statements for C and its gradients, see
-    :func:`pbd_gym.kernels.sweep.element_text`; for clusters see :func:`pbd_gym.kernels.clusters.cluster_text`."""
-    solve: str = sweep.SOLVE
-    """C++ statements for the step, where the general ones can be shortened."""
-    remembers: bool = False
-    """Whether each constraint has a number that lasts from substep to substep, ``memory + LANES * c``; 0 at first."""
-    branches: bool = False
-    """Whether the code branches on a constraint's numbers, so that constraints cannot share the vector units."""
+    fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Name and shape per constraint of each number that the formula reads: () is a number, (3,) a vector, (k,) a tuple,
+    and (k, l) a matrix."""
+    formula: Callable[..., Any] | None = None
+    """C as a function of the positions of its particles, a list of :class:`pbd_gym.formulas.Vec3`, and of any fields,
+    which it takes by name. It returns a traced number, or a :class:`pbd_gym.kernels.projection.Residual`.
+
+    It may also take ``size``, the size of the environment (1 unless set), and ``inv_size``; ``before``, the positions
+    at the start of the substep; ``inv_h``, one over the time step [1/s]; ``memory``, a number that lasts from substep
+    to substep, 0 at first; and ``first_iteration``, a condition that holds in the first iteration of a substep. None
+    for clusters, whose goals are found by :mod:`pbd_gym.kernels.clusters`."""
+    compliance_power: int = 0
+    """Power of an environment's size that the compliance grows with."""
+    one_sided: bool = False
+    """Whether a field ``side`` says on which side a constraint acts: 1 for ``C <= 0``, -1 for ``C >= 0``, 0 for both;
+    see :func:`pbd_gym.kernels.projection.one_sided`."""
     member_fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Likewise for arrays with one row per particle of a cluster, those of the first cluster first."""
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise ValueError(f"the name of a kind must be an identifier, got {self.name!r}")
+        if (self.formula is None) != (self.width is None):
+            raise ValueError(f"kind {self.name} needs a width and a formula, or neither")
+        for name in needs(self.formula) if self.formula else ():
+            if (name in GIVEN) == (name in self.fields):
+                known = ", ".join([*self.fields, *GIVEN])
+                raise ValueError(f"the formula of {self.name} takes {name!r}, which is not one of {known}")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether each constraint has a number that lasts from substep to substep."""
+        return self.formula is not None and "memory" in needs(self.formula)
+
+    def check(self) -> None:
+        """Trace the formula, so that what is wrong with it shows before a kernel is built."""
+        if self.formula is not None and self.width is not None:
+            inputs = Inputs(sweep.SweepOptions(varied=True))
+            inputs.residual(self.formula, self.width, self.fields).gradients(inputs.positions(self.width))
 
     @functools.cache  # noqa: B019 (kinds live as long as the program)
     def table_type(self, scalar: Any) -> Any:
         """Warp struct that carries the constraints of this kind into a kernel."""
-        shapes = {**self.fields, **self.member_fields}
+        shapes = {**self.fields, **({"side": ()} if self.one_sided else {}), **self.member_fields}
         numbers = {name: wp.array(dtype=_element(shape, scalar)) for name, shape in shapes.items()}
         if self.width is None:
             index: Any = wp.int32
@@ -77,7 +108,9 @@ class Kind:
 
     def make_sweep(self, wide: Wide, data: Any, options: sweep.SweepOptions) -> Any:
         """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.sweep.make_sweep`."""
-        code = self.code(wide.scalar)
-        text = sweep.element_text(self.width, code, self.solve) if self.width else cluster_text(code, self.solve)
-        batched = options.packed and self.width is not None and not self.branches
-        return sweep.make_sweep(wide, data, options, self.name, text, batched)
+        if self.formula is None or self.width is None:
+            return sweep.make_sweep(wide, data, options, self.name, cluster_text(options, wide.scalar))
+        text = sweep.element_text(
+            self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided
+        )
+        return sweep.make_sweep(wide, data, options, self.name, text, batched=options.packed)

@@ -1,0 +1,1 @@
+"""What several constraint kinds share, and what every kind consists of."""

@@ -1,0 +1,276 @@
+"""Traced numbers: arithmetic on them builds an expression graph instead of a result.
+
+A formula is a plain Python function. Called with :class:`Number` objects it leaves a graph behind, from which gradients
+(:mod:`pbd_gym.formulas.gradient`) and C++ (:mod:`pbd_gym.formulas.emit`) follow. Equal expressions are one node
+(*hash-consing*), so common sub-expressions are shared without anybody looking for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Union
+
+Scalar = Union["Number", float, int]
+"""What a formula may do arithmetic with."""
+
+BOOLEAN = frozenset({"less", "flag"})
+"""Operations whose result is a truth value."""
+
+
+class Graph:
+    """The nodes of one trace; equal nodes are the same object."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[Any, Number] = {}
+
+    def node(self, op: str, args: tuple[Number, ...] = (), data: Any = None, uniform: bool = False) -> Number:
+        """Return the node of an operation, a new one only if there is none yet.
+
+        Args:
+            op: name of the operation.
+            args: its operands.
+            data: value of a constant, C++ text of a symbol, the function of a call.
+            uniform: of a symbol, whether it is the same in all lanes; any other node is so if its operands are.
+        """
+        operands: Any = args
+        if op in ("add", "mul"):  # commutative
+            operands = tuple(sorted(args, key=lambda node: node.index))
+        key = (op, operands, data)
+        found = self._nodes.get(key)
+        if found is None:
+            uniform = all(node.uniform for node in args) if args else uniform or op == "const"
+            found = self._nodes[key] = Number(self, op, args, data, uniform, len(self._nodes))
+        return found
+
+    def const(self, value: float) -> Number:
+        """Return a constant."""
+        return self.node("const", data=float(value))
+
+    def by_precision(self, single: float, double: float) -> Number:
+        """Return a constant that depends on the precision of the kernel, such as a tolerance."""
+        return self.node("by_precision", data=(float(single), float(double)), uniform=True)
+
+    def symbol(self, text: str, uniform: bool = False) -> Number:
+        """Return a number that comes from outside.
+
+        Args:
+            text: the C++ expression that stands for it, and its name.
+            uniform: whether it is the same in all lanes.
+        """
+        return self.node("symbol", data=text, uniform=uniform)
+
+    def flag(self, text: str) -> Number:
+        """Return a truth value that comes from outside, the same in all lanes."""
+        return self.node("flag", data=text, uniform=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function that is not traced: its C++ is written by hand, as for algorithms with loops."""
+
+    name: str
+    inputs: tuple[str, ...]
+    """Names that ``text`` reads."""
+    outputs: tuple[str, ...]
+    """Names that ``text`` declares."""
+    text: Callable[[str], str]
+    """From ``"float32"`` or ``"float64"`` to C++ statements on lanes."""
+    evaluate: Callable[..., tuple[Any, ...]]
+    """The same in NumPy, on arrays that may be complex."""
+
+    def __call__(self, *args: Number) -> tuple[Number, ...]:
+        """Return the outputs as traced numbers."""
+        graph = args[0].graph
+        call = graph.node("call", args, self)
+        return tuple(graph.node("item", (call,), k) for k in range(len(self.outputs)))
+
+
+class Number:
+    """A node of the graph: a traced number, or a truth value that :func:`pbd_gym.formulas.where` takes.
+
+    Supports ``+ - * /``, powers with whole exponents, negation, and comparison with ``<`` and ``>``.
+    """
+
+    __slots__ = ("args", "data", "graph", "index", "op", "uniform")
+
+    def __init__(
+        self, graph: Graph, op: str, args: tuple[Number, ...], data: Any, uniform: bool, index: int
+    ) -> None:
+        self.graph, self.op, self.args, self.data, self.uniform, self.index = graph, op, args, data, uniform, index
+
+    @property
+    def value(self) -> float | None:
+        """Its value if it is a constant, else None."""
+        return self.data if self.op == "const" else None
+
+    def same(self, other: Scalar) -> Number:
+        """Return a traced number of this graph for a number.
+
+        Raises:
+            TypeError: for what is no number.
+            ValueError: for a number of another trace.
+        """
+        if isinstance(other, Number):
+            if other.graph is not self.graph:
+                raise ValueError("numbers of two traces cannot be combined")
+            return other
+        if isinstance(other, bool) or not isinstance(other, (int, float)):
+            raise TypeError(f"a formula needs traced numbers, got {type(other).__name__}")
+        return self.graph.const(other)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a traced number has no truth value: use pbd_gym.formulas.where instead of 'if'")
+
+    def __repr__(self) -> str:
+        if self.op in ("const", "symbol", "flag"):
+            return str(self.data)
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+    def __add__(self, other: Scalar) -> Number:
+        return add(self, self.same(other)) if _is_scalar(other) else NotImplemented
+
+    def __radd__(self, other: Scalar) -> Number:
+        return add(self.same(other), self)
+
+    def __sub__(self, other: Scalar) -> Number:
+        return subtract(self, self.same(other)) if _is_scalar(other) else NotImplemented
+
+    def __rsub__(self, other: Scalar) -> Number:
+        return subtract(self.same(other), self)
+
+    def __mul__(self, other: Scalar) -> Number:
+        return multiply(self, self.same(other)) if _is_scalar(other) else NotImplemented
+
+    def __rmul__(self, other: Scalar) -> Number:
+        return multiply(self.same(other), self)
+
+    def __truediv__(self, other: Scalar) -> Number:
+        return divide(self, self.same(other)) if _is_scalar(other) else NotImplemented
+
+    def __rtruediv__(self, other: Scalar) -> Number:
+        return divide(self.same(other), self)
+
+    def __neg__(self) -> Number:
+        return negate(self)
+
+    def __pow__(self, exponent: int) -> Number:
+        if exponent < 0:
+            return 1.0 / self**-exponent
+        result = self.graph.const(1.0)
+        for _ in range(exponent):
+            result = result * self
+        return result
+
+    def __lt__(self, other: Scalar) -> Number:
+        return self.graph.node("less", (self, self.same(other)))
+
+    def __gt__(self, other: Scalar) -> Number:
+        return self.graph.node("less", (self.same(other), self))
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (Number, int, float))
+
+
+def add(a: Number, b: Number) -> Number:
+    """Return ``a + b``, simplified."""
+    if a.value is not None and b.value is not None:
+        return a.graph.const(a.value + b.value)
+    if a.value == 0.0:
+        return b
+    if b.value == 0.0:
+        return a
+    if b.op == "neg":
+        return subtract(a, b.args[0])
+    if a.op == "neg":
+        return subtract(b, a.args[0])
+    if a.op == b.op == "select" and a.args[0] is b.args[0]:
+        return select(a.args[0], add(a.args[1], b.args[1]), add(a.args[2], b.args[2]))
+    return a.graph.node("add", (a, b))
+
+
+def subtract(a: Number, b: Number) -> Number:
+    """Return ``a - b``, simplified."""
+    if a is b:
+        return a.graph.const(0.0)
+    if a.value is not None and b.value is not None:
+        return a.graph.const(a.value - b.value)
+    if b.value == 0.0:
+        return a
+    if a.value == 0.0:
+        return negate(b)
+    if b.op == "neg":
+        return add(a, b.args[0])
+    if a.op == "neg":
+        return negate(add(a.args[0], b))
+    return a.graph.node("sub", (a, b))
+
+
+def negate(a: Number) -> Number:
+    """Return ``-a``, simplified."""
+    if a.value is not None:
+        return a.graph.const(-a.value)
+    return a.args[0] if a.op == "neg" else a.graph.node("neg", (a,))
+
+
+def multiply(a: Number, b: Number) -> Number:
+    """Return ``a b``, simplified; signs and constants move outward, where they often cancel."""
+    if a.value is not None and b.value is not None:
+        return a.graph.const(a.value * b.value)
+    if b.value is not None:
+        a, b = b, a
+    if a.value is not None:
+        if a.value in (0.0, 1.0, -1.0):
+            return a if a.value == 0.0 else b if a.value == 1.0 else negate(b)
+        if b.op == "mul" and b.args[0].value is not None:
+            return multiply(a.graph.const(a.value * b.args[0].value), b.args[1])
+    if a.op == "neg":
+        return negate(multiply(a.args[0], b))
+    if b.op == "neg":
+        return negate(multiply(a, b.args[0]))
+    if a is b and a.op == "sqrt":
+        return a.args[0]
+    return a.graph.node("mul", (a, b))
+
+
+def divide(a: Number, b: Number) -> Number:
+    """Return ``a / b``, simplified."""
+    if b.value is not None:
+        if b.value == 0.0:
+            raise ZeroDivisionError("a formula divides by zero")
+        return multiply(a.graph.const(1.0 / b.value), a)
+    if a is b:
+        return a.graph.const(1.0)
+    if a.value == 0.0:
+        return a
+    if a.op == "neg":
+        return negate(divide(a.args[0], b))
+    if b.op == "neg":
+        return negate(divide(a, b.args[0]))
+    return a.graph.node("div", (a, b))
+
+
+def select(condition: Number, yes: Number, no: Number) -> Number:
+    """Return ``yes`` where the condition holds and else ``no``, simplified."""
+    if condition.op not in BOOLEAN:
+        raise TypeError(f"where needs a comparison as its condition, got {condition!r}")
+    if yes is no:
+        return yes
+    if condition.op == "less":
+        low, high = (node.value for node in condition.args)
+        if low is not None and high is not None:
+            return yes if low < high else no
+    if yes.op == "select" and yes.args[0] is condition:
+        yes = yes.args[1]
+    if no.op == "select" and no.args[0] is condition:
+        no = no.args[2]
+    return condition.graph.node("select", (condition, yes, no))
+
+
+def root(a: Number) -> Number:
+    """Return the square root, simplified."""
+    if a.value is not None:
+        return a.graph.const(math.sqrt(a.value))
+    return a.graph.node("sqrt", (a,))
