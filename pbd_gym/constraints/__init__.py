@@ -56,7 +56,7 @@ _registered = {kind.name: kind for kind in KINDS}
 
 
 def kinds() -> dict[str, Kind]:
-    """Return all kinds by name, in the order in which an iteration sweeps them: the package's, then those registered."""
+    """Return all kinds by name, in the order in which an iteration sweeps them; those registered come last."""
     return dict(_registered)
 
 

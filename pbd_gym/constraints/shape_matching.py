@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.runtime.checks import finite
 
+
 def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayLike = 0.0) -> dict[str, np.ndarray]:
     """Check and complete the numbers of new clusters.
 

@@ -19,6 +19,6 @@ def _rest(
 KIND = make_kind("strain_triangle", {"warp": (0, 0), "shear": (1, 0), "weft": (1, 1)}, _rest)
 """One component of the strain of a triangle: ``"warp"``, ``"weft"`` or ``"shear"``.
 
-Besides what :func:`pbd_gym.constraints.common.strain.make_kind` states it takes ``warp`` and ``material_positions``, as in
-:func:`pbd_gym.constraints.common.material_frame.inverse_rest`.
+Besides the parameters of :func:`pbd_gym.constraints.common.strain.make_kind` it takes ``warp`` and
+``material_positions``, as in :func:`pbd_gym.constraints.common.material_frame.inverse_rest`.
 """

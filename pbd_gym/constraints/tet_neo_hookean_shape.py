@@ -33,15 +33,15 @@ def deviatoric(f: Matrix, shear: Number, bulk: Number) -> Residual:
 
 def invariants(e: Matrix) -> tuple[Number, Number, Number]:
     """Return the trace, the sum of the principal minors and the determinant of a symmetric matrix."""
-    minors = (
-        e[0, 0] * e[1, 1] - e[0, 1] * e[0, 1] + e[0, 0] * e[2, 2] - e[0, 2] * e[0, 2] + e[1, 1] * e[2, 2] - e[1, 2] * e[1, 2]
-    )
-    third = (
-        e[0, 0] * (e[1, 1] * e[2, 2] - e[1, 2] * e[1, 2])
+    first = e[1, 1] * e[2, 2] - e[1, 2] * e[1, 2]
+    second = e[0, 0] * e[2, 2] - e[0, 2] * e[0, 2]
+    third = e[0, 0] * e[1, 1] - e[0, 1] * e[0, 1]
+    determinant = (
+        e[0, 0] * first
         - e[0, 1] * (e[0, 1] * e[2, 2] - e[1, 2] * e[0, 2])
         + e[0, 2] * (e[0, 1] * e[1, 2] - e[1, 1] * e[0, 2])
     )
-    return trace(e), minors, third
+    return trace(e), first + second + third, determinant
 
 
 KIND = make_kind("tet_neo_hookean_shape", deviatoric, neo_hookean_prepare)

@@ -69,9 +69,7 @@ def prepare(
     }
 
 
-def orthotropic(
-    x: Sequence[Vec3], inv_rest: Matrix, moduli: Sequence[Number], inv_size: Number
-) -> Residual:
+def orthotropic(x: Sequence[Vec3], inv_rest: Matrix, moduli: Sequence[Number], inv_size: Number) -> Residual:
     """``C = sqrt(2 psi / E)`` of the energy per rest area ``psi = G : S / 2`` [J/m^2], E of the warp.
 
     F = (x1 - x0, x2 - x0) B, of shape 3 x 2, with the inverse B of the rest edges along warp and weft, the Green strain

@@ -95,9 +95,7 @@ class Number:
 
     __slots__ = ("args", "data", "graph", "index", "op", "uniform")
 
-    def __init__(
-        self, graph: Graph, op: str, args: tuple[Number, ...], data: Any, uniform: bool, index: int
-    ) -> None:
+    def __init__(self, graph: Graph, op: str, args: tuple[Number, ...], data: Any, uniform: bool, index: int) -> None:
         self.graph, self.op, self.args, self.data, self.uniform, self.index = graph, op, args, data, uniform, index
 
     @property

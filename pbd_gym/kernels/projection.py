@@ -220,7 +220,9 @@ def one_sided(inputs: Inputs, s: Number, value: Number, scale: Number) -> Number
     return where(side * value < 0.0, held, limited)
 
 
-def project(inputs: Inputs, residual: Residual, width: int, power: int, limited: bool) -> list[tuple[str, list[Number]]]:
+def project(
+    inputs: Inputs, residual: Residual, width: int, power: int, limited: bool
+) -> list[tuple[str, list[Number]]]:
     """Return what the projection of one constraint does, for :func:`pbd_gym.formulas.emit`.
 
     Args:

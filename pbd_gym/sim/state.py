@@ -240,7 +240,8 @@ class State(StateArrays):
     def get_memory(self) -> np.ndarray:
         """Return what constraints remember, such as permanent strains, shape (num_envs, k).
 
-        The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they were added.
+        The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
+        were added.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 

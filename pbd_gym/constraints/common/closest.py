@@ -48,10 +48,8 @@ def closest(
     return difference(*map(stop_gradient, weights))
 
 
-def crossing_weights(
-    det: Number, squares: Number, numerators: Sequence[Number]
-) -> tuple[Number, list[Number]]:
-    """Return the condition that two directions are (nearly) parallel, and quotients by a determinant where they are not.
+def crossing_weights(det: Number, squares: Number, numerators: Sequence[Number]) -> tuple[Number, list[Number]]:
+    """Return whether two directions are (nearly) parallel, and quotients by a determinant where they are not.
 
     Args:
         det: what is divided by.

@@ -18,7 +18,7 @@ from pbd_gym.formulas import Number, Scalar, Vec3, dot, gradients, maximum, mini
 from pbd_gym.kernels.projection import Residual
 from pbd_gym.runtime.checks import finite
 
-_VANISHING = 0.01
+_VANISHING = 1e-3
 """Sine squared of the angle, or squared length, below which the gradient is so small that C fades out with it."""
 
 
@@ -34,7 +34,7 @@ def strain(
 
     A gradient that vanishes while C does not would ask for a step without end: that of the cosine where f and g are
     parallel, and that of ``f . f - 1`` where f is zero. There C is made to vanish as well, so that a step is at most
-    some ten lengths long.
+    some thirty lengths long.
     """
     sides = [corner - x[0] for corner in x[1:]]
     f, g = (
@@ -46,7 +46,9 @@ def strain(
 
     def choose(cosine: Scalar, product: Scalar, length: Scalar, square: Scalar) -> Number:
         return where(
-            shear > 0.5, where(normalized > 0.5, cosine, ff.same(product)), where(normalized > 0.5, length, ff.same(square))
+            shear > 0.5,
+            where(normalized > 0.5, cosine, ff.same(product)),
+            where(normalized > 0.5, length, ff.same(square)),
         )
 
     value = choose(fg / maximum(lengths, 1e-30), fg, norm(f) - 1.0, ff - 1.0)

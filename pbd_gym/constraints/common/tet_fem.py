@@ -95,9 +95,7 @@ def green_strain(f: Matrix) -> Matrix:
     """Return ``(F^T F - I) / 2``; entries that are equal are computed once."""
     columns = f.columns
     return Matrix(
-        tuple(
-            tuple(0.5 * (dot(a, b) - 1.0) if a is b else 0.5 * dot(a, b) for b in columns) for a in columns
-        )
+        tuple(tuple(0.5 * (dot(a, b) - 1.0) if a is b else 0.5 * dot(a, b) for b in columns) for a in columns)
     )
 
 
@@ -119,7 +117,9 @@ def make_kind(
         prepare: checks the parameters.
     """
 
-    def formula(x: Sequence[Vec3], inv_rest: Matrix, lame: tuple[Number, Number], inv_size: Number) -> Residual | Number:
+    def formula(
+        x: Sequence[Vec3], inv_rest: Matrix, lame: tuple[Number, Number], inv_size: Number
+    ) -> Residual | Number:
         return density(deformation(x, inv_rest, inv_size), *lame)
 
     # The rest volume, in the compliance, grows with the cube of the size.
