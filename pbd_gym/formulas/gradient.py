@@ -10,7 +10,7 @@ from pbd_gym.formulas.functions import maximum
 from pbd_gym.formulas.graph import Number, Scalar, divide, multiply, select
 
 _TINY = 1e-30
-"""Below this a divisor counts as this, so that a lane in which nothing happens has no NaN."""
+"""Below this a length or its square counts as this, so that a lane in which nothing happens has no NaN."""
 
 
 def topological(outputs: Iterable[Number]) -> list[Number]:
@@ -92,7 +92,7 @@ def _local(node: Number, adjoint: Number) -> list[tuple[Number, float, Number]]:
         by_first = _over(adjoint, args[1])
         return [(args[0], 1.0, by_first), (args[1], -1.0, _times(by_first, node))]
     if op == "sqrt":
-        return [(args[0], 0.5, _over(adjoint, node))]
+        return [(args[0], 0.5, _over(adjoint, node, _TINY))]
     if op == "max":
         a, b = args
         return [(a, 1.0, _masked(adjoint, a > b, True)), (b, 1.0, _masked(adjoint, a > b, False))]
@@ -101,7 +101,7 @@ def _local(node: Number, adjoint: Number) -> list[tuple[Number, float, Number]]:
         return [(yes, 1.0, _masked(adjoint, condition, True)), (no, 1.0, _masked(adjoint, condition, False))]
     if op == "atan2":
         y, x = args
-        share = _over(adjoint, y * y + x * x)
+        share = _over(adjoint, y * y + x * x, _TINY)
         return [(y, 1.0, _times(share, x)), (x, -1.0, _times(share, y))]
     raise ValueError(f"{op} has no derivative here: wrap it in stop_gradient if its change drops out")
 
@@ -126,13 +126,18 @@ def _times(adjoint: Number, factor: Number) -> Number:
     return _inside(adjoint, lambda a: multiply(a, factor))
 
 
-def _over(adjoint: Number, divisor: Number) -> Number:
-    """Return the quotient. Nothing is divided where the divisor, or what it is but for a floor, is a factor already."""
+def _over(adjoint: Number, divisor: Number, floor: float | None = None) -> Number:
+    """Return the quotient. Nothing is divided where the divisor, or what it is but for a floor, is a factor already.
+
+    Args:
+        adjoint: what is divided.
+        divisor: by what.
+        floor: of the divisor, where it cannot be negative but may be zero.
+    """
     plain = divisor.args[0] if divisor.op == "max" and divisor.args[1].value is not None else divisor
-    floored = divisor if plain is not divisor else maximum(divisor, _TINY)
 
     def change(a: Number) -> Number:
         rest = without_factor(a, plain)
-        return divide(a, floored) if rest is None else rest
+        return divide(a, divisor if floor is None else maximum(divisor, floor)) if rest is None else rest
 
     return _inside(adjoint, change)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,3 +101,17 @@ def test_wrong_formulas_are_named_at_once() -> None:
         Kind("a leash", 1, prepare, {"anchor": (3,)}, leash)
     with pytest.raises(ValueError, match="a width and a formula"):
         Kind("a_leash", 1, prepare, {"anchor": (3,)})
+
+
+def test_the_kind_of_contributing_works() -> None:
+    """Guards the example in CONTRIBUTING.md: it runs as it stands, and does what it says."""
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    (example,) = (part.split("```")[0] for part in text.split("```python\n")[1:] if "register(Kind(" in part)
+    exec(example, {})
+    scene = Scene(gravity=NO_GRAVITY)
+    scene.add_particles([[1.0, 2.0, 2.0], [0.0, 0.5, 0.0]], [1.0, 3.0])
+    scene.add_constraints("on_sphere", [[0], [1]], radius=2.0)
+    solver = Solver(Model(scene, dtype="float64"), substeps=1)
+    state = solver.state()
+    solver.step(state, solver.control(), 0.01)
+    assert_allclose(np.linalg.norm(state.get_positions()[0], axis=1), 2.0, rtol=1e-12)
