@@ -66,6 +66,7 @@ class FEMDemo(Demo):
         self.held = None
         self.history = History(*MATERIALS)
         self._load()
+        self._measure()
 
     def _load(self) -> None:
         options = self.options
@@ -108,6 +109,9 @@ class FEMDemo(Demo):
                     body.step(self.options.time_step)
         self._pull = np.zeros(3)
         self.time += self.substeps * self.options.time_step
+        self._measure()
+
+    def _measure(self) -> None:
         self.history.add(self.time, *(body.positions[:, 1].min() for body in self.bodies))
 
     def crush(self) -> None:

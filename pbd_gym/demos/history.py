@@ -1,4 +1,4 @@
-"""Numbers that are measured once per frame, kept for a while to be drawn as curves."""
+"""Quantities measured once per frame, kept for a while to be drawn as curves over time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ class History:
         self._rows.append((time, *values))
 
     def panel(self, title: str, y_range: tuple[float, float] | None = None) -> Panel:
-        """Return the curves over time."""
+        """Return a panel with the curves over time.
+
+        Args:
+            title: what is measured, with its unit.
+            y_range: ends of the vertical axis; the range of the values by default.
+        """
         rows = np.array(self._rows).reshape(-1, 1 + len(self.names))
         curves = [Curve(n, rows[:, 0], rows[:, 1 + i], PALETTE[i % len(PALETTE)]) for i, n in enumerate(self.names)]
         return Panel(title, curves, y_range)

@@ -27,6 +27,8 @@ ROD = 0.8
 """Length of a pendulum as it is drawn [m]."""
 BOB = 0.12
 """Radius of a mass [m]."""
+CLEARANCE = 0.3
+"""How far below its hook a mass on a spring stays [m]."""
 
 
 @dataclass(frozen=True)
@@ -76,30 +78,40 @@ class IntegratorsDemo(Demo):
         self.motion.add(self.time, *(x for x, _ in all_states))
         self.energy.add(self.time, *(self.system.energy(x, v) / start for x, v in all_states))
 
-    def places(self) -> np.ndarray:
-        """Return where the masses are drawn [m], shape (5, 3); the exact one is first."""
+    @property
+    def rest_length(self) -> float:
+        """Length of a spring at rest as it is drawn [m]: the exact motion stays below the hook."""
+        return max(1.0, self.options.start + CLEARANCE)
+
+    def mass_positions(self) -> np.ndarray:
+        """Return where the masses are drawn [m], shape (5, 3); the exact one is first.
+
+        A mass on a spring that would fly past its hook is drawn just below it, and the panel shows how far it went.
+        """
         x = np.array([self.system.exact(self.options.start, self.time)[0], *(x for x, _ in self.states.values())])
         if self.options.system == "spring":
-            return _hooks() + np.stack([np.zeros_like(x), np.clip(x, -20, 20) - 1.0, np.zeros_like(x)], axis=1)
+            y = np.clip(x, -20.0, self.rest_length - CLEARANCE) - self.rest_length
+            return _hooks() + np.stack([np.zeros_like(x), y, np.zeros_like(x)], axis=1)
         return _hooks() + ROD * np.stack([np.sin(x), -np.cos(x), np.zeros_like(x)], axis=1)
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""
-        places, hooks = self.places(), _hooks()
+        masses, hooks = self.mass_positions(), _hooks()
         spring = self.options.system == "spring"
-        links = [_coil(*ends) if spring else np.array(ends) for ends in zip(hooks, places, strict=True)]
+        links = [_coil(*ends) if spring else np.array(ends) for ends in zip(hooks, masses, strict=True)]
         ceiling = hooks[[0, -1]] + np.array([[-0.4, 0.0, 0.0], [0.4, 0.0, 0.0]])
-        names = [(hook + np.array([0.0, 0.25, 0.0]), name) for hook, name in zip(hooks, SHORT, strict=True)]
+        above = 0.25 if spring else ROD + BOB + 0.2  # where no mass gets
+        names = [(hook + np.array([0.0, above, 0.0]), name) for hook, name in zip(hooks, SHORT, strict=True)]
         bound = (1.5 if spring else 2.0) * self.options.start
         return Frame(
-            places,
+            masses,
             colors=np.array(PALETTE[: len(NAMES)]),
             line_radius=BOB,
             polylines=[(line, (90, 98, 118)) for line in [ceiling, *links]],
             labels=names,
             panels=[
                 self.motion.panel("position [m]" if spring else "angle [rad]", (-bound, bound)),
-                self.energy.panel("energy, relative to the start", (0.0, 2.0)),
+                self.energy.panel("relative energy", (0.0, 2.0)),
             ],
             caption=caption,
         )
@@ -107,7 +119,9 @@ class IntegratorsDemo(Demo):
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-3.4, -4.2, -0.1]), np.array([3.4, 2.0, 0.1])
+        top, bottom = 2.0, self.rest_length + self.options.start + BOB
+        # Panels cover the lowest third.
+        return np.array([-3.4, -max(4.2, (top + bottom) / 0.67 - top), -0.1]), np.array([3.4, top, 0.1])
 
     def readout(self) -> str:
         """Return the time and each energy relative to the start."""

@@ -5,7 +5,8 @@ from pbd_gym.rendering.colormaps import Coloring
 from pbd_gym.rendering.pictures.frame import Frame, Goal, Picker
 from pbd_gym.rendering.pictures.images import save_gif, save_png, tile
 from pbd_gym.rendering.pictures.options import RenderOptions, Style
-from pbd_gym.rendering.pictures.overlay import PALETTE, Curve, Panel
+from pbd_gym.rendering.pictures.overlay import PALETTE
+from pbd_gym.rendering.pictures.panels import Curve, Panel
 from pbd_gym.rendering.pictures.renderer import Renderer
 
 __all__ = [

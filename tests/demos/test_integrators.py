@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj
 
 from pbd_gym.demos.integration import METHODS, Pendulum, Spring, System, _elliptic
-from pbd_gym.demos.integrators import IntegratorOptions, IntegratorsDemo
+from pbd_gym.demos.integrators import BOB, IntegratorOptions, IntegratorsDemo
 
 SYSTEMS: list[System] = [Spring(3.0), Pendulum(3.0)]
 ORDERS = {"explicit Euler": 1, "symplectic Euler": 1, "RK2": 2, "implicit Euler": 1}
@@ -75,3 +75,29 @@ def test_demonstration_keeps_step_with_the_clock(time_step: float) -> None:
     assert demo.steps == int(1.2 / time_step + 1e-9)
     x, v = integrate("RK2", Spring(4.0), time_step, demo.steps * time_step, 0.8)
     assert_allclose(demo.states["RK2"], (x, v))
+
+
+@pytest.mark.parametrize("system", ["spring", "pendulum"])
+@pytest.mark.parametrize("start", [0.1, 0.8, 2.0, 3.0])
+def test_no_mass_covers_a_label(system: str, start: float) -> None:
+    """Guards a spring let go at 2 m, whose mass hung above its hook and hid its name."""
+    demo = IntegratorsDemo(IntegratorOptions(system=system, start=start, time_step=0.1))
+    for _ in range(100):
+        frame = demo.frame()
+        names = np.array([position for position, _ in frame.labels])
+        gap = np.abs(frame.positions[:, None] - names) - BOB
+        assert ((gap[..., 0] > 0.4) | (gap[..., 1] > 0.1)).all()  # half the width and height of a name
+        demo.step()
+
+
+@pytest.mark.parametrize("start", [0.1, 0.8, 2.0, 3.0])
+def test_springs_stay_above_the_panels_at_any_start(start: float) -> None:
+    demo = IntegratorsDemo(IntegratorOptions(start=start))
+    size = (480, 480)
+    camera = demo.camera(size)
+    lowest = 0.0
+    for _ in range(60):
+        (pixel,), _ = camera.project(demo.mass_positions()[:1] - [0.0, BOB, 0.0], size)
+        lowest = max(lowest, pixel[1])
+        demo.step()
+    assert 200 < lowest < 0.72 * size[1]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pbd_gym.rendering.colormaps import Coloring
 from pbd_gym.rendering.colors import Color
-from pbd_gym.rendering.pictures.overlay import Panel
+from pbd_gym.rendering.pictures.panels import Panel
 
 
 @dataclass(frozen=True)

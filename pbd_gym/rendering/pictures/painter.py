@@ -16,7 +16,8 @@ from pbd_gym.rendering.pictures import shading, shapes, visibility
 from pbd_gym.rendering.pictures.buffers import Memory
 from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.rendering.pictures.options import Style
-from pbd_gym.rendering.pictures.overlay import draw_caption, draw_labels, draw_legend, draw_panels, draw_polylines
+from pbd_gym.rendering.pictures.overlay import draw_caption, draw_labels, draw_legend, draw_polylines
+from pbd_gym.rendering.pictures.panels import draw_panels
 from pbd_gym.rendering.pictures.primitives import Seen, Things, View
 from pbd_gym.rendering.pictures.shadows import shadow_triangles, soften
 from pbd_gym.rendering.pictures.triangle_colors import FACTS, LANES

@@ -97,6 +97,87 @@ def test_panels_show_their_curves() -> None:
     assert not changed(Frame(NOTHING, panels=panels))[:200].any()
 
 
+def plot_rows(picture: np.ndarray, panel: Panel, curve: Curve) -> np.ndarray:
+    """Rows of a curve's pixels, without those of its name."""
+    without = draw(Frame(NOTHING, panels=[Panel(panel.title, [Curve(c.name, c.x[:0], c.y[:0], c.color)
+                                                              for c in panel.curves], panel.y_range)]))  # fmt: skip
+    return np.unique(np.nonzero(like(picture, curve.color) & ~like(without, curve.color))[0])
+
+
+@pytest.mark.parametrize("y_range", [None, (0.0, 1.0), (-1.0, 1.0)])
+def test_a_curve_at_the_end_of_its_range_is_seen(y_range: tuple[float, float] | None) -> None:
+    """Guards curves that vanished at their minimum: the lower edge of the plot cut off what lay on it."""
+    x = np.linspace(0.0, 1.0, 40)
+    low, high = y_range or (0.0, 1.0)
+    flat, top = Curve("flat", x, np.full(40, low), RED), Curve("top", x, np.full(40, high), BLUE)
+    panel = Panel("a panel", [flat, top], y_range)
+    picture = draw(Frame(NOTHING, panels=[panel]))
+    assert len(plot_rows(picture, panel, flat)) == 2  # the whole width of the line
+    assert len(plot_rows(picture, panel, top)) == 2
+
+
+def test_a_first_value_is_a_dot() -> None:
+    curve = Curve("a", np.zeros(1), np.ones(1), RED)
+    assert len(plot_rows(draw(Frame(NOTHING, panels=[Panel("t", [curve])])), Panel("t", [curve]), curve)) >= 3
+
+
+@pytest.mark.parametrize("size", [(480, 480), (240, 240), (900, 300)])
+@pytest.mark.parametrize("count", [1, 2])
+def test_legends_fit(size: tuple[int, int], count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards legends that ran out of their panels: names go on in another line, and no two of them overlap."""
+    from pbd_gym.rendering.pictures import panels as module
+
+    words: list[list[Any]] = []
+    heading = module._heading
+
+    def remember(font: Any, panel: Panel, width: int) -> Any:
+        found = heading(font, panel, width)
+        space = module._spacing(font)
+        for line in found:
+            words.append([word.get_width() for word in line])
+            assert sum(words[-1]) + space * (len(line) - 1) <= width
+        assert sum(len(line) for line in found) == 1 + len(panel.curves)
+        return found
+
+    monkeypatch.setattr(module, "_heading", remember)
+    x = np.linspace(0.0, 4.0, 20)
+    names = ("exact", "explicit", "symplectic", "RK2", "implicit")
+    curves = [Curve(name, x, k + x, (250, 20 * k, 0)) for k, name in enumerate(names)]
+    picture = Renderer(size=size).draw(Frame(NOTHING, panels=[Panel("position [m]", curves)] * count), AHEAD)
+    assert picture is not None
+    assert words
+    last = like(picture.astype(int), (250, 80, 0))
+    assert np.ptp(np.nonzero(last)[0]) > 20  # there is still a plot with a curve that rises
+
+
+def test_panels_have_an_axis_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ends of the range are written below the plot, with what they are and their unit."""
+    written: list[str] = []
+
+    class Font:
+        def __init__(self, font: Any) -> None:
+            self.font = font
+
+        def render(self, text: str, *rest: Any) -> Any:
+            written.append(text)
+            return self.font.render(text, *rest)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.font, name)
+
+    from pbd_gym.rendering.pictures import panels as module
+
+    make_font = module.make_font
+    monkeypatch.setattr(module, "make_font", lambda *arguments: Font(make_font(*arguments)))
+    history = History("height")
+    for k in range(5):
+        history.add(1.5 + 0.25 * k, 0.1 * k)
+    panel = history.panel("height [m]")
+    with_axis = changed(Frame(NOTHING, panels=[panel]))
+    assert {"height [m]", "height", "time [s]", "1.5", "2.5", "0", "0.4"} == set(written)
+    assert with_axis.any()
+
+
 @pytest.mark.parametrize("y", [[], [1.0], [np.nan, np.inf], [3.0, 3.0], [1e300, -1e300], [np.nan, 1.0, 2.0]])
 def test_panels_stand_any_numbers(y: list[float]) -> None:
     curve = Curve("wild", np.arange(float(len(y))), np.array(y))
