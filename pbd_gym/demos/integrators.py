@@ -119,7 +119,8 @@ class IntegratorsDemo(Demo):
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        top, bottom = 2.0, self.rest_length + self.options.start + BOB
+        reach = self.rest_length + self.options.start if self.options.system == "spring" else ROD
+        top, bottom = 2.0, reach + BOB
         # Panels cover the lowest third.
         return np.array([-3.4, -max(4.2, (top + bottom) / 0.67 - top), -0.1]), np.array([3.4, top, 0.1])
 

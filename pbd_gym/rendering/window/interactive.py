@@ -170,8 +170,8 @@ class Live:
         mass, velocities = self._mass(), self.state.get_velocities()[0]
         return float(0.5 * (mass * (velocities.astype(np.float64) ** 2).sum(axis=1)).sum())
 
-    def potential_energy(self) -> float:
-        """Return the potential energy of all that is not pinned, in gravity alone [J]; 0 at the origin."""
+    def gravitational_energy(self) -> float:
+        """Return the gravitational energy of all that is not pinned [J]; it is 0 at the origin."""
         positions = self.state.get_positions()[0].astype(np.float64)
         return float(-(self._mass() * (positions @ self._parameter("gravity"))).sum())
 
@@ -193,7 +193,7 @@ class Live:
         first = f"{model.particle_count:,} particles   {model.constraint_count:,} constraints"
         if strain is not None:
             first += f"   stretch: mean {100 * np.abs(strain).mean():.2f} %, largest {100 * np.abs(strain).max():.1f} %"
-        return f"{first}\nkinetic {self.kinetic_energy():.3g} J   potential {self.potential_energy():.3g} J"
+        return f"{first}\nkinetic {self.kinetic_energy():.3g} J   gravitational {self.gravitational_energy():.3g} J"
 
     def _mass(self) -> np.ndarray:
         inverse = self.state.free_inv_mass_scalar.numpy()[0, :, 0].astype(np.float64)
