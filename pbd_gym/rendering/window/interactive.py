@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.rendering.window.dials import Dial
+from pbd_gym.sim.elastic_energy import elastic_energy
 from pbd_gym.sim.solver import Control, Solver
 from pbd_gym.sim.state import State
 
@@ -175,6 +176,10 @@ class Live:
         positions = self.state.get_positions()[0].astype(np.float64)
         return float(-(self._mass() * (positions @ self._parameter("gravity"))).sum())
 
+    def elastic_energy(self) -> float:
+        """Return the energy that the constraints store [J]; see :func:`pbd_gym.sim.elastic_energy.elastic_energy`."""
+        return elastic_energy(self.state)
+
     def stretch(self) -> np.ndarray | None:
         """Return length over rest length, less one, of every distance constraint, shape (m,); None without any."""
         scene = self.state.model.scene
@@ -193,7 +198,11 @@ class Live:
         first = f"{model.particle_count:,} particles   {model.constraint_count:,} constraints"
         if strain is not None:
             first += f"   stretch: mean {100 * np.abs(strain).mean():.2f} %, largest {100 * np.abs(strain).max():.1f} %"
-        return f"{first}\nkinetic {self.kinetic_energy():.3g} J   gravitational {self.gravitational_energy():.3g} J"
+        energies = {
+            "kinetic": self.kinetic_energy(), "elastic": self.elastic_energy(),
+            "gravitational": self.gravitational_energy(),
+        }  # fmt: skip
+        return f"{first}\n" + "   ".join(f"{name} {value:.3g} J" for name, value in energies.items())
 
     def _mass(self) -> np.ndarray:
         inverse = self.state.free_inv_mass_scalar.numpy()[0, :, 0].astype(np.float64)

@@ -115,6 +115,7 @@ def test_energies_and_stretch_are_those_of_the_formulas() -> None:
     live.state.set_velocities([[[0, 0, 0], [0, 3.0, 4.0], [0.5, 0, 0]]])
     assert live.kinetic_energy() == pytest.approx(0.5 * 2 * 25 + 0.5 * 4 * 0.25)
     assert live.gravitational_energy() == pytest.approx(60.0)
+    assert live.elastic_energy() == pytest.approx(0.5 * 0.4**2 / 0.1)
     strain = live.stretch()
     assert strain is not None
     assert_allclose(strain, [0.0, 0.25], atol=1e-6)
@@ -125,14 +126,15 @@ def test_energies_and_stretch_are_those_of_the_formulas() -> None:
 
 
 def test_the_energy_of_gravity_is_called_that() -> None:
-    """Guards a read-out that called it the potential energy, to which springs and bent cloth belong, too."""
+    """Guards a read-out that called it the potential energy, to which springs and bent cloth belong as well."""
     live = make()
     before = live.gravitational_energy()
     positions = live.state.get_positions()
     positions[0, :, 0] *= 1.5  # stretches the cloth and lifts nothing
     live.state.set_positions(positions)
     assert live.gravitational_energy() == pytest.approx(before)
-    assert f"gravitational {before:.3g} J" in live.readout()
+    assert live.elastic_energy() > 0.0
+    assert f"elastic {live.elastic_energy():.3g} J   gravitational {before:.3g} J" in live.readout()
     assert "potential" not in live.readout()
 
 

@@ -329,7 +329,7 @@ def test_the_panel_comes_and_goes_and_survives_a_quit_of_pygame(cloth: DemoWindo
 
 
 def test_read_outs(cloth: DemoWindow) -> None:
-    for words in ("48 particles", "constraints", "kinetic", "gravitational", "stretch", "ms"):
+    for words in ("48 particles", "constraints", "kinetic", "elastic", "gravitational", "stretch", "ms"):
         assert words in cloth._text()
 
 

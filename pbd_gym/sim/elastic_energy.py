@@ -1,0 +1,113 @@
+"""Elastic energy of one environment, from the formulas of its constraints, in NumPy: for read-outs and tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Graph, Matrix, Vec3, evaluate
+from pbd_gym.kernels.clusters import PINNED_FACTOR
+from pbd_gym.kernels.projection import GIVEN, Residual, needs
+from pbd_gym.sim.state import State
+
+
+def elastic_energy(state: State, env: int = 0) -> float:
+    """Return the energy ``sum C^2 / (2 compliance)`` [J] that the constraints of an environment store.
+
+    Rigid constraints, whose compliance is 0, store none, nor do one-sided ones that are slack. The environment's size
+    and stiffness, and permanent strains, are taken into account.
+    """
+    model = state.model
+    positions = state.get_positions()[env].astype(np.float64)
+    parameters = state.get_parameters()
+    size = float(parameters["size"][env])
+    softness = np.array([1.0 / parameters["stiffness"][label][env] for label in model.labels])
+    memory, total = state.get_memory()[env].astype(np.float64), 0.0
+    for kind in model.kinds:
+        batch = model.scene.constraints[kind.name]
+        values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
+        compliance = values["compliance"] * softness[np.concatenate(batch.labels)] * size**kind.compliance_power
+        if kind.width is None:
+            squares = _cluster_squares(state, env, list(batch.indices), values["rest"] * size, positions)
+        else:
+            count = len(compliance) * kind.remembers
+            points = positions[np.concatenate(batch.indices)]
+            residuals = constraint_values(kind, points, values, size, memory[:count])
+            memory = memory[count:]
+            if kind.one_sided:
+                residuals = np.where(values["side"] * residuals < 0.0, 0.0, residuals)
+            squares = residuals**2
+        soft = compliance > 0.0
+        total += 0.5 * float((squares[soft] / compliance[soft]).sum())
+    return total
+
+
+def constraint_values(
+    kind: Kind, points: np.ndarray, values: dict[str, np.ndarray], size: float = 1.0, memory: Any = 0.0
+) -> np.ndarray:
+    """Return C of constraints of one kind, shape (m,), in double precision.
+
+    Args:
+        kind: with a formula.
+        points: positions of their particles [m], shape (m, width, 3).
+        values: what the kind's ``prepare`` returned.
+        size: of the environment.
+        memory: what each of them remembers, shape (m,).
+    """
+    assert kind.formula is not None
+    graph, symbols = Graph(), {}
+
+    def symbol(text: str, value: Any) -> Any:
+        symbols[text] = value
+        return graph.symbol(text)
+
+    def vectors(name: str) -> list[Vec3]:
+        rows = enumerate(points.swapaxes(0, 1))
+        return [Vec3(*(symbol(f"{name}{k}{axis}", row[:, axis]) for axis in range(3))) for k, row in rows]
+
+    def field(name: str, shape: tuple[int, ...]) -> Any:
+        array = values[name].reshape(len(points), -1)
+        entries = tuple(symbol(f"{name}[{k}]", array[:, k]) for k in range(array.shape[1]))
+        if len(shape) == 2:
+            return Matrix(tuple(entries[k : k + shape[1]] for k in range(0, len(entries), shape[1])))
+        return entries[0] if not shape else Vec3(*entries) if shape == (3,) else entries
+
+    symbols["first_iteration"] = False
+    given: dict[str, Any] = {
+        "size": symbol("size", size), "inv_size": symbol("inv_size", 1.0 / size), "before": vectors("before"),
+        "memory": symbol("memory", memory), "inv_h": graph.const(1.0), "first_iteration": graph.flag("first_iteration"),
+    }  # fmt: skip
+    arguments = {name: given[name] if name in GIVEN else field(name, kind.fields[name]) for name in needs(kind.formula)}
+    found = kind.formula(vectors("x"), **arguments)
+    (result,) = evaluate([found.value if isinstance(found, Residual) else found], symbols)
+    return np.broadcast_to(result, (len(points),))
+
+
+def _cluster_squares(
+    state: State, env: int, rows: list[np.ndarray], rest: np.ndarray, positions: np.ndarray
+) -> np.ndarray:
+    """Return ``C^2 = sum m |x - g|^2`` of each cluster; see :mod:`pbd_gym.kernels.clusters`."""
+    count, members = len(rows), np.concatenate(rows)
+    cluster = np.repeat(np.arange(count), [len(row) for row in rows])
+    group, lane = divmod(env, state.model.lanes)
+    inverse = state.free_inv_mass_scalar.numpy()[group, :, lane].astype(np.float64)
+    pinned = state.get_pinned()[env] | (inverse == 0.0)
+    mass = np.divide(1.0, inverse, out=state.model.scene.mass.astype(np.float64), where=inverse > 0.0)
+    mass = (mass / np.bincount(members, minlength=len(mass)).clip(1))[members]
+    weight = mass * np.where(pinned[members], PINNED_FACTOR, 1.0)
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        found = np.zeros((count, *values.shape[1:]))
+        np.add.at(found, cluster, values)
+        return found
+
+    def centred(points: np.ndarray) -> np.ndarray:
+        return points - (summed(weight[:, None] * points) / summed(weight)[:, None])[cluster]
+
+    here, there = centred(positions[members]), centred(rest)
+    u, _, v = np.linalg.svd(summed(weight[:, None, None] * here[:, :, None] * there[:, None, :]))
+    u[..., -1] *= np.sign(np.linalg.det(u @ v))[:, None]
+    away = here - np.einsum("mij,mj->mi", (u @ v)[cluster], there)
+    return summed(mass * (away**2).sum(axis=1))
