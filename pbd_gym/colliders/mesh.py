@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders.grid import Grid, nearest_triangles, sample
 from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
-from pbd_gym.geometry.tetmeshes import closed_surface, winding_number
+from pbd_gym.geometry.surfaces import closed_surface, winding_number
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.lanes import NATIVE
 from pbd_gym.kernels.wide import Wide

@@ -18,7 +18,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry import tetmeshes
-from pbd_gym.geometry.tetmeshes import TetMesh
+from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
 

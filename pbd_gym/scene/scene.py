@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.constraints.tether import attachments
 from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.hinges import hinges
-from pbd_gym.geometry.tetmeshes import TetMesh
+from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
