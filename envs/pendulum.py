@@ -10,10 +10,15 @@ import warp as wp
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.episodes import random_stream
+from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.measures import begin_rating
 from pbd_gym.envs.core.randomization import SIZE
-from pbd_gym.envs.core.reaching import ReachingConfig, ReachingVectorEnv
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.reaching import ReachingConfig, ReachingScore, SampledGoals
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.scene.scene import Scene
 
@@ -74,7 +79,7 @@ class PendulumConfig(ReachingConfig):
 
 
 @wp.kernel
-def draw_pendulum(
+def sample_pendulum(
     # In:
     chosen: wp.array1d[wp.int32],
     seed: wp.array1d[wp.int32],
@@ -89,12 +94,12 @@ def draw_pendulum(
     # Out:
     positions: wp.array4d[float],
     goals: wp.array3d[float],
-    start_performance: wp.array1d[float],
     performance: wp.array1d[float],
+    start_performance: wp.array1d[float],
     normalized_performance: wp.array1d[float],
     is_success: wp.array1d[wp.int32],
 ):
-    """Draw the angles of the links, and goals straight above a point near the middle of the box."""
+    """Sample the angles of the links, and goals straight above a point near the middle of the box."""
     env = wp.tid()
     if chosen[env] == 0:
         return
@@ -115,13 +120,26 @@ def draw_pendulum(
             positions[group, bobs[k], axis, lane] = bob[axis]
             goals[env, k, axis] = goal[axis]
         total += wp.length(goal - bob)
-    start_performance[env] = -total / float(count)
-    performance[env] = -total / float(count)
-    normalized_performance[env] = 0.0
-    is_success[env] = 0
+    now = -total / float(count)
+    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
 
 
-class PendulumVectorEnv(ReachingVectorEnv):
+class SampledPendulum(SampledGoals):
+    """Links at random angles, and goals straight above a point near the middle of the box."""
+
+    kernel = sample_pendulum
+
+    def inputs(self) -> list[Any]:
+        """Return what the kernel reads, and the positions that it writes."""
+        batch, b, config, device = self.batch, self.batch.buffers, self.batch.config, self.batch.model.device
+        return [
+            b["seed"], b["episode"], b["parameters"], wp.array(batch.goal_particles, dtype=wp.int32, device=device),
+            wp.array(config.lengths, dtype=float, device=device), config.start_angle, config.upright_starts,
+            config.goal_shift, batch.model.lanes, batch.state.positions_scalar,
+        ]  # fmt: skip
+
+
+class PendulumVectorEnv(TaskVectorEnv):
     """Swing up a double pendulum by its pivot, and hold it there.
 
     ## Description
@@ -212,12 +230,11 @@ class PendulumVectorEnv(ReachingVectorEnv):
     """
 
     config_type = PendulumConfig
-    config: PendulumConfig
-    ground_collider = 0
 
-    def build(self, config: PendulumConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+    def build(self, config: PendulumConfig) -> Task:
+        ground = self.ground
         scene = Scene(contact_radius=RADIUS)
-        scene.add_collider(Plane(offset=self.ground, friction=config.friction))
+        scene.add_collider(Plane(offset=ground, friction=config.friction))
         hanging = np.zeros((3, 3))
         hanging[1:, 1] = -np.cumsum(config.lengths)
         # What the pivot weighs matters only to an agent that lets go of it.
@@ -231,44 +248,31 @@ class PendulumVectorEnv(ReachingVectorEnv):
             corners=tuple(int(p) for p in particles),
             reach=config.reach,
             max_step=config.max_step,
-            lower=(-width, self.ground + RADIUS if self.action_mode in ("picker", "pick_place") else -height, 0.0),
+            lower=(-width, ground + RADIUS if self.action_mode in PICKER_MODES else -height, 0.0),
             upper=(width, height, 0.0),
             axes=2,
             max_change=config.max_acceleration * config.ctrl_dt**2,
         )
-        return scene, hands, particles, particles[1:]
+        lower = np.array([-width - 0.4 * config.length, -config.length, 0.0])
+        upper = np.array([width + 0.4 * config.length, config.length + height, 0.0])
+        return Task(
+            scene=scene,
+            hands=hands,
+            keypoints=particles,
+            goal_particles=particles[1:],
+            starts=SettledStarts(self),
+            parts=[SampledPendulum(self)],
+            score=ReachingScore(self),
+            ground=0,
+            anchor=(0.0, 0.0, 0.0),
+            view_box=lambda starts: (lower, upper),
+        )
 
     @property
     def ground(self) -> float:
         """Height of the ground, which the bobs do not reach while the pivot is held [m]."""
-        return -1.2 * self.largest_size * (self.config.length + self.config.workspace[1])
-
-    @property
-    def anchor(self) -> tuple[float, float, float]:
-        return (0.0, 0.0, 0.0)
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        width, height = self.config.workspace
-        reach = self.config.length
-        return np.array([-width - 0.4 * reach, -reach, 0.0]), np.array([width + 0.4 * reach, reach + height, 0.0])
-
-    def record_begin(self, chosen: Any) -> Any:
-        b, config = self.buffers, self.config
-        device = self.model.device
-        return wp.launch(
-            draw_pendulum,
-            dim=self.num_envs,
-            device=device,
-            record_cmd=True,
-            inputs=[
-                chosen, b["seed"], b["episode"], b["parameters"],
-                wp.array(self.goal_particles, dtype=wp.int32, device=device),
-                wp.array(config.lengths, dtype=float, device=device), config.start_angle,
-                config.upright_starts, config.goal_shift, self.model.lanes, self.state.positions_scalar,
-                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
-            ],
-        )  # fmt: skip
+        return float(-1.2 * self.largest_size * (self.config.length + self.config.workspace[1]))
 
 
-PendulumEnv = single_env(PendulumVectorEnv)
+class PendulumEnv(TaskEnv):
+    vector_type = PendulumVectorEnv

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.reaching import ReachingConfig, ReachingVectorEnv
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.reaching import CarriedGoals, ReachingConfig, ReachingScore
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
@@ -55,7 +58,7 @@ class ClothConfig(ReachingConfig):
         )
 
 
-class ClothVectorEnv(ReachingVectorEnv):
+class ClothVectorEnv(TaskVectorEnv):
     """Carry and turn a hanging cloth until its free corners rest at two goals.
 
     ## Description
@@ -143,10 +146,8 @@ class ClothVectorEnv(ReachingVectorEnv):
     """
 
     config_type = ClothConfig
-    config: ClothConfig
-    ground_collider = 0
 
-    def build(self, config: ClothConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+    def build(self, config: ClothConfig) -> Task:
         scene = Scene()
         scene.add_collider(Plane(friction=config.friction))
         cloth = scene.add_cloth(
@@ -159,29 +160,32 @@ class ClothVectorEnv(ReachingVectorEnv):
         if config.self_collision:
             spacing = config.side / max(config.rows - 1, config.columns - 1)
             scene.add_particle_contacts(cloth.indices.ravel(), 0.45 * spacing, config.friction)
-        corners = cloth.corners
-        extent, side = 1.3 * config.side, config.side
+        corners, side, extent = cloth.corners, config.side, 1.3 * config.side
+        lowest = 0.02 if self.action_mode in PICKER_MODES else config.height - 0.5 * side
         hands = Hands(
             particles=(int(corners[0]), int(corners[1])),
             corners=tuple(int(c) for c in corners),
             reach=config.reach,
             max_step=config.max_step,
-            lower=(
-                -extent,
-                0.02 if self.action_mode in ("picker", "pick_place") else config.height - 0.5 * side,
-                -extent,
-            ),
+            lower=(-extent, lowest, -extent),
             upper=(extent, config.height + 0.5 * side, extent),
         )
-        return scene, hands, corners, corners[2:]
+        lower, upper = (
+            np.array([-0.75 * side, 0.1 * side, -0.4 * side]),
+            np.array([0.75 * side, config.height, 0.4 * side]),
+        )
+        return Task(
+            scene=scene,
+            hands=hands,
+            keypoints=corners,
+            goal_particles=corners[2:],
+            starts=SettledStarts(self),
+            parts=[CarriedGoals(self, config.goal_shift, config.goal_turn)],
+            score=ReachingScore(self),
+            ground=0,
+            view_box=lambda starts: (lower, upper),
+        )
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        side, top = self.config.side, self.config.height
-        return np.array([-0.75 * side, 0.1 * side, -0.4 * side]), np.array([0.75 * side, top, 0.4 * side])
 
-    def record_begin(self, chosen: Any) -> Any:
-        return self.record_carried_goals(chosen, self.config.goal_shift, self.config.goal_turn)
-
-
-ClothEnv = single_env(ClothVectorEnv)
+class ClothEnv(TaskEnv):
+    vector_type = ClothVectorEnv

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.manipulation import Measure
-from pbd_gym.envs.core.single import single_env
-from pbd_gym.scene.scene import Scene
+from pbd_gym.envs.cloth.moves import hanging_height, lay_down
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.goals import GoalShape
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ClothDropConfig(ClothTaskConfig):
     """Height below which the pickers cannot go [m]. SoftGym has 0.5."""
 
 
-class ClothDropVectorEnv(ClothGoalVectorEnv):
+class ClothDropVectorEnv(TaskVectorEnv):
     """Lay a hanging towel flat on its place.
 
     ## Description
@@ -95,29 +95,30 @@ class ClothDropVectorEnv(ClothGoalVectorEnv):
     """
 
     config_type = ClothDropConfig
-    config: ClothDropConfig
+    action_modes = PICKER_MODES
 
-    def build(self, config: ClothDropConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = self.make_scene()
-        self.placed = self.cloth.indices.ravel()
-        corners = self.cloth.corners
-        hands = self.hands((int(corners[0]), int(corners[1])), holding=True, lowest=config.lowest, height=2.0)
-        return scene, hands, self.keypoints(), self.keypoints()
-
-    def measures(self) -> list[Measure]:
-        return [Measure("distance", -1.0, self.record_placement)]
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        return self.hanging(rng)
-
-    def goal_shapes(self) -> np.ndarray:
-        return self.scene.positions[None]
+    def build(self, config: ClothDropConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.goal = GoalShape(self, towel.indices.ravel(), lambda: towel.scene.positions[None])
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(holding=True, lowest=config.lowest, height=2.0),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, towel.hanging),
+            parts=[self.goal],
+            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
 
     def plan(self, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they lay the towel down, its last row first."""
         if self.buffers.peek("elapsed")[env] == 0:
-            goals = self.goal_shape(env)
-            yield Waypoint(goals[-1, [0, -1]] + 1.02 * self.height(goals), (True, True), 0.4, wait=2)
-            yield from self.laid(goals)
+            goals = self.goal.of(env)[self.towel.indices]
+            yield Waypoint(goals[-1, [0, -1]] + 1.02 * hanging_height(goals), (True, True), 0.4, wait=2)
+            yield from lay_down(goals)
 
 
-ClothDropEnv = single_env(ClothDropVectorEnv)
+class ClothDropEnv(TaskEnv):
+    vector_type = ClothDropVectorEnv

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.cloth.heaps import ClothHeapVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig, fitted
-from pbd_gym.envs.core import measures
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.cloth.body import fitted
+from pbd_gym.envs.cloth.heaps import Spreading
+from pbd_gym.envs.cloth.moves import tighten
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
+from pbd_gym.envs.core.launches import device_indices, prepare
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.measures import covered_area
 from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.single import single_env
-from pbd_gym.scene.scene import Scene
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 
 GRID = 64
 """Cells along each side of the square that covered area is counted in; a multiple of 32."""
@@ -24,7 +30,54 @@ DISC = 0.75
 """Radius of the disc that a particle covers, in distances between particles: a flat towel then has no gaps."""
 
 
-class ClothFlattenVectorEnv(ClothHeapVectorEnv):
+class CoveredArea:
+    """The area that a towel covers, seen from above [m^2].
+
+    Args:
+        towel: the towel.
+    """
+
+    def __init__(self, towel: Towel) -> None:
+        self.towel = towel
+
+    @property
+    def flat(self) -> float:
+        """Area that the flat towel covers, with its rim [m^2]."""
+        side, r = self.towel.config.side, DISC * self.towel.config.spacing
+        return float(side * side + 4.0 * side * r + np.pi * r * r)
+
+    @cached_property
+    def _words(self) -> Any:
+        """Bits of the cells, of each environment."""
+        batch = self.towel.batch
+        return wp.zeros((batch.num_envs, GRID * GRID // 32), dtype=wp.uint32, device=batch.model.device)
+
+    def prepare(self, out: Any) -> Any:
+        """Return the launch that measures it."""
+        batch, config = self.towel.batch, self.towel.config
+        particles, cell = device_indices(batch, self.towel.indices), 1.6 * config.side / GRID
+        return prepare(
+            batch, covered_area, particles, DISC * config.spacing, cell, GRID, batch.buffers["parameters"],
+            batch.model.lanes, batch.state.positions_scalar, self._words, out,
+        )  # fmt: skip
+
+
+def anywhere(flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
+    """Return where to lay a towel so that its first row need not turn on the way; see :data:`LayingSpot`."""
+    along = (hands[1] - hands[0]) * [1.0, 0.0, 1.0]
+    along /= max(float(np.linalg.norm(along)), 1e-9)
+    across = np.array([-along[2], 0.0, along[0]])
+    # The last row goes to the side where they are already.
+    if across @ (hands.mean(axis=0) - flat.mean(axis=(0, 1))) < 0.0:
+        across = -across
+    rows, columns = flat.shape[:2]
+    width, depth = (float(np.linalg.norm(end - flat[0, 0])) for end in (flat[0, -1], flat[-1, 0]))
+    u, v = width * np.linspace(-0.5, 0.5, columns), depth * np.linspace(-0.5, 0.5, rows)
+    goals: np.ndarray = flat.mean(axis=(0, 1)) + u[None, :, None] * along + v[:, None, None] * across
+    return goals
+
+
+class ClothFlattenVectorEnv(TaskVectorEnv):
     """Spread out a towel that lies crumpled on the ground.
 
     ## Description
@@ -98,71 +151,45 @@ class ClothFlattenVectorEnv(ClothHeapVectorEnv):
     """
 
     config_type = ClothTaskConfig
+    action_modes = PICKER_MODES
     obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 
-    def build(self, config: ClothTaskConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = self.make_scene()
-        corners = self.cloth.corners
-        none = np.zeros(0, dtype=np.int32)
-        return scene, self.hands((int(corners[0]), int(corners[1]))), self.keypoints(), none
-
-    @property
-    def flat_area(self) -> float:
-        """Area that the flat towel covers, with its rim [m^2]."""
-        side, r = self.config.side, DISC * self.config.spacing
-        return side * side + 4.0 * side * r + np.pi * r * r
-
-    @property
-    def best_performance(self) -> float:  # type: ignore[override]
-        return self.flat_area
-
-    def measures(self) -> list[Measure]:
-        config, cell = self.config, 1.6 * self.config.side / GRID
-        words = wp.zeros((self.num_envs, GRID * GRID // 32), dtype=wp.uint32, device=self.model.device)
-
-        def area(out: Any) -> Any:
-            return self.launch(
-                measures.covered_area, self.indices(self.cloth.indices), DISC * config.spacing, cell, GRID,
-                *self.where, words, out,
-            )  # fmt: skip
-
-        return [Measure("coverage", 1.0, area)]
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        return self.crumpled(rng, self.config.starts)
+    def build(self, config: ClothTaskConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.area = area = CoveredArea(towel)
+        self.spreading = Spreading(towel, anywhere, pull=0.25)
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(),
+            keypoints=towel.keypoints(),
+            goal_particles=np.zeros(0, dtype=np.int32),
+            starts=StartBank(self, towel.crumpled),
+            score=WeightedMeasures(self, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
 
     def plan(self, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they spread the towel, and tighten it in the end."""
         if self.buffers.peek("normalized_performance")[env] > 0.97:
             return
-        x, flat = self.shape(env), self.grown(self.flat, env)
+        towel = self.towel
+        x, flat = towel.shape(env), grown(self, towel.flat, env)
         # Either side may be up, and any edge may come first.
         ways = [turned for k in range(4) for turned in (np.rot90(x, k), np.rot90(x, k)[:, ::-1])]
         same = [turned for turned in ways if turned.shape == x.shape]
         fits = [fitted(flat, turned) for turned in same]
         distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(same, fits, strict=True)]
         nearest = int(np.argmin(distances))
-        near = distances[nearest] < 0.15 * self.config.side and self.corners_held(env) == [None, None]
+        near = distances[nearest] < 0.15 * towel.config.side and towel.corners_held(env) == [None, None]
         begins = self.buffers.peek("elapsed")[env] == 0
-        late = self.time_left(env) < (12 if self.action_mode == "pick_place" else 40)
-        covered = self.buffers.peek("performance")[env] / self.best_performance
+        late = actions_left(self, env) < (12 if self.action_mode == "pick_place" else 40)
+        covered = self.buffers.peek("performance")[env] / self.area.flat
         if near and (begins or late or covered > 0.9):
-            yield from self.tightened(same[nearest], fits[nearest])
+            yield from tighten(same[nearest], fits[nearest])
         else:
-            yield from self.spread(env, 0.25)
-
-    def place(self, flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
-        # Anywhere will do: the first row need not turn on the way.
-        along = (hands[1] - hands[0]) * [1.0, 0.0, 1.0]
-        along /= max(float(np.linalg.norm(along)), 1e-9)
-        across = np.array([-along[2], 0.0, along[0]])
-        # The last row goes to the side where they are already.
-        if across @ (hands.mean(axis=0) - flat.mean(axis=(0, 1))) < 0.0:
-            across = -across
-        rows, columns = flat.shape[:2]
-        width, depth = (float(np.linalg.norm(end - flat[0, 0])) for end in (flat[0, -1], flat[-1, 0]))
-        u, v = width * np.linspace(-0.5, 0.5, columns), depth * np.linspace(-0.5, 0.5, rows)
-        goals: np.ndarray = flat.mean(axis=(0, 1)) + u[None, :, None] * along + v[:, None, None] * across
-        return goals
+            yield from self.spreading.plan(env)
 
 
-ClothFlattenEnv = single_env(ClothFlattenVectorEnv)
+class ClothFlattenEnv(TaskEnv):
+    vector_type = ClothFlattenVectorEnv

@@ -2,25 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig
-from pbd_gym.envs.core import measures
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.manipulation import Measure
-from pbd_gym.envs.core.single import single_env
-from pbd_gym.scene.scene import Scene
+from pbd_gym.envs.cloth.moves import fold_over
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.goals import GoalShape
+from pbd_gym.envs.core.launches import device_indices, prepare
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.measures import mean_distance_of_pairs
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Batch, Task
 
 FIXATION = 1.2
 """What the distance of the lower half from its place counts, beside that of the halves."""
 
 
-class ClothFoldVectorEnv(ClothGoalVectorEnv):
+class Fold:
+    """A towel whose upper half is to lie on its lower half, which is to lie in its place: goals and score.
+
+    Args:
+        towel: the towel.
+        upper: particles that are folded over, shape (pairs,), int.
+        lower: the particle that each of them is to lie on, shape (pairs,), int.
+        flat: returns the towels before they are folded [m], shape (1 or starts, n, 3).
+    """
+
+    def __init__(self, towel: Towel, upper: np.ndarray, lower: np.ndarray, flat: Callable[[], np.ndarray]) -> None:
+        self.towel, self.upper, self.lower, self.flat = towel, upper, lower, flat
+        self.goal = GoalShape(towel.batch, lower, self._folded)
+        measures = [Measure("gap", -1.0, self._gap), Measure("fixation", -FIXATION, self.goal.mean_distance)]
+        # Perfect is not 0: two layers are one thickness apart.
+        self.score = WeightedMeasures(towel.batch, measures, best=-2.0 * towel.radius)
+
+    def goals(self, env: int) -> np.ndarray:
+        """Return where the particles of an environment are to lie [m], shape (rows, columns, 3)."""
+        return self.goal.of(env)[self.towel.indices]
+
+    def _folded(self) -> np.ndarray:
+        shapes = self.flat().copy()
+        shapes[:, self.upper] = shapes[:, self.lower]
+        shapes[:, self.upper, 1] += 2.0 * self.towel.radius
+        return shapes
+
+    def _gap(self, out: Any) -> Any:
+        """Return the launch for the mean distance of the upper particles from the lower ones [m]."""
+        batch: Batch = self.towel.batch
+        pairs = device_indices(batch, self.upper), device_indices(batch, self.lower)
+        sizes, positions = batch.buffers["parameters"], batch.state.positions_scalar
+        return prepare(batch, mean_distance_of_pairs, *pairs, sizes, batch.model.lanes, positions, out)
+
+
+def halves(towel: Towel) -> tuple[np.ndarray, np.ndarray]:
+    """Return the particles of the first half of the rows, and of the other half, mirrored, shape (pairs,) each."""
+    pairs = towel.config.rows // 2
+    return towel.indices[:pairs].ravel(), towel.indices[::-1][:pairs].ravel()
+
+
+class ClothFoldVectorEnv(TaskVectorEnv):
     """Fold a towel in half.
 
     ## Description
@@ -87,60 +131,29 @@ class ClothFoldVectorEnv(ClothGoalVectorEnv):
     """
 
     config_type = ClothTaskConfig
-    holding = False
+    action_modes = PICKER_MODES
 
-    def build(self, config: ClothTaskConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = self.make_scene()
-        self.upper, self.placed = self.halves()
-        corners = self.cloth.corners
-        hands = self.hands((int(corners[0]), int(corners[1])), self.holding, height=2.0 if self.holding else 1.25)
-        return scene, hands, self.keypoints(), self.keypoints()
-
-    def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the particles that are folded over and those that each of them is to lie on, shape (pairs,) each."""
-        pairs = self.config.rows // 2
-        return self.cloth.indices[:pairs].ravel(), self.cloth.indices[::-1][:pairs].ravel()
-
-    @property
-    def best_performance(self) -> float:  # type: ignore[override]
-        # Two layers are one thickness apart. Goals lie where that has been seen to.
-        return 0.0 if self.obs_mode == "goal" else -2.0 * self.config.radius
-
-    def measures(self) -> list[Measure]:
-        pairs = self.indices(self.upper), self.indices(self.placed)
-
-        def gap(out: Any) -> Any:
-            return self.launch(measures.mean_distance_of_pairs, *pairs, *self.where, out)
-
-        return [Measure("gap", -1.0, gap), Measure("fixation", -FIXATION, self.record_placement)]
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        return self.turned(rng)
-
-    def flat_shapes(self) -> np.ndarray:
-        """Return the towels before they are folded [m], shape (1 or starts, n, 3)."""
-        return self.start_positions
-
-    def goal_shapes(self) -> np.ndarray:
-        shapes = self.flat_shapes().copy()
-        shapes[:, self.upper] = shapes[:, self.placed]
-        shapes[:, self.upper, 1] += 2.0 * self.config.radius
-        return shapes
+    def build(self, config: ClothTaskConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.fold = fold = Fold(towel, *halves(towel), lambda: self.start_positions)
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, towel.turned),
+            parts=[fold.goal],
+            score=fold.score,
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
 
     def plan(self, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they carry the first row over."""
         if self.buffers.peek("elapsed")[env] == 0:
-            x, goals = self.shape(env), self.goal_shape(env)
-            yield from self.folded_over(x[0, [0, -1]], goals[0, [0, -1]])
-
-    def laid_folded(self, flat: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
-        """Return the way of two hands that lay a hanging towel down, and half of it over the other.
-
-        Args:
-            flat: where its particles would lie flat, shape (rows, columns, 3) [m].
-            goals: where they are to lie, likewise.
-        """
-        yield from self.laid(flat, release=False)
-        yield from self.folded_over(flat[0, [0, -1]], goals[0, [0, -1]], held=True)
+            x, goals = self.towel.shape(env), self.fold.goals(env)
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius)
 
 
-ClothFoldEnv = single_env(ClothFoldVectorEnv)
+class ClothFoldEnv(TaskEnv):
+    vector_type = ClothFoldVectorEnv

@@ -6,14 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pbd_gym.envs.cloth.fold import ClothFoldVectorEnv
-from pbd_gym.envs.cloth.heaps import ClothHeapVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.cloth.fold import Fold, halves
+from pbd_gym.envs.cloth.heaps import Spreading
+from pbd_gym.envs.cloth.moves import fold_over, tighten
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
+from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 
 
-class ClothFoldCrumpledVectorEnv(ClothHeapVectorEnv, ClothFoldVectorEnv):
+class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     """Fold a crumpled towel in half, on its place.
 
     ## Description
@@ -79,29 +85,40 @@ class ClothFoldCrumpledVectorEnv(ClothHeapVectorEnv, ClothFoldVectorEnv):
     """
 
     config_type = ClothTaskConfig
+    action_modes = PICKER_MODES
 
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        return self.crumpled(rng, self.config.starts)
-
-    def flat_shapes(self) -> np.ndarray:
-        return self.scene.positions[None]
+    def build(self, config: ClothTaskConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
+        self.spreading = Spreading(towel, spot=lambda flat, hands: flat)
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, towel.crumpled),
+            parts=[fold.goal],
+            score=fold.score,
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
 
     def plan(self, env: int) -> Iterator[Waypoint]:
-        x, goals, flat = self.shape(env), self.goal_shape(env), self.grown(self.flat, env)
-        away, left = np.linalg.norm(x - flat, axis=2) / self.config.side, self.time_left(env)
+        """Return where the hands go: they spread the towel, tighten it if need be, and carry the first row over."""
+        towel = self.towel
+        x, goals, flat = towel.shape(env), self.fold.goals(env), grown(self, towel.flat, env)
+        away, left = np.linalg.norm(x - flat, axis=2) / towel.config.side, actions_left(self, env)
         lies_flat = away.mean() < 0.08 and away[np.ix_([0, -1], [0, -1])].max() < 0.2
-        if self.corners_held(env) != [None, None]:
-            yield from self.spread(env)
+        if towel.corners_held(env) != [None, None]:
+            yield from self.spreading.plan(env)
         elif lies_flat or (away.mean() < 0.15 and left < 30):
-            yield from self.folded_over(x[0, [0, -1]], goals[0, [0, -1]])
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius)
         elif self.buffers.peek("normalized_performance")[env] < 0.6:
             if left > 60:
-                yield from self.spread(env)
+                yield from self.spreading.plan(env)
             elif away.mean() < 0.2:
-                yield from self.tightened(x, flat)
-
-    def place(self, flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
-        return flat
+                yield from tighten(x, flat)
 
 
-ClothFoldCrumpledEnv = single_env(ClothFoldCrumpledVectorEnv)
+class ClothFoldCrumpledEnv(TaskEnv):
+    vector_type = ClothFoldCrumpledVectorEnv

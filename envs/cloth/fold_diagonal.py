@@ -6,13 +6,31 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pbd_gym.envs.cloth.fold import ClothFoldVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.cloth.fold import Fold
+from pbd_gym.envs.cloth.moves import fold_over
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 
 
-class ClothFoldDiagonalVectorEnv(ClothFoldVectorEnv):
+def triangles(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the particles before the diagonal, and their mirror images behind it, shape (pairs,) each.
+
+    Raises:
+        ValueError: for a towel with more rows than columns, or fewer.
+    """
+    if grid.shape[0] != grid.shape[1]:
+        raise ValueError(f"a towel that is folded along its diagonal needs rows = columns, got {grid.shape}")
+    rows, columns = np.indices(grid.shape)
+    corner = rows + columns < len(grid) - 1  # the first corner is folded over onto the last
+    return grid[corner], grid[::-1, ::-1].T[corner]
+
+
+class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     """Fold a towel along its diagonal.
 
     ## Description
@@ -78,19 +96,29 @@ class ClothFoldDiagonalVectorEnv(ClothFoldVectorEnv):
     """
 
     config_type = ClothTaskConfig
+    action_modes = PICKER_MODES
 
-    def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        grid = self.cloth.indices
-        if grid.shape[0] != grid.shape[1]:
-            raise ValueError(f"a towel that is folded along its diagonal needs rows = columns, got {grid.shape}")
-        rows, columns = np.indices(grid.shape)
-        corner = rows + columns < len(grid) - 1  # the first corner is folded over onto the last
-        return grid[corner], grid[::-1, ::-1].T[corner]
+    def build(self, config: ClothTaskConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.fold = fold = Fold(towel, *triangles(towel.indices), lambda: self.start_positions)
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, towel.turned),
+            parts=[fold.goal],
+            score=fold.score,
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
 
     def plan(self, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: the first one carries the first corner over."""
         if self.buffers.peek("elapsed")[env] == 0:
-            x, goals = self.shape(env), self.goal_shape(env)
-            yield from self.folded_over(x[0, [0, -1]], goals[0, [0, -1]], hands=(True, False))
+            x, goals = self.towel.shape(env), self.fold.goals(env)
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, hands=(True, False))
 
 
-ClothFoldDiagonalEnv = single_env(ClothFoldDiagonalVectorEnv)
+class ClothFoldDiagonalEnv(TaskEnv):
+    vector_type = ClothFoldDiagonalVectorEnv

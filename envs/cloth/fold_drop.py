@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
+from pbd_gym.envs.cloth.fold import Fold, halves
+from pbd_gym.envs.cloth.moves import fold_over, hanging_height, lay_down
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 
-from pbd_gym.envs.cloth.fold import ClothFoldVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.single import single_env
 
-
-class ClothFoldDropVectorEnv(ClothFoldVectorEnv):
+class ClothFoldDropVectorEnv(TaskVectorEnv):
     """Fold a hanging towel onto its place.
 
     ## Description
@@ -80,19 +84,31 @@ class ClothFoldDropVectorEnv(ClothFoldVectorEnv):
     """
 
     config_type = ClothTaskConfig
-    holding = True
+    action_modes = PICKER_MODES
 
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        return self.hanging(rng)
-
-    def flat_shapes(self) -> np.ndarray:
-        return self.scene.positions[None]
+    def build(self, config: ClothTaskConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(holding=True, height=2.0),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, towel.hanging),
+            parts=[fold.goal],
+            score=fold.score,
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
 
     def plan(self, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they lay the towel down, and the half that they hold over the other."""
         if self.buffers.peek("elapsed")[env] == 0:
-            goals, flat = self.goal_shape(env), self.grown(self.flat, env)
-            yield Waypoint(flat[-1, [0, -1]] + 1.02 * self.height(flat), (True, True), 0.4, wait=2)
-            yield from self.laid_folded(flat, goals)
+            goals, flat = self.fold.goals(env), grown(self, self.towel.flat, env)
+            yield Waypoint(flat[-1, [0, -1]] + 1.02 * hanging_height(flat), (True, True), 0.4, wait=2)
+            yield from lay_down(flat, release=False)
+            yield from fold_over(flat[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, held=True)
 
 
-ClothFoldDropEnv = single_env(ClothFoldDropVectorEnv)
+class ClothFoldDropEnv(TaskEnv):
+    vector_type = ClothFoldDropVectorEnv

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,19 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Capsule
-from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.episode_launches import Launches
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.cloth.moves import hanging_height
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.goals import GoalShape
+from pbd_gym.envs.core.launches import prepare
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Batch, Part, Task
 from pbd_gym.envs.core.validation import check_numbers
-from pbd_gym.scene.scene import Scene
 
 wp.set_module_options({"enable_backward": False})
 
@@ -28,7 +31,7 @@ APART = 0.7
 
 
 @wp.kernel
-def place_rod(
+def move_rod(
     # In:
     chosen: wp.array1d[wp.int32],
     parameters: wp.array2d[float],
@@ -41,9 +44,9 @@ def place_rod(
     """Put the rod where it is in environments of other sizes; its thickness stays."""
     env = wp.tid()
     if chosen[env] != 0:
-        place = scaled(origin, anchor, parameters[env, SIZE])
+        moved = scaled(origin, anchor, parameters[env, SIZE])
         for axis in range(3):
-            poses[env, slot, axis] = place[axis]
+            poses[env, slot, axis] = moved[axis]
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,34 @@ class ClothHangConfig(ClothTaskConfig):
             raise ValueError(f"rod_height must leave room for half of the towel to hang, got {self.rod_height}")
 
 
-class ClothHangVectorEnv(ClothGoalVectorEnv):
+class Rod(Part):
+    """A rod beside the towel, along x, which moves with the size of an environment.
+
+    Args:
+        batch: the environments.
+        towel: the towel, whose scene the rod is added to.
+        config: the task's numbers.
+    """
+
+    def __init__(self, batch: Batch, towel: Towel, config: ClothHangConfig) -> None:
+        super().__init__(batch)
+        # As far off the middle as the towel is, so that both lie in the box of the pickers.
+        length, z = 0.8 * config.side, 0.5 * APART * config.side
+        ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
+        rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
+        self.collider = towel.scene.add_collider(rod, moving="size" in batch.ranges)
+
+    def begin(self, chosen: Any) -> Sequence[Any]:
+        """Return the launch that moves the rod, if sizes differ."""
+        batch = self.batch
+        if "size" not in batch.ranges:
+            return ()
+        origin, slot = batch.scene.colliders[self.collider].origin, batch.model.pose_index(self.collider)
+        anchor, sizes = wp.vec3(*batch.anchor), batch.buffers["parameters"]
+        return [prepare(batch, move_rod, chosen, sizes, wp.vec3(*origin), anchor, slot, batch.state.poses)]
+
+
+class ClothHangVectorEnv(TaskVectorEnv):
     """Hang a towel over a rod.
 
     ## Description
@@ -126,33 +156,36 @@ class ClothHangVectorEnv(ClothGoalVectorEnv):
     """
 
     config_type = ClothHangConfig
-    config: ClothHangConfig
+    action_modes = PICKER_MODES
 
-    def build(self, config: ClothHangConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = self.make_scene()
-        # As far off the middle as the towel is, so that both lie in the box of the pickers.
-        length, z = 0.8 * config.side, 0.5 * APART * config.side
-        ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
-        rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
-        self.rod = scene.add_collider(rod, moving="size" in self._ranges)
-        self.placed = self.cloth.indices.ravel()
-        corners = self.cloth.corners
-        hands = self.hands((int(corners[2]), int(corners[3])), height=1.6)
-        return scene, hands, self.keypoints(), self.keypoints()
+    def build(self, config: ClothHangConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.rod = Rod(self, towel, config)
+        self.goal = GoalShape(self, towel.indices.ravel(), self.hung)
+        side = config.side
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(2, 3, height=1.6),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, self.sample_starts),
+            parts=[self.goal, self.rod],
+            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
+            expert=Script(self, self.plan),
+            view_box=lambda starts: (np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side),
+        )
 
-    def measures(self) -> list[Measure]:
-        return [Measure("distance", -1.0, self.record_placement)]
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """Return flat towels beside the rod, turned and shifted a little [m], shape (starts, n, 3)."""
         config = self.config
         shift = np.zeros((config.starts, 1, 3))
         shift[..., [0, 2]] = config.side * rng.uniform(-0.1, 0.1, (config.starts, 1, 2))
         shift[..., 2] -= 0.5 * APART * config.side
-        return self.turned(rng, 0.3) + shift
+        return self.towel.turned(rng, 0.3) + shift
 
-    def goal_shapes(self) -> np.ndarray:
-        """Return the towel in an arc over the rod, both halves hanging down: the last row on the far side."""
-        config, flat = self.config, self.scene.positions
+    def hung(self) -> np.ndarray:
+        """Return the towel in an arc over the rod, its last row on the far side [m], shape (1, n, 3)."""
+        config, flat = self.config, self.towel.scene.positions
         radius = config.rod_radius + config.radius
         along = flat[:, 2]  # from the rod's top on
         angle = np.clip(along / radius, -0.5 * np.pi, 0.5 * np.pi)
@@ -161,20 +194,13 @@ class ClothHangVectorEnv(ClothGoalVectorEnv):
         y = config.rod_height + radius * np.cos(angle) - down
         return np.stack([flat[:, 0], y, z], axis=1)[None]
 
-    def record_begin(self, chosen: Any) -> Any:
-        launches = Launches([super().record_begin(chosen)])
-        if "size" in self._ranges:
-            origin, slot = self.scene.colliders[self.rod].origin, self.model.pose_index(self.rod)
-            sizes, anchor = self.buffers["parameters"], wp.vec3(*self.anchor)
-            launches.append(self.launch(place_rod, chosen, sizes, wp.vec3(*origin), anchor, slot, self.state.poses))
-        return launches
-
     def plan(self, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they carry the last row up, over the rod, and down on the other side."""
         if self.buffers.peek("elapsed")[env] != 0:
             return
-        x, goals, both = self.shape(env), self.goal_shape(env), (True, True)
+        x, goals, both = self.towel.shape(env), self.goal.of(env)[self.towel.indices], (True, True)
         last, middle = goals[-1, [0, -1]], goals[len(goals) // 2, [0, -1]]
-        up, on = self.height(self.grown(self.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
+        up, on = hanging_height(grown(self, self.towel.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
         yield Waypoint(x[-1, [0, -1]], (False, False))
         yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
         # Up on this side, over the rod, and down on the other.
@@ -183,10 +209,6 @@ class ClothHangVectorEnv(ClothGoalVectorEnv):
         yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
         yield Waypoint(last, (False, False), wait=3)
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        side = self.config.side
-        return np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side
 
-
-ClothHangEnv = single_env(ClothHangVectorEnv)
+class ClothHangEnv(TaskEnv):
+    vector_type = ClothHangVectorEnv

@@ -1,79 +1,53 @@
-"""Towels that lie in a heap: how they are made, and how two hands take one up by an edge and lay it out flat."""
+"""Towels that lie in a heap: how two hands take one up by an edge and lay it out flat."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
-from pbd_gym.envs.cloth.towels import ClothTaskVectorEnv
-from pbd_gym.envs.core.experts import Waypoint
+from pbd_gym.envs.cloth.moves import hanging_height, lay_down
+from pbd_gym.envs.cloth.towel import CORNERS, Towel
+from pbd_gym.envs.core.experts import Waypoint, grip_positions, held_particles
+from pbd_gym.envs.core.sizes import grown, sizes
 
-CORNERS = ((0, 0), (0, -1), (-1, -1), (-1, 0))
-"""Rows and columns of the corners, each next to the one before."""
+LayingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From the flat towel about the origin, shape (rows, columns, 3), and the two hands that hold its first row, shape
+(2, 3), to where its particles are to be laid, shape (rows, columns, 3) [m]."""
 
 
-class ClothHeapVectorEnv(ClothTaskVectorEnv):
-    """Batch of a task that begins with a towel in a heap."""
+class Spreading:
+    """Plans how two hands spread a towel that lies in a heap.
 
-    def crumpled(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Return towels that were lifted at a random particle, dropped and left to settle [m], shape (count, n, 3).
+    Args:
+        towel: the towel.
+        spot: says where to lay it.
+        pull: how far hands go on along the ground when they have laid it; see
+            :func:`pbd_gym.envs.cloth.moves.lay_down`.
+    """
 
-        As SoftGym makes them, but for a lift that fits the size of the towel: it then falls into a heap.
-        """
-        n = self.cloth.indices.size
-        handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
-        held = np.full((count, self.scene.grip_count), -1)
-        held[:, 0] = self.cloth.indices.ravel()[rng.integers(n, size=count)]
-        handler.grasp(held)
-        lift = np.zeros((count, self.scene.grip_count, 3))
-        lift[:, 0, 1] = self.config.side * rng.uniform(1.0, 1.6, count)
-        handler.move(lift, 40)
-        handler.grasp(np.full_like(held, -1))
-        handler.rest(50)
-        return self.centred(self.settled(handler))
+    def __init__(self, towel: Towel, spot: LayingSpot, pull: float = 0.05) -> None:
+        self.towel, self.spot, self.pull = towel, spot, pull
 
-    def corners_held(self, env: int) -> list[int | None]:
-        """Return which corner each hand holds, as a number into ``CORNERS``; None for nothing, or another particle."""
-        corners = np.array(CORNERS) % self.cloth.indices.shape
-        found: list[int | None] = []
-        for particle in self.state.held.numpy()[env, : self.actions.grip_count]:
-            away = np.abs(corners - np.argwhere(self.cloth.indices == particle)).max(axis=1) if particle >= 0 else [2]
-            # The particles beside a corner do as well.
-            found.append(int(np.argmin(away)) if min(away) <= 1 else None)
-        return found
-
-    def place(self, flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
-        """*Task*: return where to lay a towel that is held by its first row, shape (rows, columns, 3) [m].
-
-        Args:
-            flat: where its particles lie when it is flat about the origin, likewise.
-            hands: where the two hands that hold it are, shape (2, 3) [m].
-        """
-        raise NotImplementedError
-
-    def spread(self, env: int, pull: float = 0.05) -> Iterator[Waypoint]:
+    def plan(self, env: int) -> Iterator[Waypoint]:
         """Return the next part of the way from a heap to a towel that lies flat.
 
         Hands do not feel what lies above what they grasp, and would pull it through. An edge whose corners both lie
         free is lifted at once; else one free corner is, and the next is taken when it hangs.
-
-        Args:
-            env: which environment.
-            pull: see :meth:`laid`.
         """
-        x, flat = self.shape(env), self.grown(self.flat, env)
-        hands = self.state.grip_positions.numpy()[env, : self.actions.grip_count].astype(np.float64)
-        first, second = self.corners_held(env)
+        towel, batch = self.towel, self.towel.batch
+        x, flat = towel.shape(env), grown(batch, towel.flat, env)
+        hands = grip_positions(batch)[env].astype(np.float64)
+        first, second = towel.corners_held(env)
         if first is not None and second is not None and (first - second) % 2 == 1:
             mirrored = (second - first) % 4 == 3
             way, lying = (np.rot90(a, second)[:, ::-1] if mirrored else np.rot90(a, first) for a in (x, flat))
             width = float(np.linalg.norm(lying[0, -1] - lying[0, 0]))
             if abs(hands[0, 1] - hands[1, 1]) > 0.3 * width:
                 hands = yield from self.swung_out(hands, way, 0.98 * width)
-            goals = self.place(lying, hands)
-            yield from self.hung(hands, goals)
-            yield from self.laid(goals, pull)
+            goals = self.spot(lying, hands)
+            yield from hang_over(hands, goals)
+            yield from lay_down(goals, self.pull)
         elif first is not None:
             yield from self.second_taken(env, x, hands, 0, first)
         elif second is not None:
@@ -83,10 +57,11 @@ class ClothHeapVectorEnv(ClothTaskVectorEnv):
 
     def first_taken(self, env: int, x: np.ndarray, hands: np.ndarray) -> Iterator[Waypoint]:
         """Return the way of hands that lift the widest free edge of a heap, or else its freest corner."""
-        corners, size = np.array([x[c] for c in CORNERS]), float(self.sizes[env, 0])
-        side, covered = self.config.side * size, self.covered(x, CORNERS, size)
+        config = self.towel.config
+        corners, size = np.array([x[c] for c in CORNERS]), float(sizes(self.towel.batch)[env, 0])
+        side, covered = config.side * size, self.towel.covered(x, CORNERS, size)
         widths = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)
-        free = (covered + np.roll(covered, -1) == 0) & (widths > 1.5 * self.config.reach)
+        free = (covered + np.roll(covered, -1) == 0) & (widths > 1.5 * config.reach)
         if free.any():
             k = int(np.argmax(np.where(free, widths, 0.0)))
             ends = corners[[k, (k + 1) % 4]]
@@ -97,33 +72,33 @@ class ClothHeapVectorEnv(ClothTaskVectorEnv):
             return
         k = int(np.lexsort((-corners[:, 1], covered))[0])
         hand = int(np.argmin(np.linalg.norm(hands - corners[k], axis=1)))
-        places = hands.copy()
-        places[hand] = corners[k]
-        yield Waypoint(places, (False, False))
+        ends = hands.copy()
+        ends[hand] = corners[k]
+        yield Waypoint(ends, (False, False))
         # The other waits where the next corner will hang.
-        places = np.repeat(corners[k][None], 2, axis=0)
-        places[:, 1] = 0.5 * side
-        places[hand, 1] = 1.2 * side
-        yield Waypoint(places, (hand == 0, hand == 1), 0.7)
+        ends = np.repeat(corners[k][None], 2, axis=0)
+        ends[:, 1] = 0.5 * side
+        ends[hand, 1] = 1.2 * side
+        yield Waypoint(ends, (hand == 0, hand == 1), 0.7)
 
     def second_taken(self, env: int, x: np.ndarray, hands: np.ndarray, holding: int, held: int) -> Iterator[Waypoint]:
         """Return the next way of a hand to a corner beside the one that the other hand holds, or its grasp."""
-        other = 1 - holding
+        other, batch = 1 - holding, self.towel.batch
         # Where they will be when the hand gets there.
-        ahead = self.config.ctrl_dt if self.action_mode == "picker" else 0.0
-        soon = x + ahead * self.state.get_velocities()[env][self.cloth.indices]
+        ahead = batch.config.ctrl_dt if batch.action_mode == "picker" else 0.0
+        soon = x + ahead * batch.state.get_velocities()[env][self.towel.indices]
         targets = np.array([soon[CORNERS[k % 4]] for k in (held + 1, held + 3)])
         away = np.linalg.norm(targets - hands[other], axis=1)
-        if self.state.held.numpy()[env, other] >= 0:  # it has missed the one, and tries the other
+        if held_particles(batch)[env, other] >= 0:  # it has missed the one, and tries the other
             choice, missed = int(np.argmax(away)), True
         else:  # the one that hangs farther away is freer
             choice, missed = int(np.argmax(np.linalg.norm(targets - hands[holding], axis=1) - 0.3 * away)), False
-        places = hands.copy()
-        if missed or away[choice] > 0.3 * self.config.reach:
-            places[other] = targets[choice]
-            yield Waypoint(places, (holding == 0, holding == 1))
+        ends = hands.copy()
+        if missed or away[choice] > 0.3 * self.towel.config.reach:
+            ends[other] = targets[choice]
+            yield Waypoint(ends, (holding == 0, holding == 1))
         else:
-            yield Waypoint(places, (True, True))
+            yield Waypoint(ends, (True, True))
 
     def swung_out(self, hands: np.ndarray, way: np.ndarray, length: float) -> Generator[Waypoint, None, np.ndarray]:
         """Return the way of the lower hand outwards and up about the other, so that nothing falls over the edge.
@@ -141,28 +116,29 @@ class ClothHeapVectorEnv(ClothTaskVectorEnv):
         out = (way[0] - way[len(way) // 2]).mean(axis=0) * [1.0, 0.0, 1.0]
         out /= max(float(np.linalg.norm(out)), 1e-9)
         down, ends = np.array([0.0, -1.0, 0.0]), hands
-        for angle in np.linspace(0.15, 0.45, 3 if self.action_mode == "picker" else 2) * np.pi:
+        for angle in np.linspace(0.15, 0.45, 3 if self.towel.batch.action_mode == "picker" else 2) * np.pi:
             ends = ends.copy()
             ends[low] = hands[1 - low] + length * (np.sin(angle) * out + np.cos(angle) * down)
             yield Waypoint(ends, (True, True), 0.8)
         return ends
 
-    def hung(self, hands: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
-        """Return the way of two hands that hold the first row of a towel until it hangs where its last row is to lie.
 
-        Args:
-            hands: where they are, shape (2, 3) [m].
-            goals: where its particles are to lie, shape (rows, columns, 3) [m].
-        """
-        both, far = (True, True), goals[-1, [0, -1]]
-        up = 1.1 * self.height(goals)
-        middle, arm = far.mean(axis=0) + up, 0.5 * (far[1] - far[0])
-        along = (hands[1] - hands[0]) * [1.0, 0.0, 1.0]
-        turn = np.arctan2(along[0] * arm[2] - along[2] * arm[0], along @ arm)
-        parts = 1 + int(np.ceil(abs(turn) / 0.6))
-        begin = hands.mean(axis=0) * [1.0, 0.0, 1.0] + middle * [0.0, 1.0, 0.0]
-        for angle, at in zip(np.linspace(turn, 0.0, parts), np.linspace(begin, middle, parts + 1)[1:], strict=True):
-            c, s = np.cos(angle), np.sin(angle)
-            turned = np.array([c * arm[0] + s * arm[2], arm[1], c * arm[2] - s * arm[0]])
-            yield Waypoint(np.stack([at - turned, at + turned]), both, 0.8)
-        yield Waypoint(far + up, both, wait=3)
+def hang_over(hands: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
+    """Return the way of two hands that hold the first row of a towel until it hangs where its last row is to lie.
+
+    Args:
+        hands: where they are, shape (2, 3) [m].
+        goals: where its particles are to lie, shape (rows, columns, 3) [m].
+    """
+    both, far = (True, True), goals[-1, [0, -1]]
+    up = 1.1 * hanging_height(goals)
+    middle, arm = far.mean(axis=0) + up, 0.5 * (far[1] - far[0])
+    along = (hands[1] - hands[0]) * [1.0, 0.0, 1.0]
+    turn = np.arctan2(along[0] * arm[2] - along[2] * arm[0], along @ arm)
+    parts = 1 + int(np.ceil(abs(turn) / 0.6))
+    begin = hands.mean(axis=0) * [1.0, 0.0, 1.0] + middle * [0.0, 1.0, 0.0]
+    for angle, at in zip(np.linspace(turn, 0.0, parts), np.linspace(begin, middle, parts + 1)[1:], strict=True):
+        c, s = np.cos(angle), np.sin(angle)
+        turned = np.array([c * arm[0] + s * arm[2], arm[1], c * arm[2] - s * arm[0]])
+        yield Waypoint(np.stack([at - turned, at + turned]), both, 0.8)
+    yield Waypoint(far + up, both, wait=3)

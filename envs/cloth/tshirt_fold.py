@@ -8,16 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
-from pbd_gym.envs.cloth.towels import LYING, fitted
+from pbd_gym.envs.cloth.body import LYING, ClothBody, fitted
+from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.manipulation import ManipulationConfig, Measure
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.goals import GoalShape
+from pbd_gym.envs.core.manipulation import PICKER_MODES, ManipulationConfig, Measure, WeightedMeasures
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Batch, Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.garments import tshirt
 from pbd_gym.materials.materials import ClothMaterial
-from pbd_gym.scene.bodies import Garment
 from pbd_gym.scene.scene import Scene
 
 FOLDS = (("sleeve_low_right", "sleeve_top_right"), ("sleeve_low_left", "sleeve_top_left"), ("hem_left", "hem_right"))
@@ -61,7 +64,60 @@ class TShirtFoldConfig(ManipulationConfig):
         return 3.1 * self.radius
 
 
-class TShirtFoldVectorEnv(ClothGoalVectorEnv):
+class Shirt(ClothBody):
+    """A T-shirt of two panels, flat on the ground about the origin.
+
+    Args:
+        batch: the environments.
+        config: the task's numbers.
+    """
+
+    def __init__(self, batch: Batch, config: TShirtFoldConfig) -> None:
+        scene = Scene(contact_radius=config.radius)
+        scene.add_collider(Plane(friction=config.friction))
+        garment = scene.add_garment(
+            tshirt(config.width, config.length, config.spacing, config.gap),
+            ClothMaterial(config.density, config.stretch_compliance, bend_compliance=config.bend_compliance),
+            position=(0.0, config.radius + 0.5 * config.gap, -0.5 * config.length),
+            rotation=LYING,
+        )
+        scene.add_particle_contacts(garment.indices, config.radius, config.friction)
+        self.landmarks = garment.landmarks
+        """Particle at each named point."""
+        super().__init__(batch, config, scene, garment.indices, config.radius)
+
+    def hands(self) -> Hands:
+        """Return two open pickers at the corners of the right sleeve, in a box around the shirt."""
+        config, extent = self.config, 1.2 * self.config.length
+        first = tuple(self.landmarks[name] for name in FOLDS[0])
+        return Hands(
+            particles=first,
+            corners=first,
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, config.radius, -extent),
+            upper=(extent, config.length, extent),
+            holding=False,
+        )
+
+    def layered(self, x: np.ndarray, moved: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return a shape of which a part is turned over onto the rest, as high as what it comes to lie on.
+
+        Args:
+            x: where the particles are, shape (n, 3) [m].
+            moved: where they are seen from above when turned over, likewise.
+            chosen: which of them are turned over, bool, shape (n,).
+        """
+        config, result = self.config, x.copy()
+        apart = np.linalg.norm(moved[chosen][:, None, [0, 2]] - x[None, ~chosen][..., [0, 2]], axis=2)
+        below = np.where(apart < config.spacing, x[None, ~chosen, 1], -config.radius)
+        top = x[chosen, 1].max()
+        result[chosen] = moved[chosen]
+        result[chosen, 1] = below.max(axis=1) + 2.0 * config.radius + (top - x[chosen, 1])
+        return result
+
+
+class TShirtFoldVectorEnv(TaskVectorEnv):
     """Fold a T-shirt: both sleeves in, then the hem up to the collar.
 
     ## Description
@@ -129,80 +185,45 @@ class TShirtFoldVectorEnv(ClothGoalVectorEnv):
     """
 
     config_type = TShirtFoldConfig
-    config: TShirtFoldConfig  # type: ignore[assignment]
-    cloth: Garment  # type: ignore[assignment]
+    action_modes = PICKER_MODES
 
-    def build(self, config: TShirtFoldConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = Scene(contact_radius=config.radius)
-        scene.add_collider(Plane(friction=config.friction))
-        self.cloth = scene.add_garment(
-            tshirt(config.width, config.length, config.spacing, config.gap),
-            ClothMaterial(config.density, config.stretch_compliance, bend_compliance=config.bend_compliance),
-            position=(0.0, config.radius + 0.5 * config.gap, -0.5 * config.length),
-            rotation=LYING,
+    def build(self, config: TShirtFoldConfig) -> Task:
+        self.shirt = shirt = Shirt(self, config)
+        self.goal = GoalShape(self, shirt.indices, self.folded)
+        points, length = np.array(list(shirt.landmarks.values())), config.length
+        return Task(
+            scene=shirt.scene,
+            hands=shirt.hands(),
+            keypoints=points,
+            goal_particles=points,
+            starts=StartBank(self, lambda rng: shirt.settled(shirt.handler(shirt.turned(rng)))),
+            parts=[self.goal],
+            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
+            expert=Script(self, self.plan),
+            view_box=lambda starts: (np.array([-0.6, 0.0, -0.5]) * length, np.array([0.6, 0.2, 0.5]) * length),
         )
-        scene.add_particle_contacts(self.cloth.indices, config.radius, config.friction)
-        self.placed = self.cloth.indices
-        points = np.array(list(self.cloth.landmarks.values()))
-        first = tuple(self.cloth.landmarks[name] for name in FOLDS[0])
-        extent = 1.2 * config.length
-        hands = Hands(
-            particles=first,
-            corners=first,
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, config.radius, -extent),
-            upper=(extent, config.length, extent),
-            holding=False,
-        )
-        return scene, hands, points, points
 
-    def measures(self) -> list[Measure]:
-        return [Measure("distance", -1.0, self.record_placement)]
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        return self.settled(self.handler(self.turned(rng)))
-
-    def goal_shapes(self) -> np.ndarray:
-        flat = self.scene.positions
+    def folded(self) -> np.ndarray:
+        """Return the folded shirt for each start state [m], shape (starts, n, 3)."""
+        flat = self.shirt.scene.positions
         half, middle = 0.5 * self.config.width, flat.copy()
         middle[:, 0] = np.sign(flat[:, 0]) * (2.0 * half - np.abs(flat[:, 0]))
-        x = self.layered(flat, middle, np.abs(flat[:, 0]) > half + 1e-6)
+        x = self.shirt.layered(flat, middle, np.abs(flat[:, 0]) > half + 1e-6)
         folded = x * [1.0, 1.0, -1.0]  # the fold is half way down
-        x = self.layered(x, folded, x[:, 2] > 0.0)
+        x = self.shirt.layered(x, folded, x[:, 2] > 0.0)
         # As far turned and shifted as the shirt is at the start.
         return np.stack([fitted(flat, start, x) for start in self.start_positions])
 
-    def layered(self, x: np.ndarray, moved: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Return a shape of which a part is turned over onto the rest, as high as what it comes to lie on.
-
-        Args:
-            x: where the particles are, shape (n, 3) [m].
-            moved: where they are seen from above when turned over, likewise.
-            chosen: which of them are turned over, bool, shape (n,).
-        """
-        config, result = self.config, x.copy()
-        apart = np.linalg.norm(moved[chosen][:, None, [0, 2]] - x[None, ~chosen][..., [0, 2]], axis=2)
-        below = np.where(apart < config.spacing, x[None, ~chosen, 1], -config.radius)
-        top = x[chosen, 1].max()
-        result[chosen] = moved[chosen]
-        result[chosen, 1] = below.max(axis=1) + 2.0 * config.radius + (top - x[chosen, 1])
-        return result
-
     def plan(self, env: int) -> Iterator[Waypoint]:
-        x, goals = self.shape(env), self.goal_shape(env)
+        """Return where the hands go: one fold after the other, each of which is given a second chance."""
+        x, goals = self.shirt.shape(env), self.goal.of(env)[self.shirt.indices]
         for number, names in enumerate(FOLDS):
-            pair = [self.cloth.landmarks[name] for name in names]
+            pair = [self.shirt.landmarks[name] for name in names]
             away = np.linalg.norm((x - goals)[pair], axis=1)
-            # One fold after the other; each is given a second chance.
             if away.max() > 0.35 * self.config.width and self.buffers.peek("elapsed")[env] < 30 * (number + 1):
-                yield from self.folded_over(x[pair], goals[pair], short=0.0)
+                yield from fold_over(x[pair], goals[pair], self.shirt.radius, short=0.0)
                 return
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        length = self.config.length
-        return np.array([-0.6, 0.0, -0.5]) * length, np.array([0.6, 0.2, 0.5]) * length
 
-
-TShirtFoldEnv = single_env(TShirtFoldVectorEnv)
+class TShirtFoldEnv(TaskEnv):
+    vector_type = TShirtFoldVectorEnv

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.envs.cloth.goals import ClothGoalVectorEnv
-from pbd_gym.envs.cloth.towels import ClothTaskConfig
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.experts import Waypoint
-from pbd_gym.envs.core.manipulation import Measure
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.cloth.moves import fold_over, tighten
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.goals import GoalShape
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import TriMesh
-from pbd_gym.scene.scene import Scene
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class ClothUnfoldConfig(ClothTaskConfig):
     """Largest number of folds of a towel at the start."""
 
 
-class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
+class ClothUnfoldVectorEnv(TaskVectorEnv):
     """Unfold a towel that has been folded up to three times.
 
     ## Description
@@ -93,29 +95,37 @@ class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
     """
 
     config_type = ClothUnfoldConfig
-    config: ClothUnfoldConfig
+    action_modes = PICKER_MODES
 
-    def build(self, config: ClothUnfoldConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = self.make_scene()
-        self.placed = self.cloth.indices.ravel()
-        corners = self.cloth.corners
-        return scene, self.hands((int(corners[0]), int(corners[1]))), self.keypoints(), self.keypoints()
+    def build(self, config: ClothUnfoldConfig) -> Task:
+        self.towel = towel = Towel(self, config)
+        self.goal = GoalShape(self, towel.indices.ravel(), lambda: towel.scene.positions[None])
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, self.sample_starts),
+            parts=[self.goal],
+            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
 
-    def measures(self) -> list[Measure]:
-        return [Measure("distance", -1.0, self.record_placement)]
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
-        config, grid = self.config, self.cloth.indices
+    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """Return towels that have been folded and left to settle [m], shape (starts, n, 3)."""
+        towel, config, scene = self.towel, self.towel.config, self.towel.scene
+        grid = towel.indices
         count = 2 * config.starts  # some folds spring open or are pulled through others: the better half is taken
         rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
-        handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
-        folds = rng.integers(1, config.folds, count, endpoint=True)
-        held = np.full((count, self.scene.grip_count), -1)
+        handler = towel.handler(np.repeat(scene.positions[None], count, axis=0))
+        folds = rng.integers(1, self.config.folds, count, endpoint=True)
+        held = np.full((count, scene.grip_count), -1)
         shift = np.zeros((*held.shape, 3))
-        for fold in range(config.folds):
+        for fold in range(self.config.folds):
             x = handler.positions()
             # What lies under another layer would be pulled through it.
-            free = np.array([self.covered(shape[grid], rim) == 0 for shape in x])
+            free = np.array([towel.covered(shape[grid], rim) == 0 for shape in x])
             chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
             start = x[np.arange(count), chosen]
             aim = x.mean(axis=1) + config.side * rng.uniform(-0.2, 0.2, (count, 3))
@@ -130,32 +140,29 @@ class ClothUnfoldVectorEnv(ClothGoalVectorEnv):
                 handler.move(shift, 6)
             handler.grasp(np.full_like(held, -1))
             handler.rest(20)
-        x = self.settled(handler)
-        spoilt = np.linalg.norm(x - self.scene.positions, axis=2).mean(axis=1) < 0.1 * config.side
-        edges = TriMesh(self.scene.positions, self.cloth.triangles).edges()
+        x = towel.settled(handler)
+        spoilt = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.side
+        edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
         for copy in np.flatnonzero(~spoilt):
-            spoilt[copy] = crossings(x[copy], self.cloth.triangles, edges) > 0
+            spoilt[copy] = crossings(x[copy], towel.cloth.triangles, edges) > 0
         return x[np.sort(np.argsort(spoilt, kind="stable")[: config.starts])]
 
-    def goal_shapes(self) -> np.ndarray:
-        return self.scene.positions[None]
-
     def plan(self, env: int) -> Iterator[Waypoint]:
-        x, goals = self.shape(env), self.goal_shape(env)
+        """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
+        x, goals, side = self.towel.shape(env), self.goal.of(env)[self.towel.indices], self.towel.config.side
         if self.buffers.peek("normalized_performance")[env] > 0.97:
             return
         far = np.linalg.norm(x - goals, axis=2)
         corners = np.ix_([0, -1], [0, -1])
         away = far[corners].ravel()
-        if far.mean() < 0.06 * self.config.side and away.max() < 0.1 * self.config.side:
-            yield from self.tightened(x, goals)
+        if far.mean() < 0.06 * side and away.max() < 0.1 * side:
+            yield from tighten(x, goals)
             return
-        # The two corners that are farthest from their places are carried back to them.
-        first, second = np.argsort(away)[::-1][:2]
-        points, places = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-        use = (True, bool(away[second] > 0.05 * self.config.side))
-        pair = [first, second]
-        yield from self.folded_over(points[pair], places[pair], hands=use)
+        pair = np.argsort(away)[::-1][:2]
+        points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
+        use = (True, bool(away[pair[1]] > 0.05 * side))
+        yield from fold_over(points[pair], targets[pair], self.towel.radius, hands=use)
 
 
-ClothUnfoldEnv = single_env(ClothUnfoldVectorEnv)
+class ClothUnfoldEnv(TaskEnv):
+    vector_type = ClothUnfoldVectorEnv

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.paddles import Paddle, record_moves
+from pbd_gym.envs.core.paddles import Paddle, prepare_moves
 from pbd_gym.envs.core.randomization import SIZE, scaled
 from pbd_gym.kernels.grips import grip
 from pbd_gym.sim.solver import Control
@@ -275,7 +275,7 @@ class Actions:
         held = [p if holds and p in self.hands.particles else -1 for p in self.particles]
         return np.array(held, dtype=np.int32)
 
-    def record(
+    def prepare(
         self,
         actions: Any,
         state: State,
@@ -305,7 +305,7 @@ class Actions:
 
         if self.paddles:
             limits = (self.stride, hands.max_step, hands.max_turn, hands.widest_turn)
-            self._launches.append(record_moves(self.paddles, actions, limits, state, control, parameters, anchor))
+            self._launches.append(prepare_moves(self.paddles, actions, limits, state, control, parameters, anchor))
             return
         grips = (state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar)
         where = (state.free_inv_mass_scalar, model.lanes, state.positions_scalar)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
 import numpy as np
-import warp as wp
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -16,23 +15,24 @@ from gymnasium.vector.utils import batch_space
 from pbd_gym.envs.core import randomization
 from pbd_gym.envs.core.actions import ActionMode, Actions
 from pbd_gym.envs.core.buffers import Buffers
-from pbd_gym.envs.core.episode_launches import EpisodeLaunches
-from pbd_gym.envs.core.observations import Observations, ObsMode
+from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.core.lifecycle import Lifecycle, add_buffers
+from pbd_gym.envs.core.modes import RewardMode, check_action_mode, check_obs_mode, check_reward_mode
+from pbd_gym.envs.core.observations import OBS_MODES, Observations, ObsMode
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.pixels import PIXEL_MODES, PixelObservations, Pixels
 from pbd_gym.envs.core.rendering import Pictures
 from pbd_gym.envs.core.results import Outputs
 from pbd_gym.envs.core.snapshots import Snapshots
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.core.stepping import Stepper
+from pbd_gym.envs.core.task import Point, Task
 from pbd_gym.envs.core.validation import (
     Split,
-    check_actions,
     check_options,
     check_starts,
     make_config,
     split_range,
     split_seed,
-    write_actions,
 )
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import whole
@@ -43,12 +43,10 @@ from pbd_gym.sim.memory_usage import MemoryReport
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 
-RewardMode = Literal["dense", "sparse", "delta", "normalized"]
-REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized")
 
-
-class TaskVectorEnv(Task, Snapshots, VectorEnv):
-    """Batch of environments of one task. A task subclasses it, and fills in :class:`pbd_gym.envs.core.task.Task`.
+class TaskVectorEnv(Snapshots, VectorEnv):
+    """Batch of environments of one task. A task subclasses it: it names its configuration and modes, and :meth:`build`
+    returns the parts it is composed of, a :class:`pbd_gym.envs.Task`.
 
     Args:
         num_envs: environments in the batch.
@@ -79,6 +77,12 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         MemoryError: if the batch would not fit.
     """
 
+    config_type: ClassVar[type]
+    """Dataclass of the task's numbers; every batch reads its ``ctrl_dt``, ``substeps`` and ``damping``."""
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
+    """Action modes of the task, the default first."""
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
+    """Observation modes of the task; without goals there is no ``"goal"``."""
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
         "render_modes": ["human", "rgb_array"],
         "render_fps": 30,
@@ -109,31 +113,19 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
         if output not in ("numpy", "torch"):
             raise ValueError(f"output must be 'numpy' or 'torch', got {output!r}")
-        reward_mode = reward_mode or ("sparse" if obs_mode == "goal" else "dense")
-        if reward_mode not in REWARD_MODES:
-            raise ValueError(f"reward_mode must be one of {REWARD_MODES}, got {reward_mode!r}")
         if max_episode_steps == -1:  # as gym.make has it
             max_episode_steps = None
         if max_episode_steps is not None:
             max_episode_steps = whole("max_episode_steps", max_episode_steps, 1)
         num_envs = whole("num_envs", num_envs, 1)
         self.config = make_config(self.config_type, overrides)
-        self._ranges = dict(randomize or {})
+        self.ranges = dict(randomize or {})
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
-        self.obs_mode, self.reward_mode, self.split = obs_mode, reward_mode, split
-        self.action_mode = self.action_modes[0] if action_mode is None else action_mode
-        if self.action_mode not in self.action_modes:
-            raise ValueError(f"action_mode must be one of {self.action_modes}, got {action_mode!r}")
-        if obs_mode not in self.obs_modes:
-            raise ValueError(f"obs_mode must be one of {self.obs_modes}, got {obs_mode!r}")
-        if obs_mode == "goal" and reward_mode not in ("dense", "sparse"):
-            raise ValueError(
-                "with obs_mode='goal' rewards follow from the goals alone, as compute_reward has them; reward_mode must"
-                f" be 'dense' or 'sparse', got {reward_mode!r}"
-            )
-        if pixels is not None and obs_mode not in PIXEL_MODES:
-            raise ValueError(f"pixels are of use with obs_mode in {PIXEL_MODES} only, got {obs_mode!r}")
+        self.split = split
+        self.action_mode = check_action_mode(action_mode, self.action_modes)
+        self.obs_mode = check_obs_mode(obs_mode, self.obs_modes, pixels)
+        self.reward_mode = check_reward_mode(reward_mode, obs_mode)
         self.pixels = pixels if isinstance(pixels, Pixels) else make_config(Pixels, dict(pixels or {}))
         self.render_mode = render_mode
         given = render_options if isinstance(render_options, RenderOptions) else dict(render_options or {})
@@ -146,94 +138,113 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         """Make everything that has to do with Warp."""
         config, num_envs = self.config, self.num_envs
         self._threads = threads = default_threads() if threads is None else whole("threads", threads, 1)
-        self.scene, hands, keypoints, self.goal_particles = self.build(config)
-        self.actions = Actions(self.action_mode, hands, self.largest_size)
+        self.task = task = self.build(config)
+        self.scene, self.goal_particles = task.scene, task.goal_particles
+        self.actions = Actions(self.action_mode, task.hands, self.largest_size)
         fps = round(1.0 / self.action_time, 2)  # a film lasts as long as what it shows
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
         self.hand_grip = self.actions.grip_count if hand else None
         """Grip that a person may use, if asked for."""
         self.scene.grip_count = self.actions.grip_count + int(hand)
-        if self.ground_collider is not None and "ground_height" in self._ranges:
-            self.scene.moving_colliders.append(self.ground_collider)
+        if task.ground is not None and "ground_height" in self.ranges:
+            self.scene.moving_colliders.append(task.ground)
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
         self.solver = Solver(self.model, config.substeps, damping=config.damping, threads=threads)
         self.state, self.control = self.solver.state(), self.solver.control()
-        self.randomization = randomization.Randomization(
-            self._ranges, self.model.labels, self.ground_collider is not None
-        )
+        self.randomization = randomization.Randomization(self.ranges, self.model.labels, task.ground is not None)
         """Which parameters differ from environment to environment."""
         self.state.parameters.varied = bool(self.randomization.columns)
-        shown_grips = 0 if self.action_mode == "drag" else self.actions.grip_count
-        self.observations: Observations | PixelObservations
-        if self.obs_mode in PIXEL_MODES:
-            self.observations = PixelObservations(self.obs_mode, self.pixels, hands.axes, self.goal_particles)
-        else:
-            self.observations = Observations(
-                self.obs_mode, keypoints, self.goal_particles, self.scene.particle_count, shown_grips, hands.axes,
-                slots_of(self.actions.paddles, self.model), self.actions.turns,
-            )  # fmt: skip
+        self.observations = self._make_observations(task)
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
         self.single_observation_space = self.observations.space
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
-        self.buffers = self._make_buffers()
+        self.buffers = Buffers(num_envs, self.model.device)
+        add_buffers(self.buffers, self)
         self.outputs = Outputs(
-            self.buffers, self.term_names, self.observations.names, output, self.scene.has_particle_contacts,
+            self.buffers, task.score.term_names, self.observations.names, output, self.scene.has_particle_contacts,
             self.randomization.columns,
         )  # fmt: skip
         self.pictures = Pictures(self, self.render_options)
         self._seeded = False
-        self._graphs: list[Any] = []
-        self._record()
+        self._prepare()
 
     @property
     def action_time(self) -> float:
         """Time that an action takes [s]."""
         return float(self.config.ctrl_dt * self.actions.repeat)
 
+    # --- task ---------------------------------------------------------------------------------------------------------
+
+    def build(self, config: Any) -> Task:
+        """*Task*: return the parts that this task is composed of, made for this batch."""
+        raise NotImplementedError
+
+    def expert(self) -> np.ndarray:
+        """Return what the scripted expert of the task would do now, shape (num_envs, size), float32.
+
+        It may plan for a whole episode from what it sees at its start: ask before every step.
+
+        Raises:
+            ValueError: if the task has no expert.
+        """
+        return expert_of(self)()
+
+    @property
+    def anchor(self) -> Point:
+        """The point that stays where it is when the task grows or shrinks [m]; by default it is on the ground."""
+        return self.task.anchor or (0.0, self.scene.contact_radius, 0.0)
+
+    @property
+    def largest_size(self) -> float:
+        """Largest factor of the size that an episode can have."""
+        return max(1.0, randomization.declared_size(self.ranges))
+
+    @property
+    def goal_radius(self) -> float:
+        """Distance within which a particle counts as at its goal [m]."""
+        return self.task.score.goal_radius
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Two corners of the box that pictures show [m], shape (3,) each."""
+        if self.task.view_box is not None:
+            return self.task.view_box(self.start_positions)
+        lower, upper = self.start_positions.min(axis=(0, 1)), self.start_positions.max(axis=(0, 1))
+        margin = 0.3 * (upper - lower).max()
+        return lower - margin, upper + margin
+
     # --- set-up -------------------------------------------------------------------------------------------------------
 
-    def _make_buffers(self) -> Buffers:
-        buffers = Buffers(self.num_envs, self.model.device)
-        for name in ("seed", "episode", "start", "elapsed", "streak", "finished", "chosen", "restart"):
-            buffers.add(name, dtype=wp.int32)
-        buffers.add("start_first", dtype=wp.int32)
-        buffers.add("start_count", dtype=wp.int32)
-        for name in ("is_success", "contact_overflow", "diverged", "terminated", "truncated"):
-            buffers.add(name, dtype=wp.int32)
-        for name in ("reward", "performance", "normalized_performance", "start_performance", "last_performance"):
-            buffers.add(name)
-        buffers.add("terms", (len(self.term_names),))
-        for name, value in (("parameters", self.randomization.nominal), ("fixed_parameters", np.nan)):
-            buffers.add(name, (len(self.randomization.names),))
-            buffers.write(name, value)
-        buffers.add("actions", (self.actions.size,))
-        buffers.add("goals", (len(self.goal_particles), 3))
-        buffers.add("observation", (self.observations.size,))
-        buffers.add("achieved_goal", (self.observations.goal_size,))
-        buffers.add("desired_goal", (self.observations.goal_size,))
-        return buffers
+    def _make_observations(self, task: Task) -> Observations | PixelObservations:
+        axes, shown_grips = task.hands.axes, 0 if self.action_mode == "drag" else self.actions.grip_count
+        if self.obs_mode in PIXEL_MODES:
+            return PixelObservations(self.obs_mode, self.pixels, axes, task.goal_particles)
+        return Observations(
+            self.obs_mode, task.keypoints, task.goal_particles, self.scene.particle_count, shown_grips, axes,
+            slots_of(self.actions.paddles, self.model), self.actions.turns,
+        )  # fmt: skip
 
-    def _record(self) -> None:
-        """Prepare every launch of a step once: replaying one costs a microsecond or two."""
+    def _prepare(self) -> None:
+        """Prepare every launch of a step once."""
         b, state = self.buffers, self.state
         grips = np.full((2, self.scene.grip_count), -1, dtype=np.int32)
         grips[:, : self.actions.grip_count] = self.actions.initially_held, self.actions.particles
-        self.start_positions = self.make_starts(grips[0])
+        self.start_positions = self.task.starts.positions(grips[0])
         """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
-        self.actions.record(
+        self.actions.prepare(
             b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt, b["parameters"], self.anchor
         )
-        self._observe: Any
         if isinstance(self.observations, PixelObservations):
-            self._observe = self.observations.record(
+            self._observe: Any = self.observations.prepare(
                 b, state, self.pictures.view_box(), self.goal_radius, hand=self.hand_grip, threads=self._threads
             )
         else:
-            self._observe = self.observations.record(b, state)
-        self._episodes = EpisodeLaunches(self, grips[0], np.maximum(grips[1], 0))
-        self._score = self.record_score()
+            self._observe = self.observations.prepare(b, state)
+        self._episodes = Lifecycle(self, self.autoreset_mode, grips[0], np.maximum(grips[1], 0))
+        self._score = self.task.score.rate()
+        self._stepper = Stepper(self, self.autoreset_mode, self._episodes, self._score, self._observe, self.outputs)
 
     # --- Gymnasium ----------------------------------------------------------------------------------------------------
 
@@ -276,8 +287,7 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         b.write("chosen", mask)
         b.write("start_first", first)
         b.write("start_count", count)
-        for launch in self._episodes.begin:
-            launch.launch()
+        self._episodes.begin.launch()
         usual = split_range(self.split, len(self.start_positions))
         b.write("start_first", usual[0])  # what autoreset draws from
         b.write("start_count", usual[1])
@@ -311,70 +321,23 @@ class TaskVectorEnv(Task, Snapshots, VectorEnv):
         """Do a step and leave its results in the buffers. Returns what has to be kept of episodes that ended."""
         if not self._seeded:
             raise gym.error.ResetNeeded("call reset before step")
-        b = self.buffers
-        if not self.outputs.waits:
-            return self._advance_on_device(actions)
-        checked = check_actions(actions, (self.num_envs, self.actions.size))
-        if self.autoreset_mode is AutoresetMode.DISABLED and b.peek("finished").any():
-            raise gym.error.ResetNeeded("an episode is over: reset it with options={'reset_mask': ...} before stepping")
-        b.write("actions", checked)
-        self._simulate()
-        final: dict[str, Any] = {}
-        restarted = b.peek("restart")
-        if restarted.any():
-            if self.autoreset_mode is AutoresetMode.SAME_STEP:
-                self._observe.launch()
-                final = self.outputs.final(restarted.astype(bool))
-            for launch in self._episodes.restart:
-                launch.launch()
-        self._observe.launch()
-        return final
+        return self._stepper.advance(actions)
 
-    def _advance_on_device(self, actions: Any) -> dict[str, Any]:
-        """Do the same without waiting for the device: it is told to restart whatever has ended, if anything has.
+    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
+        """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.
 
-        The two halves are recorded as CUDA graphs the first time. Actions that are no numbers are not noticed here: a
-        displacement of NaN counts as one of -1.
+        Args:
+            achieved_goal: as in observations, shape (..., goal size).
+            desired_goal: likewise.
+            info: not used; Gymnasium's convention for goals has it.
+
+        Returns:
+            Shape (...), float32: bit for bit what steps pay.
         """
-        write_actions(self.buffers["actions"], actions)
-        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-
-        def first() -> None:
-            self._simulate()
-            if same_step:
-                self._observe.launch()
-
-        def second() -> None:
-            if self.autoreset_mode is not AutoresetMode.DISABLED:
-                for launch in self._episodes.restart:
-                    launch.launch()
-            self._observe.launch()
-
-        if not self._graphs:  # once as it is, so that every kernel is loaded, and once more to be recorded
-            first()
-            final = self.outputs.final(self.outputs.flags("restart")) if same_step else {}
-            second()
-            for half in (first, second):
-                with wp.ScopedCapture(self.model.device) as capture:
-                    half()
-                self._graphs.append(capture.graph)
-            return final
-        wp.capture_launch(self._graphs[0])
-        final = self.outputs.final(self.outputs.flags("restart")) if same_step else {}
-        wp.capture_launch(self._graphs[1])
-        return final
-
-    def _simulate(self) -> None:
-        """Act, advance the physics, and rate what came of it."""
-        for _ in range(self.actions.repeat):
-            self.actions.launch()
-            self.solver.step(self.state, self.control, self.config.ctrl_dt)
-        # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
-        # looks first whether there is any need; on CUDA looking would cost more than launching.
-        if self.model.device.is_cuda or self.state.diverged.numpy()[: self.num_envs].any():
-            self._episodes.place_diverged.launch()
-        self._score.launch()
-        self._episodes.conclude.launch()
+        achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
+        rows = (-1, achieved.shape[-1])
+        rewards = self.task.score.goal_reward(achieved.reshape(rows), desired.reshape(rows))
+        return rewards.reshape(achieved.shape[:-1])
 
     def render(self) -> Any:
         """Draw the batch.

@@ -108,7 +108,7 @@ def conclude(
 
 
 @wp.kernel
-def place(
+def reset_state(
     # In:
     chosen: wp.array1d[wp.int32],
     start: wp.array1d[wp.int32],
@@ -184,7 +184,7 @@ def begin(
     streak: wp.array1d[wp.int32],
     diverged: wp.array1d[wp.int32],
 ):
-    """Count a new episode for the chosen environments, and draw what it starts from."""
+    """Count a new episode for the chosen environments, and sample what it starts from."""
     env = wp.tid()
     if chosen[env] != 0:
         elapsed[env] = 0

@@ -1,4 +1,4 @@
-"""Scripted experts: hands that follow waypoints, which a task plans from the state whenever it has run out of them."""
+"""Scripted experts: hands that follow waypoints, and what scripts need to look at and to act with."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.randomization import SIZE
+from pbd_gym.envs.core.paddles import slots_of
+from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.task import Batch, Expert
 
 
 @dataclass(frozen=True)
 class Waypoint:
     """Where the hands of one environment go next, in a straight line."""
 
-    places: np.ndarray
+    positions: np.ndarray
     """[m], shape (hands, 3)."""
     closed: tuple[bool, ...]
     """Whether each hand holds on during the way; one that opens or closes does so before it moves."""
@@ -31,54 +33,54 @@ Plan = Callable[[int], Iterable[Waypoint]]
 
 
 class Script:
-    """Turns the waypoints of every environment of a batch into actions.
+    """An expert that follows waypoints, planned for each environment from its state.
 
     Args:
         batch: environments in action mode ``"picker"`` or ``"pick_place"``.
-        plan: called for an environment that begins an episode, or whose waypoints have all been reached.
+        plan: called for an environment that begins an episode, or has reached all of its waypoints; without waypoints
+            the hands stay where they are, open.
     """
 
-    def __init__(self, batch: Any, plan: Plan) -> None:
+    def __init__(self, batch: Batch, plan: Plan) -> None:
         self.batch, self.plan = batch, plan
         self._steps: list[list[np.ndarray]] = [[] for _ in range(batch.num_envs)]
 
-    def actions(self) -> np.ndarray:
+    def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
         batch = self.batch
-        hands = batch.actions.grip_count
-        places = batch.state.grip_positions.numpy()[: batch.num_envs, :hands].astype(np.float64)
-        found = np.zeros((batch.num_envs, hands, 4), dtype=np.float32)
+        hands = grip_positions(batch).astype(np.float64)
+        found = np.zeros((batch.num_envs, batch.actions.grip_count, 4), dtype=np.float32)
         found[..., 3] = -1.0
         for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
             if begins:
                 self._steps[env].clear()
             if not self._steps[env]:
-                self._expand(env, places[env])
+                self._expand(env, hands[env])
             if self._steps[env]:
                 found[env] = self._steps[env].pop(0)
                 if batch.action_mode == "picker":  # a displacement, towards where the hand should be by now
-                    found[env, :, :3] = (found[env, :, :3] - places[env]) / batch.actions.hands.max_step
+                    found[env, :, :3] = (found[env, :, :3] - hands[env]) / batch.actions.hands.max_step
             elif batch.action_mode == "pick_place":
-                found[env, :, :3] = box_share(batch, env, places[env])
+                found[env, :, :3] = box_share(batch, env, hands[env])
         return np.clip(found, -1.0, 1.0).reshape(batch.num_envs, -1)
 
-    def _expand(self, env: int, places: np.ndarray) -> None:
-        """Turn the waypoints of a plan into one place for each action."""
+    def _expand(self, env: int, hands: np.ndarray) -> None:
+        """Turn the waypoints of a plan into the positions of the hands after each action."""
         batch, max_step = self.batch, self.batch.actions.hands.max_step
         for waypoint in self.plan(env):
             closed = np.where(waypoint.closed, 1.0, -1.0)[:, None]
             if batch.action_mode == "pick_place":
-                self._steps[env].append(np.hstack([box_share(batch, env, waypoint.places), closed]))
+                self._steps[env].append(np.hstack([box_share(batch, env, waypoint.positions), closed]))
                 continue
-            way = waypoint.places - places
+            way = waypoint.positions - hands
             count = max(math.ceil(float(np.abs(way).max()) / (waypoint.speed * max_step) - 1e-6), 1)
             shares = [*(np.arange(count) + 1.0) / count, *[1.0] * waypoint.wait]
-            self._steps[env].extend(np.hstack([places + share * way, closed]) for share in shares)
-            places = waypoint.places
+            self._steps[env].extend(np.hstack([hands + share * way, closed]) for share in shares)
+            hands = waypoint.positions
 
 
-def expert_of(batch: Any, env_id: str = "") -> Callable[[], np.ndarray]:
-    """Return what says what the scripted expert of a task would do now: actions, shape (num_envs, size), float32.
+def expert_of(batch: Any, env_id: str = "") -> Expert:
+    """Return the scripted expert of a task.
 
     Args:
         batch: environments of the task.
@@ -87,21 +89,93 @@ def expert_of(batch: Any, env_id: str = "") -> Callable[[], np.ndarray]:
     Raises:
         ValueError: for a task without an expert.
     """
-    act: Callable[[], np.ndarray] | None = getattr(batch, "expert", None)
-    if act is None:
+    expert: Expert | None = batch.task.expert
+    if expert is None:
         name = env_id or (batch.spec.id if batch.spec else type(batch).__name__)
         raise ValueError(f"{name} has no scripted expert; another policy has to act")
-    return act
+    return expert
 
 
-def box_share(batch: Any, env: int, places: np.ndarray) -> np.ndarray:
-    """Return places [m], shape (..., 3), in the box of an environment's hands: -1 at its lower, 1 at its upper side.
+# --- what experts look at ---------------------------------------------------------------------------------------------
 
-    In a direction in which the box is flat there is but one place, 0.
+
+def grip_positions(batch: Batch) -> np.ndarray:
+    """Return where the agent's hands are [m], shape (num_envs, grips, 3), float32; on a CPU a view of the state."""
+    grips: np.ndarray = batch.state.grip_positions.numpy()[: batch.num_envs, : batch.actions.grip_count]
+    return grips
+
+
+def held_particles(batch: Batch) -> np.ndarray:
+    """Return what the agent's hands hold, -1 for nothing, shape (num_envs, grips), int32; on a CPU a view."""
+    held: np.ndarray = batch.state.held.numpy()[: batch.num_envs, : batch.actions.grip_count]
+    return held
+
+
+def paddle_poses(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """Return where paddles are [m], shape (num_envs, paddles, 3), and their angles [rad], (num_envs, paddles)."""
+    poses = batch.state.get_poses()[:, slots_of(batch.actions.paddles, batch.model)].astype(np.float64)
+    return poses[..., :3], 2.0 * np.arctan2(poses[..., 4], poses[..., 6])
+
+
+def goals_and_points(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """Return goals, and where the goal particles are [m], shape (num_envs, k, 3) each."""
+    points = batch.state.get_positions()[:, batch.goal_particles].astype(np.float64)
+    return batch.buffers.peek("goals").astype(np.float64), points
+
+
+def actions_left(batch: Batch, env: int) -> int:
+    """Return how many actions are left to an environment; without a time limit, a billion."""
+    return (batch.max_episode_steps or 10**9) - int(batch.buffers.peek("elapsed")[env])
+
+
+# --- what they act with -----------------------------------------------------------------------------------------------
+
+
+def box_share(batch: Batch, env: int, positions: np.ndarray) -> np.ndarray:
+    """Return where positions [m], shape (..., 3), are in the box of an environment's hands: from -1 to 1 on each axis.
+
+    Along an axis on which the box is flat they are at 0.
     """
-    hands, anchor = batch.actions.hands, np.array(batch.anchor)
-    size = float(batch.buffers.peek("parameters")[env, int(SIZE)])
-    low, high = (anchor + size * (np.array(corner) - anchor) for corner in (hands.lower, hands.upper))
+    hands = batch.actions.hands
+    low, high = (grown(batch, np.array(corner), env) for corner in (hands.lower, hands.upper))
     width = high - low
-    share: np.ndarray = 2.0 * (places - low) / np.where(width > 0.0, width, 1.0) - 1.0
+    share: np.ndarray = 2.0 * (positions - low) / np.where(width > 0.0, width, 1.0) - 1.0
     return np.where(width > 0.0, share, 0.0)
+
+
+def picker_actions(batch: Batch, targets: np.ndarray, closed: np.ndarray) -> np.ndarray:
+    """Return the actions that bring pickers to their targets as fast as they can, in a straight line.
+
+    Args:
+        batch: environments in action mode ``"picker"`` or ``"pick_place"``.
+        targets: where to [m], shape (num_envs, grips, 3).
+        closed: whether they grasp or hold, bool, shape (num_envs, grips).
+
+    Returns:
+        Shape (num_envs, size), float32.
+    """
+    if batch.action_mode == "pick_place":
+        move = np.stack([box_share(batch, env, target) for env, target in enumerate(targets)])
+    else:
+        move = (targets - grip_positions(batch)) / batch.config.max_step
+        move /= np.maximum(np.abs(move).max(axis=2, keepdims=True), 1.0)
+    grip = np.where(closed, 1.0, -1.0)
+    return np.concatenate([move, grip[..., None]], axis=2).reshape(batch.num_envs, -1).astype(np.float32)
+
+
+def paddle_actions(batch: Batch, moves: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:
+    """Return the actions for moves of paddles.
+
+    Args:
+        batch: environments in action mode ``"paddle"``.
+        moves: how far to go [m], shape (num_envs, paddles, 3); one action does as much of it as it can.
+        turns: how far to turn [rad], shape (num_envs, paddles), for paddles that turn.
+
+    Returns:
+        Shape (num_envs, size), float32.
+    """
+    parts = [moves / batch.config.max_step]
+    if turns is not None:
+        parts.append(turns[..., None] / batch.actions.hands.max_turn)
+    actions: Any = np.clip(np.concatenate(parts, axis=2), -1.0, 1.0)
+    return actions.reshape(batch.num_envs, -1).astype(np.float32)

@@ -149,13 +149,39 @@ def mean_distance_to_paddles(
     distance[env] = total / (float(slots.shape[0]) * parameters[env, SIZE])
 
 
+@wp.func
+def mean_square(actions: wp.array2d[float], env: int):
+    """Mean square of an action, as it is clipped."""
+    effort = float(0.0)
+    for a in range(actions.shape[1]):
+        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
+        effort += clipped * clipped / float(actions.shape[1])
+    return effort
+
+
+@wp.func
+def begin_rating(
+    env: int,
+    now: float,
+    zero: float,
+    performance: wp.array1d[float],
+    start_performance: wp.array1d[float],
+    normalized_performance: wp.array1d[float],
+    is_success: wp.array1d[wp.int32],
+):
+    """Note the performance of the first state, and the performance that counts as 0 when normalised."""
+    performance[env] = now
+    start_performance[env] = zero
+    normalized_performance[env] = 0.0
+    is_success[env] = 0
+
+
 @wp.kernel
 def weigh(
     # In:
     measures: wp.array2d[float],
     weights: wp.array1d[float],
     counts: wp.array1d[float],
-    offset: float,
     actions: wp.array2d[float],
     effort_weight: float,
     # Out:
@@ -164,20 +190,16 @@ def weigh(
 ):
     """Weigh measures into reward terms; the last term is the effort.
 
-    The performance is ``offset`` and the sum of those that count (1 rather than 0).
+    The performance is the sum of those that count (1 rather than 0).
     """
     env = wp.tid()
-    total = offset
+    total = float(0.0)
     for k in range(measures.shape[1]):
         value = weights[k] * measures[env, k]
         terms[env, k] = value
         total += counts[k] * value
     performance[env] = total
-    effort = float(0.0)
-    for a in range(actions.shape[1]):
-        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
-        effort += clipped * clipped / float(actions.shape[1])
-    terms[env, measures.shape[1]] = -effort_weight * effort
+    terms[env, measures.shape[1]] = -effort_weight * mean_square(actions, env)
 
 
 @wp.kernel
@@ -196,27 +218,27 @@ def rate_start(
     env = wp.tid()
     if chosen[env] == 0:
         return
-    start_performance[env] = wp.where(fixed != 0, start_value, performance[env])
-    normalized_performance[env] = 0.0
-    is_success[env] = 0
+    now = performance[env]
+    zero = wp.where(fixed != 0, start_value, now)
+    begin_rating(env, now, zero, performance, start_performance, normalized_performance, is_success)
 
 
 @wp.kernel
-def draw_goal_set(
+def copy_goals(
     # In:
     chosen: wp.array1d[wp.int32],
     start: wp.array1d[wp.int32],
-    goal_sets: wp.array2d[wp.vec3],
+    points: wp.array2d[wp.vec3],
     parameters: wp.array2d[float],
     anchor: wp.vec3,
     # Out:
     goals: wp.array3d[float],
 ):
-    """Copy the goal points that belong to the start state of each chosen environment."""
+    """Copy the points that belong to the start state of each chosen environment, in its size."""
     env, k = wp.tid()
     if chosen[env] == 0:
         return
-    goal = scaled(goal_sets[start[env] % goal_sets.shape[0], k], anchor, parameters[env, SIZE])
+    goal = scaled(points[start[env] % points.shape[0], k], anchor, parameters[env, SIZE])
     for axis in range(3):
         goals[env, k, axis] = goal[axis]
 

@@ -132,7 +132,7 @@ class Observations:
             self.space = spaces.Dict({"observation": box, "achieved_goal": goal_box, "desired_goal": goal_box})
             self.names = tuple(self.space)
 
-    def record(self, buffers: Any, state: State) -> Any:
+    def prepare(self, buffers: Any, state: State) -> Any:
         """Return the launch that fills ``observation``, ``achieved_goal`` and ``desired_goal`` of the buffers."""
         model = state.model
         return wp.launch(

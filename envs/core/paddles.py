@@ -73,7 +73,7 @@ def slots_of(paddles: tuple[Paddle, ...], model: Model) -> np.ndarray:
     return np.array([model.pose_index(paddle.collider) for paddle in paddles], dtype=np.int32)
 
 
-def record_moves(
+def prepare_moves(
     paddles: tuple[Paddle, ...],
     actions: Any,
     limits: tuple[int, float, float, float],

@@ -156,7 +156,7 @@ class PixelObservations:
         self._look: Any = None
         self._state: Any = None
 
-    def record(
+    def prepare(
         self, buffers: Any, state: State, view_box: tuple[np.ndarray, np.ndarray], goal_radius: float, **options: Any
     ) -> PixelObservations:
         """Make the rasteriser, and the buffers of its pictures.

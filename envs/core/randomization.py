@@ -173,7 +173,7 @@ def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
 
 
 @wp.kernel
-def draw(
+def sample(
     # In:
     chosen: wp.array1d[wp.int32],
     seed: wp.array1d[wp.int32],
@@ -190,7 +190,7 @@ def draw(
     rows: wp.array3d[float],
     poses: wp.array3d[float],
 ):
-    """Draw the parameters of the chosen environments, and write the rows that the physics reads."""
+    """Sample the parameters of the chosen environments, and write the rows that the physics reads."""
     env = wp.tid()
     if chosen[env] == 0:
         return

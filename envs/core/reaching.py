@@ -1,16 +1,20 @@
-"""Tasks in which some particles have to come to goals and stay: their numbers, their score and their reward."""
+"""Reach goals and stay: the score of tasks in which particles have to come to goals that are sampled anew."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.episodes import random_stream
+from pbd_gym.envs.core.goals import goal_points
+from pbd_gym.envs.core.launches import Launches, device_indices, device_points, prepare
+from pbd_gym.envs.core.measures import begin_rating, mean_square
 from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.envs.core.task import Batch, Part, Point, Score
 
 wp.set_module_options({"enable_backward": False})
 
@@ -136,10 +140,7 @@ def score(
         near += close / count
         worst = wp.max(worst, distance)
         unrest += close * wp.length(v) / count
-    effort = float(0.0)
-    for a in range(actions.shape[1]):
-        clipped = wp.clamp(actions[env, a], -1.0, 1.0)
-        effort += clipped * clipped / float(actions.shape[1])
+    effort = mean_square(actions, env)
     first, second = goal_terms(mean, near, worst, sparse, radius, weights)
     terms[env, 0] = first
     terms[env, 1] = second
@@ -154,7 +155,7 @@ def score(
 
 
 @wp.kernel
-def draw_carried(
+def sample_carried(
     # In:
     chosen: wp.array1d[wp.int32],
     seed: wp.array1d[wp.int32],
@@ -168,12 +169,12 @@ def draw_carried(
     turn: float,
     # Out:
     goals: wp.array3d[float],
-    start_performance: wp.array1d[float],
     performance: wp.array1d[float],
+    start_performance: wp.array1d[float],
     normalized_performance: wp.array1d[float],
     is_success: wp.array1d[wp.int32],
 ):
-    """Draw goals: where the particles would be if the object were carried by a random shift and turned."""
+    """Sample goals: where the particles would be if the object were carried by a random shift and turned."""
     env = wp.tid()
     if chosen[env] == 0:
         return
@@ -197,89 +198,95 @@ def draw_carried(
         for axis in range(3):
             goals[env, k2, axis] = place[axis]
         total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
-    start_performance[env] = -total / count
-    performance[env] = -total / count
-    normalized_performance[env] = 0.0
-    is_success[env] = 0
+    now = -total / count
+    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
 
 
-class ReachingVectorEnv(TaskVectorEnv):
-    """Batch of a task whose goal particles have to come to their goals and stay there."""
+class SampledGoals(Part):
+    """Goals that a kernel samples when an episode begins; it also rates the first state, from the goals.
 
-    config: ReachingConfig
+    The last arguments of the kernel are the buffers ``goals``, ``performance``, ``start_performance``,
+    ``normalized_performance`` and ``is_success``, of which :func:`pbd_gym.envs.core.measures.begin_rating` fills all
+    but the first. The arguments before them are the chosen environments and :meth:`inputs`.
+    """
+
+    kernel: Any
+    """The Warp kernel, one thread per environment."""
+
+    def inputs(self) -> list[Any]:
+        """Return what the kernel reads besides the chosen environments."""
+        raise NotImplementedError
+
+    def begin(self, chosen: Any) -> Sequence[Any]:
+        """Return the launch that samples goals."""
+        b = self.batch.buffers
+        rating = ("goals", "performance", "start_performance", "normalized_performance", "is_success")
+        return [prepare(self.batch, self.kernel, chosen, *self.inputs(), *(b[name] for name in rating))]
+
+
+class CarriedGoals(SampledGoals):
+    """Goals where the goal particles would be if the object were carried and turned from where it starts.
+
+    Args:
+        batch: the environments.
+        shift: largest shift along x, y and z [m].
+        turn: largest turn about the vertical [rad].
+        only_up: whether the shift along y is never downwards, for what starts on the ground.
+    """
+
+    kernel = sample_carried
+
+    def __init__(self, batch: Batch, shift: Point, turn: float, only_up: bool = False) -> None:
+        super().__init__(batch)
+        self.shift, self.turn, self.only_up = shift, turn, only_up
+
+    def inputs(self) -> list[Any]:
+        """Return what the kernel reads."""
+        batch, b = self.batch, self.batch.buffers
+        shapes = device_points(batch, batch.start_positions[:, batch.goal_particles])
+        return [
+            b["seed"], b["episode"], b["start"], b["parameters"], batch.anchor, shapes, wp.vec3(*self.shift),
+            0.0 if self.only_up else -1.0, self.turn,
+        ]  # fmt: skip
+
+
+class ReachingScore(Score):
+    """Reach goals and stay: all goal particles have to be at their goals for ``config.goal_steps`` steps in a row.
+
+    Its numbers are those of :class:`ReachingConfig`. The terms are ``distance``, ``near``, ``rest`` and ``effort``; the
+    performance is minus the mean distance of the goal particles from their goals [m]. The first state of an episode is
+    rated by what samples the goals, a :class:`SampledGoals`.
+    """
+
     term_names = ("distance", "near", "rest", "effort")
 
-    @property
-    def goal_radius(self) -> float:
-        return self.config.goal_radius * self.config.length
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(batch)
+        config = batch.config
+        self.goal_radius = config.goal_radius * config.length
+        self._weights = wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
 
-    @property
-    def _weights(self) -> Any:
-        config = self.config
-        return wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
-
-    def record_carried_goals(
-        self, chosen: Any, shift: tuple[float, float, float], turn: float, only_up: bool = False
-    ) -> Any:
-        """Return the launch that draws goals where the start would be, had it been carried and turned.
-
-        Args:
-            chosen: device array, shape (num_envs,), int32; not zero where an episode begins.
-            shift: largest shift along x, y and z [m].
-            turn: largest turn about the vertical [rad].
-            only_up: whether the shift along y is never downwards, for what starts on the ground.
-        """
-        b = self.buffers
-        shapes = wp.array(self.start_positions[:, self.goal_particles], dtype=wp.vec3, ndim=2, device=self.model.device)
-        return wp.launch(
-            draw_carried,
-            dim=self.num_envs,
-            device=self.model.device,
-            record_cmd=True,
-            inputs=[
-                chosen, b["seed"], b["episode"], b["start"], b["parameters"], self.anchor, shapes,
-                wp.vec3(*shift), 0.0 if only_up else -1.0, turn,
-                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
-            ],
+    def rate(self) -> Launches:
+        """Return the launch that rates every environment."""
+        batch, b, config, state = self.batch, self.batch.buffers, self.batch.config, self.batch.state
+        one = prepare(
+            batch, score, device_indices(batch, batch.goal_particles), b["goals"], b["actions"],
+            int(batch.reward_mode == "sparse"), int(batch.obs_mode == "goal"), config.length, self.goal_radius,
+            config.goal_steps, self._weights, batch.model.lanes, state.positions_scalar, state.velocities_scalar,
+            b["streak"], b["terms"], b["performance"], b["is_success"],
         )  # fmt: skip
-
-    def record_score(self) -> Any:
-        b, config, state = self.buffers, self.config, self.state
-        return wp.launch(
-            score,
-            dim=self.num_envs,
-            device=self.model.device,
-            record_cmd=True,
-            inputs=[
-                wp.array(self.goal_particles, dtype=wp.int32, device=self.model.device), b["goals"], b["actions"],
-                int(self.reward_mode == "sparse"), int(self.obs_mode == "goal"), config.length,
-                self.goal_radius, config.goal_steps, self._weights, self.model.lanes,
-                state.positions_scalar, state.velocities_scalar,
-                b["streak"], b["terms"], b["performance"], b["is_success"],
-            ],
-        )  # fmt: skip
+        return Launches([one])
 
     def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        """Return the reward of ``obs_mode="goal"`` for rows of goals.
-
-        Args:
-            achieved: positions of the goal particles [m], shape (rows, axes * goal particles).
-            desired: their goals [m], likewise.
-
-        Returns:
-            Shape (rows,), float32.
-        """
-        axes = self.observations.axes
-        points = np.zeros((2, len(achieved), len(self.goal_particles), 3), dtype=np.float32)
-        points[..., :axes] = np.reshape([achieved, desired], (*points.shape[:3], axes))
+        """Return the reward of ``obs_mode="goal"``, shape (rows,), float32; see :meth:`Score.goal_reward`."""
+        batch = self.batch
+        points = goal_points(batch, achieved, desired)
         reward = np.zeros(len(achieved), dtype=np.float32)
-        config = self.config
         wp.launch(
             rate_goals,
             dim=len(achieved),
             inputs=[
-                *(wp.array(p, device="cpu", copy=False) for p in points), int(self.reward_mode == "sparse"),
-                config.length, self.goal_radius, self._weights,
+                *points, int(batch.reward_mode == "sparse"), batch.config.length, self.goal_radius, self._weights,
                 wp.array(reward, device="cpu", copy=False),
             ],
             device="cpu",

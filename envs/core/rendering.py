@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from pbd_gym.envs.core.task import Batch
 from pbd_gym.rendering.pictures.options import RenderOptions
-
-if TYPE_CHECKING:
-    from pbd_gym.envs.core.batch import TaskVectorEnv
 
 MAX_TILES = 16
 """Environments that a window shows side by side."""
@@ -23,7 +21,7 @@ class Pictures:
         options: how.
     """
 
-    def __init__(self, batch: TaskVectorEnv, options: RenderOptions) -> None:
+    def __init__(self, batch: Batch, options: RenderOptions) -> None:
         self.batch = batch
         self.options = options
         self._renderers: dict[str, Any] = {}

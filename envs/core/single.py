@@ -13,12 +13,15 @@ from pbd_gym.envs.core.results import row
 
 
 class TaskEnv(gym.Env[Any, np.ndarray]):
-    """One environment of a task; takes the arguments of :class:`pbd_gym.envs.core.batch.TaskVectorEnv`.
+    """One environment of a task; it takes the arguments of :class:`pbd_gym.envs.TaskVectorEnv`.
 
-    It has no time limit of its own: ``gym.make`` wraps it in ``TimeLimit``.
+    It has no time limit of its own: ``gym.make`` wraps it in ``TimeLimit``. With ``obs_mode="goal"`` it has a method
+    ``compute_reward``, which hindsight experience replay calls. Other modes do not, because Stable-Baselines3 takes any
+    environment with that attribute for a goal environment.
     """
 
     vector_type: ClassVar[type[TaskVectorEnv]]
+    """The batched environments of the task. Their docstring is that of this class, if it has none of its own."""
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
@@ -26,12 +29,21 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
             raise ValueError("a single environment has NumPy output only; gym.make_vec takes output='torch'")
         if "autoreset_mode" in kwargs:
             raise ValueError("a single environment is reset by who uses it; gym.make_vec takes autoreset_mode")
+        if not hasattr(type(self), "vector_type"):
+            raise TypeError(f"{type(self).__name__} has no vector_type: it is no environment of a task")
         self.batch = self.vector_type(1, None, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **kwargs)
         """The batch of one that does the work."""
         self.metadata = {**self.metadata, "render_fps": self.batch.metadata["render_fps"]}
         self.render_mode = render_mode
         self.observation_space = self.batch.single_observation_space
         self.action_space = self.batch.single_action_space
+        if self.batch.obs_mode == "goal":
+            self.compute_reward = self._compute_reward
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "vector_type" in cls.__dict__ and cls.__doc__ is None:
+            cls.__doc__ = cls.vector_type.__doc__
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin a new episode; see :meth:`TaskVectorEnv.reset`."""
@@ -77,29 +89,7 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
     def _observation(self) -> Any:
         return row(self.batch.outputs.observation(), 0)
 
-
-class GoalTaskEnv(TaskEnv):
-    """The view for ``obs_mode="goal"``: with the ``compute_reward`` that hindsight experience replay calls.
-
-    It is a class of its own because Stable-Baselines3 takes any environment with that attribute for a goal environment.
-    """
-
-    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> Any:
+    def _compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> Any:
         """See :meth:`TaskVectorEnv.compute_reward`; for one pair of goals the reward is a plain number."""
         rewards = self.batch.compute_reward(achieved_goal, desired_goal, info)
         return rewards if rewards.ndim else float(rewards)
-
-
-def single_env(vector_type: type[TaskVectorEnv]) -> Any:
-    """Return the function that makes single environments of a task; it serves as Gymnasium's entry point."""
-    names = {"vector_type": vector_type, "__doc__": vector_type.__doc__, "__module__": vector_type.__module__}
-    stem = vector_type.__name__.removesuffix("VectorEnv")
-    plain = type(f"{stem}Env", (TaskEnv,), names)
-    goal = type(f"{stem}GoalEnv", (GoalTaskEnv,), names)
-
-    def make(**kwargs: Any) -> TaskEnv:
-        return (goal if kwargs.get("obs_mode") == "goal" else plain)(**kwargs)
-
-    make.__doc__ = vector_type.__doc__
-    make.metadata = TaskEnv.metadata  # type: ignore[attr-defined]  # gym.make reads it before it calls
-    return make

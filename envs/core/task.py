@@ -1,138 +1,185 @@
-"""What a task fills in: its scene, its goals and scores, the states it starts from, and what pictures of it show."""
+"""What a task is composed of: a scene, hands, start states, goals, a score and an expert, each an object of its own.
+
+:meth:`pbd_gym.envs.TaskVectorEnv.build` returns a :class:`Task`. Its parts are made for one batch of environments,
+which they see through the :class:`Batch` protocol, so that no part has to know the environment class.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
-from pbd_gym.envs.core import randomization
-from pbd_gym.envs.core.actions import ActionMode, Hands
-from pbd_gym.envs.core.observations import OBS_MODES, ObsMode
-from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.actions import ActionMode, Actions, Hands
+from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.launches import Launches
+from pbd_gym.envs.core.modes import RewardMode
+from pbd_gym.envs.core.observations import Observations, ObsMode
+from pbd_gym.envs.core.pixels import PixelObservations
+from pbd_gym.envs.core.randomization import Randomization, Range
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.solver import Control, Solver
+from pbd_gym.sim.state import State
+
+Point = tuple[float, float, float]
+"""x, y and z [m]; y is up."""
 
 
-class Task:
-    """The parts that differ from task to task; :class:`pbd_gym.envs.core.batch.TaskVectorEnv` does the rest.
+class Batch(Protocol):
+    """What parts of a task may read of the environments they belong to.
 
-    A task has to give what raises ``NotImplementedError`` here, ``config_type`` and ``term_names``; all else may be
-    left as it is. What families of tasks add to this for their own tasks to fill in is marked *Task* there.
+    While :meth:`pbd_gym.envs.TaskVectorEnv.build` runs there are only the arguments (``num_envs``, ``config``, modes
+    and ``ranges``). The other attributes exist when a part's methods are called.
     """
 
+    num_envs: int
+    max_episode_steps: int | None
     config: Any
+    obs_mode: ObsMode
+    action_mode: ActionMode
+    reward_mode: RewardMode
+    render_mode: str | None
+    ranges: dict[str, Range]
+    task: Task
     scene: Scene
     model: Model
+    solver: Solver
+    state: State
+    control: Control
+    buffers: Buffers
+    actions: Actions
+    observations: Observations | PixelObservations
+    randomization: Randomization
+    goal_particles: np.ndarray
     start_positions: np.ndarray
-    _ranges: dict[str, randomization.Range]
-
-    config_type: ClassVar[type]
-    """Dataclass with its numbers; the core reads ``ctrl_dt``, ``substeps``, ``damping``, ``settle_time``."""
-    term_names: ClassVar[tuple[str, ...]]
-    """Names of the reward terms."""
-    ground_collider: ClassVar[int | None] = None
-    """Which of its scene's colliders is the ground, if nothing lies on it at the start."""
-    action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
-    """Action modes that make sense, the default first."""
-    obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
-    """Observation modes that make sense; without goals there is no ``"goal"``."""
-    best_performance: float = 0.0
-    """The performance that counts as 1 when normalised."""
-    success_at: float = 0.0
-    """Normalised performance that counts as success; 0 where the task's score says what success is."""
-
-    def build(self, config: Any) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        """Return the scene, what hands can do, the observed keypoints, and the particles that have a goal."""
-        raise NotImplementedError
-
-    def record_begin(self, chosen: Any) -> Any:
-        """Return the launch that draws goals for the chosen environments and rates their first state.
-
-        Args:
-            chosen: device array, shape (num_envs,), int32; not zero where an episode begins.
-        """
-        raise NotImplementedError
-
-    def record_score(self) -> Any:
-        """Return the launch that rates every environment: ``terms``, ``performance`` and ``is_success``."""
-        raise NotImplementedError
-
-    def start_shapes(self) -> np.ndarray:
-        """Return what is let come to rest to start from [m], shape (starts, n, 3)."""
-        return self.scene.positions[None]
-
-    def start_memory(self) -> np.ndarray:
-        """Return the permanent strains that episodes start with.
-
-        Returns:
-            As :meth:`pbd_gym.sim.state.State.get_memory` has them, one row for all start states or one each, shape
-            (1 or starts, k).
-        """
-        return np.zeros((1, self.model.memory_count))
+    hand_grip: int | None
+    pictures: Any
+    metadata: dict[str, Any]
+    spec: EnvSpec | None
 
     @property
-    def anchor(self) -> tuple[float, float, float]:
-        """The point that stays where it is when the task grows or shrinks [m].
-
-        It is the place on the ground: what stands or lies there goes on doing so.
-        """
-        return (0.0, self.scene.contact_radius, 0.0)
+    def anchor(self) -> Point:
+        """The point that stays where it is when the task grows or shrinks [m]."""
 
     @property
     def largest_size(self) -> float:
         """Largest factor of the size that an episode can have."""
-        return max(1.0, randomization.declared_size(self._ranges))
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two corners of the box that pictures show [m], shape (3,) each."""
-        lower, upper = self.start_positions.min(axis=(0, 1)), self.start_positions.max(axis=(0, 1))
-        margin = 0.3 * (upper - lower).max()
-        return lower - margin, upper + margin
 
     @property
     def goal_radius(self) -> float:
         """Distance within which a particle counts as at its goal [m]."""
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Two corners of the box that pictures show [m], shape (3,) each."""
+
+    @property
+    def action_time(self) -> float:
+        """Time that an action takes [s]."""
+
+
+class Part:
+    """A part of a task that has buffers of its own, or something to do when an episode begins.
+
+    Args:
+        batch: the environments it belongs to.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+    def add_buffers(self, buffers: Buffers) -> None:
+        """Add what is kept for each environment; :meth:`TaskVectorEnv.get_state` then saves it as well."""
+
+    def begin(self, chosen: Any) -> Sequence[Any]:
+        """Return launches for the environments that begin an episode.
+
+        Args:
+            chosen: device array, shape (num_envs,), int32; not zero where an episode begins.
+        """
+        return ()
+
+
+class Score(Part):
+    """How well an environment does: reward terms, performance and success.
+
+    A score fills the buffers ``terms`` (num_envs, terms), ``performance`` (num_envs,) and, where :attr:`success_at` is
+    0, ``is_success``. Its :meth:`begin` runs last of all parts, and sets ``start_performance``.
+    """
+
+    term_names: tuple[str, ...]
+    """Names of the reward terms; their sum is the dense reward."""
+    goal_radius: float
+    """Distance within which a particle counts as at its goal [m]."""
+    best_performance: float = 0.0
+    """The performance that counts as 1 when normalised."""
+    success_at: float = 0.0
+    """Normalised performance that counts as success; 0 where the score decides that itself."""
+
+    def rate(self) -> Launches:
+        """Return the launches that rate every environment."""
         raise NotImplementedError
 
     def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        """Return the reward of ``obs_mode="goal"``, shape (rows,), float32, as the kernel computes it."""
+        """Return the reward of ``obs_mode="goal"`` for rows of goals, to the bit what steps pay.
+
+        Args:
+            achieved: positions of the goal particles [m], shape (rows, axes * goal particles).
+            desired: their goals [m], likewise.
+
+        Returns:
+            Shape (rows,), float32.
+        """
         raise NotImplementedError
 
-    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
-        """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.
+
+class Starts(Protocol):
+    """The states that episodes start from."""
+
+    def positions(self, held: np.ndarray) -> np.ndarray:
+        """Return where the particles are [m], shape (starts, n, 3), float32.
 
         Args:
-            achieved_goal: as in observations, shape (..., goal size).
-            desired_goal: likewise.
-            info: not used; Gymnasium's convention for goals has it.
-
-        Returns:
-            Shape (...), float32: bit for bit what steps pay.
+            held: particle in each grip at the start, -1 for none, shape (grips,), int32.
         """
-        achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
-        rows = (-1, achieved.shape[-1])
-        return self.goal_reward(achieved.reshape(rows), desired.reshape(rows)).reshape(achieved.shape[:-1])
 
-    def make_starts(self, held: np.ndarray) -> np.ndarray:
-        """Return what episodes start from, each shape after it has come to rest in hands.
+    def strains(self) -> np.ndarray:
+        """Return the permanent strains of clay, shape (1 or starts, k); k is 0 for everything else."""
 
-        Args:
-            held: particle in each grip, -1 for none, shape (grips,), int32.
 
-        Returns:
-            [m], shape (starts, n, 3), float32.
-        """
-        config = self.config
-        shapes = self.start_shapes()
-        model = Model(self.scene, len(shapes), device=self.model.device.alias, lanes=self.model.lanes)
-        solver = Solver(model, config.substeps, damping=4.0, threads=1)
-        state, control = solver.state(), solver.control()
-        state.set_positions(shapes)
-        if held.size:
-            state.hold(held)
-        for _ in range(round(config.settle_time / config.ctrl_dt)):
-            solver.step(state, control, config.ctrl_dt)
-        return state.get_positions()
+Expert = Callable[[], np.ndarray]
+"""What to do now: actions for every environment, shape (num_envs, size), float32. Asked once before every step."""
+ViewBox = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""From start positions [m], shape (starts, n, 3), to two corners of what pictures show [m], shape (3,) each."""
+
+
+@dataclass
+class Task:
+    """The parts of a task."""
+
+    scene: Scene
+    """What one environment holds."""
+    hands: Hands
+    """What the agent can do."""
+    keypoints: np.ndarray
+    """Particles that ``obs_mode="keypoints"`` and ``"goal"`` show, shape (k,), int."""
+    goal_particles: np.ndarray
+    """Particles that have a goal, shape (k,), int; empty in a task without goals."""
+    starts: Starts
+    """What episodes start from."""
+    score: Score
+    """Reward, performance and success."""
+    parts: Sequence[Part] = ()
+    """Other parts, in the order in which they begin an episode: what samples goals, first of all."""
+    expert: Expert | None = None
+    """A script that solves the task, if there is one."""
+    ground: int | None = None
+    """Number of the collider that is the ground, if nothing lies on it at the start; ``randomize`` can then move it."""
+    anchor: Point | None = None
+    """The point that stays where it is when the task grows or shrinks [m]; by default the origin on the ground."""
+    view_box: ViewBox | None = None
+    """What pictures show, if not a box around the start states."""

@@ -10,10 +10,15 @@ import warp as wp
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.episodes import random_stream
+from pbd_gym.envs.core.launches import device_points
+from pbd_gym.envs.core.measures import begin_rating
 from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.envs.core.reaching import ReachingConfig, ReachingVectorEnv
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.reaching import ReachingConfig, ReachingScore, SampledGoals
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import RopeMaterial
 from pbd_gym.scene.scene import Scene
@@ -70,7 +75,7 @@ class RopeConfig(ReachingConfig):
 
 
 @wp.kernel
-def draw_line(
+def sample_line(
     # In:
     chosen: wp.array1d[wp.int32],
     seed: wp.array1d[wp.int32],
@@ -85,12 +90,12 @@ def draw_line(
     turn: float,
     # Out:
     goals: wp.array3d[float],
-    start_performance: wp.array1d[float],
     performance: wp.array1d[float],
+    start_performance: wp.array1d[float],
     normalized_performance: wp.array1d[float],
     is_success: wp.array1d[wp.int32],
 ):
-    """Draw goals on a straight line near the rope, turned from the direction in which the rope lies."""
+    """Sample goals on a straight line near the rope, turned from the direction in which the rope lies."""
     env = wp.tid()
     if chosen[env] == 0:
         return
@@ -112,13 +117,49 @@ def draw_line(
         for axis in range(3):
             goals[env, k2, axis] = place[axis]
         total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
-    start_performance[env] = -total / float(count)
-    performance[env] = -total / float(count)
-    normalized_performance[env] = 0.0
-    is_success[env] = 0
+    now = -total / float(count)
+    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
 
 
-class RopeVectorEnv(ReachingVectorEnv):
+class LineGoals(SampledGoals):
+    """Goals on a straight line near the rope, turned from the direction in which it lies."""
+
+    kernel = sample_line
+
+    def inputs(self) -> list[Any]:
+        """Return what the kernel reads."""
+        batch, b, config = self.batch, self.batch.buffers, self.batch.config
+        along = batch.goal_particles / (config.particles - 1) - 0.5
+        shapes = device_points(batch, batch.start_positions[:, batch.goal_particles])
+        return [
+            b["seed"], b["episode"], b["start"], b["parameters"], batch.anchor, shapes,
+            wp.array(along, dtype=float, device=batch.model.device), config.length, config.goal_shift, config.goal_turn,
+        ]  # fmt: skip
+
+
+def crooked_shapes(config: RopeConfig) -> np.ndarray:
+    """Return crooked shapes on the ground [m], shape (starts, n, 3).
+
+    The angle of the rope is a sum of two waves along it.
+    """
+    generator = np.random.default_rng(0)
+    middles = (np.arange(config.particles - 1) + 0.5) / (config.particles - 1)
+    shapes = np.zeros((config.starts, config.particles, 3))
+    for shape in shapes:
+        waves = np.zeros_like(middles)
+        for k in (1.5, 3.0):
+            waves += generator.uniform(-1, 1) * np.sin(np.pi * k * middles + generator.uniform(0, 2 * np.pi))
+        # Less than a right angle from the line, so that a rope never lies across itself.
+        angle = config.crookedness * waves / max(float(np.abs(waves).max()), 1e-9)
+        heading = generator.uniform(0, 2 * np.pi)
+        steps = np.stack([np.cos(angle + heading), np.zeros_like(angle), np.sin(angle + heading)], axis=1)
+        shape[1:] = np.cumsum(steps * config.length / (config.particles - 1), axis=0)
+        shape -= shape.mean(axis=0)
+        shape[:, 1] = RADIUS
+    return shapes
+
+
+class RopeVectorEnv(TaskVectorEnv):
     """Drag the ends of a crooked rope until it lies straight along a line.
 
     ## Description
@@ -199,9 +240,8 @@ class RopeVectorEnv(ReachingVectorEnv):
     """
 
     config_type = RopeConfig
-    config: RopeConfig
 
-    def build(self, config: RopeConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+    def build(self, config: RopeConfig) -> Task:
         scene = Scene(contact_radius=RADIUS)
         scene.add_collider(Plane(friction=config.friction))
         points = np.zeros((config.particles, 3))
@@ -221,49 +261,18 @@ class RopeVectorEnv(ReachingVectorEnv):
             upper=(extent, 0.5 * config.length, extent),
         )
         keypoints = rope[np.linspace(0, config.particles - 1, 5).round().astype(int)]
-        return scene, hands, keypoints, keypoints
-
-    def start_shapes(self) -> np.ndarray:
-        """Return crooked shapes on the ground: the angle of the rope is a sum of two waves along it."""
-        config = self.config
-        generator = np.random.default_rng(0)
-        middles = (np.arange(config.particles - 1) + 0.5) / (config.particles - 1)
-        shapes = np.zeros((config.starts, config.particles, 3))
-        for shape in shapes:
-            waves = np.zeros_like(middles)
-            for k in (1.5, 3.0):
-                waves += generator.uniform(-1, 1) * np.sin(np.pi * k * middles + generator.uniform(0, 2 * np.pi))
-            # Less than a right angle from the line, so that a rope never lies across itself.
-            angle = config.crookedness * waves / max(float(np.abs(waves).max()), 1e-9)
-            heading = generator.uniform(0, 2 * np.pi)
-            steps = np.stack([np.cos(angle + heading), np.zeros_like(angle), np.sin(angle + heading)], axis=1)
-            shape[1:] = np.cumsum(steps * config.length / (config.particles - 1), axis=0)
-            shape -= shape.mean(axis=0)
-            shape[:, 1] = RADIUS
-        return shapes
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        length = self.config.length
-        return np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length
-
-    def record_begin(self, chosen: Any) -> Any:
-        b, config = self.buffers, self.config
-        device = self.model.device
-        places = self.goal_particles / (config.particles - 1) - 0.5
-        shapes = wp.array(self.start_positions[:, self.goal_particles], dtype=wp.vec3, ndim=2, device=device)
-        return wp.launch(
-            draw_line,
-            dim=self.num_envs,
-            device=device,
-            record_cmd=True,
-            inputs=[
-                chosen, b["seed"], b["episode"], b["start"], b["parameters"], self.anchor,
-                shapes, wp.array(places, dtype=float, device=device),
-                config.length, config.goal_shift, config.goal_turn,
-                b["goals"], b["start_performance"], b["performance"], b["normalized_performance"], b["is_success"],
-            ],
-        )  # fmt: skip
+        length = config.length
+        return Task(
+            scene=scene,
+            hands=hands,
+            keypoints=keypoints,
+            goal_particles=keypoints,
+            starts=SettledStarts(self, crooked_shapes(config)),
+            parts=[LineGoals(self)],
+            score=ReachingScore(self),
+            view_box=lambda starts: (np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length),
+        )
 
 
-RopeEnv = single_env(RopeVectorEnv)
+class RopeEnv(TaskEnv):
+    vector_type = RopeVectorEnv

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from pbd_gym.colliders import Box
 from pbd_gym.envs.core.actions import ActionMode, Hands
-from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import goals_and_points, paddle_actions, paddle_poses
+from pbd_gym.envs.core.goals import StartGoals
+from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
 from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.single import single_env
-from pbd_gym.envs.core.start_bank import Handler
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
-from pbd_gym.envs.rope.tabletop import RopeTaskConfig, RopeTaskVectorEnv
-from pbd_gym.scene.scene import Scene
+from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 
 THICKNESS, HEIGHT = 0.01, 0.035
 """Half of those of the plate [m]."""
@@ -53,7 +57,7 @@ class RopePushConfig(RopeTaskConfig):
             raise ValueError(f"distance must be the least and the most, got {self.distance}")
 
 
-class RopePushVectorEnv(RopeTaskVectorEnv):
+class RopePushVectorEnv(TaskVectorEnv):
     """Push a rope over the ground to a goal with a plate.
 
     ## Description
@@ -125,42 +129,39 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
     * v0: initial version
     """
 
-    config: RopePushConfig
     config_type = RopePushConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("paddle",)
-    goal_count = RopeTaskVectorEnv.keypoint_count
-    goal_tolerance = 0.03
 
-    def build(self, config: RopePushConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = self.make_scene()
+    def build(self, config: RopePushConfig) -> Task:
+        self.rope = rope = Rope(self, config)
         # Its lower edge is in the ground, so that a rope does not slip under it, whatever the size.
         low = HEIGHT - 3.0 * config.radius
         extent = config.distance[1] + 0.7 * config.rope_length
         corners = (-extent, low, -extent), (extent, low + 0.1, extent)
         size = THICKNESS, HEIGHT, 0.5 * config.plate_width
         plate = Box((0.0, low + 0.1, 0.0), size, friction=config.paddle_friction)
-        self.plate = scene.add_collider(plate, moving=True)
+        self.plate = rope.scene.add_collider(plate, moving=True)
         hands = Hands(
             particles=(), corners=(), reach=0.0, max_step=config.max_step, lower=corners[0], upper=corners[1],
             paddles=(Paddle(self.plate, *corners),), max_turn=config.max_turn,
         )  # fmt: skip
-        return scene, hands, self.keypoints(), self.keypoints()
+        shown = 0.55 * extent
+        return Task(
+            scene=rope.scene,
+            hands=hands,
+            keypoints=rope.keypoints(),
+            goal_particles=rope.keypoints(),
+            starts=StartBank(self, self.sample_starts),
+            parts=[StartGoals(self, self.goal_sets)],
+            score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.03),
+            expert=self.push_in_strokes,
+            view_box=lambda starts: (np.array([-shown, 0.0, -shown]), np.array([shown, 0.2 * shown, shown])),
+        )
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        extent = 0.55 * self.actions.hands.upper[0]
-        return np.array([-extent, 0.0, -extent]), np.array([extent, 0.2 * extent, extent])
-
-    def measures(self) -> list[Measure]:
-        return [Measure("distance", -1.0, self.record_goal_distance)]
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
         """Return ropes after random pushes, turned and with their middle above the origin [m], (starts, n, 3)."""
         config, count = self.config, self.config.starts
-        handler = Handler(
-            self.scene, np.repeat(self.scene.positions[None], count, axis=0), config.substeps, config.ctrl_dt, 1.0,
-            str(self.model.device.alias),
-        )  # fmt: skip
+        handler = self.rope.handler(count)
         up, low = self.actions.hands.upper[1], self.actions.hands.lower[1]
         for _ in range(config.pushes):
             x = handler.positions()
@@ -169,10 +170,10 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
             forward = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
             # From behind all of the rope, so that the plate does not come down on it.
             behind = ((x - point[:, None]) * forward[:, None]).sum(axis=2).min(axis=1) - 3.0 * THICKNESS
-            place = point + behind[:, None] * forward
-            place[:, 1] = low
+            position = point + behind[:, None] * forward
+            position[:, 1] = low
             turn = np.stack([np.zeros(count), np.sin(-0.5 * angle), np.zeros(count), np.cos(0.5 * angle)], axis=1)
-            handler.state.set_pose(self.plate, place, turn)
+            handler.state.set_pose(self.plate, position, turn)
             length = rng.uniform(0.05, 0.2, count) * config.rope_length - behind
             handler.control.move_collider(self.plate, forward * (length / 12)[:, None])
             handler.rest(12)
@@ -189,6 +190,7 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
         return turned
 
     def goal_sets(self) -> np.ndarray:
+        """Return the goals of each start state: a straight rope beside it [m], shape (starts, k, 3)."""
         config = self.config
         rng = np.random.default_rng([config.starts_seed, 1])
         count = len(self.start_positions)
@@ -200,13 +202,11 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
         along = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
         middle = np.stack([np.cos(angle + side), np.zeros(count), np.sin(angle + side)], axis=1) * distance[:, None]
         middle[:, 1] = config.radius
-        places = (self.goal_particles / (config.particles - 1) - 0.5) * config.rope_length
-        return np.asarray(middle[:, None] + places[None, :, None] * along[:, None])
+        along_rope = (self.goal_particles / (config.particles - 1) - 0.5) * config.rope_length
+        return np.asarray(middle[:, None] + along_rope[None, :, None] * along[:, None])
 
-    # --- expert -------------------------------------------------------------------------------------------------------
-
-    def expert(self) -> np.ndarray:
-        """Return the action of a script: strokes that push all of the rope ahead, with the plate parallel to the goal.
+    def push_in_strokes(self) -> np.ndarray:
+        """Return the expert's actions: strokes that push all of the rope ahead, with the plate parallel to the goal.
 
         In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far.
         Meanwhile it goes aside by what the rope is off along the goal. All that is decided as a stroke begins: ask
@@ -214,32 +214,33 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
         """
         config, phase = self.config, self.buffers.peek("elapsed") % STROKE
         frame = self.goal_frame()
-        if self._strokes is None:
-            self._strokes = np.zeros((self.num_envs, 4))
         fresh = phase == 0
         self._strokes[fresh] = self.next_stroke(*frame)[fresh]
         lane, behind, target, slide = self._strokes.T
         middle, forward, along = frame
-        places, angles = self.paddle_places()
-        place = places[:, 0]
-        now = ((place - middle) * forward).sum(axis=1)
+        positions, angles = paddle_poses(self)
+        plate = positions[:, 0]
+        now = ((plate - middle) * forward).sum(axis=1)
         ahead = np.where(phase < 7, behind, now + 0.7 * (target - now))
         progress = np.clip((ahead - behind) / np.maximum(target - behind, 1e-6), 0.0, 1.0)
         low = self.actions.hands.lower[1]
         wish = middle + (lane + slide * progress)[:, None] * along + ahead[:, None] * forward
         wish[:, 1] = np.where(phase < 6, low + CLEAR, low)
-        move = wish - place
+        move = wish - plate
         move[(phase == 0) | (phase == 6)] *= [0.0, 1.0, 0.0]
         move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
         turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
         turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
-        return self.paddle_actions(move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
+        return paddle_actions(self, move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
 
-    _strokes: np.ndarray | None = None
+    @cached_property
+    def _strokes(self) -> np.ndarray:
+        """Strokes that are under way; see :meth:`next_stroke`."""
+        return np.zeros((self.num_envs, 4))
 
     def goal_frame(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the middle of each goal [m], the direction from the start to it and that along it, (num_envs, 3)."""
-        goals, _ = self.goals_and_points()
+        goals, _ = goals_and_points(self)
         along = goals[:, -1] - goals[:, 0]
         along /= np.linalg.norm(along, axis=1, keepdims=True)
         middle = goals.mean(axis=1)
@@ -251,8 +252,8 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
         """Return where the plate goes down and how far it then pushes.
 
         Returns:
-            Shape (num_envs, 4) [m]: place along the goal and place on the way to it where the plate comes down, place
-            on the way where it stops, and how far it goes along the goal meanwhile.
+            Shape (num_envs, 4) [m]: where the plate comes down along the goal and on the way to it, where on the way
+            it stops, and how far it goes along the goal meanwhile.
         """
         config = self.config
         x = self.state.get_positions().astype(np.float64) - middle[:, None]
@@ -262,10 +263,11 @@ class RopePushVectorEnv(RopeTaskVectorEnv):
         touch = THICKNESS + config.radius
         behind = np.where(near, depth, 1.0).min(axis=1) - touch - 0.01
         target = np.where(depth.mean(axis=1) < -LAST, 0.5 * depth.mean(axis=1), 0.0) - touch
-        places = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
-        error = (near * (aside - places)).sum(axis=1) / near.sum(axis=1)
+        nominal = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
+        error = (near * (aside - nominal)).sum(axis=1) / near.sum(axis=1)
         slide = np.clip(-error, -0.5 * (target - behind), 0.5 * (target - behind))
         return np.stack([lane, behind, np.maximum(target, behind), slide], axis=1)
 
 
-RopePushEnv = single_env(RopePushVectorEnv)
+class RopePushEnv(TaskEnv):
+    vector_type = RopePushVectorEnv

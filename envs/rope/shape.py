@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.manipulation import Measure
-from pbd_gym.envs.core.single import single_env
-from pbd_gym.envs.rope import measures
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
+from pbd_gym.envs.core.goals import StartGoals
+from pbd_gym.envs.core.launches import device_indices, device_points, prepare
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.letters import LETTERS, written
-from pbd_gym.envs.rope.tabletop import RopeTaskConfig, RopeTaskVectorEnv
+from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape
 
 STEPS_PER_POINT = 9
 """Control steps in which the expert lays one point."""
@@ -27,7 +34,7 @@ class RopeShapeConfig(RopeTaskConfig):
     points may take any of the ten places (``bigraph``)."""
 
 
-class RopeShapeVectorEnv(RopeTaskVectorEnv):
+class RopeShapeVectorEnv(TaskVectorEnv):
     """Lay a rope into the shape of a letter.
 
     ## Description
@@ -102,10 +109,23 @@ class RopeShapeVectorEnv(RopeTaskVectorEnv):
     * v0: initial version
     """
 
-    config: RopeShapeConfig
     config_type = RopeShapeConfig
-    goal_count = RopeTaskVectorEnv.keypoint_count
-    goal_tolerance = 0.02
+    action_modes = PICKER_MODES
+
+    def build(self, config: RopeShapeConfig) -> Task:
+        self.rope = rope = Rope(self, config)
+        distance = self.distance_in_order if config.ordered else self.matched_distance
+        return Task(
+            scene=rope.scene,
+            hands=rope.hands(),
+            keypoints=rope.keypoints(),
+            goal_particles=rope.keypoints(),
+            starts=StartBank(self, rope.tangled),
+            parts=[StartGoals(self, lambda: self.shapes()[:, rope.keypoints()])],
+            score=WeightedMeasures(self, [Measure("distance", -1.0, distance)], goal_tolerance=0.02),
+            expert=self.lay_points,
+            view_box=rope.view_box,
+        )
 
     def letters(self) -> np.ndarray:
         """Return the letter of each start state as a number into ``LETTERS``, shape (starts,)."""
@@ -119,52 +139,45 @@ class RopeShapeVectorEnv(RopeTaskVectorEnv):
         shapes = np.stack([flat[..., 0], np.full(flat.shape[:2], config.radius), -flat[..., 1]], axis=2)
         return shapes[self.letters()]
 
-    def goal_sets(self) -> np.ndarray:
-        return self.shapes()[:, self.goal_particles]
+    def distance_in_order(self, out: Any) -> Any:
+        """Return the launch for the mean distance of all particles from their own places in the letter [m]."""
+        b, shapes = self.buffers, device_points(self, self.shapes())
+        return prepare(
+            self, mean_distance_to_shape, b["start"], shapes, b["parameters"], self.anchor, self.model.lanes,
+            self.state.positions_scalar, out,
+        )  # fmt: skip
 
-    def measures(self) -> list[Measure]:
-        def in_order(out: Any) -> Any:
-            shapes = wp.array(self.shapes(), dtype=wp.vec3, ndim=2, device=self.model.device)
-            parameters, lanes, positions = self.where
-            return self.launch(
-                measures.mean_distance_to_shape, self.buffers["start"], shapes, parameters, self.anchor, lanes,
-                positions, out,
-            )  # fmt: skip
+    def matched_distance(self, out: Any) -> Any:
+        """Return the launch for the mean distance of the ten points from the ten goals, paired as is best [m]."""
+        b, shape = self.buffers, (self.num_envs, len(self.goal_particles) + 1)
+        scratch = [wp.zeros(shape, dtype=kind, device=self.model.device) for kind in 3 * [float] + 3 * [wp.int32]]
+        return prepare(
+            self, matched_distance, device_indices(self, self.goal_particles), b["goals"], b["parameters"],
+            self.model.lanes, self.state.positions_scalar, *scratch, out,
+        )  # fmt: skip
 
-        def paired(out: Any) -> Any:
-            shape, device = (self.num_envs, len(self.goal_particles) + 1), self.model.device
-            scratch = [wp.zeros(shape, dtype=kind, device=device) for kind in 3 * [float] + 3 * [wp.int32]]
-            return self.launch(
-                measures.matched_distance, self.indices(self.goal_particles), self.buffers["goals"], *self.where,
-                *scratch, out,
-            )  # fmt: skip
+    def lay_points(self) -> np.ndarray:
+        """Return the expert's actions: lay point after point, hand over hand.
 
-        return [Measure("distance", -1.0, in_order if self.config.ordered else paired)]
-
-    # --- expert -------------------------------------------------------------------------------------------------------
-
-    def expert(self) -> np.ndarray:
-        """Return the action of a script: lay point after point, hand over hand.
-
-        While one picker carries the next point to its place, the other holds the last one down. Without an order the
+        While one picker carries the next point to its goal, the other holds the last one down. Without an order the
         rope is laid from the end that makes the way shorter.
         """
         config, start = self.config, self.buffers.peek("start")
-        points, x = self.keypoints(), self.state.get_positions()
+        points, x = self.rope.keypoints(), self.state.get_positions()
         anchor, rows = np.array(self.anchor), np.arange(self.num_envs)
         shapes, begin = self.shapes()[start], self.start_positions[start]
         way = [np.linalg.norm(begin - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
         turned = (way[1] < way[0]) & (not config.ordered)
         shapes = np.where(turned[:, None, None], shapes[:, ::-1], shapes)
-        shapes = anchor + self.sizes[..., None] * (shapes - anchor)
+        shapes = anchor + sizes(self)[..., None] * (shapes - anchor)
         number, phase = np.divmod(self.buffers.peek("elapsed"), STEPS_PER_POINT)
         done = number >= len(points)
         point = np.minimum(number, len(points) - 1)
         particle = points[np.where(turned, len(points) - 1 - point, point)]
-        targets, closed = self.grips().copy(), self.held() >= 0
-        hand = (point + turned) % 2
+        hands, closed = grip_positions(self), held_particles(self) >= 0
+        targets, hand = hands.copy(), (point + turned) % 2
         lifted = np.array([0.0, 0.08 * config.rope_length, 0.0])
-        # Where the picker has to be for what it holds to be in its place.
+        # Where the picker has to be for what it holds to be at its goal.
         goal = shapes[rows, particle] + targets[rows, hand] - x[rows, particle]
         targets[rows, hand] = np.select(
             [(phase < 3)[:, None], (phase == 3)[:, None], (phase < 7)[:, None]],
@@ -173,8 +186,9 @@ class RopeShapeVectorEnv(RopeTaskVectorEnv):
         )
         closed[rows, hand] = phase >= 3
         closed[done] = False
-        targets[done] = self.grips()[done]
-        return self.reach_for(targets, closed)
+        targets[done] = hands[done]
+        return picker_actions(self, targets, closed)
 
 
-RopeShapeEnv = single_env(RopeShapeVectorEnv)
+class RopeShapeEnv(TaskEnv):
+    vector_type = RopeShapeVectorEnv

@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
+from pbd_gym.envs.core.launches import prepare
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.single import single_env
-from pbd_gym.envs.rope import measures
-from pbd_gym.envs.rope.tabletop import RopeTaskVectorEnv
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
+from pbd_gym.envs.rope.measures import length_error
 
 
-class RopeStraightenVectorEnv(RopeTaskVectorEnv):
+class RopeStraightenVectorEnv(TaskVectorEnv):
     """Pull a tangled rope straight.
 
     ## Description
@@ -85,35 +91,47 @@ class RopeStraightenVectorEnv(RopeTaskVectorEnv):
     * v0: initial version
     """
 
+    config_type = RopeTaskConfig
+    action_modes = PICKER_MODES
     obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 
-    @property
-    def start_value(self) -> float:  # type: ignore[override]
-        return -self.config.rope_length
+    def build(self, config: RopeTaskConfig) -> Task:
+        rope = Rope(self, config)
+        return Task(
+            scene=rope.scene,
+            hands=rope.hands(),
+            keypoints=rope.keypoints(),
+            goal_particles=np.zeros(0, dtype=np.int32),
+            starts=StartBank(self, rope.tangled),
+            score=WeightedMeasures(self, [Measure("error", -1.0, self.length_error)], zero=-config.rope_length),
+            expert=self.pull_apart,
+            view_box=rope.view_box,
+        )
 
-    def measures(self) -> list[Measure]:
-        config = self.config
+    def length_error(self, out: Any) -> Any:
+        """Return the launch for how much the distance of the ends differs from the length of the rope [m]."""
+        config, parameters = self.config, self.buffers["parameters"]
+        return prepare(
+            self, length_error, 0, config.particles - 1, config.rope_length, parameters, self.model.lanes,
+            self.state.positions_scalar, out,
+        )  # fmt: skip
 
-        def error(out: Any) -> Any:
-            return self.launch(measures.length_error, 0, config.particles - 1, config.rope_length, *self.where, out)
-
-        return [Measure("error", -1.0, error)]
-
-    def expert(self) -> np.ndarray:
-        """Return the action of a script: take both ends and lead them apart, the way they are apart already."""
+    def pull_apart(self) -> np.ndarray:
+        """Return the expert's actions: take both ends and lead them apart, the way they are apart already."""
         config, x = self.config, self.state.get_positions()
         ends = x[:, [0, -1]]
-        held = self.held()
+        held = held_particles(self)
         holding = (held == [0, config.particles - 1]).all(axis=1)
         across = (ends[:, 1] - ends[:, 0]) * [1.0, 0.0, 1.0]
         across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
-        half = 0.5 * config.rope_length * self.sizes * across
+        half = 0.5 * config.rope_length * sizes(self) * across
         middle = np.array([0.0, config.radius, 0.0])
         apart = np.stack([middle - half, middle + half], axis=1)
         # Where the picker has to be for what it holds to be there.
-        apart += self.grips() - ends
+        apart += grip_positions(self) - ends
         wrong = (held >= 0) & (held != [0, config.particles - 1])
-        return self.reach_for(np.where(holding[:, None, None], apart, ends), ~wrong)
+        return picker_actions(self, np.where(holding[:, None, None], apart, ends), ~wrong)
 
 
-RopeStraightenEnv = single_env(RopeStraightenVectorEnv)
+class RopeStraightenEnv(TaskEnv):
+    vector_type = RopeStraightenVectorEnv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,14 +10,18 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.episode_launches import Launches
-from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.goals import StartGoals
+from pbd_gym.envs.core.launches import device_indices, prepare
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.start_bank import Handler, cached
-from pbd_gym.envs.rope import measures
-from pbd_gym.envs.rope.tabletop import RopeTaskConfig, RopeTaskVectorEnv
-from pbd_gym.scene.scene import Scene
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Part, Task
+from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
+from pbd_gym.envs.rope.measures import closest_approach, forget_closest
 
 SWINGS = 1280
 """Swings that the expert tries out."""
@@ -52,7 +57,26 @@ class RopeWhipConfig(RopeTaskConfig):
             raise ValueError(f"farthest must not be below nearest, got {self.farthest} and {self.nearest}")
 
 
-class RopeWhipVectorEnv(RopeTaskVectorEnv):
+class ClosestApproach(Part):
+    """The smallest distance of the goal particles from their goals that an episode has seen [m]."""
+
+    def add_buffers(self, buffers: Buffers) -> None:
+        buffers.add("closest")
+
+    def begin(self, chosen: Any) -> Sequence[Any]:
+        """Return the launch that forgets earlier episodes."""
+        return [prepare(self.batch, forget_closest, chosen, self.batch.buffers["closest"])]
+
+    def prepare(self, out: Any) -> Any:
+        """Return the launch that measures it."""
+        batch, b = self.batch, self.batch.buffers
+        return prepare(
+            batch, closest_approach, device_indices(batch, batch.goal_particles), b["goals"], b["parameters"],
+            batch.model.lanes, batch.state.positions_scalar, b["closest"], out,
+        )  # fmt: skip
+
+
+class RopeWhipVectorEnv(TaskVectorEnv):
     """Swing a rope by one end so that the other hits a goal.
 
     ## Description
@@ -111,57 +135,57 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
     * v0: initial version
     """
 
-    config: RopeWhipConfig
     config_type = RopeWhipConfig
     action_modes = ("drag",)
     obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 
-    @property
-    def height(self) -> float:
-        """Of the hand at the start [m]."""
-        return 1.4 * self.config.rope_length
-
-    def rope_points(self) -> np.ndarray:
-        points = np.zeros((self.config.particles, 3))
-        points[:, 1] = self.height - np.linspace(0.0, self.config.rope_length, self.config.particles)
-        return points
-
-    def build(self, config: RopeWhipConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        room = config.room * config.rope_length
+    def build(self, config: RopeWhipConfig) -> Task:
+        length, height = config.rope_length, 1.4 * config.rope_length  # of the hand at the start
+        points = np.zeros((config.particles, 3))
+        points[:, 1] = height - np.linspace(0.0, length, config.particles)
+        self.rope = rope = Rope(self, config, points)
+        room = config.room * length
         hands = Hands(
             particles=(0,),
             corners=(0,),
             reach=config.reach,
             max_step=config.max_step,
-            lower=(-room, self.height - room, -room),
-            upper=(room, self.height + room, room),
+            lower=(-room, height - room, -room),
+            upper=(room, height + room, room),
         )
-        return self.make_scene(), hands, self.keypoints(), np.array([config.particles - 1])
+        approach = ClosestApproach(self)
+        return Task(
+            scene=rope.scene,
+            hands=hands,
+            keypoints=rope.keypoints(),
+            goal_particles=np.array([config.particles - 1]),
+            starts=StartBank(self, self.sample_starts),
+            parts=[approach, StartGoals(self, self.goal_sets)],
+            score=WeightedMeasures(self, [Measure("distance", -1.0, approach.prepare)]),
+            expert=self.best_swing,
+            view_box=lambda starts: (np.array([-0.9, 0.0, -0.9]) * length, np.array([0.9, 1.7, 0.9]) * length),
+        )
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        length = self.config.rope_length
-        return np.array([-0.9, 0.0, -0.9]) * length, np.array([0.9, 1.7, 0.9]) * length
-
-    def draw_starts(self, rng: np.random.Generator) -> np.ndarray:
+    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """Return ropes that hang at rest from a hand near the middle [m], shape (starts, n, 3)."""
         config = self.config
         shift = np.zeros((config.starts, 1, 3))
         room = 0.1 * config.rope_length
         shift[..., [0, 2]] = np.clip(config.start_shift * rng.standard_normal((config.starts, 1, 2)), -room, room)
-        handler = self.handler(1, damping=10.0)  # all hang alike
+        handler = self.hanging(1, damping=10.0)  # all hang alike
         handler.rest(50)
         return handler.positions() + shift
 
-    def handler(self, copies: int, damping: float) -> Handler:
+    def hanging(self, copies: int, damping: float) -> Handler:
         """Return copies of the rope that hang from what holds their first particle, to be handled by a script."""
-        config, start = self.config, np.repeat(self.scene.positions[None], copies, axis=0)
-        handler = Handler(self.scene, start, config.substeps, config.ctrl_dt, damping, str(self.model.device.alias))
+        handler = self.rope.handler(copies, damping)
         held = np.full((copies, self.scene.grip_count), -1)
         held[:, 0] = 0
         handler.grasp(held)
         return handler
 
     def goal_sets(self) -> np.ndarray:
+        """Return the goal of each start state [m], shape (starts, 1, 3)."""
         config = self.config
         rng = np.random.default_rng([config.starts_seed, 1])
         angle = rng.uniform(0.0, 2.0 * np.pi, config.starts)
@@ -169,26 +193,6 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
         below = rng.uniform(-0.2, 0.4, config.starts)
         offset = config.rope_length * np.stack([away * np.cos(angle), -below, away * np.sin(angle)], axis=1)
         return (self.start_positions[:, 0] + offset)[:, None]
-
-    def _make_buffers(self) -> Any:
-        buffers = super()._make_buffers()
-        buffers.add("closest")
-        return buffers
-
-    def measures(self) -> list[Measure]:
-        def closest(out: Any) -> Any:
-            return self.launch(
-                measures.closest_approach, self.indices(self.goal_particles), self.buffers["goals"], *self.where,
-                self.buffers["closest"], out,
-            )  # fmt: skip
-
-        return [Measure("distance", -1.0, closest)]
-
-    def record_begin(self, chosen: Any) -> Any:
-        forget = self.launch(measures.forget_closest, chosen, self.buffers["closest"])
-        return Launches([forget, *super().record_begin(chosen)])
-
-    # --- expert -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def swings(self) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +217,7 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
         moves = np.clip(np.diff(path, axis=1), -config.max_step, config.max_step)
 
         def tips() -> np.ndarray:
-            handler = self.handler(SWINGS, config.damping)
+            handler = self.hanging(SWINGS, config.damping)
             found = np.zeros((SWINGS, SWING_STEPS, 2))
             for step in range(SWING_STEPS):
                 shift = np.zeros((SWINGS, self.scene.grip_count, 3))
@@ -225,8 +229,8 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
         what = (type(self), "swings", config, SWINGS, SWING_STEPS)
         return moves, cached(what, self.model.device, tips, (SWINGS, SWING_STEPS, 2), np.float64)
 
-    def expert(self) -> np.ndarray:
-        """Return the action of a script: of all swings it has tried out, the one whose tip comes closest to the goal.
+    def best_swing(self) -> np.ndarray:
+        """Return the expert's actions: of all swings it has tried out, the one whose tip comes closest to the goal.
 
         The swing is turned into the vertical plane through the hand and the goal.
         """
@@ -242,4 +246,5 @@ class RopeWhipVectorEnv(RopeTaskVectorEnv):
         return action.astype(np.float32)
 
 
-RopeWhipEnv = single_env(RopeWhipVectorEnv)
+class RopeWhipEnv(TaskEnv):
+    vector_type = RopeWhipVectorEnv

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.reaching import ReachingConfig, ReachingVectorEnv
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.reaching import CarriedGoals, ReachingConfig, ReachingScore
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.tetmeshes import ball
 from pbd_gym.materials.materials import SoftMaterial
@@ -54,7 +56,7 @@ class SoftConfig(ReachingConfig):
         return 2.0 * self.radius
 
 
-class SoftVectorEnv(ReachingVectorEnv):
+class SoftVectorEnv(TaskVectorEnv):
     """Carry and turn a soft ball, held at two points, until its free points rest at their goals.
 
     ## Description
@@ -136,9 +138,8 @@ class SoftVectorEnv(ReachingVectorEnv):
     """
 
     config_type = SoftConfig
-    config: SoftConfig
 
-    def build(self, config: SoftConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
+    def build(self, config: SoftConfig) -> Task:
         scene = Scene(contact_radius=0.003)
         scene.add_collider(Plane(friction=config.friction))
         body = scene.add_soft_body(
@@ -160,14 +161,17 @@ class SoftVectorEnv(ReachingVectorEnv):
             lower=(-extent, 0.5 * config.radius, -extent),
             upper=(extent, extent, extent),
         )
-        return scene, hands, points, points[2:]
+        return Task(
+            scene=scene,
+            hands=hands,
+            keypoints=points,
+            goal_particles=points[2:],
+            starts=SettledStarts(self),
+            parts=[CarriedGoals(self, config.goal_shift, config.goal_turn, only_up=True)],
+            score=ReachingScore(self),
+            view_box=lambda starts: (np.array([-0.4, 0.0, -0.3]), np.array([0.4, 0.55, 0.3])),
+        )
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.array([-0.4, 0.0, -0.3]), np.array([0.4, 0.55, 0.3])
 
-    def record_begin(self, chosen: Any) -> Any:
-        return self.record_carried_goals(chosen, self.config.goal_shift, self.config.goal_turn, only_up=True)
-
-
-SoftEnv = single_env(SoftVectorEnv)
+class SoftEnv(TaskEnv):
+    vector_type = SoftVectorEnv

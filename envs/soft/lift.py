@@ -8,14 +8,21 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.core import measures
 from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import goals_and_points, paddle_actions, paddle_poses
+from pbd_gym.envs.core.goals import StartGoals
+from pbd_gym.envs.core.launches import device_indices, prepare
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures, goal_distance
+from pbd_gym.envs.core.measures import mean_distance_to_paddles
 from pbd_gym.envs.core.paddles import Paddle, slots_of
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
-from pbd_gym.envs.soft.tabletop import SoftTaskConfig, SoftTaskVectorEnv
-from pbd_gym.geometry.tetmeshes import TetMesh, ball
+from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
+from pbd_gym.geometry.tetmeshes import ball
 from pbd_gym.scene.scene import Scene
 
 PLATE = (0.01, 0.04, 0.04)
@@ -46,7 +53,7 @@ class SoftLiftConfig(SoftTaskConfig):
             raise ValueError(f"lift must be the least and the most, got {self.lift}")
 
 
-class SoftLiftVectorEnv(SoftTaskVectorEnv):
+class SoftLiftVectorEnv(TaskVectorEnv):
     """Lift a soft ball to a height between two plates, and hold it there.
 
     ## Description
@@ -124,18 +131,15 @@ class SoftLiftVectorEnv(SoftTaskVectorEnv):
     """
 
     config_type = SoftLiftConfig
-    config: SoftLiftConfig
     action_modes = ("paddle", "picker")
-    goal_tolerance = 0.02
 
-    def mesh(self) -> TetMesh:
-        return ball(self.config.radius, self.config.resolution)
-
-    def build(self, config: SoftLiftConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene = self.make_scene()
-        points = self.mesh().positions
-        ends = [int(self.body.indices[pick(points[:, axis])]) for axis in range(3) for pick in (np.argmin, np.argmax)]
-        paddles = self._add_plates(scene) if self.action_mode == "paddle" else ()
+    def build(self, config: SoftLiftConfig) -> Task:
+        self.ball = body = Body(self, config, ball(config.radius, config.resolution))
+        points = body.mesh.positions
+        ends = [int(body.indices[pick(points[:, axis])]) for axis in range(3) for pick in (np.argmin, np.argmax)]
+        measures = [goal_distance(self)]
+        if self.action_mode == "paddle":
+            measures.append(Measure("near", -config.near_weight, self.plate_distance, shaping=True))
         hands = Hands(
             particles=(ends[0], ends[1]),
             corners=(),
@@ -144,9 +148,19 @@ class SoftLiftVectorEnv(SoftTaskVectorEnv):
             lower=(-self.extent, config.contact_radius, -self.extent),
             upper=(self.extent, self.ceiling, self.extent),
             holding=False,
-            paddles=paddles,
+            paddles=self.add_plates(body.scene) if self.action_mode == "paddle" else (),
         )
-        return scene, hands, np.concatenate([self.middle, ends]), self.middle
+        return Task(
+            scene=body.scene,
+            hands=hands,
+            keypoints=np.concatenate([body.middle, ends]),
+            goal_particles=body.middle,
+            starts=StartBank(self, body.sample_starts, body.strains),
+            parts=[StartGoals(self, self.goal_sets)],
+            score=WeightedMeasures(self, measures, goal_tolerance=0.02),
+            expert=self.squeeze_and_lift,
+            view_box=hands_box(hands),
+        )
 
     @property
     def extent(self) -> float:
@@ -158,7 +172,8 @@ class SoftLiftVectorEnv(SoftTaskVectorEnv):
         """How high they go [m]."""
         return 2.0 * self.config.radius + self.config.lift[1]
 
-    def _add_plates(self, scene: Scene) -> tuple[Paddle, ...]:
+    def add_plates(self, scene: Scene) -> tuple[Paddle, ...]:
+        """Add two plates that stand on either side of the ball, and return them."""
         config, paddles = self.config, []
         away, height = config.radius + GAP + PLATE[0], max(config.radius, PLATE[1]) + config.contact_radius
         inner = PLATE[0] + 0.3 * config.radius  # what is between the plates keeps some room
@@ -169,42 +184,42 @@ class SoftLiftVectorEnv(SoftTaskVectorEnv):
             paddles.append(Paddle(number, low, (reach[1], self.ceiling, self.extent)))
         return tuple(paddles)
 
-    def measures(self) -> list[Measure]:
-        found = super().measures()
-        if self.actions.paddles:
-            found.append(Measure("near", -self.config.near_weight, self._record_near, shaping=True))
-        return found
-
-    def _record_near(self, out: Any) -> Any:
-        slots = self.indices(slots_of(self.actions.paddles, self.model))
-        middle = int(self.middle[0])
-        return self.launch(measures.mean_distance_to_paddles, middle, slots, self.state.poses, *self.where, out)
+    def plate_distance(self, out: Any) -> Any:
+        """Return the launch for the mean distance of the plates from the middle of the ball [m]."""
+        slots = device_indices(self, slots_of(self.actions.paddles, self.model))
+        return prepare(
+            self, mean_distance_to_paddles, int(self.ball.middle[0]), slots, self.state.poses,
+            self.buffers["parameters"], self.model.lanes, self.state.positions_scalar, out,
+        )  # fmt: skip
 
     def goal_sets(self) -> np.ndarray:
-        heights = self.variations().uniform(*self.config.lift, len(self.start_positions))
+        """Return the goal of each start state, above the middle of the ball [m], shape (starts, 1, 3)."""
+        heights = self.ball.variations().uniform(*self.config.lift, len(self.start_positions))
         goals: np.ndarray = self.start_positions[:, self.goal_particles].astype(np.float64)
         goals[:, 0, 1] += heights
         return goals
 
-    def expert(self) -> np.ndarray:
-        goals, points = self.goals_and_points()
+    def squeeze_and_lift(self) -> np.ndarray:
+        """Return the expert's actions: close the plates around the ball, then carry it to its goal."""
+        goals, points = goals_and_points(self)
         middle, wanted = points[:, 0], goals[:, 0] - points[:, 0]
         if self.action_mode == "picker":
             reach = np.clip(wanted / self.config.max_step, -1.0, 1.0)
             hand = np.concatenate([reach, np.ones((self.num_envs, 1))], axis=1)
             return np.concatenate([hand, hand], axis=1).astype(np.float32)
-        places, _ = self.paddle_places()
+        positions, _ = paddle_poses(self)
         sides = np.array([-1.0, 1.0])
-        grip = (PLATE[0] + 0.65 * self.config.radius) * self.sizes
+        grip = (PLATE[0] + 0.65 * self.config.radius) * sizes(self)
         targets = np.repeat(middle[:, None], 2, axis=1)
         targets[..., 0] += sides * grip
-        moves = targets - places
+        moves = targets - positions
         # Lift once both plates have closed; what is squeezed gives way a little, so the rest is measured at the ball.
         closed = (np.abs(moves[..., [0, 2]]) < 0.25 * self.config.radius).all(axis=(1, 2))
         moves[..., 1] = np.where(closed[:, None], wanted[:, None, 1], moves[..., 1])
         moves[closed, :, 0] += wanted[closed, None, 0]
         moves[closed, :, 2] = wanted[closed, None, 2]
-        return self.paddle_actions(moves)
+        return paddle_actions(self, moves)
 
 
-SoftLiftEnv = single_env(SoftLiftVectorEnv)
+class SoftLiftEnv(TaskEnv):
+    vector_type = SoftLiftVectorEnv

@@ -8,12 +8,18 @@ import numpy as np
 
 from pbd_gym.colliders import Box
 from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import goals_and_points, paddle_actions, paddle_poses
+from pbd_gym.envs.core.goals import StartGoals
+from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
 from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
-from pbd_gym.envs.soft.tabletop import SoftTaskConfig, SoftTaskVectorEnv
-from pbd_gym.geometry.tetmeshes import TetMesh, box
-from pbd_gym.scene.scene import Scene
+from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
+from pbd_gym.geometry.tetmeshes import box
 
 PLATE = (0.01, 0.035, 0.06)
 """Half the thickness, height and width of the plate [m]."""
@@ -51,7 +57,7 @@ class SoftPushConfig(SoftTaskConfig):
             raise ValueError(f"distance must be the least and the most, got {self.distance}")
 
 
-class SoftPushVectorEnv(SoftTaskVectorEnv):
+class SoftPushVectorEnv(TaskVectorEnv):
     """Push a soft block over the ground to a goal with a plate.
 
     ## Description
@@ -128,17 +134,12 @@ class SoftPushVectorEnv(SoftTaskVectorEnv):
     """
 
     config_type = SoftPushConfig
-    config: SoftPushConfig
-    goal_tolerance = 0.02
+    action_modes = ("paddle",)
 
-    def mesh(self) -> TetMesh:
-        config = self.config
-        return box(config.cells, (config.side, config.height, config.side))
-
-    def build(self, config: SoftPushConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene, points = self.make_scene(), self.mesh().positions
+    def build(self, config: SoftPushConfig) -> Task:
+        self.block = body = Body(self, config, box(config.cells, (config.side, config.height, config.side)))
         outwards = [np.array([x, 1.0, z]) for x in (-1.0, 1.0) for z in (-1.0, 1.0)]
-        corners = [int(self.body.indices[np.argmax(points @ direction)]) for direction in outwards]
+        corners = [int(body.indices[np.argmax(body.mesh.positions @ direction)]) for direction in outwards]
         start = -(0.5 * np.sqrt(2.0) * config.side + GAP + PLATE[0])
         ground = PLATE[1] + config.contact_radius
         plate = Box((start, ground, 0.0), PLATE, friction=config.paddle_friction)
@@ -151,13 +152,24 @@ class SoftPushVectorEnv(SoftTaskVectorEnv):
             max_step=config.max_step,
             lower=lower,
             upper=upper,
-            paddles=(Paddle(scene.add_collider(plate, True), lower, upper),),
+            paddles=(Paddle(body.scene.add_collider(plate, True), lower, upper),),
             max_turn=config.max_turn,
         )
-        return scene, hands, np.concatenate([self.middle, corners]), self.middle
+        return Task(
+            scene=body.scene,
+            hands=hands,
+            keypoints=np.concatenate([body.middle, corners]),
+            goal_particles=body.middle,
+            starts=StartBank(self, body.sample_starts, body.strains),
+            parts=[StartGoals(self, self.goal_sets)],
+            score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.02),
+            expert=self.push_along_the_line,
+            view_box=hands_box(hands),
+        )
 
     def goal_sets(self) -> np.ndarray:
-        config, stream, count = self.config, self.variations(), len(self.start_positions)
+        """Return the goal of each start state [m], shape (starts, 1, 3)."""
+        config, stream, count = self.config, self.block.variations(), len(self.start_positions)
         distance = stream.uniform(*config.distance, count)
         bearing = stream.uniform(-config.bearing, config.bearing, count)
         goals: np.ndarray = self.start_positions[:, self.goal_particles].astype(np.float64)
@@ -165,19 +177,20 @@ class SoftPushVectorEnv(SoftTaskVectorEnv):
         goals[:, 0, 2] -= distance * np.sin(bearing)
         return goals
 
-    def expert(self) -> np.ndarray:
-        goals, points = self.goals_and_points()
-        places, angles = self.paddle_places()
+    def push_along_the_line(self) -> np.ndarray:
+        """Return the expert's actions: get behind the block, and push it along the line from its start to the goal."""
+        goals, points = goals_and_points(self)
+        positions, angles = paddle_poses(self)
         start = self.start_positions[self.buffers.peek("start")][:, self.goal_particles[0]]
         middle, goal = points[:, 0, [0, 2]], goals[:, 0, [0, 2]]
-        line = goal - (self.anchor_plane + self.sizes * (start[:, [0, 2]] - self.anchor_plane))
+        line = goal - (self.anchor_plane + sizes(self) * (start[:, [0, 2]] - self.anchor_plane))
         line /= np.linalg.norm(line, axis=1, keepdims=True)
         left = goal - middle
         remaining = (left * line).sum(axis=1)
         # Steer for a point on the line that is some way ahead: near the goal what is left says little about directions.
         way = left + np.maximum(0.06 - remaining, 0.0)[:, None] * line
         way /= np.linalg.norm(way, axis=1, keepdims=True)
-        behind = middle - places[:, 0, [0, 2]]
+        behind = middle - positions[:, 0, [0, 2]]
         along = (behind * way).sum(axis=1, keepdims=True)
         aside = behind - along * way
         turn = np.arctan2(-way[:, 1], way[:, 0]) - angles[:, 0]
@@ -188,7 +201,8 @@ class SoftPushVectorEnv(SoftTaskVectorEnv):
         moves = np.zeros((self.num_envs, 1, 3))
         moves[:, 0, [0, 2]] = np.where(touches, 0.1, 1.0) * aside + forward[:, None] * way
         there = remaining < 0.002
-        return self.paddle_actions(np.where(there[:, None, None], 0.0, moves), np.where(there, 0.0, turn)[:, None])
+        moves, turn = np.where(there[:, None, None], 0.0, moves), np.where(there, 0.0, turn)
+        return paddle_actions(self, moves, turn[:, None])
 
     @property
     def anchor_plane(self) -> np.ndarray:
@@ -196,4 +210,5 @@ class SoftPushVectorEnv(SoftTaskVectorEnv):
         return np.array(self.anchor)[[0, 2]]
 
 
-SoftPushEnv = single_env(SoftPushVectorEnv)
+class SoftPushEnv(TaskEnv):
+    vector_type = SoftPushVectorEnv

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pbd_gym.colliders import Box
 from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import paddle_actions, paddle_poses
+from pbd_gym.envs.core.goals import StartGoals
+from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
 from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.single import single_env
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.sizes import sizes
 from pbd_gym.envs.core.start_bank import cached
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
-from pbd_gym.envs.soft.tabletop import SoftTaskConfig, SoftTaskVectorEnv
-from pbd_gym.geometry.tetmeshes import TetMesh, box
+from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
+from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import Plasticity, SoftMaterial
-from pbd_gym.scene.scene import Scene
 
 PLATE = (0.01, 0.04, 0.02)
 """Half the thickness, height and width of a plate [m]."""
@@ -57,7 +64,7 @@ class SoftShapeConfig(SoftTaskConfig):
             raise ValueError(f"width must be the least and the most, up to 1, got {self.width}")
 
 
-class SoftShapeVectorEnv(SoftTaskVectorEnv):
+class SoftShapeVectorEnv(TaskVectorEnv):
     """Squeeze a bar of clay to a goal shape with two plates.
 
     ## Description
@@ -137,19 +144,43 @@ class SoftShapeVectorEnv(SoftTaskVectorEnv):
     - v0: first version
     """
 
-    view_share = 0.9
     config_type = SoftShapeConfig
-    config: SoftShapeConfig
-    goal_tolerance = 0.0025
-    _way: np.ndarray | None = None
+    action_modes = ("paddle",)
 
-    def mesh(self) -> TetMesh:
-        return box(self.config.cells, self.config.bar)
-
-    def material(self) -> SoftMaterial:
-        config = self.config
+    def build(self, config: SoftShapeConfig) -> Task:
         plasticity = Plasticity(config.yield_strain, config.creep_rate)
-        return SoftMaterial(config.density, config.young_modulus, config.poisson_ratio, "edges_and_volumes", plasticity)
+        elasticity = config.density, config.young_modulus, config.poisson_ratio
+        clay = SoftMaterial(*elasticity, "edges_and_volumes", plasticity)
+        self.bar = body = Body(self, config, box(config.cells, config.bar), clay)
+        half = 0.5 * np.array(config.bar[:2])
+        edges = body.indices[np.isclose(np.abs(body.mesh.positions[:, :2]), half).all(axis=1)]
+        inner = 0.5 * config.width[0] * config.bar[0] + config.contact_radius + PLATE[0]
+        reach, ground, paddles = self.reach, self.standing, []
+        for side in (-1.0, 1.0):
+            plate = Box((side * reach, ground, 0.0), PLATE, friction=config.paddle_friction)
+            low, high = sorted((side * reach, side * (inner - config.spread)))
+            number = body.scene.add_collider(plate, True)
+            paddles.append(Paddle(number, (low, ground, -reach), (high, ground + 0.1, reach)))
+        hands = Hands(
+            particles=(),
+            corners=(),
+            reach=0.0,
+            max_step=config.max_step,
+            lower=(-reach, ground, -reach),
+            upper=(reach, ground + 0.1, reach),
+            paddles=tuple(paddles),
+        )
+        return Task(
+            scene=body.scene,
+            hands=hands,
+            keypoints=edges,
+            goal_particles=edges,
+            starts=StartBank(self, body.sample_starts, body.strains),
+            parts=[StartGoals(self, self.goal_sets)],
+            score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.0025),
+            expert=self.follow_recipe,
+            view_box=hands_box(hands, 0.9),
+        )
 
     @property
     def reach(self) -> float:
@@ -161,34 +192,14 @@ class SoftShapeVectorEnv(SoftTaskVectorEnv):
         """Height of the plates when they stand on the ground [m]."""
         return PLATE[1] + self.config.contact_radius
 
-    def build(self, config: SoftShapeConfig) -> tuple[Scene, Hands, np.ndarray, np.ndarray]:
-        scene, points = self.make_scene(), self.mesh().positions
-        half = 0.5 * np.array(config.bar[:2])
-        edges = self.body.indices[np.isclose(np.abs(points[:, :2]), half).all(axis=1)]
-        inner = 0.5 * config.width[0] * config.bar[0] + config.contact_radius + PLATE[0]
-        reach, ground, paddles = self.reach, self.standing, []
-        for side in (-1.0, 1.0):
-            plate = Box((side * reach, ground, 0.0), PLATE, friction=config.paddle_friction)
-            low, high = sorted((side * reach, side * (inner - config.spread)))
-            paddles.append(Paddle(scene.add_collider(plate, True), (low, ground, -reach), (high, ground + 0.1, reach)))
-        hands = Hands(
-            particles=(),
-            corners=(),
-            reach=0.0,
-            max_step=config.max_step,
-            lower=(-reach, ground, -reach),
-            upper=(reach, ground + 0.1, reach),
-            paddles=tuple(paddles),
-        )
-        return scene, hands, edges, edges
-
+    @cached_property
     def recipe(self) -> np.ndarray:
-        """Return how the plates go to make the goal shape of each start [m], shape (starts, STEPS + 1, 2, 3).
+        """How the plates go to make the goal shape of each start [m], shape (starts, STEPS + 1, 2, 3).
 
         They pinch the bar twice, once in each half of its length, to a width each, and withdraw.
         """
-        config, stream, count = self.config, self.variations(), len(self.start_positions)
-        middle = self.start_positions[:, self.body.indices].mean(axis=1).astype(np.float64)
+        config, stream, count = self.config, self.bar.variations(), len(self.start_positions)
+        middle = self.start_positions[:, self.bar.indices].mean(axis=1).astype(np.float64)
         length = config.bar[2]
         sides, open_ = np.array([-1.0, 1.0]), self.reach
         order = stream.choice([-1.0, 1.0], count)
@@ -213,15 +224,16 @@ class SoftShapeVectorEnv(SoftTaskVectorEnv):
         return np.stack(way, axis=1)
 
     def goal_sets(self) -> np.ndarray:
+        """Return the goals of each start state [m], shape (starts, k, 3); made once, and kept on disk."""
         what = (type(self), "goals", self.config)
         shape = (self.config.starts, len(self.goal_particles), 3)
         return cached(what, self.model.device, lambda: self._squeeze().astype(np.float32), shape)
 
     def _squeeze(self) -> np.ndarray:
         """Return the goal particles after the plates have followed the recipe [m], shape (starts, k, 3)."""
-        handler = self.handler(self.start_positions, self.config.damping)
-        handler.state.set_memory(self.start_memory())
-        way = self.recipe()
+        handler = self.bar.handler(self.start_positions, self.config.damping)
+        handler.state.set_memory(self.bar.strains())
+        way = self.recipe
         for step in range(STEPS):
             for k, paddle in enumerate(self.actions.paddles):
                 handler.control.move_collider(paddle.collider, way[:, step + 1, k] - way[:, step, k])
@@ -229,13 +241,13 @@ class SoftShapeVectorEnv(SoftTaskVectorEnv):
         goals: np.ndarray = handler.positions()[:, self.goal_particles]
         return goals
 
-    def expert(self) -> np.ndarray:
-        if self._way is None:
-            self._way = self.recipe()
+    def follow_recipe(self) -> np.ndarray:
+        """Return the expert's actions: what made the goal shape."""
         steps = np.minimum(self.buffers.peek("elapsed") + 1, STEPS)
-        wanted = self._way[self.buffers.peek("start"), steps]
+        wanted = self.recipe[self.buffers.peek("start"), steps]
         anchor = np.array(self.anchor)
-        return self.paddle_actions(anchor + self.sizes[:, None] * (wanted - anchor) - self.paddle_places()[0])
+        return paddle_actions(self, anchor + sizes(self)[:, None] * (wanted - anchor) - paddle_poses(self)[0])
 
 
-SoftShapeEnv = single_env(SoftShapeVectorEnv)
+class SoftShapeEnv(TaskEnv):
+    vector_type = SoftShapeVectorEnv

@@ -9,10 +9,10 @@ import numpy as np
 
 from pbd_gym.envs.core.experts import box_share
 from pbd_gym.envs.core.paddles import slots_of
+from pbd_gym.envs.core.task import Batch
 from pbd_gym.rendering.window.interactive import Live
 
 if TYPE_CHECKING:
-    from pbd_gym.envs.core.batch import TaskVectorEnv
     from pbd_gym.rendering.window.dials import Dial
 
 
@@ -26,7 +26,7 @@ class Handled:
         batch: one environment on a CPU, with a ``hand``.
     """
 
-    def __init__(self, batch: TaskVectorEnv) -> None:
+    def __init__(self, batch: Batch) -> None:
         if batch.hand_grip is None or batch.num_envs != 1:
             raise ValueError("only a single environment with hand=True can be handled")
         self.batch = batch
@@ -37,7 +37,7 @@ class Handled:
         """For each of the agent's hands whether it is to hold on, 1 or -1."""
 
     @property
-    def hand_places(self) -> np.ndarray:
+    def hand_positions(self) -> np.ndarray:
         """Return where the agent's hands or paddles are [m], shape (hands, 3); those of ``pin`` mode do not move."""
         batch, actions = self.batch, self.batch.actions
         if actions.paddles:
@@ -94,7 +94,7 @@ class Handled:
             rows[:, 0] = self.commands
             return action
         axes, hands = min(actions.hands.axes, 3), actions.hands
-        places = self.hand_places
+        places = self.hand_positions
         if actions.mode == "pick_place":
             if hand is not None and way is not None:
                 places[hand] += way

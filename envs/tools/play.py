@@ -88,7 +88,7 @@ class Player(EnvViewer):
         if self.batch.actions.mode == "pin":
             held = [particle for particle in self.handled.agent_holds() if particle >= 0]
             places[held] = self.batch.state.get_positions()[0, held]
-        return np.concatenate([places, self.handled.hand_places])
+        return np.concatenate([places, self.handled.hand_positions])
 
     def grab(self, pixel: tuple[int, int]) -> None:
         """Take what is nearest to a pixel, if something is near that the agent does not hold."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.tools.interactive_env import Handled
 from pbd_gym.rendering import Camera, Frame
 from pbd_gym.rendering.pictures.options import Coloring
 from pbd_gym.rendering.window.viewer import Viewer
 
 if TYPE_CHECKING:
-    from pbd_gym.envs.core.batch import TaskVectorEnv
     from pbd_gym.rendering.window.dials import Dial
 
 
@@ -28,7 +28,7 @@ class EnvViewer(Viewer):
         sliders: whether the sliders are shown at first.
     """
 
-    def __init__(self, batch: TaskVectorEnv, title: str, size: tuple[int, int], sliders: bool) -> None:
+    def __init__(self, batch: Batch, title: str, size: tuple[int, int], sliders: bool) -> None:
         lower, upper = batch.pictures.view_box()
         options = batch.pictures.options
         camera = copy.deepcopy(options.camera) or Camera.overview(lower, upper, size)
@@ -75,7 +75,7 @@ class Watcher(EnvViewer):
         size: width and height of the picture [pixels].
     """
 
-    def __init__(self, batch: TaskVectorEnv, title: str, size: tuple[int, int]) -> None:
+    def __init__(self, batch: Batch, title: str, size: tuple[int, int]) -> None:
         super().__init__(batch, title, size, sliders=False)
         del self.keys["r"]  # the program says when an episode begins
 

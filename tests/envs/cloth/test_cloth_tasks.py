@@ -6,9 +6,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pbd_gym.envs.cloth.towels import ClothTaskVectorEnv, fitted
 
 from pbd_gym.envs.cloth.heaps import CORNERS
-from pbd_gym.envs.cloth.towels import ClothTaskVectorEnv, fitted
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 

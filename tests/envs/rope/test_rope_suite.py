@@ -8,11 +8,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from pbd_gym.envs.rope.tabletop import RopeTaskConfig
 from scipy.optimize import linear_sum_assignment
 
 from pbd_gym.envs.core.manipulation import ManipulationVectorEnv
 from pbd_gym.envs.rope.letters import LETTERS, outline, written
-from pbd_gym.envs.rope.tabletop import RopeTaskConfig
 
 
 def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:

@@ -6,7 +6,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-
 from pbd_gym.envs.soft.tabletop import SoftTaskVectorEnv
 
 EXPERTS: dict[tuple[str, str], float] = {

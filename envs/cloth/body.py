@@ -1,0 +1,82 @@
+"""A cloth on the ground: where it is, how scripts handle copies of it, and how it may start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.envs.core.start_bank import Handler
+from pbd_gym.envs.core.task import Batch
+from pbd_gym.scene.scene import Scene
+
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+"""Turns a hanging cloth so that it lies: its rows go along +z, its columns along +x."""
+
+
+class ClothBody:
+    """A cloth that lies flat on the ground in the scene.
+
+    Args:
+        batch: the environments.
+        config: the task's numbers.
+        scene: what it lies in.
+        indices: its particles, in the shape in which :meth:`shape` gives their positions.
+        radius: of the particles, half the thickness of the cloth [m].
+    """
+
+    def __init__(self, batch: Batch, config: Any, scene: Scene, indices: np.ndarray, radius: float) -> None:
+        self.batch, self.config, self.scene, self.indices, self.radius = batch, config, scene, indices, radius
+
+    @property
+    def flat(self) -> np.ndarray:
+        """Where the particles of the flat cloth are [m], shape (*indices, 3)."""
+        return self.scene.positions[self.indices]
+
+    def shape(self, env: int) -> np.ndarray:
+        """Return where the particles of an environment are [m], shape (*indices, 3)."""
+        return self.batch.state.get_positions()[env][self.indices]
+
+    def handler(self, positions: np.ndarray) -> Handler:
+        """Return copies of the cloth to be handled by a script, with the grips of the task.
+
+        Their time steps are half as long as those of the task: fewer cloths are caught in themselves.
+        """
+        config, device = self.config, str(self.batch.model.device.alias)
+        return Handler(self.scene, positions, config.substeps, 0.5 * config.ctrl_dt, 1.0, device)
+
+    def settled(self, handler: Handler) -> np.ndarray:
+        """Return the positions [m], shape (copies, n, 3), once all is at rest in time steps of the task.
+
+        XPBD with one iteration is the softer the longer its steps are. What has come to rest in those of
+        :meth:`handler` would jump when an episode begins.
+        """
+        handler.step_time = self.config.ctrl_dt
+        handler.rest(25)
+        return handler.positions()
+
+    def turned(self, rng: np.random.Generator, largest: float = 0.25 * np.pi) -> np.ndarray:
+        """Return flat cloths turned about the vertical by up to an angle [rad], shape (starts, n, 3) [m]."""
+        angle = rng.uniform(-largest, largest, self.config.starts)[:, None]
+        flat = self.scene.positions
+        c, s = np.cos(angle), np.sin(angle)
+        x, z = c * flat[:, 0] + s * flat[:, 2], c * flat[:, 2] - s * flat[:, 0]
+        return np.stack([x, np.broadcast_to(flat[:, 1], x.shape), z], axis=-1)
+
+
+def fitted(shape: np.ndarray, x: np.ndarray, carried: np.ndarray | None = None) -> np.ndarray:
+    """Return a shape moved and turned about the vertical to where it lies nearest to another.
+
+    Args:
+        shape: points of the shape [m], shape (..., 3).
+        x: where each of them should be, likewise.
+        carried: points that are moved and turned with them and returned in their stead, shape (..., 3).
+    """
+    middles = [array.reshape(-1, 3).mean(axis=0) for array in (shape, x)]
+    p, q = shape - middles[0], x - middles[1]
+    # The angle that maximises the sum of the inner products, in complex numbers z + ix.
+    c, s = (p[..., [0, 2]] * q[..., [0, 2]]).sum(), (p[..., 2] * q[..., 0] - p[..., 0] * q[..., 2]).sum()
+    c, s = np.array([c, s]) / max(float(np.hypot(c, s)), 1e-12)
+    moved = (p if carried is None else carried - middles[0]) @ np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+    middles[1][1] = middles[0][1]
+    return moved + middles[1]

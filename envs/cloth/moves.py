@@ -1,0 +1,76 @@
+"""Motions of two hands that handle cloth, as waypoints: what the plans of the experts are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pbd_gym.envs.core.experts import Waypoint
+
+
+def hanging_height(flat: np.ndarray) -> np.ndarray:
+    """Return the way up from the last row of a towel that hangs to its first, shape (3,) [m]."""
+    return np.array([0.0, float(np.linalg.norm(flat[0, [0, -1]] - flat[-1, [0, -1]], axis=1).mean()), 0.0])
+
+
+def lay_down(goals: np.ndarray, pull: float = 0.05, release: bool = True) -> Iterator[Waypoint]:
+    """Return the way of two hands that lay down a hanging towel, last row first.
+
+    Args:
+        goals: where its particles are to lie, shape (rows, columns, 3) [m].
+        pull: how far they go on along the ground, in lengths of the towel, to tighten what has buckled.
+        release: whether they let go in the end, and wait for it to sink.
+    """
+    both, near, far = (True, True), goals[0, [0, -1]], goals[-1, [0, -1]]
+    way, up = near - far, hanging_height(goals)
+    for share in np.linspace(0.0, 1.0, 5):
+        yield Waypoint(far + share * way + (1.0 - share) * up, both, 0.6)
+    yield Waypoint(near + pull * way, both, 0.4)
+    if release:
+        yield Waypoint(near + pull * way, (False, False), wait=3)
+
+
+def tighten(x: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
+    """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
+
+    Args:
+        x: where its particles are, shape (rows, columns, 3) [m].
+        goals: where they are to lie, likewise.
+    """
+    worst = max(range(4), key=lambda k: float(np.abs(np.rot90(goals - x, k)[0]).sum()))
+    corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
+    yield Waypoint(x, (False, False))
+    yield Waypoint(goals + 0.05 * corners, (True, True), 0.3)
+    yield Waypoint(goals + 0.05 * corners, (False, False), wait=3)
+
+
+def fold_over(
+    points: np.ndarray,
+    targets: np.ndarray,
+    radius: float,
+    held: bool = False,
+    hands: tuple[bool, bool] = (True, True),
+    short: float = 0.05,
+) -> Iterator[Waypoint]:
+    """Return the way of hands that take hold of points and carry them over to their targets in a flat arc.
+
+    Args:
+        points: where they are to be grasped, shape (2, 3) [m].
+        targets: where they are to be laid, likewise.
+        radius: half the thickness of the cloth [m].
+        held: whether the hands hold them already.
+        hands: which of them are used.
+        short: share of the way that is left in the end, so that the rest of the cloth is left in peace.
+    """
+    middle, arm = 0.5 * (points + targets), 0.5 * (points - targets)
+    # Lower than a half circle, for the same reason.
+    height = 0.5 * np.linalg.norm(arm, axis=1, keepdims=True) * [0.0, 1.0, 0.0]
+    up = np.array([0.0, 2.0 * radius, 0.0])
+    if not held:
+        yield Waypoint(points, (False, False))
+    for angle in np.linspace(0.0, np.pi, 9)[1:]:
+        c = np.cos(angle)
+        last = middle + (c if c > 0.0 else (1.0 - 2.0 * short) * c) * arm + np.sin(angle) * height + up
+        yield Waypoint(last, hands, 0.7)
+    yield Waypoint(last, (False, False), wait=3)

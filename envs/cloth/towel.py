@@ -1,0 +1,185 @@
+"""What the cloth tasks of the suite share: a square towel on the ground, and two pickers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.cloth.body import LYING, ClothBody
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.experts import held_particles
+from pbd_gym.envs.core.manipulation import ManipulationConfig
+from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.materials.materials import ClothMaterial
+from pbd_gym.scene.scene import Scene
+
+CORNERS = ((0, 0), (0, -1), (-1, -1), (-1, 0))
+"""Rows and columns of the corners of a towel, each next to the one before."""
+
+
+@dataclass(frozen=True)
+class ClothTaskConfig(ManipulationConfig):
+    """Numbers of the cloth tasks; each can be given to ``gym.make``."""
+
+    rows: int = 16
+    """Particles along z of the flat cloth. SoftGym has 60 to 120."""
+    columns: int = 16
+    """Particles along x."""
+    side: float = 0.4
+    """Length of each side [m]."""
+    density: float = 0.5
+    """Mass per area [kg/m^2]."""
+    stretch_compliance: float = 1e-5
+    """Of constraints along the threads [m/N]."""
+    shear_compliance: float = 1e-3
+    """Of diagonal constraints [m/N]."""
+    bend_compliance: float = 1.0
+    """Of constraints that skip a particle [m/N]."""
+    reach: float = 0.06
+    """Distance from which a picker grasps [m]."""
+
+    def __post_init__(self) -> None:
+        check_numbers(
+            self, positive=("side", "density", "ctrl_dt", "max_step", "reach", "substeps", "starts", "success_at")
+        )
+        if min(self.rows, self.columns) < 4:
+            raise ValueError(f"rows and columns must be at least 4, got {self.rows} and {self.columns}")
+
+    @property
+    def spacing(self) -> float:
+        """Distance of neighbouring particles [m]."""
+        return self.side / (max(self.rows, self.columns) - 1)
+
+    @property
+    def radius(self) -> float:
+        """Of the particles, half the thickness of the cloth [m]."""
+        return 0.45 * self.spacing
+
+
+class Towel(ClothBody):
+    """A square towel, flat on the ground about the origin, and how it may start.
+
+    Args:
+        batch: the environments.
+        config: the task's numbers.
+    """
+
+    def __init__(self, batch: Batch, config: ClothTaskConfig) -> None:
+        scene = Scene(contact_radius=config.radius)
+        scene.add_collider(Plane(friction=config.friction))
+        self.cloth = scene.add_cloth(
+            config.rows,
+            config.columns,
+            (config.side, config.side),
+            ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
+            position=(0.0, config.radius, -0.5 * config.side),
+            rotation=LYING,
+        )
+        scene.add_particle_contacts(self.cloth.indices.ravel(), config.radius, config.friction)
+        super().__init__(batch, config, scene, self.cloth.indices, config.radius)
+
+    @property
+    def corners(self) -> np.ndarray:
+        """The corners: first and last of the first row, then of the last row, shape (4,), int."""
+        return self.cloth.corners
+
+    def hands(
+        self, first: int = 0, second: int = 1, holding: bool = False, lowest: float = 0.0, height: float = 1.25
+    ) -> Hands:
+        """Return two pickers that start at two corners, in a box around the towel.
+
+        Args:
+            first: corner where the first one is, and what it holds; a number into :attr:`corners`.
+            second: that of the second one.
+            holding: whether they hold it.
+            lowest: height of the bottom of the box, if that is above the ground [m].
+            height: of its top, in sides of the towel.
+        """
+        config = self.config
+        extent = 1.5 * config.side
+        return Hands(
+            particles=(int(self.corners[first]), int(self.corners[second])),
+            corners=tuple(int(c) for c in self.corners),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, max(config.radius, lowest), -extent),
+            upper=(extent, height * config.side, extent),
+            holding=holding,
+        )
+
+    def keypoints(self) -> np.ndarray:
+        """Return the observed particles: corners, middles of the sides, and the centre, shape (9,)."""
+        rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.indices.shape)
+        return self.indices[np.ix_(rows, columns)].ravel()
+
+    def covered(self, x: np.ndarray, places: ArrayLike, size: float = 1.0) -> np.ndarray:
+        """Return how many particles of other layers of a towel lie above some, shape (k,).
+
+        Args:
+            x: where its particles are, shape (rows, columns, 3) [m].
+            places: rows and columns of those that are asked for, shape (k, 2), int.
+            size: of the environment.
+        """
+        chosen = np.asarray(places) % x.shape[:2]
+        offset = x - x[tuple(chosen.T)][:, None, None]
+        other = np.abs(np.indices(x.shape[:2]) - chosen[..., None, None]).max(axis=1) > 2
+        spacing = self.config.spacing * size
+        near = np.hypot(offset[..., 0], offset[..., 2]) < 1.5 * spacing
+        return np.asarray((near & other & (offset[..., 1] > 0.45 * spacing)).sum(axis=(1, 2)))
+
+    def corners_held(self, env: int) -> list[int | None]:
+        """Return which corner each hand holds, as a number into ``CORNERS``; None for nothing, or another particle."""
+        corners = np.array(CORNERS) % self.indices.shape
+        found: list[int | None] = []
+        for particle in held_particles(self.batch)[env]:
+            away = np.abs(corners - np.argwhere(self.indices == particle)).max(axis=1) if particle >= 0 else [2]
+            # The particles beside a corner do as well.
+            found.append(int(np.argmin(away)) if min(away) <= 1 else None)
+        return found
+
+    def hanging(self, rng: np.random.Generator) -> np.ndarray:
+        """Return towels that hang at rest from their first row, near the middle [m], shape (starts, n, 3)."""
+        config = self.config
+        flat = self.scene.positions
+        start = np.repeat(flat[None], config.starts, axis=0)
+        start[..., 1] = 0.5 * config.side - flat[:, 2] + config.side * rng.uniform(0.25, 0.5, config.starts)[:, None]
+        start[..., 2] = config.side * rng.uniform(-0.25, 0.25, config.starts)[:, None]
+        handler = self.handler(start)
+        handler.grasp(np.repeat(self.corners[None, :2], config.starts, axis=0))
+        handler.rest(75)
+        return self.settled(handler)
+
+    def crumpled(self, rng: np.random.Generator) -> np.ndarray:
+        """Return towels that were lifted at a random particle, dropped and left to settle [m], shape (starts, n, 3).
+
+        As SoftGym makes them, but for a lift that fits the size of the towel: it then falls into a heap.
+        """
+        n, count = self.indices.size, self.config.starts
+        handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
+        held = np.full((count, self.scene.grip_count), -1)
+        held[:, 0] = self.indices.ravel()[rng.integers(n, size=count)]
+        handler.grasp(held)
+        lift = np.zeros((count, self.scene.grip_count, 3))
+        lift[:, 0, 1] = self.config.side * rng.uniform(1.0, 1.6, count)
+        handler.move(lift, 40)
+        handler.grasp(np.full_like(held, -1))
+        handler.rest(50)
+        return centred(self.settled(handler))
+
+    def view_box(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return two corners of what pictures show [m], shape (3,) each; see :data:`ViewBox`."""
+        # Towels that lie are lifted by up to half a side; those that hang at the start need more room.
+        side = self.config.side
+        height = max(0.45 * side, float(starts[..., 1].max()) + 0.05 * side)
+        return np.array([-0.62 * side, 0.0, -0.62 * side]), np.array([0.62 * side, height, 0.62 * side])
+
+
+def centred(positions: np.ndarray) -> np.ndarray:
+    """Return the same shapes with their middle above the origin [m], shape (count, n, 3)."""
+    moved = positions.copy()
+    moved[..., [0, 2]] -= moved[..., [0, 2]].mean(axis=1, keepdims=True)
+    return moved

@@ -1,0 +1,140 @@
+"""The life cycle of episodes: the launches that begin, restart and end them, prepared once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from gymnasium.vector import AutoresetMode
+
+from pbd_gym.envs.core import episodes, randomization
+from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.launches import Launches, device_points, prepare
+from pbd_gym.envs.core.paddles import slots_of
+from pbd_gym.envs.core.task import Batch
+from pbd_gym.kernels.parameter_columns import weigh as weigh_kernel
+
+REWARD = {
+    "dense": int(episodes.DENSE),
+    "sparse": int(episodes.SPARSE),
+    "delta": int(episodes.DELTA),
+    "normalized": int(episodes.NORMALIZED),
+}
+AUTORESET = {
+    AutoresetMode.NEXT_STEP: int(episodes.NEXT_STEP),
+    AutoresetMode.SAME_STEP: int(episodes.SAME_STEP),
+    AutoresetMode.DISABLED: int(episodes.DISABLED),
+}
+
+
+def add_buffers(buffers: Buffers, batch: Batch) -> None:
+    """Add what every batch keeps for each environment: its episode, random numbers, results, actions and goals."""
+    counters = ("seed", "episode", "start", "start_first", "start_count", "elapsed", "streak")
+    flags = ("finished", "chosen", "restart", "is_success", "contact_overflow", "diverged", "terminated", "truncated")
+    for name in (*counters, *flags):
+        buffers.add(name, dtype=wp.int32)
+    for name in ("reward", "performance", "normalized_performance", "start_performance", "last_performance"):
+        buffers.add(name)
+    buffers.add("terms", (len(batch.task.score.term_names),))
+    for name, value in (("parameters", batch.randomization.nominal), ("fixed_parameters", np.nan)):
+        buffers.add(name, (len(batch.randomization.names),))
+        buffers.write(name, value)
+    buffers.add("actions", (batch.actions.size,))
+    buffers.add("goals", (len(batch.goal_particles), 3))
+    buffers.add("observation", (batch.observations.size,))
+    buffers.add("achieved_goal", (batch.observations.goal_size,))
+    buffers.add("desired_goal", (batch.observations.goal_size,))
+    for part in (*batch.task.parts, batch.task.score):
+        part.add_buffers(buffers)
+
+
+class Lifecycle:
+    """What a batch does with episodes besides the physics.
+
+    Args:
+        batch: whose buffers, state and start states are there already.
+        autoreset: when environments begin anew by themselves.
+        initially_held: particle that each grip holds at the start, -1 for none, shape (grips,), int32.
+        own: particle that belongs to each grip, shape (grips,), int32.
+    """
+
+    def __init__(self, batch: Batch, autoreset: AutoresetMode, initially_held: np.ndarray, own: np.ndarray) -> None:
+        self.batch = batch
+        b, state, score = batch.buffers, batch.state, batch.task.score
+        with wp.ScopedDevice(batch.model.device):
+            self._starts = device_points(batch, batch.start_positions)
+            self._strains = wp.array(state.arrange_memory(batch.task.starts.strains()), ndim=2)
+            self._held, self._own = wp.array(initially_held), wp.array(own)
+            self._ranges = wp.array(batch.randomization.table)
+            self._start_poses = wp.array(batch.model.start_poses, dtype=float, ndim=2)
+        ground = batch.task.ground
+        moves = ground is not None and ground in batch.model.moving_colliders
+        self._ground = batch.model.pose_index(ground) if moves and ground is not None else -1
+        """Pose of the ground, if its height is sampled."""
+        self._roles = wp.array(self._collider_roles(), device=batch.model.device)
+        self.begin: Launches = self._begin(b["chosen"])
+        """For the environments in buffer ``chosen``."""
+        self.restart: Launches = self._begin(b["restart"])
+        """For those in buffer ``restart``."""
+        self.reset_diverged: Any = self._reset_state(state.diverged)
+        """Puts particles that are no numbers back to the start."""
+        self.conclude: Any = prepare(
+            batch, episodes.conclude,
+            AUTORESET[autoreset], REWARD[batch.reward_mode], batch.max_episode_steps or 0,
+            score.best_performance, score.success_at, state.diverged, state.contacts.overflow, b["start_performance"],
+            b["last_performance"], b["terms"], b["elapsed"], b["finished"], b["performance"],
+            b["normalized_performance"], b["is_success"], b["reward"],
+            b["contact_overflow"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
+        )  # fmt: skip
+        """Rewards, ends, and what is to be restarted."""
+
+    def _collider_roles(self) -> np.ndarray:
+        """Return what each moving collider is to the task, shape (moving colliders,), int32."""
+        model = self.batch.model
+        roles = np.full(len(model.moving_colliders), int(episodes.OBSTACLE), dtype=np.int32)
+        roles[slots_of(self.batch.actions.paddles, model)] = int(episodes.PADDLE)
+        if self._ground >= 0:
+            roles[self._ground] = int(episodes.GROUND)
+        return roles
+
+    def _begin(self, chosen: Any) -> Launches:
+        """Return the launches that begin an episode."""
+        batch, b, task = self.batch, self.batch.buffers, self.batch.task
+        count = prepare(
+            batch, episodes.begin, chosen, b["seed"], b["start_first"], b["start_count"],
+            b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
+        )  # fmt: skip
+        launches = Launches([count, *self._sample_parameters(chosen), self._reset_state(chosen)])
+        for part in (*task.parts, task.score):
+            launches.extend(part.begin(chosen))
+        launches.append(prepare(batch, episodes.remember, chosen, b["performance"], b["last_performance"]))
+        return launches
+
+    def _reset_state(self, chosen: Any) -> Any:
+        """Return the launch that puts particles, hands and colliders where episodes start."""
+        batch, b, state = self.batch, self.batch.buffers, self.batch.state
+        return prepare(
+            batch, episodes.reset_state, chosen, b["start"], self._starts, b["parameters"], batch.anchor, self._strains,
+            self._held, self._own, state.free_inv_mass_scalar, self._start_poses, self._roles, batch.model.lanes,
+            state.positions_scalar, state.velocities_scalar, state.inv_mass_scalar, state.held, state.grip_positions,
+            state.memory_scalar, state.poses, dim=(batch.num_envs, batch.model.particle_count),
+        )  # fmt: skip
+
+    def _sample_parameters(self, chosen: Any) -> list[Any]:
+        """Return the launches that sample what differs from environment to environment."""
+        batch, b, model, state = self.batch, self.batch.buffers, self.batch.model, self.batch.state
+        if not batch.randomization.columns:
+            return []
+        rows = state.parameters.rows_scalar
+        height = float(model.start_poses[self._ground, 1]) if self._ground >= 0 else 0.0
+        sample = prepare(
+            batch, randomization.sample, chosen, b["seed"], b["episode"], self._ranges, b["fixed_parameters"],
+            wp.vec3(*batch.scene.gravity), len(model.labels), self._ground, height, model.lanes, b["parameters"], rows,
+            state.poses,
+        )  # fmt: skip
+        weigh = prepare(
+            batch, weigh_kernel, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,
+            state.free_inv_mass_scalar, state.inv_mass_scalar, dim=(batch.num_envs, model.particle_count),
+        )  # fmt: skip
+        return [sample, weigh]

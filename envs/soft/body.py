@@ -1,0 +1,117 @@
+"""What the soft-body tasks of the suite share: a body on the ground that paddles touch, and how it may start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pbd_gym.colliders import Plane
+from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.manipulation import ManipulationConfig
+from pbd_gym.envs.core.start_bank import Handler, cached
+from pbd_gym.envs.core.task import Batch, ViewBox
+from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.geometry.tetmeshes import TetMesh
+from pbd_gym.materials.materials import SoftMaterial
+from pbd_gym.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class SoftTaskConfig(ManipulationConfig):
+    """Numbers of the soft-body tasks; each can be given to ``gym.make``."""
+
+    density: float = 300.0
+    """Mass per volume [kg/m^3]; that of a sponge."""
+    young_modulus: float = 3e4
+    """Stiffness [Pa]."""
+    poisson_ratio: float = 0.4
+    """How much the body widens when squeezed."""
+    contact_radius: float = 0.005
+    """Distance that its particles keep from the ground and from paddles [m]."""
+    paddle_friction: float = 1.0
+    """Coulomb coefficient of the paddles."""
+    max_step: float = 0.02
+    """Largest move of a paddle along an axis per action [m]."""
+    spread: float = 0.03
+    """Largest distance of the body from the middle at the start, along x and z [m]."""
+    yaw: float = np.pi
+    """Largest turn of the body about the vertical at the start, either way [rad]."""
+
+    def __post_init__(self) -> None:
+        above_zero = ("density", "young_modulus", "contact_radius", "ctrl_dt", "max_step", "substeps", "starts")
+        check_numbers(self, positive=(*above_zero, "success_at"))
+
+
+class Body:
+    """A soft body on the ground at the origin of the scene.
+
+    Args:
+        batch: the environments.
+        config: the task's numbers.
+        mesh: the shape of the body at rest, centred on the origin.
+        material: what it is made of; by default of an elastic material with the numbers of ``config``.
+    """
+
+    def __init__(
+        self, batch: Batch, config: SoftTaskConfig, mesh: TetMesh, material: SoftMaterial | None = None
+    ) -> None:
+        self.batch, self.config, self.mesh = batch, config, mesh
+        self.scene = Scene(contact_radius=config.contact_radius)
+        self.scene.add_collider(Plane(friction=config.friction))
+        height = config.contact_radius - mesh.positions[:, 1].min()
+        material = material or SoftMaterial(config.density, config.young_modulus, config.poisson_ratio)
+        self.body = self.scene.add_soft_body(mesh, material, position=(0.0, height, 0.0))
+        self.indices = self.body.indices
+        """Its particles, in the order of the points of the mesh, shape (n,), int."""
+
+    @property
+    def middle(self) -> np.ndarray:
+        """The particle nearest to the centre of the body, shape (1,), int32."""
+        return self.indices[[np.argmin(np.linalg.norm(self.mesh.positions, axis=1))]]
+
+    def variations(self) -> np.random.Generator:
+        """Return the stream that goals of the start states are sampled from; the same one every time."""
+        return np.random.default_rng([self.config.starts_seed, 1])
+
+    @cached_property
+    def settled(self) -> tuple[np.ndarray, np.ndarray]:
+        """The body at rest under its weight [m], shape (n, 3), and its permanent strains, shape (1, k)."""
+        config, count = self.config, 3 * self.scene.particle_count
+        what = (type(self.batch), "settled", config)
+
+        def settle() -> np.ndarray:
+            handler = self.handler(self.scene.positions[None], damping=10.0)
+            handler.rest(25)
+            return np.append(handler.positions(), handler.state.get_memory())
+
+        found = cached(what, self.batch.model.device, settle, (count + self.batch.model.memory_count,))
+        return found[:count].reshape(-1, 3).astype(np.float64), found[None, count:]
+
+    def strains(self) -> np.ndarray:
+        """Return the permanent strains of the body at rest, shape (1, k)."""
+        return self.settled[1]
+
+    def handler(self, positions: np.ndarray, damping: float) -> Handler:
+        """Return copies of the body, paddles included, to be handled by a script."""
+        config, device = self.config, str(self.batch.model.device.alias)
+        return Handler(self.scene, positions, config.substeps, config.ctrl_dt, damping, device)
+
+    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the body at rest under its weight, moved and turned about the vertical [m], shape (starts, n, 3)."""
+        config, count = self.config, self.config.starts
+        shape, _ = self.settled
+        angle = rng.uniform(-config.yaw, config.yaw, count)
+        shift = rng.uniform(-config.spread, config.spread, (count, 2))
+        cos, sin, zero, one = np.cos(angle), np.sin(angle), np.zeros(count), np.ones(count)
+        turns = np.stack([cos, zero, sin, zero, one, zero, -sin, zero, cos], axis=1).reshape(count, 3, 3)
+        moved = np.einsum("sij,nj->sni", turns, shape)
+        moved[..., [0, 2]] += shift[:, None]
+        return moved
+
+
+def hands_box(hands: Hands, share: float = 0.65) -> ViewBox:
+    """Return what pictures show: ``share`` of the width of the box of the hands, and nine tenths of its height."""
+    shares = np.array([share, 0.9, share])
+    return lambda starts: (np.array(hands.lower) * shares, np.array(hands.upper) * shares)
