@@ -1,17 +1,20 @@
-"""Small trained policies as files of plain arrays: they act with NumPy alone, and need no pickle to be read."""
+"""Small trained policies as files of plain arrays: they act with NumPy alone, and are read without pickle."""
 
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pbd_gym.envs.tools.named_env import check_named_env
+from pbd_gym.runtime.files import read_arrays, replacing
+
+KIND = "a policy"
 SHIPPED = Path(__file__).parent / "checkpoints"
-"""Policies that come with the package."""
+"""Folder of the bundled policies."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class MLPPolicy:
     """
 
     env_id: str
-    """Environment that it was trained on."""
+    """Environment it was trained on."""
     env_kwargs: dict[str, Any]
     """Arguments of that environment."""
     weights: tuple[np.ndarray, ...]
@@ -30,15 +33,15 @@ class MLPPolicy:
     biases: tuple[np.ndarray, ...]
     """One vector per layer, shape (outputs,), float32."""
     mean: np.ndarray
-    """What is subtracted from an observation, shape (size,), float32."""
+    """Subtracted from an observation, shape (size,), float32."""
     spread: np.ndarray
-    """What it is then divided by, shape (size,), float32."""
+    """The difference is divided by this, shape (size,), float32."""
     limit: float = np.inf
-    """What it is then clipped to, either way."""
+    """The quotient is clipped to this, in both directions."""
     normalized_performance: float = float("nan")
-    """Its mean over unseen episodes."""
+    """Mean over unseen episodes."""
     success_rate: float = float("nan")
-    """Likewise."""
+    """Share of unseen episodes that ended in success."""
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         """Return actions, shape (..., actions), float32, for observations of shape (..., size)."""
@@ -56,51 +59,77 @@ class MLPPolicy:
             "env_id": self.env_id, "env_kwargs": self.env_kwargs, "limit": self.limit,
             "normalized_performance": self.normalized_performance, "success_rate": self.success_rate,
         }  # fmt: skip
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, about=np.array(json.dumps(about)), mean=self.mean, spread=self.spread, **arrays)
+        with replacing(path) as file:
+            np.savez_compressed(file, about=np.array(json.dumps(about)), mean=self.mean, spread=self.spread, **arrays)
 
 
 def load_policy(path: Path) -> MLPPolicy:
-    """Return the policy in a file that :meth:`MLPPolicy.save` wrote.
+    """Return the policy in a file that :meth:`MLPPolicy.save` wrote. Nothing in the file can run code.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it holds something else.
+        ValueError: if it is anything else, is damaged, or names an environment or an argument that is not known; see
+            :func:`pbd_gym.envs.tools.named_env.check_named_env`.
     """
+    arrays = read_arrays(path, KIND)
     try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = dict(file)
-    except zipfile.BadZipFile as error:  # which is no ValueError: a file that was cut off, say
-        raise ValueError(f"{path} holds no policy: {error}") from error
-    if not {"about", "mean", "spread", "weight0"} <= arrays.keys():
-        raise ValueError(f"{path} holds no policy")
-    layers = range(sum(name.startswith("weight") for name in arrays))
-    return MLPPolicy(
-        weights=tuple(arrays[f"weight{k}"] for k in layers),
-        biases=tuple(arrays[f"bias{k}"] for k in layers),
-        mean=arrays["mean"],
-        spread=arrays["spread"],
-        **json.loads(str(arrays["about"])),
-    )
+        about = json.loads(str(arrays.pop("about", None)))
+        if not isinstance(about, dict):
+            raise ValueError("it does not say what it was trained on")
+        check_named_env(about.get("env_id"), about.get("env_kwargs"))
+        numbers = {name: float(about.pop(name)) for name in ("limit", "normalized_performance", "success_rate")}
+        layers = range(sum(name.startswith("weight") for name in arrays))
+        weights, biases = (tuple(arrays.pop(f"{name}{k}") for k in layers) for name in ("weight", "bias"))
+        mean, spread = arrays.pop("mean"), arrays.pop("spread")
+        policy = MLPPolicy(weights=weights, biases=biases, mean=mean, spread=spread, **numbers, **about)
+        if arrays:
+            raise ValueError(f"it holds an array {next(iter(arrays))!r} too")
+        _check_layers(policy)
+    except KeyError as error:
+        raise ValueError(f"{path} is not {KIND}: it lacks {error}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is not {KIND}: {error}") from error
+    return policy
+
+
+def _check_layers(policy: MLPPolicy) -> None:
+    """Check that the layers fit together.
+
+    Raises:
+        ValueError: for an array of another shape or dtype than the layer before it asks for, or that is not finite.
+    """
+    size = len(np.atleast_1d(policy.mean))
+    expected = {"mean": (policy.mean, (size,)), "spread": (policy.spread, (size,))}
+    for k, (weight, bias) in enumerate(zip(policy.weights, policy.biases, strict=True)):
+        outputs = len(np.atleast_1d(bias))
+        expected |= {f"weight{k}": (weight, (outputs, size)), f"bias{k}": (bias, (outputs,))}
+        size = outputs
+    if not policy.weights:
+        raise ValueError("it has no layers")
+    for name, (array, shape) in expected.items():
+        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite numbers of shape {shape}, got {array.dtype} {array.shape}")
+    if not (policy.spread > 0.0).all() or not policy.limit > 0.0:
+        raise ValueError("spread and limit must be above zero")
 
 
 def shipped_ids() -> list[str]:
-    """Return the ids that a policy comes with the package for."""
+    """Return the ids that have a bundled policy."""
     return sorted(path.stem for path in SHIPPED.glob("*.npz"))
 
 
 def find_policy(name: str) -> MLPPolicy:
-    """Return the policy that comes with the package for an id, or the one in a file NAME.npz.
+    """Return the bundled policy of an id, or the one in a file NAME.npz.
 
     Raises:
-        ValueError: for an id that there is none for.
-        FileNotFoundError: for a file that is not there.
+        ValueError: for an id without one, or a file that holds no policy.
+        FileNotFoundError: if there is no such file.
     """
     if name.endswith(".npz"):
         return load_policy(Path(name))
     if name not in shipped_ids():
         raise ValueError(
-            f"no trained policy for {name!r} comes with the package, but for {', '.join(shipped_ids())}; "
-            "NAME.npz is one that python -m pbd_gym.training.export has made of a checkpoint"
+            f"there is no bundled policy for {name!r}, only for {', '.join(shipped_ids())}; "
+            "python -m pbd_gym.training.export makes a file NAME.npz of a checkpoint"
         )
     return load_policy(SHIPPED / f"{name}.npz")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pbd_gym.rendering.window.dials import Dial
 
 
-class Handled:
+class InteractiveEnv:
     """What a person does to the only environment of a batch.
 
     The person has a hand of his own, which takes any particle that the agent does not hold, and can lead the agent's
@@ -28,7 +28,7 @@ class Handled:
 
     def __init__(self, batch: Batch) -> None:
         if batch.hand_grip is None or batch.num_envs != 1:
-            raise ValueError("only a single environment with hand=True can be handled")
+            raise ValueError("only a single environment with hand=True has a hand for a person")
         self.batch = batch
         self.live = Live(batch.solver, batch.state, batch.control, batch.config.ctrl_dt, batch.hand_grip)
         self.particle = -1
@@ -140,7 +140,14 @@ class Handled:
         raise ValueError(f"there is no dial {name!r}")
 
     def toggle_pin(self, particle: int) -> bool:
-        """Fix a particle, or set it free. Returns whether it is fixed now."""
+        """Fix a particle, or set it free. Returns whether it is fixed now.
+
+        Raises:
+            ValueError: if there is no such particle.
+        """
+        count = self.batch.model.particle_count
+        if not 0 <= particle < count:
+            raise ValueError(f"there is no particle {particle}, but 0 to {count - 1}")
         return self.live.toggle_pin(particle)
 
     def _set_time_step(self, milliseconds: float) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pbd_gym.envs.core.experts import expert_of
-from pbd_gym.envs.tools.demonstrations import PIN, Taped
+from pbd_gym.envs.tools.demonstrations import PIN, Recorder
 from pbd_gym.envs.tools.window import EnvViewer
 from pbd_gym.rendering.batched.geometry import PICKER_RADIUS
 
@@ -47,13 +47,13 @@ class Player(EnvViewer):
         policy: Policy | str | None = None,
         **kwargs: Any,
     ) -> None:
-        self.taped = Taped(env_id, **kwargs)
-        self.env, batch = self.taped.env, self.taped.handled.batch
+        self.recorder = Recorder(env_id, **kwargs)
+        self.env, batch = self.recorder.env, self.recorder.interactive.batch
         super().__init__(batch, env_id, size, sliders=True)
-        self.handled = self.taped.handled
+        self.interactive = self.recorder.interactive
         self.seed = seed
-        self.taped.reset(seed)
-        self.handled.take_over()  # hands that begin with something go on holding it, others stay open
+        self.recorder.reset(seed)
+        self.interactive.take_over()  # hands that begin with something go on holding it, others stay open
         self.env.action_space.seed(seed)
         self.policy = self._policy(policy)
         self.manual = policy is None
@@ -68,7 +68,7 @@ class Player(EnvViewer):
         if callable(policy):
             return policy
         if policy == "expert":
-            expert = expert_of(self.batch, self.taped.tape.env_id)
+            expert = expert_of(self.batch, self.recorder.demonstrations.env_id)
             return lambda observation: expert()[0]
         if policy not in (None, "random"):
             raise ValueError(f"policy must be 'expert', 'random', a function or None, got {policy!r}")
@@ -86,13 +86,13 @@ class Player(EnvViewer):
         """
         places = super().positions()
         if self.batch.actions.mode == "pin":
-            held = [particle for particle in self.handled.agent_holds() if particle >= 0]
+            held = [particle for particle in self.interactive.agent_holds() if particle >= 0]
             places[held] = self.batch.state.get_positions()[0, held]
-        return np.concatenate([places, self.handled.hand_positions])
+        return np.concatenate([places, self.interactive.hand_positions])
 
     def grab(self, pixel: tuple[int, int]) -> None:
         """Take what is nearest to a pixel, if something is near that the agent does not hold."""
-        if self.pick(pixel) not in self.handled.agent_holds():
+        if self.pick(pixel) not in self.interactive.agent_holds():
             super().grab(pixel)
 
     def pick(self, pixel: tuple[int, int]) -> int | None:
@@ -124,42 +124,42 @@ class Player(EnvViewer):
         if actions.mode == "pin" and row in actions.particles:
             hand = actions.particles.index(row)
         if hand is None:
-            self.taped.turn(PIN, row)
+            self.recorder.turn(PIN, row)
             return "pinned" if self.batch.state.get_pinned()[0, row] else "free"
         if actions.mode in ("drag", "paddle"):
             return "this hand cannot let go"
         self._take_over()
-        return "the hand closes" if self.handled.toggle(hand) else "the hand opens"
+        return "the hand closes" if self.interactive.toggle(hand) else "the hand opens"
 
     def dials(self) -> list[Dial]:
-        """Return the numbers that the sliders turn; what is turned goes onto the tape."""
+        """Return the numbers that the sliders turn; turning one is recorded."""
 
-        def taped(dial: Dial) -> Dial:
-            return replace(dial, turn=lambda value: self.taped.turn(dial.name, value))
+        def recorded(dial: Dial) -> Dial:
+            return replace(dial, turn=lambda value: self.recorder.turn(dial.name, value))
 
-        return [taped(dial) for dial in self.handled.dials()]
+        return [recorded(dial) for dial in self.interactive.dials()]
 
     def advance(self, pull: np.ndarray) -> None:
         """Act once; the person's hand, or the one that the person leads, moves by ``pull`` [m], shape (3,)."""
         if self.hand is not None:
-            action = self.handled.action(self.hand, self.way())
+            action = self.interactive.action(self.hand, self.way())
         elif self.manual:
-            action = self.handled.action()
+            action = self.interactive.action()
         else:
-            action = self.policy(self.taped.observation)
-        particle = self.handled.particle
-        self._info = self.taped.step(action, particle, pull, by_person=self.manual)
+            action = self.policy(self.recorder.observation)
+        particle = self.interactive.particle
+        self._info = self.recorder.step(action, particle, pull, by_person=self.manual)
         self.steps += 1
-        if self.taped.tape.episodes[-1].steps[-1].terminated:
+        if self.recorder.demonstrations.episodes[-1].steps[-1].terminated:
             self._restart()
             self.said = "the simulation had run away: another episode"
 
     def restart(self) -> None:
         """Begin another episode."""
         self.seed += 1
-        self.taped.reset(self.seed)
+        self.recorder.reset(self.seed)
         self._begin()
-        self.handled.take_over()
+        self.interactive.take_over()
         self.steps = 0
         self._info = {}
 
@@ -169,7 +169,7 @@ class Player(EnvViewer):
         performance = self._info.get("normalized_performance", 0.0)
         time = self.steps * self.batch.action_time
         line = f"{time:.2f} s   action {self.steps}   {state}   normalized performance {performance:.2f}"
-        return f"{line}\n{self.handled.live.readout()}"
+        return f"{line}\n{self.interactive.live.readout()}"
 
     def more_help(self) -> str:
         """Return lines of help that only this window has."""
@@ -179,13 +179,13 @@ class Player(EnvViewer):
         if not self.manual:
             self.said = "yours; a: back to the agent"
             self.manual = True
-            self.handled.take_over()
+            self.interactive.take_over()
 
     def _toggle_agent(self) -> None:
         self.manual = not self.manual
         self.said = ""
         if self.manual:
-            self.handled.take_over()
+            self.interactive.take_over()
         self._begin()
 
     def _begin(self) -> None:
@@ -219,9 +219,9 @@ def play(
     try:
         player.run()
     finally:
-        done = any(episode.steps for episode in player.taped.tape.episodes)
+        done = any(episode.steps for episode in player.recorder.demonstrations.episodes)
         if save is not None and not done:  # without a display, say: nothing is worth a file that may be there
             print(f"nothing was done: {save} is not written")
         elif save is not None:
-            count = player.taped.tape.save(save)
+            count = player.recorder.demonstrations.save(save)
             print(f"saved {count} episodes to {save}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.envs.tools.interactive_env import Handled
+from pbd_gym.envs.tools.interactive_env import InteractiveEnv
 from pbd_gym.rendering import Camera, Frame
 from pbd_gym.rendering.pictures.options import Coloring
 from pbd_gym.rendering.window.viewer import Viewer
@@ -37,28 +37,28 @@ class EnvViewer(Viewer):
         self.renderer.style = options
         self.keys["f"] = ("what colours tell", self._color)
         self.batch = batch
-        self.handled = Handled(batch)
+        self.interactive = InteractiveEnv(batch)
 
     def frame(self, caption: str) -> Frame:
         """Return what is to be drawn."""
         frame: Frame = self.batch.pictures.frame(0, caption=caption)
-        return replace(frame, pinned=self.handled.live.pinned())
+        return replace(frame, pinned=self.interactive.live.pinned())
 
     def positions(self) -> np.ndarray:
         """Return the particles [m], shape (n, 3); those that a hand of the agent holds cannot be taken and are NaN."""
-        return self.handled.free_positions()
+        return self.interactive.free_positions()
 
     def hold(self, grabbed: int | None) -> None:
         """Put a particle into the person's hand; None opens the hand."""
-        self.handled.hold(-1 if grabbed is None else grabbed)
+        self.interactive.hold(-1 if grabbed is None else grabbed)
 
     def pin(self, row: int) -> str:
         """Fix a particle, or set it free. Returns what to tell."""
-        return "pinned" if self.handled.toggle_pin(row) else "free"
+        return "pinned" if self.interactive.toggle_pin(row) else "free"
 
     def dials(self) -> list[Dial]:
         """Return the numbers that the sliders turn."""
-        return self.handled.dials()
+        return self.interactive.dials()
 
     def _color(self) -> None:
         pictures, every = self.batch.pictures, get_args(Coloring)
@@ -88,13 +88,13 @@ class Watcher(EnvViewer):
         if self.batch.buffers.peek("elapsed")[0] == 0:
             self.release()
             self.forget()
-            self.handled.begin()
+            self.interactive.begin()
         self.look()
         while not self.renderer.closed and not self.due():
             self.look()
         if self.renderer.closed:
             self.release()
-        self.handled.move(self.pull())
+        self.interactive.move(self.pull())
 
     def advance(self, pull: np.ndarray) -> None:
         """Do nothing: the program steps."""
@@ -107,4 +107,4 @@ class Watcher(EnvViewer):
         peek: Any = self.batch.buffers.peek
         elapsed, performance = int(peek("elapsed")[0]), float(peek("normalized_performance")[0])
         line = f"{elapsed * self.batch.action_time:.2f} s   normalized performance {performance:.2f}"
-        return f"{line}\n{self.handled.live.readout()}"
+        return f"{line}\n{self.interactive.live.readout()}"

@@ -36,7 +36,7 @@ def test_it_does_what_the_model_does(frames: int, mode: str, network: str, tmp_p
         for _ in range(4):
             action = model.predict(seen, deterministic=True)[0]
             player.advance(np.zeros(3))
-            assert_array_equal(player.taped.tape.episodes[-1].steps[-1].action, action[0])
+            assert_array_equal(player.recorder.demonstrations.episodes[-1].steps[-1].action, action[0])
             seen = env.step(action)[0]
         player.restart()
     player.close()

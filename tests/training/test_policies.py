@@ -138,9 +138,36 @@ def test_mistakes_are_one_line(words: list[str], error: str, capsys: pytest.Capt
 def test_another_file_is_no_policy(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     (tmp_path / "half.npz").write_bytes((tmp_path / "other.npz").read_bytes()[:100])  # a copy that was cut off
-    for name in ("other.npz", "half.npz"):
-        with pytest.raises(ValueError, match="holds no policy"):
+    (tmp_path / "empty.npz").touch()
+    (tmp_path / "folder.npz").mkdir()
+    np.save(tmp_path / "array", np.zeros(3))
+    (tmp_path / "array.npy").rename(tmp_path / "array.npz")
+    for name in ("other.npz", "half.npz", "empty.npz", "folder.npz", "array.npz"):
+        with pytest.raises(ValueError, match=f"{tmp_path / name} is not a policy"):
             find_policy(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"mean": None}, {"weight0": None}, {"bias0": None}, {"bias0": np.zeros(5)}, {"weight0": np.zeros((6, 29))},
+        {"mean": np.full(30, np.nan)}, {"spread": np.zeros(30)}, {"extra": np.zeros(3)}, {"about": np.array("{")},
+        {"about": np.array("[]")}, {"about": np.array("{}")}, {"about": np.array('{"env_id": "PBDCloth-v0"}')},
+        {"about": np.array('{"env_id": "PBDCloth-v0", "env_kwargs": {"device": "cuda:0"}}')},
+        {"about": np.array('{"env_id": "PBDCloth-v0", "env_kwargs": {}, "limit": 1, "normalized_performance": 1, '
+                           '"success_rate": 1, "colour": 1}')},
+        {"about": np.array('{"env_id": "PBDCloth-v0", "env_kwargs": {}, "limit": "x", "normalized_performance": 1, '
+                           '"success_rate": 1}')},
+    ],
+)  # fmt: skip
+def test_a_policy_that_contradicts_itself_is_refused(arrays: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    always(0.4).save(path)
+    with np.load(path) as file:
+        found = {**file, **arrays}
+    np.savez(path, **{name: array for name, array in found.items() if array is not None})
+    with pytest.raises(ValueError, match=f"{path} is not a policy: "):
+        load_policy(path)
 
 
 def test_an_episode_counts_until_its_end() -> None:

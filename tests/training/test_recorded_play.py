@@ -11,46 +11,47 @@ from numpy.testing import assert_array_equal
 pytest.importorskip("minari")
 
 from pbd_gym.cli import main
-from pbd_gym.envs.tools.demonstrations import PIN, Taped
+from pbd_gym.envs.tools.demonstrations import PIN, Recorder
 from pbd_gym.training.datasets import read_dataset, read_episodes
 from tests.envs.helpers import SMALL
 
 
 def test_episodes_of_actions_alone_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    taped = Taped("PBDCloth-v0", **SMALL)
-    action = np.full(taped.env.action_space.shape or (), 0.25, np.float32)
+    recorder = Recorder("PBDCloth-v0", **SMALL)
+    action = np.full(recorder.env.action_space.shape or (), 0.25, np.float32)
     for seed, particle in ((4, -1), (5, 9), (6, -1)):
-        taped.reset(seed)
+        recorder.reset(seed)
         for _ in range(3):
-            taped.step(action, particle, np.zeros(3), by_person=True)
-    taped.reset(7)
-    taped.step(action)
-    taped.turn(PIN, 9)
-    taped.step(action)
-    taped.reset(8)  # the pin is gone
-    taped.step(action)
-    taped.turn("gravity [m/s²]", 1.0)  # and stays so
-    taped.reset(9)
-    taped.step(action)
-    taped.env.close()
-    taped.tape.save(tmp_path / "a.npz")
+            recorder.step(action, particle, np.zeros(3), by_person=True)
+    recorder.reset(7)
+    recorder.step(action)
+    recorder.turn(PIN, 9)
+    recorder.step(action)
+    recorder.reset(8)  # the pin is gone
+    recorder.step(action)
+    recorder.turn("gravity [m/s²]", 1.0)  # and stays so
+    recorder.reset(9)
+    recorder.step(action)
+    recorder.env.close()
+    recorder.demonstrations.save(tmp_path / "a.npz")
     out = tmp_path / "played-v0"
     assert main(["replay", str(tmp_path / "a.npz"), "--minari", str(out)]) == 0
     assert "3 of 6 episodes" in capsys.readouterr().out
     found = list(read_episodes(read_dataset(out)))
     assert [episode.seed for episode in found] == [4, 6, 8]
-    for episode, original in zip(found[:2], (taped.tape.episodes[0], taped.tape.episodes[2]), strict=True):
+    originals = recorder.demonstrations.episodes[:3:2]
+    for episode, original in zip(found[:2], originals, strict=True):
         assert_array_equal(episode.observations, np.array(original.observations))
         assert_array_equal(episode.actions, np.array([action] * 3))
         assert episode.truncations.tolist() == [False, False, True]
 
 
 def test_nothing_to_write_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    taped = Taped("PBDCloth-v0", **SMALL)
-    taped.reset(0)
-    taped.turn(PIN, 9)
-    taped.step(taped.handled.action())
-    taped.env.close()
-    taped.tape.save(tmp_path / "a.npz")
+    recorder = Recorder("PBDCloth-v0", **SMALL)
+    recorder.reset(0)
+    recorder.turn(PIN, 9)
+    recorder.step(recorder.interactive.action())
+    recorder.env.close()
+    recorder.demonstrations.save(tmp_path / "a.npz")
     assert main(["replay", str(tmp_path / "a.npz"), "--minari", str(tmp_path / "x-v0")]) == 1
     assert "nothing to write" in capsys.readouterr().err

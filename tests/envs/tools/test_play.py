@@ -108,7 +108,7 @@ def folding() -> Iterator[Player]:
 
 def test_a_person_takes_over_and_gives_back(folding: Player) -> None:
     """Whoever takes a hand acts, until a key; the expert then goes on with what it had planned."""
-    player, tape = folding, folding.taped.tape.episodes[0]
+    player, tape = folding, folding.recorder.demonstrations.episodes[0]
     assert not any(step.by_person for step in tape.steps)
     x, y = hands_at(player, 0)
     post(pygame.MOUSEBUTTONDOWN, button=1, pos=(x, y))
@@ -121,16 +121,16 @@ def test_a_person_takes_over_and_gives_back(folding: Player) -> None:
     post(pygame.MOUSEBUTTONUP, button=1, pos=(x - 22, y - 55))
     player.tick()
     assert player.hand is None
-    there = player.handled.hand_places
+    there = player.interactive.hand_positions
     player.tick()
-    np.testing.assert_allclose(player.handled.hand_places, there, atol=1e-5)  # nobody moves them
+    np.testing.assert_allclose(player.interactive.hand_positions, there, atol=1e-5)  # nobody moves them
     count = len(tape.steps)
     assert all(step.by_person for step in tape.steps[4:])
     press(player, "a")
     for _ in range(3):
         player.tick()
     assert not any(step.by_person for step in tape.steps[count + 1 :])
-    assert np.abs(player.handled.hand_places - there).max() > 0.01
+    assert np.abs(player.interactive.hand_positions - there).max() > 0.01
     for step in tape.steps:
         assert step.particle == -1  # an agent can do all of it
 
@@ -140,12 +140,12 @@ def test_a_right_click_closes_a_hand(folding: Player) -> None:
     press(player, "space")
     click(player, hands_at(player, 1), 3)
     assert player.manual
-    first = player.handled.commands[1]
+    first = player.interactive.commands[1]
     assert player.said == ("the hand closes" if first > 0 else "the hand opens")
     press(player, "n")
-    assert player.taped.tape.episodes[0].steps[-1].action[7] == first
+    assert player.recorder.demonstrations.episodes[0].steps[-1].action[7] == first
     click(player, hands_at(player, 1), 3)
-    assert player.handled.commands[1] == -first
+    assert player.interactive.commands[1] == -first
 
 
 @pytest.mark.parametrize(("env_id", "closed"), [("PBDClothFold-v0", False), ("PBDClothDrop-v0", True)])
@@ -154,11 +154,11 @@ def test_hands_of_the_first_episode_are_as_it_begins(env_id: str, closed: bool) 
     player = Player(env_id, size=(400, 400), **TOWEL)
     player.renderer.fps = 0
     player.tick()
-    assert [held >= 0 for held in player.handled.agent_holds()] == [closed, closed]
+    assert [held >= 0 for held in player.interactive.agent_holds()] == [closed, closed]
     press(player, "space")
     click(player, hands_at(player, 1), 3)
     assert player.said == ("the hand opens" if closed else "the hand closes")
-    assert player.handled.commands.tolist() == ([1.0, -1.0] if closed else [-1.0, 1.0])
+    assert player.interactive.commands.tolist() == ([1.0, -1.0] if closed else [-1.0, 1.0])
     player.close()
 
 
@@ -166,7 +166,7 @@ def test_a_person_disturbs_the_agent_without_stopping_it(folding: Player) -> Non
     player = folding
     drag(player, pixel_of(player, 12), (200, 120), drop=False)
     assert (player.grabbed, player.manual) == (12, False)
-    assert player.taped.tape.episodes[0].steps[-1].particle == 12
+    assert player.recorder.demonstrations.episodes[0].steps[-1].particle == 12
     assert "the agent acts" in player.caption()
 
 
@@ -176,13 +176,13 @@ def test_corners_are_pinned_by_actions_where_these_pin() -> None:
     player.renderer.fps = 0
     player.tick()
     corners = player.batch.actions.particles
-    assert player.handled.agent_holds() == [*corners[:2], -1, -1]
+    assert player.interactive.agent_holds() == [*corners[:2], -1, -1]
     click(player, pixel_of(player, corners[0]), 1)
-    assert player.grabbed is None and player.handled.particle == -1
+    assert player.grabbed is None and player.interactive.particle == -1
     for corner, held in ((0, [-1, 1, -1, -1]), (3, [-1, 1, -1, 3]), (3, [-1, 1, -1, -1]), (0, [0, 1, -1, -1])):
         click(player, pixel_of(player, corners[corner]), 3)
         player.tick()
-        assert player.handled.agent_holds() == [corners[k] if k >= 0 else -1 for k in held]
+        assert player.interactive.agent_holds() == [corners[k] if k >= 0 else -1 for k in held]
     player.close()
 
 

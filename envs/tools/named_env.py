@@ -1,0 +1,50 @@
+"""Environments that files name: an id and arguments, checked before anything is made of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import load_env_creator
+
+import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.registry import find
+
+_CHOSEN_BY_THE_READER = {
+    "self", "num_envs", "device", "output", "autoreset_mode", "threads", "render_mode", "hand", "overrides",
+}  # fmt: skip
+
+
+def check_named_env(env_id: Any, env_kwargs: Any) -> None:
+    """Check an id and the arguments of its environment as a file has them.
+
+    Only ids that are registered already are known: the ``module:ID`` of :func:`gymnasium.make` would import whatever
+    module the file names. Arguments are fields of the task's configuration and those that say what an agent sees and
+    does; where the environment runs and how it is shown is not for a file to say.
+
+    Args:
+        env_id: what the file calls the environment.
+        env_kwargs: what it has for arguments.
+
+    Raises:
+        ValueError: for an id that is not registered or none of a task of this kind, or an argument that it does not
+            have. Whether values are in range is checked by the environment.
+    """
+    if not isinstance(env_id, str) or not isinstance(env_kwargs, dict):
+        raise ValueError(f"an id and arguments by name are needed, got {env_id!r} and {env_kwargs!r}")
+    spec = gym.registry.get(env_id)
+    if spec is None:
+        find(env_id)  # says which id may have been meant
+        raise ValueError(f"{env_id!r} is not registered")
+    batch: Any = spec.vector_entry_point
+    batch = load_env_creator(batch) if isinstance(batch, str) else batch
+    if not (isinstance(batch, type) and issubclass(batch, TaskVectorEnv)):
+        raise ValueError(f"{env_id!r} is no environment of pbd_gym's kind")
+    known = set(inspect.signature(TaskVectorEnv.__init__).parameters) - _CHOSEN_BY_THE_READER
+    known |= {field.name for field in dataclasses.fields(batch.config_type)}
+    unknown = [name for name in env_kwargs if name not in known]
+    if unknown:
+        raise ValueError(f"{env_id} takes no argument {unknown[0]!r} from a file")
