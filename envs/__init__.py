@@ -1,24 +1,230 @@
-"""Gymnasium environments: the batched core, its single-environment view, action and observation modes, and tasks."""
+"""Gymnasium environments, and the parts that tasks of your own are composed of; see docs/custom_tasks.md."""
 
 from typing import TYPE_CHECKING
 
 from pbd_gym.runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from pbd_gym.envs.cloth.carry import ClothConfig as ClothConfig
+    from pbd_gym.envs.cloth.carry import ClothEnv as ClothEnv
+    from pbd_gym.envs.cloth.carry import ClothVectorEnv as ClothVectorEnv
+    from pbd_gym.envs.cloth.drop import ClothDropConfig as ClothDropConfig
+    from pbd_gym.envs.cloth.drop import ClothDropEnv as ClothDropEnv
+    from pbd_gym.envs.cloth.drop import ClothDropVectorEnv as ClothDropVectorEnv
+    from pbd_gym.envs.cloth.flatten import ClothFlattenEnv as ClothFlattenEnv
+    from pbd_gym.envs.cloth.flatten import ClothFlattenVectorEnv as ClothFlattenVectorEnv
+    from pbd_gym.envs.cloth.fold import ClothFoldEnv as ClothFoldEnv
+    from pbd_gym.envs.cloth.fold import ClothFoldVectorEnv as ClothFoldVectorEnv
+    from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpledEnv as ClothFoldCrumpledEnv
+    from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpledVectorEnv as ClothFoldCrumpledVectorEnv
+    from pbd_gym.envs.cloth.fold_diagonal import ClothFoldDiagonalEnv as ClothFoldDiagonalEnv
+    from pbd_gym.envs.cloth.fold_diagonal import ClothFoldDiagonalVectorEnv as ClothFoldDiagonalVectorEnv
+    from pbd_gym.envs.cloth.fold_drop import ClothFoldDropEnv as ClothFoldDropEnv
+    from pbd_gym.envs.cloth.fold_drop import ClothFoldDropVectorEnv as ClothFoldDropVectorEnv
+    from pbd_gym.envs.cloth.hang import ClothHangConfig as ClothHangConfig
+    from pbd_gym.envs.cloth.hang import ClothHangEnv as ClothHangEnv
+    from pbd_gym.envs.cloth.hang import ClothHangVectorEnv as ClothHangVectorEnv
+    from pbd_gym.envs.cloth.towel import ClothTaskConfig as ClothTaskConfig
+    from pbd_gym.envs.cloth.towel import Towel as Towel
+    from pbd_gym.envs.cloth.tshirt_fold import TShirtFoldConfig as TShirtFoldConfig
+    from pbd_gym.envs.cloth.tshirt_fold import TShirtFoldEnv as TShirtFoldEnv
+    from pbd_gym.envs.cloth.tshirt_fold import TShirtFoldVectorEnv as TShirtFoldVectorEnv
+    from pbd_gym.envs.cloth.unfold import ClothUnfoldConfig as ClothUnfoldConfig
+    from pbd_gym.envs.cloth.unfold import ClothUnfoldEnv as ClothUnfoldEnv
+    from pbd_gym.envs.cloth.unfold import ClothUnfoldVectorEnv as ClothUnfoldVectorEnv
+    from pbd_gym.envs.core.actions import ActionMode as ActionMode
+    from pbd_gym.envs.core.actions import Hands as Hands
+    from pbd_gym.envs.core.batch import TaskVectorEnv as TaskVectorEnv
+    from pbd_gym.envs.core.buffers import Buffers as Buffers
+    from pbd_gym.envs.core.experts import Script as Script
+    from pbd_gym.envs.core.experts import Waypoint as Waypoint
+    from pbd_gym.envs.core.experts import actions_left as actions_left
+    from pbd_gym.envs.core.experts import goals_and_points as goals_and_points
+    from pbd_gym.envs.core.experts import grip_positions as grip_positions
+    from pbd_gym.envs.core.experts import held_particles as held_particles
+    from pbd_gym.envs.core.experts import paddle_actions as paddle_actions
+    from pbd_gym.envs.core.experts import paddle_poses as paddle_poses
+    from pbd_gym.envs.core.experts import picker_actions as picker_actions
+    from pbd_gym.envs.core.goals import GoalShape as GoalShape
+    from pbd_gym.envs.core.goals import StartGoals as StartGoals
+    from pbd_gym.envs.core.launches import Launches as Launches
+    from pbd_gym.envs.core.launches import prepare as prepare
+    from pbd_gym.envs.core.manipulation import PICKER_MODES as PICKER_MODES
+    from pbd_gym.envs.core.manipulation import ManipulationConfig as ManipulationConfig
+    from pbd_gym.envs.core.manipulation import Measure as Measure
+    from pbd_gym.envs.core.manipulation import WeightedMeasures as WeightedMeasures
+    from pbd_gym.envs.core.manipulation import goal_distance as goal_distance
+    from pbd_gym.envs.core.observations import OBS_MODES as OBS_MODES
+    from pbd_gym.envs.core.observations import ObsMode as ObsMode
+    from pbd_gym.envs.core.paddles import Paddle as Paddle
+    from pbd_gym.envs.core.pixels import PIXEL_MODES as PIXEL_MODES
+    from pbd_gym.envs.core.pixels import Pixels as Pixels
     from pbd_gym.envs.core.randomization import LogUniform as LogUniform
     from pbd_gym.envs.core.randomization import Uniform as Uniform
+    from pbd_gym.envs.core.reaching import CarriedGoals as CarriedGoals
+    from pbd_gym.envs.core.reaching import ReachingConfig as ReachingConfig
+    from pbd_gym.envs.core.reaching import ReachingScore as ReachingScore
+    from pbd_gym.envs.core.reaching import SampledGoals as SampledGoals
+    from pbd_gym.envs.core.single import TaskEnv as TaskEnv
+    from pbd_gym.envs.core.sizing import grown as grown
+    from pbd_gym.envs.core.sizing import sizes as sizes
+    from pbd_gym.envs.core.start_bank import Handler as Handler
+    from pbd_gym.envs.core.starts import SettledStarts as SettledStarts
+    from pbd_gym.envs.core.starts import StartBank as StartBank
+    from pbd_gym.envs.core.task import Batch as Batch
+    from pbd_gym.envs.core.task import Part as Part
+    from pbd_gym.envs.core.task import Score as Score
+    from pbd_gym.envs.core.task import Task as Task
+    from pbd_gym.envs.core.validation import check_numbers as check_numbers
+    from pbd_gym.envs.pendulum import PendulumConfig as PendulumConfig
+    from pbd_gym.envs.pendulum import PendulumEnv as PendulumEnv
+    from pbd_gym.envs.pendulum import PendulumVectorEnv as PendulumVectorEnv
+    from pbd_gym.envs.rope.align import RopeConfig as RopeConfig
+    from pbd_gym.envs.rope.align import RopeEnv as RopeEnv
+    from pbd_gym.envs.rope.align import RopeVectorEnv as RopeVectorEnv
+    from pbd_gym.envs.rope.body import Rope as Rope
+    from pbd_gym.envs.rope.body import RopeTaskConfig as RopeTaskConfig
+    from pbd_gym.envs.rope.push import RopePushConfig as RopePushConfig
+    from pbd_gym.envs.rope.push import RopePushEnv as RopePushEnv
+    from pbd_gym.envs.rope.push import RopePushVectorEnv as RopePushVectorEnv
+    from pbd_gym.envs.rope.shape import RopeShapeConfig as RopeShapeConfig
+    from pbd_gym.envs.rope.shape import RopeShapeEnv as RopeShapeEnv
+    from pbd_gym.envs.rope.shape import RopeShapeVectorEnv as RopeShapeVectorEnv
+    from pbd_gym.envs.rope.straighten import RopeStraightenEnv as RopeStraightenEnv
+    from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv as RopeStraightenVectorEnv
+    from pbd_gym.envs.rope.whip import RopeWhipConfig as RopeWhipConfig
+    from pbd_gym.envs.rope.whip import RopeWhipEnv as RopeWhipEnv
+    from pbd_gym.envs.rope.whip import RopeWhipVectorEnv as RopeWhipVectorEnv
+    from pbd_gym.envs.soft.body import Body as Body
+    from pbd_gym.envs.soft.body import SoftTaskConfig as SoftTaskConfig
+    from pbd_gym.envs.soft.carry import SoftConfig as SoftConfig
+    from pbd_gym.envs.soft.carry import SoftEnv as SoftEnv
+    from pbd_gym.envs.soft.carry import SoftVectorEnv as SoftVectorEnv
+    from pbd_gym.envs.soft.lift import SoftLiftConfig as SoftLiftConfig
+    from pbd_gym.envs.soft.lift import SoftLiftEnv as SoftLiftEnv
+    from pbd_gym.envs.soft.lift import SoftLiftVectorEnv as SoftLiftVectorEnv
+    from pbd_gym.envs.soft.push import SoftPushConfig as SoftPushConfig
+    from pbd_gym.envs.soft.push import SoftPushEnv as SoftPushEnv
+    from pbd_gym.envs.soft.push import SoftPushVectorEnv as SoftPushVectorEnv
+    from pbd_gym.envs.soft.shape import SoftShapeConfig as SoftShapeConfig
+    from pbd_gym.envs.soft.shape import SoftShapeEnv as SoftShapeEnv
+    from pbd_gym.envs.soft.shape import SoftShapeVectorEnv as SoftShapeVectorEnv
     from pbd_gym.envs.tools import demonstrations as demonstrations
     from pbd_gym.envs.tools.planning import CEMPlanner as CEMPlanner
     from pbd_gym.envs.tools.planning import CEMSettings as CEMSettings
     from pbd_gym.envs.tools.sb3 import make_sb3_vec_env as make_sb3_vec_env
+    from pbd_gym.registry import register as register
 
 _HOMES = {
+    "ActionMode": "pbd_gym.envs.core.actions",
+    "Batch": "pbd_gym.envs.core.task",
+    "Body": "pbd_gym.envs.soft.body",
+    "Buffers": "pbd_gym.envs.core.buffers",
     "CEMPlanner": "pbd_gym.envs.tools.planning",
     "CEMSettings": "pbd_gym.envs.tools.planning",
+    "CarriedGoals": "pbd_gym.envs.core.reaching",
+    "ClothConfig": "pbd_gym.envs.cloth.carry",
+    "ClothDropConfig": "pbd_gym.envs.cloth.drop",
+    "ClothDropEnv": "pbd_gym.envs.cloth.drop",
+    "ClothDropVectorEnv": "pbd_gym.envs.cloth.drop",
+    "ClothEnv": "pbd_gym.envs.cloth.carry",
+    "ClothFlattenEnv": "pbd_gym.envs.cloth.flatten",
+    "ClothFlattenVectorEnv": "pbd_gym.envs.cloth.flatten",
+    "ClothFoldCrumpledEnv": "pbd_gym.envs.cloth.fold_crumpled",
+    "ClothFoldCrumpledVectorEnv": "pbd_gym.envs.cloth.fold_crumpled",
+    "ClothFoldDiagonalEnv": "pbd_gym.envs.cloth.fold_diagonal",
+    "ClothFoldDiagonalVectorEnv": "pbd_gym.envs.cloth.fold_diagonal",
+    "ClothFoldDropEnv": "pbd_gym.envs.cloth.fold_drop",
+    "ClothFoldDropVectorEnv": "pbd_gym.envs.cloth.fold_drop",
+    "ClothFoldEnv": "pbd_gym.envs.cloth.fold",
+    "ClothFoldVectorEnv": "pbd_gym.envs.cloth.fold",
+    "ClothHangConfig": "pbd_gym.envs.cloth.hang",
+    "ClothHangEnv": "pbd_gym.envs.cloth.hang",
+    "ClothHangVectorEnv": "pbd_gym.envs.cloth.hang",
+    "ClothTaskConfig": "pbd_gym.envs.cloth.towel",
+    "ClothUnfoldConfig": "pbd_gym.envs.cloth.unfold",
+    "ClothUnfoldEnv": "pbd_gym.envs.cloth.unfold",
+    "ClothUnfoldVectorEnv": "pbd_gym.envs.cloth.unfold",
+    "ClothVectorEnv": "pbd_gym.envs.cloth.carry",
+    "GoalShape": "pbd_gym.envs.core.goals",
+    "Handler": "pbd_gym.envs.core.start_bank",
+    "Hands": "pbd_gym.envs.core.actions",
+    "Launches": "pbd_gym.envs.core.launches",
     "LogUniform": "pbd_gym.envs.core.randomization",
+    "ManipulationConfig": "pbd_gym.envs.core.manipulation",
+    "Measure": "pbd_gym.envs.core.manipulation",
+    "OBS_MODES": "pbd_gym.envs.core.observations",
+    "ObsMode": "pbd_gym.envs.core.observations",
+    "PICKER_MODES": "pbd_gym.envs.core.manipulation",
+    "PIXEL_MODES": "pbd_gym.envs.core.pixels",
+    "Paddle": "pbd_gym.envs.core.paddles",
+    "Part": "pbd_gym.envs.core.task",
+    "PendulumConfig": "pbd_gym.envs.pendulum",
+    "PendulumEnv": "pbd_gym.envs.pendulum",
+    "PendulumVectorEnv": "pbd_gym.envs.pendulum",
+    "Pixels": "pbd_gym.envs.core.pixels",
+    "ReachingConfig": "pbd_gym.envs.core.reaching",
+    "ReachingScore": "pbd_gym.envs.core.reaching",
+    "Rope": "pbd_gym.envs.rope.body",
+    "RopeConfig": "pbd_gym.envs.rope.align",
+    "RopeEnv": "pbd_gym.envs.rope.align",
+    "RopePushConfig": "pbd_gym.envs.rope.push",
+    "RopePushEnv": "pbd_gym.envs.rope.push",
+    "RopePushVectorEnv": "pbd_gym.envs.rope.push",
+    "RopeShapeConfig": "pbd_gym.envs.rope.shape",
+    "RopeShapeEnv": "pbd_gym.envs.rope.shape",
+    "RopeShapeVectorEnv": "pbd_gym.envs.rope.shape",
+    "RopeStraightenEnv": "pbd_gym.envs.rope.straighten",
+    "RopeStraightenVectorEnv": "pbd_gym.envs.rope.straighten",
+    "RopeTaskConfig": "pbd_gym.envs.rope.body",
+    "RopeVectorEnv": "pbd_gym.envs.rope.align",
+    "RopeWhipConfig": "pbd_gym.envs.rope.whip",
+    "RopeWhipEnv": "pbd_gym.envs.rope.whip",
+    "RopeWhipVectorEnv": "pbd_gym.envs.rope.whip",
+    "SampledGoals": "pbd_gym.envs.core.reaching",
+    "Score": "pbd_gym.envs.core.task",
+    "Script": "pbd_gym.envs.core.experts",
+    "SettledStarts": "pbd_gym.envs.core.starts",
+    "SoftConfig": "pbd_gym.envs.soft.carry",
+    "SoftEnv": "pbd_gym.envs.soft.carry",
+    "SoftLiftConfig": "pbd_gym.envs.soft.lift",
+    "SoftLiftEnv": "pbd_gym.envs.soft.lift",
+    "SoftLiftVectorEnv": "pbd_gym.envs.soft.lift",
+    "SoftPushConfig": "pbd_gym.envs.soft.push",
+    "SoftPushEnv": "pbd_gym.envs.soft.push",
+    "SoftPushVectorEnv": "pbd_gym.envs.soft.push",
+    "SoftShapeConfig": "pbd_gym.envs.soft.shape",
+    "SoftShapeEnv": "pbd_gym.envs.soft.shape",
+    "SoftShapeVectorEnv": "pbd_gym.envs.soft.shape",
+    "SoftTaskConfig": "pbd_gym.envs.soft.body",
+    "SoftVectorEnv": "pbd_gym.envs.soft.carry",
+    "StartBank": "pbd_gym.envs.core.starts",
+    "StartGoals": "pbd_gym.envs.core.goals",
+    "TShirtFoldConfig": "pbd_gym.envs.cloth.tshirt_fold",
+    "TShirtFoldEnv": "pbd_gym.envs.cloth.tshirt_fold",
+    "TShirtFoldVectorEnv": "pbd_gym.envs.cloth.tshirt_fold",
+    "Task": "pbd_gym.envs.core.task",
+    "TaskEnv": "pbd_gym.envs.core.single",
+    "TaskVectorEnv": "pbd_gym.envs.core.batch",
+    "Towel": "pbd_gym.envs.cloth.towel",
     "Uniform": "pbd_gym.envs.core.randomization",
+    "Waypoint": "pbd_gym.envs.core.experts",
+    "WeightedMeasures": "pbd_gym.envs.core.manipulation",
+    "actions_left": "pbd_gym.envs.core.experts",
+    "check_numbers": "pbd_gym.envs.core.validation",
     "demonstrations": "pbd_gym.envs.tools.demonstrations",
+    "goal_distance": "pbd_gym.envs.core.manipulation",
+    "goals_and_points": "pbd_gym.envs.core.experts",
+    "grip_positions": "pbd_gym.envs.core.experts",
+    "grown": "pbd_gym.envs.core.sizing",
+    "held_particles": "pbd_gym.envs.core.experts",
     "make_sb3_vec_env": "pbd_gym.envs.tools.sb3",
+    "paddle_actions": "pbd_gym.envs.core.experts",
+    "paddle_poses": "pbd_gym.envs.core.experts",
+    "picker_actions": "pbd_gym.envs.core.experts",
+    "prepare": "pbd_gym.envs.core.launches",
+    "register": "pbd_gym.registry",
+    "sizes": "pbd_gym.envs.core.sizing",
 }
 
 __all__ = [*_HOMES]

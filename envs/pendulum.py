@@ -230,6 +230,7 @@ class PendulumVectorEnv(TaskVectorEnv):
     """
 
     config_type = PendulumConfig
+    config: PendulumConfig
 
     def build(self, config: PendulumConfig) -> Task:
         ground = self.ground

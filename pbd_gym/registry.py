@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ class Entry:
 
     id: str
     single: str
-    """Where the function that makes one environment is."""
+    """Where the class of one environment is."""
     vector: str
     """Where the batched class is."""
     max_episode_steps: int
@@ -137,28 +138,68 @@ ENTRIES = (
 )
 
 
+_OTHERS: dict[str, Entry] = {}
+"""Ids of other packages."""
+
+
+def register(
+    id: str,
+    entry_point: str,
+    vector_entry_point: str,
+    max_episode_steps: int,
+    summary: str = "",
+    kwargs: Mapping[str, Any] | None = None,
+) -> None:
+    """Register a task of another package, with Gymnasium and with this package's own tools.
+
+    Classes are given as strings, so that registering imports nothing heavy. The same task may be registered again.
+
+    Args:
+        id: such as ``"MyTowel-v0"``.
+        entry_point: where the single environment is, ``"module:Class"``; a :class:`pbd_gym.envs.TaskEnv`.
+        vector_entry_point: where the batched one is; a :class:`pbd_gym.envs.TaskVectorEnv`.
+        max_episode_steps: steps after which an episode is truncated.
+        summary: what the agent has to do, in one line.
+        kwargs: arguments of the classes that this id changes, plain data.
+
+    Raises:
+        ValueError: if there is another task of that id, or a class is not given as ``"module:Class"``.
+    """
+    for name in (entry_point, vector_entry_point):
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.]+:\w+", name):
+            raise ValueError(f"an entry point is a string 'module:Class', got {name!r}")
+    entry = Entry(id, entry_point, vector_entry_point, max_episode_steps, summary, dict(kwargs or {}))
+    if id in gym.registry and _OTHERS.get(id) != entry:
+        raise ValueError(f"there is an environment {id!r} already")
+    _OTHERS[id] = entry
+    _register(entry)
+
+
 def register_all() -> None:
-    """Register every id with Gymnasium. May be called again."""
+    """Register every id of this package with Gymnasium. May be called again."""
     for entry in ENTRIES:
-        if entry.id not in gym.registry:
-            gym.register(
-                id=entry.id,
-                entry_point=entry.single,
-                vector_entry_point=entry.vector,
-                max_episode_steps=entry.max_episode_steps,
-                kwargs=dict(entry.kwargs),
-            )
+        _register(entry)
+
+
+def _register(entry: Entry) -> None:
+    if entry.id not in gym.registry:
+        gym.register(
+            id=entry.id,
+            entry_point=entry.single,
+            vector_entry_point=entry.vector,
+            max_episode_steps=entry.max_episode_steps,
+            kwargs=dict(entry.kwargs),
+        )
 
 
 def find(env_id: str) -> Entry:
-    """Return the entry of an id.
+    """Return the entry of an id, of this package or of one that :func:`register` was told of.
 
     Raises:
         ValueError: if there is none; the message names the closest.
     """
-    for entry in ENTRIES:
-        if entry.id == env_id:
-            return entry
-    names = [entry.id for entry in ENTRIES]
-    close = difflib.get_close_matches(env_id, names, 1, cutoff=0.3)
-    raise ValueError(f"no environment {env_id!r}; did you mean {(close or names)[0]!r}?")
+    entries = {entry.id: entry for entry in (*ENTRIES, *_OTHERS.values())}
+    if env_id in entries:
+        return entries[env_id]
+    close = difflib.get_close_matches(env_id, entries, 1, cutoff=0.3)
+    raise ValueError(f"no environment {env_id!r}; did you mean {(close or list(entries))[0]!r}?")

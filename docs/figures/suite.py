@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.manipulation import ManipulationVectorEnv
+from pbd_gym.envs import ManipulationConfig
 from pbd_gym.registry import ENTRIES, Entry
 from pbd_gym.rendering.pictures.images import save_png, tile
 from pbd_gym.training.rollouts import Outcome, rollout
@@ -53,7 +53,8 @@ def expert_outcome(entry: Entry, episodes: int) -> Outcome:
 def scores() -> Iterator[tuple[str, np.ndarray]]:
     """Yield each id and its expert's normalised performance at the end of episodes from states for evaluation."""
     for entry in ENTRIES:
-        if issubclass(load_env_creator(entry.vector), ManipulationVectorEnv):
+        config: Any = load_env_creator(entry.vector)
+        if issubclass(config.config_type, ManipulationConfig):
             yield entry.id, expert_outcome(entry, EPISODES).normalized_performance
 
 
@@ -65,7 +66,7 @@ def main() -> None:
     found: list[np.ndarray] = []
     for entry in ENTRIES:
         env: Any = gym.make_vec(entry.id, num_envs=1, render_mode="rgb_array")
-        if isinstance(env, ManipulationVectorEnv):
+        if isinstance(env.config, ManipulationConfig):
             found += [shrink(picture, SIZE) for picture in before_and_after(env)]
         env.close()
     save_png(Path(__file__).parent.parent / "suite.png", tile(found, 8))

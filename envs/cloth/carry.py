@@ -146,6 +146,7 @@ class ClothVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothConfig
+    config: ClothConfig
 
     def build(self, config: ClothConfig) -> Task:
         scene = Scene()

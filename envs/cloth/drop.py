@@ -95,6 +95,7 @@ class ClothDropVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothDropConfig
+    config: ClothDropConfig
     action_modes = PICKER_MODES
 
     def build(self, config: ClothDropConfig) -> Task:

@@ -20,7 +20,7 @@ from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasur
 from pbd_gym.envs.core.measures import covered_area
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 
@@ -151,6 +151,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothTaskConfig
+    config: ClothTaskConfig
     action_modes = PICKER_MODES
     obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 

@@ -131,6 +131,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothTaskConfig
+    config: ClothTaskConfig
     action_modes = PICKER_MODES
 
     def build(self, config: ClothTaskConfig) -> Task:

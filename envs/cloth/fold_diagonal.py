@@ -96,6 +96,7 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothTaskConfig
+    config: ClothTaskConfig
     action_modes = PICKER_MODES
 
     def build(self, config: ClothTaskConfig) -> Task:

@@ -11,7 +11,7 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.manipulation import PICKER_MODES
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 
@@ -84,6 +84,7 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothTaskConfig
+    config: ClothTaskConfig
     action_modes = PICKER_MODES
 
     def build(self, config: ClothTaskConfig) -> Task:

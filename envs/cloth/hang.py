@@ -19,7 +19,7 @@ from pbd_gym.envs.core.launches import prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.randomization import SIZE, scaled
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Part, Task
 from pbd_gym.envs.core.validation import check_numbers
@@ -156,6 +156,7 @@ class ClothHangVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothHangConfig
+    config: ClothHangConfig
     action_modes = PICKER_MODES
 
     def build(self, config: ClothHangConfig) -> Task:

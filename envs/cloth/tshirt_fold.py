@@ -185,6 +185,7 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     """
 
     config_type = TShirtFoldConfig
+    config: TShirtFoldConfig
     action_modes = PICKER_MODES
 
     def build(self, config: TShirtFoldConfig) -> Task:

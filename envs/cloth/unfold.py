@@ -95,6 +95,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
     """
 
     config_type = ClothUnfoldConfig
+    config: ClothUnfoldConfig
     action_modes = PICKER_MODES
 
     def build(self, config: ClothUnfoldConfig) -> Task:

@@ -79,6 +79,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
     config_type: ClassVar[type]
     """Dataclass of the task's numbers; every batch reads its ``ctrl_dt``, ``substeps`` and ``damping``."""
+    config: Any
+    """The task's numbers, a ``config_type``."""
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
     """Action modes of the task, the default first."""
     obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.envs.core.paddles import slots_of
-from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.task import Batch, Expert
 
 

@@ -12,7 +12,7 @@ import warp as wp
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.launches import device_indices, device_points, prepare
 from pbd_gym.envs.core.measures import copy_goals, mean_distance_to_goals
-from pbd_gym.envs.core.sizes import grown
+from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.task import Batch, Part
 
 

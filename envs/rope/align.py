@@ -240,6 +240,7 @@ class RopeVectorEnv(TaskVectorEnv):
     """
 
     config_type = RopeConfig
+    config: RopeConfig
 
     def build(self, config: RopeConfig) -> Task:
         scene = Scene(contact_radius=RADIUS)

@@ -130,6 +130,7 @@ class RopePushVectorEnv(TaskVectorEnv):
     """
 
     config_type = RopePushConfig
+    config: RopePushConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("paddle",)
 
     def build(self, config: RopePushConfig) -> Task:

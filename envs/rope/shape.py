@@ -14,7 +14,7 @@ from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, device_points, prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
@@ -110,6 +110,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     """
 
     config_type = RopeShapeConfig
+    config: RopeShapeConfig
     action_modes = PICKER_MODES
 
     def build(self, config: RopeShapeConfig) -> Task:

@@ -12,7 +12,7 @@ from pbd_gym.envs.core.launches import prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
@@ -92,6 +92,7 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     """
 
     config_type = RopeTaskConfig
+    config: RopeTaskConfig
     action_modes = PICKER_MODES
     obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 

@@ -136,6 +136,7 @@ class RopeWhipVectorEnv(TaskVectorEnv):
     """
 
     config_type = RopeWhipConfig
+    config: RopeWhipConfig
     action_modes = ("drag",)
     obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 

@@ -138,6 +138,7 @@ class SoftVectorEnv(TaskVectorEnv):
     """
 
     config_type = SoftConfig
+    config: SoftConfig
 
     def build(self, config: SoftConfig) -> Task:
         scene = Scene(contact_radius=0.003)

@@ -17,7 +17,7 @@ from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures, goal_dista
 from pbd_gym.envs.core.measures import mean_distance_to_paddles
 from pbd_gym.envs.core.paddles import Paddle, slots_of
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
@@ -131,6 +131,7 @@ class SoftLiftVectorEnv(TaskVectorEnv):
     """
 
     config_type = SoftLiftConfig
+    config: SoftLiftConfig
     action_modes = ("paddle", "picker")
 
     def build(self, config: SoftLiftConfig) -> Task:

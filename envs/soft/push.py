@@ -14,7 +14,7 @@ from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
 from pbd_gym.envs.core.paddles import Paddle
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
@@ -134,6 +134,7 @@ class SoftPushVectorEnv(TaskVectorEnv):
     """
 
     config_type = SoftPushConfig
+    config: SoftPushConfig
     action_modes = ("paddle",)
 
     def build(self, config: SoftPushConfig) -> Task:

@@ -15,7 +15,7 @@ from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
 from pbd_gym.envs.core.paddles import Paddle
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizes import sizes
+from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.start_bank import cached
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
@@ -145,6 +145,7 @@ class SoftShapeVectorEnv(TaskVectorEnv):
     """
 
     config_type = SoftShapeConfig
+    config: SoftShapeConfig
     action_modes = ("paddle",)
 
     def build(self, config: SoftShapeConfig) -> Task:

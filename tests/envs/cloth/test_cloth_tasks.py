@@ -6,16 +6,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from pbd_gym.envs.cloth.towels import ClothTaskVectorEnv, fitted
 
-from pbd_gym.envs.cloth.heaps import CORNERS
+from pbd_gym.envs import TaskVectorEnv
+from pbd_gym.envs.cloth.body import fitted
+from pbd_gym.envs.cloth.towel import CORNERS
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
 
 def make(name: str, num_envs: int = 1, **kwargs: Any) -> Any:
     env = gym.make_vec(f"PBD{name}-v0", num_envs, **{"starts": 5, **kwargs})
-    assert isinstance(env, ClothTaskVectorEnv)
+    assert isinstance(env, TaskVectorEnv)
     env.reset(seed=0)
     return env
 
@@ -23,7 +24,7 @@ def make(name: str, num_envs: int = 1, **kwargs: Any) -> Any:
 def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
     """Return performance and normalised performance of a towel put somewhere, shape (rows, columns, 3)."""
     positions = env.state.get_positions()
-    positions[:, env.cloth.indices] = shape
+    positions[:, env.towel.indices] = shape
     env.state.set_positions(positions)
     env._score.launch()
     env._episodes.conclude.launch()
@@ -70,7 +71,7 @@ def test_fit() -> None:
 def test_flatten_performance() -> None:
     """Guards the covered area of the flat towel, of one folded in half wherever it lies, and of one on end."""
     env = make("ClothFlatten")
-    flat, side, r = env.flat, env.config.side, 0.75 * env.config.spacing
+    flat, side, r = env.towel.flat, env.config.side, 0.75 * env.config.spacing
     area, normalized = rate(env, flat)
     assert_allclose(area, side * side + 4 * side * r + np.pi * r * r, rtol=0.01)
     assert_allclose(normalized, 1.0, atol=0.02)
@@ -89,14 +90,14 @@ def test_fold_performance() -> None:
     """Guards both terms of folding: perfect, flat, shifted as a whole, and folded with a gap."""
     env = make("ClothFold")
     thickness = 2.0 * env.config.radius
-    start = env.shape(0).astype(np.float64)
+    start = env.towel.shape(0).astype(np.float64)
     pairs = start[:8][::-1] - start[8:]
     width = np.linalg.norm(pairs, axis=2).mean()
     assert_allclose(env.buffers.peek("performance")[0], -width, rtol=1e-5)
     perfect = start.copy()
     perfect[:8] = start[8:][::-1] + np.array([0.0, thickness, 0.0])
     assert_allclose(rate(env, perfect), (-thickness, 1.0), rtol=1e-4)
-    assert_allclose(env.goal_shape(0), perfect, atol=1e-6)
+    assert_allclose(env.fold.goals(0), perfect, atol=1e-6)
     shifted = perfect + np.array([0.03, 0.0, 0.04])
     assert_allclose(rate(env, shifted)[0], -thickness - 1.2 * 0.05, rtol=1e-4)
     wide = perfect.copy()
@@ -121,17 +122,17 @@ def test_goals_are_rated_as_hindsight_rates_them(reward_mode: str) -> None:
         assert_array_equal(info["is_success"], distance < 0.05)
         assert reward.tolist() == [0.0, -1.0, -1.0]
     env = make("ClothFold", **coarse)
-    assert_allclose(rate(env, env.goal_shape(0)), (0.0, 1.0), atol=1e-5)
+    assert_allclose(rate(env, env.fold.goals(0)), (0.0, 1.0), atol=1e-5)
 
 
 def test_diagonal_pairs() -> None:
     """Guards which particles are to meet: mirror images at the diagonal, which is left out."""
     env = make("ClothFoldDiagonal", rows=6, columns=6)
-    grid = env.cloth.indices
-    assert len(env.upper) == len(env.placed) == 15
-    assert dict(zip(env.upper, env.placed, strict=True))[grid[0, 0]] == grid[5, 5]
+    grid = env.towel.indices
+    assert len(env.fold.upper) == len(env.fold.lower) == 15
+    assert dict(zip(env.fold.upper, env.fold.lower, strict=True))[grid[0, 0]] == grid[5, 5]
     flat = env.scene.positions
-    assert_allclose(flat[env.upper][:, [0, 2]] + flat[env.placed][:, [2, 0]], 0.0, atol=1e-12)
+    assert_allclose(flat[env.fold.upper][:, [0, 2]] + flat[env.fold.lower][:, [2, 0]], 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="rows = columns"):
         make("ClothFoldDiagonal", rows=6, columns=5)
 
@@ -139,14 +140,14 @@ def test_diagonal_pairs() -> None:
 def test_drop_performance() -> None:
     """Guards the distance from the places: none for the flat towel, and that of a shift."""
     env = make("ClothDrop")
-    hanging = env.shape(0)
-    assert (env.state.held.numpy()[0] == env.cloth.corners[:2]).all()
-    distance = np.linalg.norm(hanging - env.flat, axis=2).mean()
+    hanging = env.towel.shape(0)
+    assert (env.state.held.numpy()[0] == env.towel.corners[:2]).all()
+    distance = np.linalg.norm(hanging - env.towel.flat, axis=2).mean()
     assert_allclose(env.buffers.peek("performance")[0], -distance, rtol=1e-5)
-    assert_allclose(rate(env, env.flat), (0.0, 1.0), atol=1e-6)
-    performance, normalized = rate(env, env.flat + np.array([0.0, 0.03, 0.04]))
+    assert_allclose(rate(env, env.towel.flat), (0.0, 1.0), atol=1e-6)
+    performance, normalized = rate(env, env.towel.flat + np.array([0.0, 0.03, 0.04]))
     assert_allclose((performance, normalized), (-0.05, 1.0 - 0.05 / distance), rtol=1e-4)
-    assert make("ClothFoldDrop").goal_shape(0)[..., 1].max() < 3 * env.config.radius  # on the ground, not in mid-air
+    assert make("ClothFoldDrop").fold.goals(0)[..., 1].max() < 3 * env.config.radius  # on the ground, not in mid-air
 
 
 def test_lowest() -> None:
@@ -188,32 +189,32 @@ def test_starts_are_at_rest(name: str, closed: bool) -> None:
 def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:
     """Guards the choice of what to take a heap by: two corners that are folded under are left alone."""
     env = make("ClothFlatten")
-    x, radius, side = env.flat.copy(), env.config.radius, env.config.side
+    x, radius, side = env.towel.flat.copy(), env.config.radius, env.config.side
     under = x[..., 2] < -0.25 * side
     x[..., 1] = np.where(under, radius, 4.0 * radius)
     x[..., 2] = np.where(under, -0.5 * side - x[..., 2], x[..., 2])
-    covered = env.covered(x, CORNERS)
+    covered = env.towel.covered(x, CORNERS)
     assert (covered[:2] > 0).all() and (covered[2:] == 0).all()
-    first = next(iter(env.first_taken(0, x, np.zeros((2, 3)))))
-    assert_allclose(np.sort(first.places[:, 0]), np.sort(x[-1, [0, -1], 0]), atol=1e-6)
-    assert_allclose(first.places[:, 2], x[-1, [0, -1], 2], atol=1e-6)
+    first = next(iter(env.spreading.first_taken(0, x, np.zeros((2, 3)))))
+    assert_allclose(np.sort(first.positions[:, 0]), np.sort(x[-1, [0, -1], 0]), atol=1e-6)
+    assert_allclose(first.positions[:, 2], x[-1, [0, -1], 2], atol=1e-6)
 
 
 def test_unfold_starts() -> None:
     """Guards the start states: none lies open or goes through itself, and the flat towel is perfect."""
     env = make("ClothUnfold", starts=20)
-    edges = trimesh(env.scene.positions, env.cloth.triangles).edges()
-    assert max(crossings(x, env.cloth.triangles, edges) for x in env.start_positions) == 0
+    edges = trimesh(env.scene.positions, env.towel.cloth.triangles).edges()
+    assert max(crossings(x, env.towel.cloth.triangles, edges) for x in env.start_positions) == 0
     distance = np.linalg.norm(env.start_positions - env.scene.positions, axis=2).mean(axis=1)
     assert distance.min() > 0.1 * env.config.side
-    assert_allclose(rate(env, env.flat), (0.0, 1.0), atol=1e-6)
+    assert_allclose(rate(env, env.towel.flat), (0.0, 1.0), atol=1e-6)
 
 
 def test_hang_goal() -> None:
     """Guards the shape over the rod: it touches it all round, is no longer than the towel, and off the ground."""
     env = make("ClothHang")
-    goal, config = env.goal_shape(0).astype(np.float64), env.config
-    rod = env.scene.colliders[env.rod]
+    goal, config = env.goal.of(0)[env.towel.indices].astype(np.float64), env.config
+    rod = env.scene.colliders[env.rod.collider]
     distance, _ = rod.signed_distance(goal.reshape(-1, 3))
     assert distance.min() > config.radius - 1e-6
     assert np.sum(np.abs(distance - config.radius) < 1e-6) >= 2 * config.columns
@@ -237,8 +238,8 @@ def test_rod_goes_with_the_size() -> None:
 def test_shirt_goal() -> None:
     """Guards the folded shirt: half as long, no wider than the chest, hem at the collar, and no two layers in one."""
     env = make("TShirtFold", starts=2)
-    config, marks = env.config, env.cloth.landmarks
-    goal = fitted(env.shape(0), env.scene.positions, env.goal_shape(0))
+    config, marks = env.config, env.shirt.landmarks
+    goal = fitted(env.shirt.shape(0), env.scene.positions, env.goal.of(0))
     assert_allclose(np.ptp(goal[:, 0]), config.width, rtol=0.02)
     assert_allclose(np.ptp(goal[:, 2]), 0.5 * config.length, rtol=0.1)
     for side in ("left", "right"):
@@ -248,7 +249,7 @@ def test_shirt_goal() -> None:
         assert sign * top[0] < 0.5 * config.width and sign * low[0] < 0.5 * config.width
         assert hem[1] > 2.0 * config.radius
     positions = env.state.get_positions()
-    positions[:] = env.goal_shape(0)
+    positions[:] = env.goal.of(0)
     env.state.set_positions(positions)
     env._score.launch()
     assert_allclose(env.buffers.peek("performance")[0], 0.0, atol=1e-6)

@@ -292,7 +292,7 @@ def observe_into(env: TaskVectorEnv, mode: Any, grip_count: int, spare: int) -> 
         "achieved_goal": wp.zeros((env.num_envs, 6), dtype=float),
         "desired_goal": wp.zeros((env.num_envs, 6), dtype=float),
     }
-    observations.record(buffers, env.state).launch()
+    observations.prepare(buffers, env.state).launch()
     return memory.numpy()[:count].reshape(env.num_envs, -1), memory.numpy()[count:]
 
 

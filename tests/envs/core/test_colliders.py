@@ -19,7 +19,7 @@ class TrayVectorEnv(ClothVectorEnv):
 
     def build(self, config: Any) -> Any:
         built = super().build(config)
-        self.tray = built[0].add_collider(Box((0.0, 0.1, 0.0), (0.3, 0.01, 0.3)), moving=True)
+        self.tray = built.scene.add_collider(Box((0.0, 0.1, 0.0), (0.3, 0.01, 0.3)), moving=True)
         return built
 
 

@@ -92,7 +92,7 @@ def test_a_class_that_is_changed_later() -> None:
     task = type("Task", (RopeStraightenVectorEnv,), {"__module__": "notebook"})
     before = identity_of(task)
     assert before != identity_of(RopeStraightenVectorEnv)
-    task.draw_starts = lambda self, rng: np.zeros(3)  # type: ignore[attr-defined]
+    task.sample_starts = lambda self, rng: np.zeros(3)  # type: ignore[attr-defined]
     assert identity_of(task) != before
 
 

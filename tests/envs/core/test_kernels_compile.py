@@ -16,15 +16,15 @@ ARCHITECTURES = (80, 90)
 """A100 and H100 or H200."""
 KERNELS = {
     actions: ("grasp", "move_grips", "pin"),
-    hang: ("place_rod",),
+    hang: ("move_rod",),
     observations: ("observe",),
     paddles: ("move_paddles",),
     pixels: ("look",),
-    randomization: ("draw",),
-    episodes: ("begin", "conclude", "place", "remember"),
+    randomization: ("sample",),
+    episodes: ("begin", "conclude", "remember", "reset_state"),
     measures: (
+        "copy_goals",
         "covered_area",
-        "draw_goal_set",
         "mean_distance_of_pairs",
         "mean_distance_to_goals",
         "mean_distance_to_paddles",
@@ -33,10 +33,10 @@ KERNELS = {
         "reach_goals",
         "weigh",
     ),
-    reaching: ("draw_carried", "rate_goals", "score"),
-    align: ("draw_line",),
+    reaching: ("rate_goals", "sample_carried", "score"),
+    align: ("sample_line",),
     rope_measures: ("closest_approach", "forget_closest", "length_error", "matched_distance", "mean_distance_to_shape"),
-    pendulum: ("draw_pendulum",),
+    pendulum: ("sample_pendulum",),
 }
 
 

@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.manipulation import ManipulationVectorEnv
+from pbd_gym.envs.core.manipulation import WeightedMeasures
 from pbd_gym.envs.core.randomization import PLACES, LogUniform, Uniform
 from tests.envs.helpers import AUTORESET, ID, SMALL, SMALL_OF, assert_same, make_vec, random_actions, roll, rows_of
 
@@ -207,7 +207,7 @@ def test_size_is_a_similar_task(env_id: str, size: float) -> None:
 
     assert_allclose(env.state.get_positions(), similar(plain.state.get_positions()), atol=1e-6)
     assert_allclose(env.buffers.read("goals"), similar(plain.buffers.read("goals")), atol=1e-6)
-    scale = 1.0 if isinstance(env, ManipulationVectorEnv) else size  # measures of shape are those of size one
+    scale = 1.0 if isinstance(env.task.score, WeightedMeasures) else size  # measures of shape are those of size one
     assert_allclose(info["performance"], scale * plain.buffers.read("performance"), rtol=1e-5, atol=1e-6)
     assert env.observation_space.contains(observation)
     assert (env.state.get_positions()[..., 1] > getattr(env, "ground", 0.0)).all()

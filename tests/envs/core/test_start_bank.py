@@ -167,11 +167,16 @@ def test_processes_may_make_the_same_bank_at_once(cache: Path) -> None:
 
 TASK = """
 import numpy as np
-from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
+from pbd_gym.envs import RopeStraightenVectorEnv, StartBank
 
 class Task(RopeStraightenVectorEnv):
-    def draw_starts(self, rng):
-        starts = super().draw_starts(rng)
+    def build(self, config):
+        task = super().build(config)
+        self.tangled, task.starts = task.starts.sample, StartBank(self, self.sample_starts)
+        return task
+
+    def sample_starts(self, rng):
+        starts = self.tangled(rng)
         starts[..., 0] += {shift}
         return starts
 """

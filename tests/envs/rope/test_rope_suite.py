@@ -8,16 +8,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from pbd_gym.envs.rope.tabletop import RopeTaskConfig
 from scipy.optimize import linear_sum_assignment
 
-from pbd_gym.envs.core.manipulation import ManipulationVectorEnv
+from pbd_gym.envs import TaskVectorEnv
+from pbd_gym.envs.core.experts import held_particles
+from pbd_gym.envs.rope.body import RopeTaskConfig
 from pbd_gym.envs.rope.letters import LETTERS, outline, written
 
 
 def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
     env = gym.make_vec(env_id, num_envs, **{"max_episode_steps": -1, **kwargs})
-    assert isinstance(env, ManipulationVectorEnv)
+    assert isinstance(env, TaskVectorEnv)
     return env
 
 
@@ -56,7 +57,7 @@ def test_the_first_gain_is_counted_from_the_start() -> None:
     """Guards ``reward_mode="delta"`` where the performance that counts as 0 is not that of the start."""
     env = make("PBDRopeStraighten-v0", 3, starts=5, reward_mode="delta", max_episode_steps=2)
     before = env.reset(seed=0)[1]["performance"]
-    assert (before > env.start_value + 0.05).all()
+    assert (before > env.task.score.zero + 0.05).all()
     for _ in range(5):  # a step of which resets
         _, reward, _, _, info = env.step(env.expert())
         gain = np.where(env.buffers.peek("elapsed") == 0, 0.0, info["performance"] - before)
@@ -238,9 +239,9 @@ def test_what_is_held_is_not_pressed_into_the_ground() -> None:
     env.step(up)
     for _ in range(5):
         env.step(down)
-    assert (env.held() >= 0).all()
+    assert (held_particles(env) >= 0).all()
     x = env.state.get_positions()[0]
-    assert x[env.held()[0], 1].min() > 0.9 * env.config.radius
+    assert x[held_particles(env)[0], 1].min() > 0.9 * env.config.radius
     assert np.linalg.norm(np.diff(x, axis=0), axis=1).max() < 1.3 * env.config.spacing
 
 

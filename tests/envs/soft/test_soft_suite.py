@@ -6,7 +6,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from pbd_gym.envs.soft.tabletop import SoftTaskVectorEnv
+
+from pbd_gym.envs import TaskVectorEnv
+from pbd_gym.envs.core.experts import paddle_poses
 
 EXPERTS: dict[tuple[str, str], float] = {
     ("PBDSoftLift-v0", "paddle"): 0.9,
@@ -17,9 +19,9 @@ EXPERTS: dict[tuple[str, str], float] = {
 """What the scripted expert has to reach, by id and action mode."""
 
 
-def make(env_id: str, num_envs: int, **kwargs: Any) -> SoftTaskVectorEnv:
+def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
     env = gym.make_vec(env_id, num_envs, **{"starts": 40, "autoreset_mode": "Disabled", **kwargs})
-    assert isinstance(env, SoftTaskVectorEnv)
+    assert isinstance(env, TaskVectorEnv)
     return env
 
 
@@ -85,10 +87,10 @@ def test_shaping_counts_in_the_reward_only() -> None:
     for _ in range(8):
         _, reward, _, _, info = env.step(env.expert())
     middle = env.state.get_positions()[:, env.goal_particles]
-    near = -0.5 * np.linalg.norm(env.paddle_places()[0] - middle, axis=2).mean(axis=1)
+    near = -0.5 * np.linalg.norm(paddle_poses(env)[0] - middle, axis=2).mean(axis=1)
     assert_allclose(info["reward_terms"]["near"], near, rtol=1e-5)
     assert_allclose(reward, info["performance"] + near, rtol=1e-5)
-    assert "near" not in make("PBDSoftLift-v0", 1, action_mode="picker").term_names
+    assert "near" not in make("PBDSoftLift-v0", 1, action_mode="picker").task.score.term_names
 
 
 def test_lifting_needs_friction() -> None:
@@ -121,7 +123,7 @@ def test_clay_starts_with_the_strains_of_its_weight() -> None:
     env.reset(seed=0)
     before = env.state.get_memory()
     assert np.abs(before).max() > 1e-3  # the bar gives way a little at its lower edges
-    assert_array_equal(before, np.broadcast_to(env.settled()[1], before.shape))
+    assert_array_equal(before, np.broadcast_to(env.bar.strains(), before.shape))
     for _ in range(25):
         env.step(env.expert())
     assert (np.abs(env.state.get_memory()).max(axis=1) > 0.1).all()
@@ -138,7 +140,9 @@ def test_clay_keeps_its_shape_and_rubber_does_not() -> None:
         env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
         lengths = []
         for _ in range(60):
-            lengths.append(np.linalg.norm(np.diff(env.state.get_positions()[:, env.body.tets[:, :2]], axis=2), axis=3))
+            lengths.append(
+                np.linalg.norm(np.diff(env.state.get_positions()[:, env.bar.body.tets[:, :2]], axis=2), axis=3)
+            )
             env.step(env.expert())
         kept[name] = np.abs(lengths[-1] / lengths[0] - 1.0).max(axis=(1, 2))
     assert (kept["clay"] > 0.3).all() and (kept["rubber"] < 0.05).all()

@@ -276,7 +276,7 @@ def test_a_hand_changes_nothing_of_a_task(env_id: str) -> None:
     assert_array_equal(recorder.reset(3), plain.reset(seed=3)[0])
     for _ in range(3):
         action = rng.uniform(-1, 1, plain.action_space.shape).astype(np.float32)
-        if hasattr(recorder.interactive.batch, "expert"):
+        if recorder.interactive.batch.task.expert is not None:
             action = recorder.interactive.batch.expert()[0]
             assert_array_equal(action, plain.unwrapped.batch.expert()[0])
         recorder.step(action)
