@@ -1,7 +1,7 @@
 """Draw docs/convergence.png and docs/budget.png: ``python -m docs.figures.convergence`` from the root of a clone.
 
 The yardstick is Newton's method on the same step of implicit Euler, and the exact motion of the same particles and
-springs by an eighth-order Runge-Kutta method; both are in tests/engine and share no code with the engine.
+springs by an eighth-order Runge-Kutta method; both are in tests/sim and share no code with the engine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Makes docs/gallery.md and its pictures: every id with what acts best in it, and every demonstration.
+"""Makes docs/gallery.md and its films: every id with the best agent it has, and every demonstration.
 
-Run ``python -m docs.figures.gallery``, with names to make only some again; several minutes, most of them for the states
-that episodes start from and the demonstrations in NumPy. ``--sheet FILE.png`` puts moments of each into one picture.
+Run ``python -m docs.figures.gallery``, with names to make only some. It takes several minutes, most of them for start
+states and for the demonstrations in NumPy. ``--sheet FILE.png`` puts moments of each into one picture.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ LARGEST = 300_000
 SECONDS = 6.0
 """Longest film [s]; a longer episode is shown faster."""
 STILL = 0.0005
-"""Share of pixels that differ from the last picture below which nothing moves."""
+"""Nothing moves while a smaller share of the pixels differs from the last picture."""
 HOLD = 8
-"""Times that the last picture is shown."""
+"""How often the last picture is repeated."""
 ACTORS = {
     "PBDCloth-v0": "trained",
     "PBDRope-v0": "trained",
     "PBDSoftBody-v0": "plan",
     "PBDPendulum-v0": "trained",
 }
-"""What acts in the ids that have no scripted expert, by the names of ``pbd-gym record --policy``."""
+"""Who acts in the ids without a scripted expert, as named by ``pbd-gym record --policy``."""
 SEEDS = {"PBDPendulum-v0": 4}
-"""Of the episode, 3 elsewhere; in that one the agent that comes along fails, as it does in one of seven."""
+"""Seed of the episode where it is not 3: in that one the bundled agent fails, as it does in one of seven."""
 NAMES = {"trained": "trained policy", "plan": "planner", "expert": "scripted expert"}
 
 
 def task_film(env_id: str) -> list[np.ndarray]:
-    """Return an episode in which what acts best acts."""
+    """Return an episode by the best agent of an id."""
     name, kwargs, act = ACTORS.get(env_id, "expert"), {}, expert
     if name != "expert":
         act, _, kwargs = find_actor(name, env_id)
@@ -64,7 +64,7 @@ def task_film(env_id: str) -> list[np.ndarray]:
 
 
 def framed(frames: list[Frame], size: tuple[int, int]) -> Camera:
-    """Return the camera that shows all that happens, and little else: a task's own has room for what might."""
+    """Return a camera that just frames what happens; a task's own leaves room for what might."""
     points = []
     for frame in frames:
         points += [frame.positions, *(vertices for vertices, _ in [*frame.solids, *frame.meshes])]
@@ -136,8 +136,8 @@ def page() -> str:
     demos = [(e.name, f"`{e.name}`: {e.summary}", f"gallery/{e.name}.gif") for e in DEMOS]
     parts = [
         "# Gallery",
-        "Made by `python -m docs.figures.gallery`. Films are as fast as what they show, and long episodes faster, so "
-        f"that none takes more than {SECONDS:g} s.",
+        "Made by `python -m docs.figures.gallery`. Films run in real time; long episodes run faster, so that none takes "
+        f"more than {SECONDS:g} s.",
         "## Environments",
         *table(tasks),
         "## Demonstrations",
