@@ -136,8 +136,8 @@ def page() -> str:
     demos = [(e.name, f"`{e.name}`: {e.summary}", f"gallery/{e.name}.gif") for e in DEMOS]
     parts = [
         "# Gallery",
-        "Made by `python -m docs.figures.gallery`. Films run in real time; long episodes run faster, so that none takes "
-        f"more than {SECONDS:g} s.",
+        "Made by `python -m docs.figures.gallery`. Films run in real time; long episodes run faster, so that none "
+        f"takes more than {SECONDS:g} s.",
         "## Environments",
         *table(tasks),
         "## Demonstrations",
