@@ -1,7 +1,9 @@
 """docs/results.md says what the files in docs/results say."""
 
 import csv
+import re
 
+import numpy as np
 import pytest
 
 from docs.figures import results
@@ -40,3 +42,26 @@ def test_a_cell_has_mean_spread_and_cost(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(results, "rows_of", lambda name: rows if name == "results.csv" else [])
     assert results.score("PBDRope-v0", "sac") == "0.60 ± 0.14 (2 seeds; 0.25 M steps, 2 min, CPU 1 min)"
     assert results.score("PBDRope-v0", "ppo") == ""
+
+
+def test_the_experts_scores_are_those_of_the_file() -> None:
+    page = (results.DOCS / "environments.md").read_text()
+    written = {
+        found[0]: found[1:] for found in re.findall(r"\| `(PBD\w+-v0)` \| (\d\.\d\d) \| (\d\.\d\d) (?=\|)", page)
+    }
+    rows = [row for row in results.rows_of("baselines.csv") if row["expert"]]
+    assert written == {row["id"]: (row["expert"], row["worst_expert"]) for row in rows}
+
+
+def test_the_readmes_results_are_those_of_the_files() -> None:
+    text = (results.DOCS.parent / "README.md").read_text().split("## Results")[1].split("## Speed")[0]
+    lines = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in text.splitlines() if "| `PBD" in line]
+    assert len(lines) >= 10
+    random = {row["id"]: row["random"] for row in results.rows_of("baselines.csv")}
+    for env_id, success, performance, lowest, steps, minutes in lines:
+        runs = [r for r in results.rows_of("results.csv") if (r["env_id"], r["algorithm"]) == (env_id, "ppo")]
+        assert success == ", ".join(f"{100 * float(run['success_rate']):.0f} %" for run in runs)
+        assert performance == f"{np.mean([float(run['normalized_performance']) for run in runs]):.2f}"
+        assert lowest == random[env_id]
+        assert steps == f"{np.mean([float(run['steps']) for run in runs]) / 1e6:.2f} million"
+        assert minutes == f"{np.mean([float(run['cpu_seconds']) for run in runs]) / 60:.1f} minutes"
