@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     play.add_argument("--seed", type=int, default=0)
     play.add_argument("--action-mode", help="how hands act (default: the first that the task has)")
     play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.zip of a training run")
+    play.add_argument("--trust", action="store_true", help=_TRUST)
     play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
     replay = commands.add_parser("replay", help="do again what pbd-gym play has saved, and compare bit for bit")
     replay.add_argument("file")
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument(
             "--policy", default="expert", help="expert (default), random, trained, plan, or a file: model.zip"
         )
+        command.add_argument("--trust", action="store_true", help=_TRUST)
         command.add_argument("--out", required=True, metavar="FILE", help=name)
         command.add_argument("--seed", type=int, default=0, help="of the first environment")
         command.add_argument("--every", type=int, default=1, help="of how many steps one is shown (default 1)")
@@ -145,7 +147,8 @@ def _play(args: argparse.Namespace, rest: list[str]) -> None:
 
     env_id, kwargs, policy = find(args.id or "PBDCloth-v0").id, {}, args.policy
     if policy not in (None, "expert", "random"):
-        policy = importlib.import_module("pbd_gym.training.acting").CheckpointPolicy(Path(args.policy))
+        module = importlib.import_module("pbd_gym.training.checkpoint_policy")
+        policy = module.CheckpointPolicy(Path(args.policy), args.trust)
         if args.id not in (None, policy.env_id):
             raise ValueError(f"{args.policy} was trained on {policy.env_id}, not on {args.id}")
         env_id, kwargs = policy.env_id, policy.env_kwargs
@@ -168,7 +171,7 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
             f"{'success' if success else 'no success'}   {'same bits' if same else 'DIFFERENT'}"
         )
     if args.minari is not None:
-        written = importlib.import_module("pbd_gym.training.recorded_play").to_minari(saved, Path(args.minari))
+        written = importlib.import_module("pbd_gym.training.human_demonstrations").to_minari(saved, Path(args.minari))
         print(f"{written} of {len(saved.episodes)} episodes in {args.minari}")
     return 0 if all(agree) else 1
 
@@ -191,8 +194,8 @@ def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
     if args.policy in ("expert", "random"):
         acts = recording.expert if args.policy == "expert" else recording.RandomActor(args.seed)
         return acts, find(args.id or "PBDClothFold-v0").id, kwargs
-    actors = importlib.import_module("pbd_gym.training.actors")
-    actor, env_id, trained = actors.find_actor(args.policy, args.id, args.seed)
+    film_policies = importlib.import_module("pbd_gym.training.film_policies")
+    actor, env_id, trained = film_policies.find_actor(args.policy, args.id, args.seed, args.trust)
     return actor, find(args.id or env_id).id, {**trained, **kwargs}
 
 
@@ -243,6 +246,7 @@ _COMMANDS = {
 }
 _REST = ("train", "sweep", "evaluate", "plan", "collect", "demo")
 """Commands that read their own arguments."""
+_TRUST = "also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"
 _EXTRAS = {
     **dict.fromkeys(("train", "sweep", "evaluate", "plan"), "train"),
     **dict.fromkeys(("play", "enjoy", "demo"), "render"),

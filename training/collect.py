@@ -20,8 +20,8 @@ from pbd_gym.envs.core.validation import Split
 from pbd_gym.envs.tools.planning import CEMPlanner
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
+from pbd_gym.training.checkpoint import load
 from pbd_gym.training.datasets import Episode, write_dataset
-from pbd_gym.training.evaluate import load
 from pbd_gym.training.plan import settings_of
 
 Act = Callable[[Any], np.ndarray]
@@ -43,23 +43,25 @@ class CollectArgs:
     seed: int = 0
     """seed of the first episode; the others have the following"""
     split: Split = "train"
-    """start states that are drawn from"""
+    """start states to draw from"""
     noise: float = 0.0
-    """standard deviation of what is added to the actions; what was meant is kept in infos as intended_action"""
+    """standard deviation of noise on the actions; the actions without it are kept in infos as intended_action"""
     only_success: bool = False
-    """leave out episodes that did not end as a success; further seeds then take their place"""
+    """leave out episodes that did not end in success; further seeds take their place"""
     out: Path | None = None
     """folder of the dataset, which ends in a version; runs/datasets/ID-POLICY-v0 by default"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
+    trust: bool = False
+    """also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"""
 
 
-def policy_of(name: str, env: TaskVectorEnv, seed: int = 0) -> Act:
-    """Return what acts in a batch, by the name that the command line has for it.
+def policy_of(name: str, env: TaskVectorEnv, seed: int = 0, trust: bool = False) -> Act:
+    """Return the policy for a batch that the command line calls by a name.
 
     Raises:
         ValueError: for a task without an expert, or a checkpoint of another environment.
-        FileNotFoundError: for a checkpoint that is not there.
+        FileNotFoundError, ValueError: for a checkpoint, as :func:`pbd_gym.training.checkpoint.load`.
     """
     if name == "expert":
         expert = expert_of(env)
@@ -67,26 +69,26 @@ def policy_of(name: str, env: TaskVectorEnv, seed: int = 0) -> Act:
     if name == "plan":
         planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)
         return lambda observation: planner.actions()
-    model, env_id, _, frames = load(Path(name))
-    if frames > 1 or model.observation_space != env.single_observation_space:
-        raise ValueError(f"{name} was trained on other observations, of {env_id}")
-    return lambda observation: model.predict(observation, deterministic=True)[0]
+    agent = load(Path(name), trust)
+    if agent.frame_stack > 1 or agent.observation_space != env.single_observation_space:
+        raise ValueError(f"{name} was trained on other observations, of {agent.env_id}")
+    return agent
 
 
 def record(
     act: Act, env: TaskVectorEnv, first_seed: int, options: dict[str, Any], noise: float = 0.0
 ) -> Iterator[Episode]:
-    """Run one episode in every environment of a batch, and yield them; with noise, ``infos["intended_action"]`` too.
+    """Run one episode in every environment of a batch, and yield them.
 
-    With noise, demonstrations show how to come back to the way: M. Laskey et al., DART: Noise Injection for Robust
-    Imitation Learning, 2017, doi:10.48550/arXiv.1703.09327.
+    With noise, demonstrations show how to recover from errors (M. Laskey et al., DART: Noise Injection for Robust
+    Imitation Learning, 2017, doi:10.48550/arXiv.1703.09327); ``infos["intended_action"]`` has the actions without it.
 
     Args:
-        act: what acts; it is asked once for every step.
+        act: the policy; it is called once for every step.
         env: the batch, with autoreset in the next step, a time limit and NumPy output.
         first_seed: environment ``i`` gets ``first_seed + i``.
         options: of the reset.
-        noise: standard deviation of what is added to the actions, drawn from a stream of ``first_seed``.
+        noise: standard deviation of noise on the actions, drawn from a stream of ``first_seed``.
     """
     random = np.random.default_rng(first_seed)
     observation, info = env.reset(seed=first_seed, options=options)
@@ -133,9 +135,9 @@ def main(args: CollectArgs) -> Path:
     short = args.policy if args.policy in ("expert", "plan") else "checkpoint"
     out = args.out or Path("runs/datasets") / f"{args.env_id.rsplit('-', 1)[0]}-{short}-v0"
     if out.exists():
-        raise ValueError(f"{out} is there already")
+        raise ValueError(f"{out} exists already")
     env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
-    act = policy_of(args.policy, env, args.seed)
+    act = policy_of(args.policy, env, args.seed, args.trust)
     kept: list[Episode] = []
     tried = 0
     while len(kept) < args.episodes:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+
+from pbd_gym.runtime.files import read_text, replacing, write_text
+
+KIND = "a learning curve"
 
 
 @dataclass(frozen=True)
@@ -21,15 +28,33 @@ class Point:
 
 
 def write_csv(path: Path, points: list[Point]) -> None:
-    """Write one row per evaluation."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(Point.__dataclass_fields__)
-        writer.writerows([[getattr(p, name) for name in Point.__dataclass_fields__] for p in points])
+    """Write one row per evaluation, all or nothing."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow(Point.__dataclass_fields__)
+    writer.writerows([[getattr(p, name) for name in Point.__dataclass_fields__] for p in points])
+    write_text(path, file.getvalue())
+
+
+def read_csv(path: Path) -> dict[str, np.ndarray]:
+    """Return the columns of what :func:`write_csv` wrote, by name.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is anything else, or has no points.
+    """
+    rows = list(csv.DictReader(io.StringIO(read_text(path, KIND))))
+    try:
+        found = {name: np.array([float(row[name]) for row in rows]) for name in Point.__dataclass_fields__}
+        if not rows or not all(np.isfinite(column).all() for column in found.values()):
+            raise ValueError("it has no points, or some that are not finite")
+    except (KeyError, TypeError, ValueError) as error:  # a column or a number is not there
+        raise ValueError(f"{path} is not {KIND}: {error}") from error
+    return found
 
 
 def plot(path: Path, points: list[Point], title: str, agent: str, random_success: float) -> None:
-    """Draw success over training time, with the random policy as a line to compare with."""
+    """Draw success over training time, with a line for a random policy."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -50,7 +75,8 @@ def plot(path: Path, points: list[Point], title: str, agent: str, random_success
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right", frameon=False, fontsize=8)
     axes.secondary_xaxis("top", functions=_scales(points)).set_xlabel("environment steps [million]", fontsize=8)
-    figure.savefig(path)
+    with replacing(path) as file:
+        figure.savefig(file, format="png")
     plt.close(figure)
 
 

@@ -1,11 +1,10 @@
-"""Load a checkpoint and print how often it succeeds on seeds and start states it has not been trained on.
+"""Evaluate a checkpoint on seeds and start states that it has not been trained on.
 
 pbd-gym evaluate runs/demo/model.zip --episodes 100
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,17 +31,17 @@ class Summary:
 
 
 def stacked(env: VecEnv, frames: int) -> VecEnv:
-    """Return a batch whose observations are the last few ones, side by side in the last axis."""
+    """Return a batch that stacks the last few observations along the last axis."""
     return VecFrameStack(env, frames) if frames > 1 else env
 
 
 def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> VecEnv:
-    """Return a batch to evaluate on: its episodes start from states that are kept for it, where the task has a bank.
+    """Return a batch for evaluation: where the task has a bank of start states, episodes start from those set aside.
 
     Args:
         env_id: environment.
         episodes: environments in the batch.
-        frames: observations in a row that the policy sees.
+        frames: observations in a row that the policy is shown.
         **kwargs: arguments of the environment.
     """
     return stacked(make_sb3_vec_env(env_id, episodes, **{**unseen_starts(env_id, episodes), **kwargs}), frames)
@@ -74,7 +73,7 @@ def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summ
 
 
 def random_policy(env: VecEnv, seed: int = 0) -> Policy:
-    """Return a policy of uniform actions, to have something to compare with."""
+    """Return a policy of uniform actions, for comparison."""
     generator = np.random.default_rng(seed)
     shape = (env.num_envs, *env.action_space.shape)  # type: ignore[misc]
     return lambda observation: generator.uniform(-1.0, 1.0, shape).astype(np.float32)
@@ -95,42 +94,36 @@ class EvaluateArgs:
     """Evaluate a checkpoint on unseen seeds, beside a random policy."""
 
     checkpoint: Annotated[Path, tyro.conf.Positional]
-    """model.zip of a training run; run.json beside it says which environment it was trained on."""
+    """model.zip of a training run, with its run.json beside or above it"""
     episodes: int = 100
     """Episodes, run side by side."""
     first_seed: int = UNSEEN_SEED
     """Seed of the first episode."""
     gif: Path | None = None
-    """Write a picture of some episodes here."""
-
-
-def load(checkpoint: Path) -> tuple[Any, str, dict[str, Any], int]:
-    """Return the model of a checkpoint, its environment id, the environment's arguments and how many frames it sees.
-
-    Raises:
-        FileNotFoundError: if the checkpoint or run.json is not there.
-    """
-    from pbd_gym.training.learners import load_model
-
-    folder = next((p for p in checkpoint.parents if (p / "run.json").is_file()), None)
-    if not checkpoint.is_file() or folder is None:
-        raise FileNotFoundError(f"{checkpoint} with a run.json beside or above it is needed")
-    run = json.loads((folder / "run.json").read_text())
-    frames = run["settings"].get("frame_stack", 1)
-    return load_model(run.get("algorithm", "ppo"), checkpoint), run["env_id"], run["env_kwargs"], frames
+    """Write a film of some episodes here."""
+    trust: bool = False
+    """Also read a file that can run any code it holds: one that is not from this version of pbd-gym train."""
 
 
 def main(args: EvaluateArgs) -> dict[str, Summary]:
-    """Print the table, and return its rows."""
-    model, env_id, kwargs, frames = load(args.checkpoint)
-    env = unseen_env(env_id, args.episodes, frames, **kwargs)
-    policies = {"trained": lambda o: model.predict(o, deterministic=True)[0], "random": random_policy(env)}
+    """Print the table, and return its rows.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load`.
+    """
+    from pbd_gym.training.checkpoint import load
+
+    agent = load(args.checkpoint, args.trust)
+    env = unseen_env(agent.env_id, args.episodes, agent.frame_stack, **agent.env_kwargs)
+    policies: dict[str, Policy] = {"trained": agent, "random": random_policy(env)}
     rows = {name: evaluate(policy, env, args.first_seed) for name, policy in policies.items()}
-    print(f"{env_id}, {args.episodes} unseen episodes, seeds from {args.first_seed}\n\n{table(rows)}")
+    print(f"{agent.env_id}, {args.episodes} unseen episodes, seeds from {args.first_seed}\n\n{table(rows)}")
     if args.gif is not None:
         from pbd_gym.training.record import record_gif
 
-        record_gif(policies["trained"], env_id, args.gif, first_seed=args.first_seed, frame_stack=frames, **kwargs)
+        record_gif(
+            agent, agent.env_id, args.gif, first_seed=args.first_seed, frame_stack=agent.frame_stack, **agent.env_kwargs
+        )
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Make a small file of arrays of a checkpoint, to be shown by ``pbd-gym enjoy`` without torch.
+"""Convert a checkpoint to a small file of arrays, which ``pbd-gym enjoy`` shows without torch.
 
 python -m pbd_gym.training.export runs/PBDCloth-v0/model.zip
 """
@@ -14,10 +14,11 @@ import numpy as np
 import torch
 import tyro
 from gymnasium import spaces
-from stable_baselines3 import PPO
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import FlattenExtractor
 
-from pbd_gym.training.evaluate import evaluate, load, unseen_env
+from pbd_gym.training.checkpoint import load
+from pbd_gym.training.evaluate import evaluate, unseen_env
 from pbd_gym.training.learners import Standardised
 from pbd_gym.training.policies import SHIPPED, MLPPolicy
 
@@ -27,11 +28,13 @@ class ExportArgs:
     """Export a checkpoint."""
 
     checkpoint: Annotated[Path, tyro.conf.Positional]
-    """model.zip of a PPO run; run.json beside it says which environment it was trained on"""
+    """model.zip of a PPO run, with its run.json beside or above it"""
     out: Path | None = None
-    """file to write; the one that the package ships for the id by default"""
+    """file to write; the bundled one of the id by default"""
     episodes: int = 100
     """unseen episodes that its score is the mean of"""
+    trust: bool = False
+    """also read a file that can run any code it holds: one that is not from this version of pbd-gym train"""
 
 
 def linear_layers(module: torch.nn.Module) -> list[torch.nn.Linear]:
@@ -55,22 +58,22 @@ def arrays_of(layers: list[torch.nn.Linear]) -> tuple[tuple[np.ndarray, ...], tu
     return tuple(array(layer.weight) for layer in layers), tuple(array(layer.bias) for layer in layers)
 
 
-def of_ppo(model: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
-    """Return the deterministic policy of a PPO model as arrays.
+def of_ppo(policy: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
+    """Return a policy that PPO has trained as arrays; its actions are the mean ones.
 
     Raises:
         ValueError: for another algorithm, observations that are no vectors, or another network.
     """
-    if not isinstance(model, PPO) or not isinstance(model.observation_space, spaces.Box):
+    if not isinstance(policy, ActorCriticPolicy) or not isinstance(policy.observation_space, spaces.Box):
         raise ValueError("only PPO on vectors can be exported")
-    size = int(np.prod(model.observation_space.shape))
-    seen = model.policy.pi_features_extractor
+    size = int(np.prod(policy.observation_space.shape))
+    seen = policy.pi_features_extractor
     mean, spread, limit = np.zeros(size, dtype=np.float32), np.ones(size, dtype=np.float32), np.inf
     if isinstance(seen, Standardised):
         mean, spread, limit = seen.mean.cpu().numpy().copy(), seen.spread.cpu().numpy().copy(), 10.0
     elif not isinstance(seen, FlattenExtractor):
         raise ValueError("only PPO on vectors can be exported")
-    layers = linear_layers(model.policy.mlp_extractor.policy_net) + linear_layers(model.policy.action_net)
+    layers = linear_layers(policy.mlp_extractor.policy_net) + linear_layers(policy.action_net)
     return MLPPolicy(env_id, env_kwargs, *arrays_of(layers), mean, spread, limit)
 
 
@@ -89,11 +92,11 @@ def scored(policy: MLPPolicy, episodes: int) -> MLPPolicy:
 
 def main(args: ExportArgs) -> Path:
     """Export, and return the file."""
-    model, env_id, kwargs, frames = load(args.checkpoint)
-    if frames > 1:
-        raise ValueError("only agents that see one observation at a time can be exported")
-    out = args.out or SHIPPED / f"{env_id}.npz"
-    scored(of_ppo(model, env_id, kwargs), args.episodes).save(out)
+    agent = load(args.checkpoint, args.trust)
+    if agent.frame_stack > 1:
+        raise ValueError("only agents that are shown one observation at a time can be exported")
+    out = args.out or SHIPPED / f"{agent.env_id}.npz"
+    scored(of_ppo(agent.policy, agent.env_id, agent.env_kwargs), args.episodes).save(out)
     print(out)
     return out
 

@@ -1,4 +1,4 @@
-"""What the algorithms of Stable-Baselines3 share here: how a model is made from its settings, and loaded again."""
+"""What the algorithms of Stable-Baselines3 share here: how a model is made from its settings."""
 
 from __future__ import annotations
 
@@ -104,8 +104,36 @@ def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
     return found
 
 
+def network_keywords(
+    algorithm: Algorithm, space: spaces.Space[Any], settings: Settings, state_size: int = 0
+) -> tuple[str, dict[str, Any]]:
+    """Return the name of the policy that suits a space, and the keywords that its networks are made with.
+
+    Args:
+        algorithm: what trains it.
+        space: of observations.
+        settings: numbers of the algorithm.
+        state_size: outputs of a network for pictures that is trained to predict the state, 0 for none.
+    """
+    policy = policy_of(space)
+    # Fused, a step of Adam is one call rather than a dozen for each layer: learning takes a seventh less time.
+    adam = {"fused": True, **({"eps": 1e-5} if algorithm == "ppo" else {})}
+    keywords: dict[str, Any] = {"net_arch": list(settings.net_arch), "optimizer_kwargs": adam}
+    if policy == "CnnPolicy":
+        keywords |= {"features_extractor_class": SmallCNN, "normalize_images": False}  # it does so itself, faster
+        if state_size:
+            keywords["features_extractor_kwargs"] = {"features_dim": state_size, "detached": True}
+    elif settings.standardise:
+        keywords["features_extractor_class"] = Standardised
+    if algorithm == "ppo":
+        keywords["log_std_init"] = settings.log_std_init
+    elif isinstance(settings, SACSettings) and settings.layer_norm:
+        keywords["activation_fn"] = NormalisedReLU
+    return policy, keywords
+
+
 def make_model(
-    algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int, log: Path | None, told: int = 0
+    algorithm: Algorithm, env: VecEnv, settings: Settings, seed: int, log: Path | None, state_size: int = 0
 ) -> BaseAlgorithm:
     """Return a model with these settings, whose policy starts about ``settings.initial_action``.
 
@@ -115,7 +143,7 @@ def make_model(
         settings: its numbers.
         seed: of the network and the noise.
         log: folder for TensorBoard, or None.
-        told: numbers that the network for pictures is taught by another, 0 for none.
+        state_size: outputs of a network for pictures that is trained to predict the state, 0 for none.
 
     Raises:
         ValueError: for hindsight experience replay without goals, or settings of another algorithm.
@@ -123,16 +151,7 @@ def make_model(
     goals = isinstance(env.observation_space, spaces.Dict) and "desired_goal" in env.observation_space.spaces
     if algorithm == "sac-her" and not goals:
         raise ValueError("sac-her needs an environment with obs_mode='goal'")
-    policy = policy_of(env.observation_space)
-    # Fused, a step of Adam is one call rather than a dozen for each layer: learning takes a seventh less time.
-    adam = {"fused": True, **({"eps": 1e-5} if algorithm == "ppo" else {})}
-    keywords: dict[str, Any] = {"net_arch": list(settings.net_arch), "optimizer_kwargs": adam}
-    if policy == "CnnPolicy":
-        keywords |= {"features_extractor_class": SmallCNN, "normalize_images": False}  # it does so itself, faster
-        if told:
-            keywords["features_extractor_kwargs"] = {"features_dim": told, "taught": True}
-    elif settings.standardise:
-        keywords["features_extractor_class"] = Standardised
+    policy, keywords = network_keywords(algorithm, env.observation_space, settings, state_size)
     common: dict[str, Any] = {
         "learning_rate": lambda remaining: remaining * settings.learning_rate,
         "batch_size": settings.batch_size,
@@ -147,14 +166,11 @@ def make_model(
     names: tuple[str, ...]
     if algorithm == "ppo" and isinstance(settings, PPOSettings):
         names = ("n_steps", "n_epochs", "gae_lambda", "clip_range", "ent_coef")
-        keywords["log_std_init"] = settings.log_std_init
         model = PPO(policy, env, **common, **{name: getattr(settings, name) for name in names})
         with torch.no_grad():
             model.policy.action_net.bias += start
     elif algorithm != "ppo" and isinstance(settings, SACSettings):
         names = ("buffer_size", "learning_starts", "train_freq", "gradient_steps", "tau", "ent_coef")
-        if settings.layer_norm:
-            keywords["activation_fn"] = NormalisedReLU
         common |= {name: getattr(settings, name) for name in names}
         if algorithm == "sac-her":
             longest = env.get_attr("max_episode_steps")[0] or 0
@@ -203,9 +219,3 @@ def show_expert(model: Any, env: Any, steps: int) -> None:
 def _parts(observation: Any) -> list[np.ndarray]:
     """Return the arrays of an observation that may be a dict of them."""
     return list(observation.values()) if isinstance(observation, dict) else [observation]
-
-
-def load_model(algorithm: Algorithm, checkpoint: Path) -> BaseAlgorithm:
-    """Return the model of a checkpoint, to act and not to learn on: it has no replay buffer to speak of."""
-    smaller = {"replay_buffer_class": None, "replay_buffer_kwargs": {}, "buffer_size": 1}
-    return CLASSES[algorithm].load(checkpoint, device="cpu", custom_objects=None if algorithm == "ppo" else smaller)

@@ -11,8 +11,8 @@ from torch import nn
 class NormalisedReLU(nn.Module):
     """Rectifier behind a layer normalisation (Ba, Kiros, Hinton 2016, arXiv:1607.06450) without weights.
 
-    It bounds what a critic says of actions that the replay buffer does not have, which keeps soft actor-critic from
-    coming apart where demonstrations and sparse rewards are learned from: Ball, Smith, Kostrikov, Levine, "Efficient
+    It bounds a critic's values of actions that the replay buffer does not hold, which keeps soft actor-critic stable
+    when it learns from demonstrations and sparse rewards: Ball, Smith, Kostrikov, Levine, "Efficient
     Online Reinforcement Learning with Offline Data", ICML 2023, section 4.2.
     """
 
@@ -22,10 +22,10 @@ class NormalisedReLU(nn.Module):
 
 
 class Keypoints(nn.Module):
-    """Says where each channel of a picture is brightest, and how bright: a spatial softmax.
+    """A spatial softmax: where each channel of a picture is brightest, and how bright.
 
-    Levine, Finn, Darrell, Abbeel, "End-to-End Training of Deep Visuomotor Policies", JMLR 17 (2016), section 5.1. What
-    an agent has to know of a picture is mostly where things are, and this needs no weights to tell it.
+    Levine, Finn, Darrell, Abbeel, "End-to-End Training of Deep Visuomotor Policies", JMLR 17 (2016), section 5.1. An
+    agent mostly needs to know where things are in a picture, and this layer gives that without weights.
     """
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
@@ -39,16 +39,16 @@ class Keypoints(nn.Module):
 
 
 class SmallCNN(BaseFeaturesExtractor):
-    """Three convolutions, read out as keypoints and by a plain linear layer, and what both tell together.
+    """Three convolutions, read out as keypoints and by a linear layer, which a last linear layer combines.
 
-    About as much arithmetic on 48 x 48 pictures as in the usual network for Atari (Mnih et al., Nature 518, 2015), but
-    with finer strides: places of small things are what matters here.
+    On pictures of 48 x 48 it takes about as much arithmetic as the usual network for Atari (Mnih et al., Nature 518,
+    2015), but its strides are finer: what matters here is the places of small things.
 
     Args:
         observation_space: of pictures, channels first, shape (channels, height, width).
-        features_dim: numbers that it tells.
-        taught: whether it is taught these numbers by :class:`pbd_gym.training.teaching.StateTeacher`; then the agent's
-            learner leaves it alone.
+        features_dim: outputs.
+        detached: whether the gradients of the agent's learner stop here, because the network is trained by
+            :class:`pbd_gym.training.auxiliary_loss.StatePrediction` instead.
 
     Raises:
         ValueError: for pictures smaller than 20 x 20.
@@ -57,13 +57,13 @@ class SmallCNN(BaseFeaturesExtractor):
     mean: torch.Tensor
     spread: torch.Tensor
 
-    def __init__(self, observation_space: spaces.Box, features_dim: int = 64, taught: bool = False) -> None:
+    def __init__(self, observation_space: spaces.Box, features_dim: int = 64, detached: bool = False) -> None:
         channels, height, width = observation_space.shape
         if min(height, width) < 20:
             raise ValueError(f"pictures must be at least 20 x 20, got {width} x {height}")
         maps, wide = 32, 256
         super().__init__(observation_space, features_dim)
-        self.taught = taught
+        self.detached = detached
         self.register_buffer("mean", torch.zeros(channels, height, width))
         self.register_buffer("spread", torch.full((channels, 1, 1), 255.0))
         self.convolutions = nn.Sequential(
@@ -76,7 +76,7 @@ class SmallCNN(BaseFeaturesExtractor):
         self.summary = nn.Linear(3 * maps + wide, features_dim)
 
     def measure(self, pictures: torch.Tensor) -> None:
-        """Take the mean picture as background, which is subtracted from then on, and how far pictures are from it.
+        """Store the mean picture, which is subtracted from then on, and the spread about it.
 
         Args:
             pictures: of many moments, shape (num, channels, height, width).
@@ -86,7 +86,7 @@ class SmallCNN(BaseFeaturesExtractor):
         off = (pictures - self.mean).square().mean(dim=(0, 2, 3)).sqrt()
         self.spread[:] = off.clamp(min=1.0)[:, None, None]
 
-    def tell(self, pictures: torch.Tensor) -> torch.Tensor:
+    def features(self, pictures: torch.Tensor) -> torch.Tensor:
         """Take pictures from 0 to 255, shape (batch, channels, height, width), float32; return (batch, features)."""
         # With the channels innermost, convolutions take half the time on a CPU.
         pictures = pictures.contiguous(memory_format=torch.channels_last)
@@ -95,6 +95,6 @@ class SmallCNN(BaseFeaturesExtractor):
         return found
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Do the same for a policy, without gradients if it is taught apart."""
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.taught):
-            return self.tell(observations)
+        """Return :meth:`features` for a policy, without gradients if the network is trained apart."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.detached):
+            return self.features(observations)

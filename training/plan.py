@@ -5,7 +5,6 @@ pbd-gym plan PBDRopeStraighten-v0 --episodes 5 --gif runs/plan.gif
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import time
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import tyro
 from pbd_gym.envs.tools.planning import CEMPlanner, CEMSettings
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
+from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, reset_to_variations, rollout
 
 _CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
@@ -98,25 +98,25 @@ class PlanResult:
 
 
 def write_row(path: Path, result: PlanResult) -> None:
-    """Write a row into a CSV table, sorted by id, in place of an earlier one of the same id."""
-    rows = {}
-    if path.is_file():
-        with path.open(newline="") as file:
-            rows = {row["id"]: row for row in csv.DictReader(file)}
+    """Write a row into a CSV table, sorted by id, in place of an earlier one of the same id.
+
+    Raises:
+        ValueError: if the file is another table.
+    """
+    names = [field.name for field in dataclasses.fields(PlanResult)]
+    rows = {row["id"]: row for row in read_rows(path, names)}
     rows[result.id] = {
         name: f"{value:.3f}" if isinstance(value, float) else str(value)
         for name, value in dataclasses.asdict(result).items()
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [f.name for f in dataclasses.fields(PlanResult)], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows[name] for name in sorted(rows))
+    write_rows(path, names, [rows[name] for name in sorted(rows)])
 
 
 def main(args: PlanArgs) -> PlanResult:
     """Plan through one episode in each environment of a batch, and print how it went."""
     find(args.env_id)
+    if args.csv is not None:
+        read_rows(args.csv, [field.name for field in dataclasses.fields(PlanResult)])  # before hours of planning
     settings = args.settings()
     env = make_unseen(args.env_id, args.episodes, args.gif, **parsed(args.env_kwargs))
     observation = reset_to_variations(env, args.first_seed)

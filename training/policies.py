@@ -77,7 +77,9 @@ def load_policy(path: Path) -> MLPPolicy:
         if not isinstance(about, dict):
             raise ValueError("it does not say what it was trained on")
         check_named_env(about.get("env_id"), about.get("env_kwargs"))
-        numbers = {name: float(about.pop(name)) for name in ("limit", "normalized_performance", "success_rate")}
+        numbers: dict[str, Any] = {
+            name: float(about.pop(name)) for name in ("limit", "normalized_performance", "success_rate")
+        }
         layers = range(sum(name.startswith("weight") for name in arrays))
         weights, biases = (tuple(arrays.pop(f"{name}{k}") for k in layers) for name in ("weight", "bias"))
         mean, spread = arrays.pop("mean"), arrays.pop("spread")
@@ -99,7 +101,10 @@ def _check_layers(policy: MLPPolicy) -> None:
         ValueError: for an array of another shape or dtype than the layer before it asks for, or that is not finite.
     """
     size = len(np.atleast_1d(policy.mean))
-    expected = {"mean": (policy.mean, (size,)), "spread": (policy.spread, (size,))}
+    expected: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
+        "mean": (policy.mean, (size,)),
+        "spread": (policy.spread, (size,)),
+    }
     for k, (weight, bias) in enumerate(zip(policy.weights, policy.biases, strict=True)):
         outputs = len(np.atleast_1d(bias))
         expected |= {f"weight{k}": (weight, (outputs, size)), f"bias{k}": (bias, (outputs,))}

@@ -20,6 +20,8 @@ from typing import Any
 
 import gymnasium as gym
 
+from pbd_gym.runtime.files import write_text
+
 
 def make(context: Any) -> Any:
     """Return what RLlib asks for: a batch where it says how many, else one environment to look at its spaces.
@@ -112,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     finally:
         algorithm.stop()
         ray.shutdown()
-    (out / "returns.json").write_text(json.dumps(returns))
+    write_text(out / "returns.json", json.dumps(returns))
     return returns
 
 

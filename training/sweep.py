@@ -3,16 +3,15 @@
 pbd-gym sweep PBDRope-v0 PBDCloth-v0 --algorithms ppo sac --seeds 0 1 2 --cores 2
 pbd-gym sweep PBDRope-v0 --export docs/results
 
-Every run is ``pbd-gym train`` in a process and a folder of its own. Runs that are finished are not done again, so that
-a sweep which was broken off goes on where it stood. ``results.csv`` has a row for each finished run; curves are the
-mean over seeds with the 95 % confidence interval of Student's t distribution, which takes three seeds to say much.
+Every run is ``pbd-gym train`` in a process and a folder of its own. Finished runs are not repeated, so an interrupted
+sweep continues where it stopped; a run whose files are broken is reported and repeated. ``results.csv`` has a row for
+each finished run; curves are the mean over seeds with the 95 % confidence interval of Student's t distribution, which
+takes three seeds to say much.
 """
 
 from __future__ import annotations
 
-import csv
 import itertools
-import json
 import os
 import subprocess
 import sys
@@ -25,6 +24,10 @@ import numpy as np
 import tyro
 
 from pbd_gym.registry import find
+from pbd_gym.runtime.files import read_json, replacing, write_bytes
+from pbd_gym.training.curves import read_csv
+from pbd_gym.training.result_tables import read_rows, write_rows
+from pbd_gym.training.run_files import KIND
 from pbd_gym.training.tuned import Algorithm
 
 COLUMNS = (
@@ -74,30 +77,51 @@ class Run:
         return f"{self.env_id}-{self.algorithm}-{self.seed}"
 
     def row(self, out: Path) -> dict[str, Any] | None:
-        """Return what the run came to, or None if it is not finished."""
+        """Return the results of the run, or None if it is not finished.
+
+        Raises:
+            ValueError: if one of its files is broken; the message names it.
+        """
         file = out / self.name / "run.json"
-        about = json.loads(file.read_text()) if file.is_file() else {}
-        if "results" not in about or not (out / self.name / "curve.csv").is_file():
+        try:
+            about, curve = read_json(file, KIND), self.curve(out)
+        except FileNotFoundError:
             return None
-        trained, random = about["results"]["trained"], about["results"]["random"]
-        found = {
-            "steps": int(self.curve(out)["steps"][-1]),
-            "training_seconds": round(about["training_seconds"], 1),
-            "cpu_seconds": round(about["cpu_seconds"], 1),
-            "normalized_performance": trained["normalized_performance"],
-            "success_rate": trained["success_rate"],
-            "mean_return": trained["mean_return"],
-            "random_performance": random["normalized_performance"],
-            "random_success": random["success_rate"],
-            "random_return": random["mean_return"],
-        }
+        if "results" not in about:
+            return None
+        try:
+            trained, random = about["results"]["trained"], about["results"]["random"]
+            found = {
+                "steps": int(curve["steps"][-1]),
+                "training_seconds": round(about["training_seconds"], 1),
+                "cpu_seconds": round(about["cpu_seconds"], 1),
+                "normalized_performance": float(trained["normalized_performance"]),
+                "success_rate": float(trained["success_rate"]),
+                "mean_return": float(trained["mean_return"]),
+                "random_performance": float(random["normalized_performance"]),
+                "random_success": float(random["success_rate"]),
+                "random_return": float(random["mean_return"]),
+            }
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{file} is not {KIND}: its results are broken ({error!r})") from error
         return {"env_id": self.env_id, "algorithm": self.algorithm, "seed": self.seed, **found}
 
+    def finished(self, out: Path) -> dict[str, Any] | None:
+        """Return the results of the run, or None if it is not finished or broken; the latter is printed."""
+        try:
+            return self.row(out)
+        except ValueError as error:
+            print(f"{self.name} does not count as finished: {error}", flush=True)
+            return None
+
     def curve(self, out: Path) -> dict[str, np.ndarray]:
-        """Return the columns of its learning curve."""
-        with (out / self.name / "curve.csv").open() as file:
-            rows = list(csv.DictReader(file))
-        return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+        """Return the columns of its learning curve.
+
+        Raises:
+            FileNotFoundError: if it has none yet.
+            ValueError: if the file is broken.
+        """
+        return read_csv(out / self.name / "curve.csv")
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -111,7 +135,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
     """Train what is not finished yet, some at a time. Returns the runs that failed; their logs say why."""
-    waiting = [run for run in runs if run.row(args.out) is None]
+    waiting = [run for run in runs if run.finished(args.out) is None]
     at_once = max(args.cores // args.cores_per_run, 1)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(args.cores_per_run)}
     print(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished; {at_once} at a time", flush=True)
@@ -132,7 +156,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
             for run, process in list(going.items()):
                 if process.poll() is not None:
                     del going[run]
-                    row = run.row(args.out) if process.returncode == 0 else None
+                    row = run.finished(args.out) if process.returncode == 0 else None
                     if row is None:
                         failed.append(run)
                     done = f"normalized performance {row['normalized_performance']:.3f}" if row else "failed"
@@ -145,17 +169,16 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
 
 
 def write_results(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write one row per run, in the place of older rows of the same runs; those of other runs stay."""
-    kept: dict[tuple[str, str, str], dict[str, Any]] = {}
-    if path.is_file():
-        with path.open() as file:
-            kept = {(row["env_id"], row["algorithm"], row["seed"]): row for row in csv.DictReader(file)}
+    """Write one row per run, in the place of older rows of the same runs; those of other runs stay.
+
+    Raises:
+        ValueError: if the file is another table.
+    """
+    kept: dict[tuple[str, str, str], dict[str, Any]]
+    kept = {(row["env_id"], row["algorithm"], row["seed"]): dict(row) for row in read_rows(path, COLUMNS)}
     for row in rows:
         kept[row["env_id"], row["algorithm"], str(row["seed"])] = row
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(kept[key] for key in sorted(kept))
+    write_rows(path, COLUMNS, [kept[key] for key in sorted(kept)])
 
 
 def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float) -> None:
@@ -187,7 +210,8 @@ def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]]
     axes.set_ylim(max(lowest, -1.0) - 0.1, 1.05)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right", frameon=False, fontsize=8)
-    figure.savefig(path, metadata={"Software": None})
+    with replacing(path) as file:
+        figure.savefig(file, format="png", metadata={"Software": None})
     plt.close(figure)
 
 
@@ -210,10 +234,14 @@ def summary(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def report(runs: list[Run], out: Path, folder: Path) -> list[dict[str, Any]]:
-    """Write the results of finished runs into a folder: ``results.csv``, and a PNG for each id. Returns the rows."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = [row for run in runs if (row := run.row(out)) is not None]
+def report(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:
+    """Write the results of finished runs into a folder: ``results.csv``, and a PNG for each id.
+
+    Args:
+        rows: their results.
+        out: folder of the runs.
+        folder: where to.
+    """
     write_results(folder / "results.csv", rows)
     for env_id in dict.fromkeys(row["env_id"] for row in rows):
         curves: dict[str, list[dict[str, np.ndarray]]] = {}
@@ -223,28 +251,31 @@ def report(runs: list[Run], out: Path, folder: Path) -> list[dict[str, Any]]:
                 curves.setdefault(row["algorithm"], []).append(run.curve(out))
         random = next(row["random_performance"] for row in rows if row["env_id"] == env_id)
         draw(folder / f"{env_id}.png", env_id, curves, random)
-    return rows
 
 
 def main(args: SweepArgs) -> list[dict[str, Any]]:
     """Train, write ``results.csv`` and the curves, and print a table. Returns the rows of finished runs.
 
     Raises:
-        ValueError: for an unknown id, or numbers that are not above zero.
+        ValueError: for an unknown id, numbers that are not above zero, or a results.csv that is another table.
         SystemExit: if a run failed, after all others.
     """
     for env_id in args.env_ids:
         find(env_id)
     if not args.env_ids or min(args.cores, args.cores_per_run) < 1:
         raise ValueError("a sweep needs ids, and cores and cores_per_run above zero")
+    for folder in (args.out, args.export):  # a table that rows cannot be added to is found before hours of training
+        if folder is not None:
+            read_rows(folder / "results.csv", COLUMNS)
     runs = [Run(*each) for each in itertools.product(args.env_ids, args.algorithms, args.seeds)]
     failed = [] if args.report_only else run_all(runs, args)
-    rows = report(runs, args.out, args.out)
+    rows = [row for run in runs if (row := run.finished(args.out)) is not None]
+    report(rows, args.out, args.out)
     if args.export is not None:
-        report(runs, args.out, args.export)
+        report(rows, args.out, args.export)
         for row in rows:
             name = Run(row["env_id"], row["algorithm"], row["seed"]).name
-            (args.export / f"{name}.csv").write_text((args.out / name / "curve.csv").read_text())
+            write_bytes(args.export / f"{name}.csv", (args.out / name / "curve.csv").read_bytes())
     print(f"\n{summary(rows)}")
     if failed:
         raise SystemExit(f"{len(failed)} runs failed: {', '.join(run.name for run in failed)}")

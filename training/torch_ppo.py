@@ -29,6 +29,7 @@ import tyro
 from torch import Tensor, nn
 
 import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.runtime.files import replacing, write_text
 from pbd_gym.training.rollouts import UNSEEN_SEED, unseen_starts
 from pbd_gym.training.tuned import FALLBACK, PPO, PPOSettings
 
@@ -342,11 +343,11 @@ def main(args: Args) -> dict[str, float]:
         unseen = make(args.env_id, args.eval_episodes, device, **unseen_starts(args.env_id, args.eval_episodes))
         results = evaluate(trainer.agent, unseen)
         if ranks.rank == 0:
-            out.mkdir(parents=True, exist_ok=True)
-            torch.save(trainer.agent.state_dict(), out / "agent.pt")
+            with replacing(out / "agent.pt") as file:
+                torch.save(trainer.agent.state_dict(), file)
             about = {"env_id": args.env_id, "seed": args.seed, "settings": dataclasses.asdict(settings)}
             about |= {"processes": ranks.count, "training_seconds": seconds, "results": results}
-            (out / "run.json").write_text(json.dumps(about, indent=2))
+            write_text(out / "run.json", json.dumps(about, indent=2))
             print(f"{trainer.steps:,} steps in {seconds:.0f} s; unseen episodes: {results}")
     return results
 

@@ -1,4 +1,4 @@
-"""Train an agent on an environment, evaluate it on unseen episodes, and leave a curve, checkpoints and a GIF.
+"""Train an agent, evaluate it on unseen episodes, and write a learning curve, checkpoints and a GIF.
 
 pbd-gym train PBDCloth-v0 --out runs/cloth
 pbd-gym train PBDSoftPush-v0 --algorithm sac
@@ -9,7 +9,6 @@ pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,18 +16,19 @@ from typing import Annotated, Any
 
 import torch
 import tyro
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList, CheckpointCallback
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecEnv
 
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
-from pbd_gym.training import tuned
+from pbd_gym.training import checkpoint, tuned
 from pbd_gym.training.arguments import parsed
+from pbd_gym.training.auxiliary_loss import StatePrediction
 from pbd_gym.training.curves import Point, plot, write_csv
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, stacked, table, unseen_env
 from pbd_gym.training.learners import make_model, show_expert, standardise
-from pbd_gym.training.teaching import StateTeacher
+from pbd_gym.training.run_files import Network, network_to_json, write_run
 
 
 @dataclass
@@ -57,8 +57,8 @@ class TrainArgs:
     """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
     """observations in a row that the agent sees at once"""
-    teach_state: bool | None = None
-    """teach the network for pictures the state behind them, rather than leave that to PPO"""
+    predict_state: bool | None = None
+    """train the network for pictures to predict the state, rather than by PPO"""
     evaluations: int = 20
     """evaluations during training"""
     eval_episodes: int = 100
@@ -84,7 +84,7 @@ class TrainArgs:
         return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the environment, as numbers where they are some.
+        """Return the arguments of the environment, numbers as numbers.
 
         Raises:
             ValueError: for hindsight experience replay with another obs_mode than goal.
@@ -96,8 +96,27 @@ class TrainArgs:
         return given
 
 
+class Checkpoints(BaseCallback):
+    """Saves the model at regular intervals.
+
+    Args:
+        folder: where ``model_STEPS_steps.zip`` go.
+        every: steps of the batch between them.
+    """
+
+    def __init__(self, folder: Path, every: int) -> None:
+        super().__init__()
+        self.folder = folder
+        self.every = every
+
+    def _on_step(self) -> bool:
+        if self.n_calls % self.every == 0:
+            checkpoint.save(self.model, self.folder / f"model_{self.num_timesteps}_steps.zip")
+        return True
+
+
 class LearningCurve(BaseCallback):
-    """Evaluates on unseen seeds at even distances, and keeps time of training alone.
+    """Evaluates on unseen seeds at regular intervals. Its clock runs during training only.
 
     Args:
         env: batch to evaluate on.
@@ -114,7 +133,7 @@ class LearningCurve(BaseCallback):
         self._pause = 0.0
 
     def evaluate(self) -> Point:
-        """Evaluate now, and note it."""
+        """Evaluate now, and add a point to the curve."""
         before = time.perf_counter()
         seconds = before - self._start - self._pause
         found = evaluate(lambda o: self.model.predict(o, deterministic=True)[0], self.env)
@@ -165,28 +184,29 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **env_kwargs)
     baseline = evaluate(random_policy(unseen), unseen)
 
-    teachers = []
-    if settings.teach_state:
-        teachers = [StateTeacher(args.env_id, settings.num_envs, seed, **training_kwargs)]
-    told = teachers[0].state_size if teachers else 0
-    model = make_model(args.algorithm, env, settings, args.seed, out / "tensorboard", told)
-    env.seed(seed)  # the model has given it its own, and runs would differ by a shift of their environments only
+    predictors = []
+    if settings.predict_state:
+        predictors = [StatePrediction(args.env_id, settings.num_envs, seed, **training_kwargs)]
+    state_size = predictors[0].state_size if predictors else 0
+    model = make_model(args.algorithm, env, settings, args.seed, out / "tensorboard", state_size)
+    env.seed(seed)  # the model has set its own, with which runs would differ by a shift of their environments only
     standardise(model, settings)
     if isinstance(settings, tuned.SACSettings) and settings.expert_steps:
         show_expert(model, env, settings.expert_steps)
     curve = LearningCurve(unseen, max(settings.total_timesteps // max(args.evaluations, 1), 1))
     save_every = max(settings.total_timesteps // max(args.checkpoints, 1) // settings.num_envs, 1)
-    checkpoints = CheckpointCallback(save_every, str(out / "checkpoints"), "model")
+    checkpoints = Checkpoints(out / "checkpoints", save_every)
     run: dict[str, Any] = {
         "env_id": args.env_id,
         "algorithm": args.algorithm,
         "env_kwargs": env_kwargs,
         "seed": args.seed,
         "settings": dataclasses.asdict(settings),
+        "network": network_to_json(Network(env.observation_space, env.action_space, state_size)),
     }
-    (out / "run.json").write_text(json.dumps(run, indent=2))
-    model.learn(settings.total_timesteps, CallbackList([*teachers, curve, checkpoints]), progress_bar=args.progress)
-    model.save(out / "model.zip")
+    write_run(out, run)
+    model.learn(settings.total_timesteps, CallbackList([*predictors, curve, checkpoints]), progress_bar=args.progress)
+    checkpoint.save(model, out / "model.zip")
 
     last = curve.points[-1]
     rows = {
@@ -199,7 +219,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     run["results"] = {name: dataclasses.asdict(row) for name, row in rows.items()}
     run["training_seconds"], run["wall_seconds"] = last.seconds, time.perf_counter() - started
     run["cpu_seconds"] = time.process_time()  # of the whole process, all threads: what counts on a busy machine
-    (out / "run.json").write_text(json.dumps(run, indent=2))
+    write_run(out, run)
     print(f"\n{last.steps:,} steps in {last.seconds:.0f} s of training\n\n{table(rows)}\n\n{out / 'curve.png'}")
     if args.gif:
         from pbd_gym.training.record import record_gif

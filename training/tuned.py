@@ -34,8 +34,8 @@ class Settings:
     """Whether networks see observations less their mean over their spread, both measured before training."""
     frame_stack: int = 1
     """Observations in a row that the agent sees at once; a single picture shows no velocities."""
-    teach_state: bool = False
-    """Whether a network for pictures is taught the state behind them as it goes; see training/teaching.py."""
+    predict_state: bool = False
+    """Whether a network for pictures is trained to predict the state as well; see training/auxiliary_loss.py."""
     env: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment, such as where its cameras stand; what is given on the command line comes first."""
     training_env: Mapping[str, Any] = field(default_factory=dict)
@@ -300,7 +300,7 @@ PIXELS: dict[str, PPOSettings] = {
         batch_size=256,
         learning_rate=7e-4,
         frame_stack=2,
-        teach_state=True,
+        predict_state=True,
         env={
             "pixels": {
                 "size": 48,

@@ -12,10 +12,10 @@ from pbd_gym.envs.tools.demonstration_file import FORMAT, PIN, Demonstrations, E
 from pbd_gym.envs.tools.interactive_env import InteractiveEnv
 from pbd_gym.envs.tools.named_env import check_named_env
 
-__all__ = ["FORMAT", "PIN", "Demonstrations", "Episode", "Recorder", "Step", "load", "replay", "same"]
+__all__ = ["FORMAT", "PIN", "DemonstrationRecorder", "Demonstrations", "Episode", "Step", "load", "replay", "same"]
 
 
-class Recorder:
+class DemonstrationRecorder:
     """An environment that a person has a hand in, and a record of all that is done in it.
 
     Args:
@@ -79,7 +79,7 @@ def replay(demonstrations: Demonstrations) -> Demonstrations:
     """
     try:
         check_named_env(demonstrations.env_id, demonstrations.env_kwargs)
-        recorder = Recorder(demonstrations.env_id, **demonstrations.env_kwargs)
+        recorder = DemonstrationRecorder(demonstrations.env_id, **demonstrations.env_kwargs)
         try:
             for episode in demonstrations.episodes:
                 _repeat(episode, recorder)
@@ -90,7 +90,7 @@ def replay(demonstrations: Demonstrations) -> Demonstrations:
     return recorder.demonstrations
 
 
-def _repeat(episode: Episode, recorder: Recorder) -> None:
+def _repeat(episode: Episode, recorder: DemonstrationRecorder) -> None:
     """Do one episode again."""
     early = [turn for turn in episode.turns if turn[0] < 0]
     for _, name, value in early:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pbd_gym.envs.core.experts import expert_of
-from pbd_gym.envs.tools.demonstrations import PIN, Recorder
+from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder
 from pbd_gym.envs.tools.window import EnvViewer
 from pbd_gym.rendering.batched.geometry import PICKER_RADIUS
 
@@ -47,12 +47,12 @@ class Player(EnvViewer):
         policy: Policy | str | None = None,
         **kwargs: Any,
     ) -> None:
-        self.recorder = Recorder(env_id, **kwargs)
-        self.env, batch = self.recorder.env, self.recorder.interactive.batch
+        self.demo_recorder = DemonstrationRecorder(env_id, **kwargs)
+        self.env, batch = self.demo_recorder.env, self.demo_recorder.interactive.batch
         super().__init__(batch, env_id, size, sliders=True)
-        self.interactive = self.recorder.interactive
+        self.interactive = self.demo_recorder.interactive
         self.seed = seed
-        self.recorder.reset(seed)
+        self.demo_recorder.reset(seed)
         self.interactive.take_over()  # hands that begin with something go on holding it, others stay open
         self.env.action_space.seed(seed)
         self.policy = self._policy(policy)
@@ -68,7 +68,7 @@ class Player(EnvViewer):
         if callable(policy):
             return policy
         if policy == "expert":
-            expert = expert_of(self.batch, self.recorder.demonstrations.env_id)
+            expert = expert_of(self.batch, self.demo_recorder.demonstrations.env_id)
             return lambda observation: expert()[0]
         if policy not in (None, "random"):
             raise ValueError(f"policy must be 'expert', 'random', a function or None, got {policy!r}")
@@ -124,7 +124,7 @@ class Player(EnvViewer):
         if actions.mode == "pin" and row in actions.particles:
             hand = actions.particles.index(row)
         if hand is None:
-            self.recorder.turn(PIN, row)
+            self.demo_recorder.turn(PIN, row)
             return "pinned" if self.batch.state.get_pinned()[0, row] else "free"
         if actions.mode in ("drag", "paddle"):
             return "this hand cannot let go"
@@ -135,7 +135,7 @@ class Player(EnvViewer):
         """Return the numbers that the sliders turn; turning one is recorded."""
 
         def recorded(dial: Dial) -> Dial:
-            return replace(dial, turn=lambda value: self.recorder.turn(dial.name, value))
+            return replace(dial, turn=lambda value: self.demo_recorder.turn(dial.name, value))
 
         return [recorded(dial) for dial in self.interactive.dials()]
 
@@ -146,18 +146,18 @@ class Player(EnvViewer):
         elif self.manual:
             action = self.interactive.action()
         else:
-            action = self.policy(self.recorder.observation)
+            action = self.policy(self.demo_recorder.observation)
         particle = self.interactive.particle
-        self._info = self.recorder.step(action, particle, pull, by_person=self.manual)
+        self._info = self.demo_recorder.step(action, particle, pull, by_person=self.manual)
         self.steps += 1
-        if self.recorder.demonstrations.episodes[-1].steps[-1].terminated:
+        if self.demo_recorder.demonstrations.episodes[-1].steps[-1].terminated:
             self._restart()
             self.said = "the simulation had run away: another episode"
 
     def restart(self) -> None:
         """Begin another episode."""
         self.seed += 1
-        self.recorder.reset(self.seed)
+        self.demo_recorder.reset(self.seed)
         self._begin()
         self.interactive.take_over()
         self.steps = 0
@@ -219,9 +219,9 @@ def play(
     try:
         player.run()
     finally:
-        done = any(episode.steps for episode in player.recorder.demonstrations.episodes)
+        done = any(episode.steps for episode in player.demo_recorder.demonstrations.episodes)
         if save is not None and not done:  # without a display, say: nothing is worth a file that may be there
             print(f"nothing was done: {save} is not written")
         elif save is not None:
-            count = player.recorder.demonstrations.save(save)
+            count = player.demo_recorder.demonstrations.save(save)
             print(f"saved {count} episodes to {save}")

@@ -14,9 +14,9 @@ import torch
 from pbd_gym.cli import main
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training import tuned
-from pbd_gym.training.evaluate import load
-from pbd_gym.training.learners import Standardised, load_model, make_model, show_expert, standardise
+from pbd_gym.training import checkpoint, tuned
+from pbd_gym.training.learners import CLASSES, Standardised, make_model, show_expert, standardise
+from pbd_gym.training.run_files import Network, network_to_json, write_run
 
 PPO = tuned.PPOSettings(64, num_envs=4, n_steps=16, batch_size=32)
 SAC = tuned.SACSettings(64, num_envs=4, batch_size=32, learning_starts=40, gradient_steps=2, buffer_size=1000)
@@ -33,11 +33,14 @@ def test_every_algorithm_trains_and_is_loaded(algorithm: tuned.Algorithm, tmp_pa
     run = json.loads((tmp_path / "run.json").read_text())
     assert (run["algorithm"], run["settings"]["batch_size"]) == (algorithm, 32)
     assert run["cpu_seconds"] > 0.0
-    model, env_id, given, _ = load(tmp_path / "model.zip")
-    assert env_id == "PBDRope-v0"
-    assert given.get("obs_mode") == ("goal" if algorithm == "sac-her" else None)
-    env = make_sb3_vec_env(env_id, 2, 0, **given)
-    assert model.predict(env.reset(), deterministic=True)[0].shape == (2, 6)
+    agent = checkpoint.load(tmp_path / "model.zip")
+    assert agent.env_id == "PBDRope-v0"
+    assert agent.env_kwargs.get("obs_mode") == ("goal" if algorithm == "sac-her" else None)
+    env = make_sb3_vec_env(agent.env_id, 2, 0, **agent.env_kwargs)
+    observation = env.reset()
+    model = CLASSES[algorithm].load(tmp_path / "model.zip", env=env, device="cpu")
+    np.testing.assert_array_equal(agent(observation), model.predict(observation, deterministic=True)[0])
+    assert agent.observation_space == env.observation_space
     assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2"]) == 0
 
 
@@ -95,8 +98,12 @@ def test_observations_are_standardised_and_the_numbers_saved(obs_mode: str, tmp_
     assert features.abs().mean() < 5.0
     spread = np.concatenate([part.reshape(8, -1) for part in (seen.values() if isinstance(seen, dict) else [seen])], 1)
     assert features.std(dim=0).mean() > 2.0 * spread.std(axis=0).mean()  # metres are small numbers
-    model.save(tmp_path / "model.zip")
-    again = load_model(algorithm, tmp_path / "model.zip")
+    checkpoint.save(model, tmp_path / "model.zip")
+    run = {"env_id": "PBDRope-v0", "env_kwargs": {"obs_mode": obs_mode}, "algorithm": algorithm,
+           "settings": dataclasses.asdict(settings),
+           "network": network_to_json(Network(env.observation_space, env.action_space))}  # fmt: skip
+    write_run(tmp_path, run)
+    again = checkpoint.load(tmp_path / "model.zip")
     for name, value in model.policy.state_dict().items():
         assert torch.equal(value, again.policy.state_dict()[name]), name
 

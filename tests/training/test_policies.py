@@ -56,7 +56,7 @@ def small_ppo(standardise: bool) -> Any:
 @pytest.mark.parametrize("standardise", [False, True])
 def test_an_export_acts_as_the_checkpoint_does(standardise: bool, tmp_path: Path) -> None:
     model = small_ppo(standardise)
-    policy = of_ppo(model, "PBDCloth-v0", {"rows": 4})
+    policy = of_ppo(model.policy, "PBDCloth-v0", {"rows": 4})
     policy.save(tmp_path / "deep" / "a.npz")
     again = load_policy(tmp_path / "deep" / "a.npz")
     observations = np.random.default_rng(0).uniform(-3, 3, (50, 30)).astype(np.float32)
@@ -75,7 +75,7 @@ def test_what_cannot_be_exported_is_refused(what: str) -> None:
     if what == "pictures":
         model.policy.pi_features_extractor = torch.nn.Flatten()
     with pytest.raises(ValueError, match="only"):
-        of_ppo(object() if what == "algorithm" else model, "PBDCloth-v0", {})
+        of_ppo(object() if what == "algorithm" else model.policy, "PBDCloth-v0", {})
 
 
 def always(action: float, **about: Any) -> MLPPolicy:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,9 @@ from PIL import Image
 from scipy import stats
 
 from pbd_gym.cli import main
-from pbd_gym.training import sweep
+from pbd_gym.runtime import files
+from pbd_gym.training import curves, sweep
+from pbd_gym.training.run_files import write_run
 from pbd_gym.training.sweep import COLUMNS, Run, SweepArgs, interval, run_all, summary, write_results
 
 TINY = ("--total-timesteps", "128", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "2", "--env-kwargs",
@@ -114,6 +119,94 @@ def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
     names = {path.name for path in out.iterdir()}
     assert names == {"results.csv", "PBDRope-v0.png", "PBDRope-v0-ppo-0.csv", "PBDRope-v0-sac-0.csv"}
     assert not (tmp_path / "out" / "PBDCloth-v0-ppo-0").exists()
+
+
+BROKEN: dict[str, tuple[str, Callable[[str], str]]] = {
+    "run.json cut short": ("run.json", lambda text: text[: len(text) // 2]),
+    "run.json empty": ("run.json", lambda text: ""),
+    "run.json a list": ("run.json", lambda text: "[]"),
+    "results without numbers": ("run.json", lambda text: text.replace("0.5", "null")),
+    "results cut out": ("run.json", lambda text: '{"results": {"trained": {}}}'),
+    "curve empty": ("curve.csv", lambda text: ""),
+    "curve without points": ("curve.csv", lambda text: text.splitlines()[0]),
+    "curve cut short": ("curve.csv", lambda text: text[:-10]),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_run_is_reported_and_repeated(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Guards against one file that was cut short, say by a full disk, which stopped the whole sweep for good."""
+    runs = [Run("PBDRope-v0", "ppo", seed) for seed in (0, 1)]
+    for run in runs:
+        pretend(tmp_path, run, [0.0, 0.5])
+    name, spoil = BROKEN[what]
+    file = tmp_path / runs[0].name / name
+    file.write_text(spoil(file.read_text()))
+    with pytest.raises(ValueError, match=f"{file} is not "):
+        runs[0].row(tmp_path)
+    arguments = ["sweep", "PBDRope-v0", "--seeds", "0", "1", "--out", str(tmp_path)]
+    assert main([*arguments, "--report-only"]) == 0
+    out = capsys.readouterr().out
+    assert f"PBDRope-v0-ppo-0 does not count as finished: {file} is not " in out
+    assert [row["seed"] for row in table(tmp_path / "results.csv")] == ["1"]
+
+    started = []
+
+    class Process:
+        returncode = 0
+
+        def __init__(self, command: list[str], **kwargs: Any) -> None:
+            started.append(command[command.index("--seed") + 1])
+            shutil.rmtree(tmp_path / runs[0].name)
+            pretend(tmp_path, runs[0], [0.0, 0.75])
+
+        def poll(self) -> int:
+            return 0
+
+    monkeypatch.setattr(sweep.subprocess, "Popen", Process)
+    assert main(arguments) == 0
+    assert started == ["0"]
+    assert [row["normalized_performance"] for row in table(tmp_path / "results.csv")] == ["0.75", "0.5"]
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", ",".join(COLUMNS) + "\nPBDRope-v0,ppo\n"])
+def test_another_table_is_found_before_anything_runs(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sweep.subprocess, "Popen", lambda *args, **kwargs: pytest.fail("a run was started"))
+    (tmp_path / "docs").mkdir()
+    path = tmp_path / "docs" / "results.csv"
+    path.write_text(content)
+    arguments = ["sweep", "PBDRope-v0", "--out", str(tmp_path / "out"), "--export", str(tmp_path / "docs")]
+    assert main(arguments) == 1
+    assert f"{path} is not a table of results" in capsys.readouterr().err
+    assert path.read_text() == content
+
+
+def test_results_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(tmp_path, Run("PBDRope-v0", "ppo", 0), [0.0, 0.5])
+    row = Run("PBDRope-v0", "ppo", 0).row(tmp_path)
+    assert row is not None
+    path = tmp_path / "results.csv"
+    write_results(path, [row])
+    before = path.read_text()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    for write in (
+        lambda: write_results(path, [{**row, "seed": 1}]),
+        lambda: write_run(path.parent, {"a": 1}),
+        lambda: curves.write_csv(path, []),
+        lambda: sweep.draw(path, "PBDRope-v0", {"ppo": [Run("PBDRope-v0", "ppo", 0).curve(tmp_path)]}, 0.0),
+    ):
+        with pytest.raises(OSError, match="No space left"):
+            write()
+    assert path.read_text() == before
+    assert not (path.parent / "run.json").exists()
 
 
 def test_unknown_ids_are_refused_before_anything_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools import demonstration_file
-from pbd_gym.envs.tools.demonstrations import PIN, Demonstrations, Recorder, load, replay, same
+from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder, Demonstrations, load, replay, same
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.policies import MLPPolicy
 from tests.envs.helpers import SMALL, SMALL_OF, TOWEL
@@ -21,7 +21,7 @@ from tests.envs.helpers import SMALL, SMALL_OF, TOWEL
 
 def record(env_id: str = "PBDCloth-v0", **kwargs: Any) -> Demonstrations:
     """Two episodes: the second one with everything a person can do."""
-    recorder = Recorder(env_id, **(kwargs or SMALL))
+    recorder = DemonstrationRecorder(env_id, **(kwargs or SMALL))
     rng = np.random.default_rng(0)
 
     def act() -> np.ndarray:
@@ -91,7 +91,7 @@ def test_what_differs_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_episodes_without_a_step_are_left_out(tmp_path: Path) -> None:
-    recorder = Recorder("PBDCloth-v0", **SMALL)
+    recorder = DemonstrationRecorder("PBDCloth-v0", **SMALL)
     recorder.reset(1)
     assert recorder.demonstrations.save(tmp_path / "empty.npz") == 0
     assert load(tmp_path / "empty.npz").episodes == []
@@ -105,7 +105,7 @@ def test_episodes_without_a_step_are_left_out(tmp_path: Path) -> None:
 
 def test_what_is_turned_between_episodes_stays_turned(tmp_path: Path) -> None:
     """Guards what no step of its own episode shows: turned after the last step, and in an episode without any."""
-    recorder = Recorder("PBDCloth-v0", **SMALL, randomize={"density": (0.5, 2.0)})
+    recorder = DemonstrationRecorder("PBDCloth-v0", **SMALL, randomize={"density": (0.5, 2.0)})
     recorder.reset(0)
     recorder.turn("gravity [m/s²]", 4.0)
     recorder.turn("mass factor", 9.0)  # drawn anew for the next episode
@@ -251,7 +251,7 @@ def test_objects_are_not_loaded(tmp_path: Path) -> None:
 
 def test_the_agents_hands_are_led_by_actions() -> None:
     """A picker goes where it is led, as far as an action reaches, and the other stays; commands close and open it."""
-    recorder = Recorder("PBDClothFold-v0", **TOWEL)
+    recorder = DemonstrationRecorder("PBDClothFold-v0", **TOWEL)
     interactive = recorder.interactive
     recorder.reset(0)
     start = interactive.hand_positions
@@ -270,7 +270,7 @@ def test_the_agents_hands_are_led_by_actions() -> None:
 @pytest.mark.parametrize("env_id", [entry.id for entry in ENTRIES])
 def test_a_hand_changes_nothing_of_a_task(env_id: str) -> None:
     """With a grip for a person in the scene the starts, the expert and the observations have the same bits."""
-    recorder = Recorder(env_id, **SMALL_OF[env_id])
+    recorder = DemonstrationRecorder(env_id, **SMALL_OF[env_id])
     plain = gym.make(env_id, max_episode_steps=-1, **SMALL_OF[env_id])
     rng = np.random.default_rng(0)
     assert_array_equal(recorder.reset(3), plain.reset(seed=3)[0])
@@ -295,7 +295,7 @@ def test_a_hand_changes_nothing_of_a_task(env_id: str) -> None:
 )  # fmt: skip
 def test_doing_nothing_holds_still(env_id: str, mode: str, kwargs: dict[str, Any]) -> None:
     """In every action mode the action that leads no hand leaves hands where they are, with what they hold."""
-    recorder = Recorder(env_id, action_mode=mode, **kwargs)
+    recorder = DemonstrationRecorder(env_id, action_mode=mode, **kwargs)
     interactive = recorder.interactive
     recorder.reset(0)
     interactive.take_over()

@@ -108,7 +108,7 @@ def folding() -> Iterator[Player]:
 
 def test_a_person_takes_over_and_gives_back(folding: Player) -> None:
     """Whoever takes a hand acts, until a key; the expert then goes on with what it had planned."""
-    player, tape = folding, folding.recorder.demonstrations.episodes[0]
+    player, tape = folding, folding.demo_recorder.demonstrations.episodes[0]
     assert not any(step.by_person for step in tape.steps)
     x, y = hands_at(player, 0)
     post(pygame.MOUSEBUTTONDOWN, button=1, pos=(x, y))
@@ -143,7 +143,7 @@ def test_a_right_click_closes_a_hand(folding: Player) -> None:
     first = player.interactive.commands[1]
     assert player.said == ("the hand closes" if first > 0 else "the hand opens")
     press(player, "n")
-    assert player.recorder.demonstrations.episodes[0].steps[-1].action[7] == first
+    assert player.demo_recorder.demonstrations.episodes[0].steps[-1].action[7] == first
     click(player, hands_at(player, 1), 3)
     assert player.interactive.commands[1] == -first
 
@@ -166,7 +166,7 @@ def test_a_person_disturbs_the_agent_without_stopping_it(folding: Player) -> Non
     player = folding
     drag(player, pixel_of(player, 12), (200, 120), drop=False)
     assert (player.grabbed, player.manual) == (12, False)
-    assert player.recorder.demonstrations.episodes[0].steps[-1].particle == 12
+    assert player.demo_recorder.demonstrations.episodes[0].steps[-1].particle == 12
     assert "the agent acts" in player.caption()
 
 

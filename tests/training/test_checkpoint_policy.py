@@ -12,7 +12,7 @@ from stable_baselines3 import PPO
 
 from pbd_gym.envs.tools.play import Player
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training.acting import CheckpointPolicy
+from pbd_gym.training.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.evaluate import stacked
 from tests.envs.helpers import SMALL
 
@@ -28,7 +28,7 @@ def test_it_does_what_the_model_does(frames: int, mode: str, network: str, tmp_p
     model.save(tmp_path / "model.zip")
     about = {"env_id": "PBDCloth-v0", "env_kwargs": kwargs, "settings": {"frame_stack": frames}}
     (tmp_path / "run.json").write_text(json.dumps(about))
-    policy = CheckpointPolicy(tmp_path / "model.zip")
+    policy = CheckpointPolicy(tmp_path / "model.zip", trust=True)
     player = Player(policy.env_id, 3, (64, 64), policy, **policy.env_kwargs)
     for _ in range(2):
         env.seed(player.seed)
@@ -36,7 +36,7 @@ def test_it_does_what_the_model_does(frames: int, mode: str, network: str, tmp_p
         for _ in range(4):
             action = model.predict(seen, deterministic=True)[0]
             player.advance(np.zeros(3))
-            assert_array_equal(player.recorder.demonstrations.episodes[-1].steps[-1].action, action[0])
+            assert_array_equal(player.demo_recorder.demonstrations.episodes[-1].steps[-1].action, action[0])
             seen = env.step(action)[0]
         player.restart()
     player.close()

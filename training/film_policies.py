@@ -1,4 +1,4 @@
-"""What acts in films: planners, and policies that were trained."""
+"""Policies that films show: planners, and policies that were trained."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from pbd_gym.envs.tools.recording import Actor
 from pbd_gym.training.record import Stacked
 
 
-def find_actor(name: str, env_id: str | None, seed: int = 0) -> tuple[Actor, str, dict[str, Any]]:
-    """Return what acts, the id of its environment, and the arguments that this needs.
+def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False) -> tuple[Actor, str, dict[str, Any]]:
+    """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: ``"plan"``, ``"trained"`` for the policy that the package has for the id, or a file: model.zip of a
-            training run, NAME.npz of a policy.
+        name: ``"plan"``, ``"trained"`` for the bundled policy of the id, or a file: model.zip of a training run,
+            NAME.npz of a policy.
         env_id: environment; None for that of the file.
         seed: of the planner.
+        trust: see :func:`pbd_gym.training.checkpoint.load`.
 
     Raises:
         FileNotFoundError: if there is no such file, or no run.json beside or above a model.zip.
-        ValueError: without an id, or if the package has no policy for it.
+        ValueError: without an id, if there is no bundled policy for it, or for a file that is something else.
     """
     if name in ("plan", "trained") and env_id is None:
         raise ValueError(f"--policy {name} needs an id")
@@ -33,10 +34,10 @@ def find_actor(name: str, env_id: str | None, seed: int = 0) -> tuple[Actor, str
 
         policy = find_policy(str(env_id) if name == "trained" else name)
         return Stacked(policy, 1), policy.env_id, dict(policy.env_kwargs)
-    from pbd_gym.training.evaluate import load
+    from pbd_gym.training.checkpoint import load
 
-    model, trained_id, kwargs, frames = load(Path(name))
-    return Stacked(lambda o: model.predict(o, deterministic=True)[0], frames), trained_id, kwargs
+    agent = load(Path(name), trust)
+    return Stacked(agent, agent.frame_stack), agent.env_id, dict(agent.env_kwargs)
 
 
 class PlanningActor:

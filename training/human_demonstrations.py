@@ -1,4 +1,4 @@
-"""What a person has played (`pbd-gym play --save`) as a Minari dataset, for learners."""
+"""Demonstrations of a person (``pbd-gym play --save``) as a Minari dataset, for learners."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pbd_gym.envs.tools import demonstrations
 from pbd_gym.training.datasets import Episode, write_dataset
 
 
-def to_minari(played: demonstrations.Demonstrations, path: Path) -> int:
-    """Write the episodes that an agent could have done, and return how many there were.
+def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
+    """Write the episodes that consist of actions alone, and return how many there were.
 
-    Left out are those in which the person's own hand held something, a particle was pinned or a slider turned: that is
-    no action. An episode that was broken off counts as truncated.
+    Left out are those in which the person's own hand held something, a particle was pinned or a slider was moved, since
+    no action does that. An episode that was broken off counts as truncated.
 
     Args:
-        played: what was played.
+        recorded: demonstrations of a person.
         path: folder of the dataset; its name ends in a version, ``NAME-v0``.
 
     Raises:
         ValueError: if no episode is left, or as :func:`pbd_gym.training.datasets.write_dataset`.
     """
     kept, turned = [], False
-    for episode in played.episodes:
+    for episode in recorded.episodes:
         # What is turned stays turned, also after the last step; a pin is undone where the next episode begins.
         before = any(step < len(episode.steps) for step, _, _ in episode.turns)
         if not (turned or before) and all(step.particle < 0 for step in episode.steps):
@@ -33,8 +33,8 @@ def to_minari(played: demonstrations.Demonstrations, path: Path) -> int:
         turned |= any(name != demonstrations.PIN for _, name, _ in episode.turns)
     if not kept:
         raise ValueError("in every episode a hand, a pin or a slider did what no action does: nothing to write")
-    kwargs = {name: value for name, value in played.env_kwargs.items() if name != "max_episode_steps"}
-    write_dataset(path, kept, played.env_id, kwargs, "person", "played by a person with pbd-gym play")
+    kwargs = {name: value for name, value in recorded.env_kwargs.items() if name != "max_episode_steps"}
+    write_dataset(path, kept, recorded.env_id, kwargs, "person", "recorded with pbd-gym play")
     return len(kept)
 
 

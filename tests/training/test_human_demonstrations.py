@@ -11,13 +11,13 @@ from numpy.testing import assert_array_equal
 pytest.importorskip("minari")
 
 from pbd_gym.cli import main
-from pbd_gym.envs.tools.demonstrations import PIN, Recorder
+from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder
 from pbd_gym.training.datasets import read_dataset, read_episodes
 from tests.envs.helpers import SMALL
 
 
 def test_episodes_of_actions_alone_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recorder = Recorder("PBDCloth-v0", **SMALL)
+    recorder = DemonstrationRecorder("PBDCloth-v0", **SMALL)
     action = np.full(recorder.env.action_space.shape or (), 0.25, np.float32)
     for seed, particle in ((4, -1), (5, 9), (6, -1)):
         recorder.reset(seed)
@@ -47,7 +47,7 @@ def test_episodes_of_actions_alone_are_written(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_nothing_to_write_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recorder = Recorder("PBDCloth-v0", **SMALL)
+    recorder = DemonstrationRecorder("PBDCloth-v0", **SMALL)
     recorder.reset(0)
     recorder.turn(PIN, 9)
     recorder.step(recorder.interactive.action())

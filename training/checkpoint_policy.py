@@ -1,4 +1,4 @@
-"""A trained agent as a function of one observation, for `pbd-gym play`."""
+"""A checkpoint as a function of one observation, for ``pbd-gym play``."""
 
 from __future__ import annotations
 
@@ -6,29 +6,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from stable_baselines3.common.vec_env.stacked_observations import StackedObservations
 
-from pbd_gym.training.evaluate import load
+from pbd_gym.training import checkpoint
 
 
 class CheckpointPolicy:
-    """The agent of a checkpoint, in a single environment.
+    """The agent of a checkpoint, acting in a single environment.
 
     Args:
-        checkpoint: model.zip of a training run; run.json beside or above it says what it was trained on.
+        path: ``model.zip`` of a training run, with its ``run.json`` beside or above it.
+        trust: see :func:`pbd_gym.training.checkpoint.load`.
 
     Raises:
-        FileNotFoundError: if the checkpoint or run.json is not there.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load`.
     """
 
-    def __init__(self, checkpoint: Path) -> None:
-        self.model, self.env_id, self.env_kwargs, frames = load(checkpoint)
-        self.env_kwargs.pop("max_episode_steps", None)  # who plays says when it is over
-        self._stack = StackedObservations(1, frames, _last_frame(self.model.observation_space, frames))
+    def __init__(self, path: Path, trust: bool = False) -> None:
+        self._agent = checkpoint.load(path, trust)
+        self.env_id = self._agent.env_id
+        # In a window the person decides when an episode is over.
+        self.env_kwargs = {k: v for k, v in self._agent.env_kwargs.items() if k != "max_episode_steps"}
+        frames = self._agent.frame_stack
+        self._stack = StackedObservations(1, frames, _last_frame(self._agent.observation_space, frames))
         self._begins = True
 
     def reset(self) -> None:
-        """Forget what was seen: an episode begins."""
+        """Forget past observations: an episode begins."""
         self._begins = True
 
     def __call__(self, observation: Any) -> np.ndarray:
@@ -39,18 +44,16 @@ class CheckpointPolicy:
         else:
             row = observation[None]
         if self._begins:
-            seen = self._stack.reset(row)
+            stack = self._stack.reset(row)
         else:
-            seen, _ = self._stack.update(row, np.zeros(1, dtype=bool), [{}])
+            stack, _ = self._stack.update(row, np.zeros(1, dtype=bool), [{}])
         self._begins = False
-        action: np.ndarray = self.model.predict(seen, deterministic=True)[0][0]
+        action: np.ndarray = self._agent(stack)[0]
         return action
 
 
 def _last_frame(space: Any, frames: int) -> Any:
     """Return the space of one of the observations that stand side by side in a space."""
-    from gymnasium import spaces
-
     if isinstance(space, spaces.Dict):
         return spaces.Dict({name: _last_frame(part, frames) for name, part in space.spaces.items()})
     low, high = (np.split(bound, frames, axis=-1)[-1] for bound in (space.low, space.high))
