@@ -35,7 +35,13 @@ def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[
     return parts
 
 
-def fill_colliders(dtype: Any, colliders: Sequence[Solid], moving: Sequence[int], parts: dict[Part, list[int]]) -> Any:
+def fill_colliders(
+    dtype: Any,
+    colliders: Sequence[Solid],
+    moving: Sequence[int],
+    parts: dict[Part, list[int]],
+    contact_radius: float,
+) -> Any:
     """Upload colliders to the current device.
 
     Args:
@@ -43,9 +49,11 @@ def fill_colliders(dtype: Any, colliders: Sequence[Solid], moving: Sequence[int]
         colliders: of a scene.
         moving: indices of those that move, in the order of their poses.
         parts: see :func:`arrange`.
+        contact_radius: distance that particles keep from all of them [m].
     """
     scalar = wp.float32 if dtype is np.float32 else wp.float64
     table = table_type(scalar)()
+    table.contact_radius = contact_radius
     order = [i for found in parts.values() for i in found]
     rows: list[np.ndarray] = []
     first: list[int] = []

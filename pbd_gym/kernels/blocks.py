@@ -12,6 +12,8 @@ tested without a GPU. Native snippets choose between the two by these macros alo
     Before the declaration of an array: one that the threads of a block share. Its content is undefined at first.
 ``PBD_ATOMIC_ADD(where, what)``
     Adds to an integer that other threads of the block may change too; its value is the one before.
+``PBD_ATOMIC_MAX(where, what)``
+    Raises an integer that other threads of the block may change too to at least ``what``.
 ``PBD_CONTRACT_ON``, ``PBD_CONTRACT_OFF``
     At the start of a block of statements: let Clang fuse a product and a sum of one expression, or keep them apart.
     NVRTC, which has no such pragma, fuses wherever it can.
@@ -28,6 +30,7 @@ BLOCKS = f"""
 #define PBD_SYNC() __syncthreads()
 #define PBD_SHARED __shared__ __align__(16)
 #define PBD_ATOMIC_ADD(where, what) atomicAdd(&(where), what)
+#define PBD_ATOMIC_MAX(where, what) atomicMax(&(where), what)
 #define PBD_CONTRACT_ON
 #define PBD_CONTRACT_OFF
 #else
@@ -41,6 +44,7 @@ BLOCKS = f"""
 // Fibers share static memory, and change places at barriers only.
 #define PBD_SHARED alignas(64) static
 #define PBD_ATOMIC_ADD(where, what) ((where) += (what), (where) - (what))
+#define PBD_ATOMIC_MAX(where, what) ((where) = (where) > (what) ? (where) : (what))
 #define PBD_CONTRACT_ON _Pragma("clang fp contract(on)")
 #define PBD_CONTRACT_OFF _Pragma("clang fp contract(off)")
 #endif

@@ -33,6 +33,8 @@ def table_type(scalar: Any) -> Any:
 
     @wp.struct
     class ColliderTable:
+        contact_radius: scalar
+        """distance that particles keep from all colliders [m]"""
         bounds: wp.array[wp.int32]
         """first collider of each part, and the end, shape (parts + 1,)"""
         rows: wp.array2d[scalar]

@@ -1,27 +1,66 @@
-"""What follows a sweep: Jacobi's corrections are applied, Chebyshev's iterations extrapolated."""
+"""Iterations of a substep: one sweep over all kinds, and what Jacobi and Chebyshev make of it."""
 
 import functools
 from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.step_data import state_type
+from pbd_gym.kernels.sweep import SweepOptions, body_type
+from pbd_gym.kernels.wide import Wide, barrier
 
 
 @functools.cache
-def make_apply(wide: Wide) -> Any:
-    """Build the function that adds the corrections that a Jacobi sweep gathered, and clears them."""
-    vec, scalar, body_ = wide.vec, wide.scalar, body_type(wide.vec)
+def make_sweeps(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, ...]) -> Any:
+    """Build the sweep over the constraints of all kinds, in their order.
+
+    With ``options.symmetric`` every second iteration goes through kinds, colours and constraints backwards.
+
+    Args:
+        wide: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        kinds: the constraint kinds, in the order in which an iteration sweeps them.
+    """
+    scalar, body_ = wide.scalar, body_type(wide.vec)
+    join = functools.partial(_then, wide, data)
+    sweeps = [kind.make_sweep(wide, data, options) for kind in kinds] or [_nothing(wide, data)]
+    forwards = functools.reduce(join, sweeps)
+    if not options.symmetric:
+        return forwards
+    backwards = functools.reduce(join, sweeps[::-1])
 
     @wp.func
-    def apply(body: body_, thread: int, thread_count: int):
-        for i in range(thread, body.x.shape[0], thread_count):
-            for axis in range(3):
-                body.x[i, axis] = body.x[i, axis] + body.delta[i, axis]
-                body.delta[i, axis] = vec(scalar(0.0))
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
+        if iteration % 2 == 1:
+            backwards(model, body, inv_h, iteration, only, thread, thread_count)
+        else:
+            forwards(model, body, inv_h, iteration, only, thread, thread_count)
 
-    return apply
+    return sweep
+
+
+def _nothing(wide: Wide, data: Any) -> Any:
+    """Return the sweep of a scene without constraints."""
+    scalar, body_ = wide.scalar, body_type(wide.vec)
+
+    @wp.func
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
+        pass
+
+    return sweep
+
+
+def _then(wide: Wide, data: Any, before: Any, last: Any) -> Any:
+    """Join two sweeps into one."""
+    scalar, body_ = wide.scalar, body_type(wide.vec)
+
+    @wp.func
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
+        before(model, body, inv_h, iteration, only, thread, thread_count)
+        last(model, body, inv_h, iteration, only, thread, thread_count)
+
+    return sweep
 
 
 @functools.cache
@@ -30,10 +69,11 @@ def make_next_omega(scalar: Any) -> Any:
 
     @wp.func
     def next_omega(omega: scalar, spectral_radius: scalar, iteration: int):
-        """Return the weight of this iteration: 1 twice, ``2 / (2 - rho^2)``, then ``4 / (4 - rho^2 omega)``.
+        """Return the weight of an iteration from that of the one before.
 
-        Golub, Varga 1961; Wang 2015, doi:10.1145/2816795.2818063, eq. 11. The acceleration begins in the third
-        iteration, the first that has two before it.
+        It is 1 twice, ``2 / (2 - rho^2)``, then ``4 / (4 - rho^2 omega)``: Golub, Varga 1961; Wang 2015,
+        doi:10.1145/2816795.2818063, eq. 11. Acceleration starts with the third iteration, the first that has two before
+        it.
         """
         square = spectral_radius * spectral_radius
         following = scalar(4.0) / (scalar(4.0) - square * omega)
@@ -47,49 +87,56 @@ def make_next_omega(scalar: Any) -> Any:
 
 
 @functools.cache
-def make_extrapolation(wide: Wide) -> tuple[Any, Any]:
-    """Build the functions that extrapolate positions and multipliers over the last iterations.
+def make_correct(wide: Wide, options: SweepOptions) -> Any:
+    """Build what follows a sweep: Jacobi's corrections are applied, and iterations are extrapolated.
 
-    ``y = omega (y_new - y_older) + y_older`` for both: a position moved without its multiplier would break the balance
-    of forces that the iteration is to reach.
+    Chebyshev acceleration is ``y = omega (y_new - y_older) + y_older``, for positions and for multipliers: a position
+    that moved without its multiplier would break the balance of forces that iterations are to reach.
     """
-    vec, scalar = wide.vec, wide.scalar
+    vec, body_, state_ = wide.vec, body_type(wide.vec), state_type(wide.vec)
+    scalar = wide.scalar
+
+    @wp.func
+    def add_delta(body: body_, thread: int, thread_count: int):
+        for i in range(thread, body.x.shape[0], thread_count):
+            for axis in range(3):
+                body.x[i, axis] = body.x[i, axis] + body.delta[i, axis]
+                body.delta[i, axis] = vec(scalar(0.0))
+
+    @wp.func
+    def extrapolated(value: vec, older: vec, omega: scalar, iteration: int):
+        found = value
+        if iteration > 1:
+            found = omega * (value - older) + older
+        return found
 
     @wp.func
     def extrapolate(
-        x: wp.array2d[vec],
-        recent: wp.array2d[vec],
-        older: wp.array2d[vec],
-        omega: scalar,
-        iteration: int,
-        thread: int,
-        thread_count: int,
+        state: state_, body: body_, group: int, omega: scalar, iteration: int, thread: int, thread_count: int
     ):
-        for i in range(thread, x.shape[0], thread_count):
+        recent = state.recent[group]
+        older = state.older[group]
+        for i in range(thread, body.x.shape[0], thread_count):
             for axis in range(3):
-                value = x[i, axis]
-                if iteration > 1:
-                    value = omega * (value - older[i, axis]) + older[i, axis]
+                value = extrapolated(body.x[i, axis], older[i, axis], omega, iteration)
                 older[i, axis] = recent[i, axis]
                 recent[i, axis] = value
-                x[i, axis] = value
+                body.x[i, axis] = value
+        lam_recent = state.lam_recent[group]
+        lam_older = state.lam_older[group]
+        for c in range(thread, body.lam.shape[0], thread_count):
+            multiplier = extrapolated(body.lam[c], lam_older[c], omega, iteration)
+            lam_older[c] = lam_recent[c]
+            lam_recent[c] = multiplier
+            body.lam[c] = multiplier
 
     @wp.func
-    def extrapolate_multipliers(
-        lam: wp.array1d[vec],
-        recent: wp.array1d[vec],
-        older: wp.array1d[vec],
-        omega: scalar,
-        iteration: int,
-        thread: int,
-        thread_count: int,
-    ):
-        for c in range(thread, lam.shape[0], thread_count):
-            value = lam[c]
-            if iteration > 1:
-                value = omega * (value - older[c]) + older[c]
-            older[c] = recent[c]
-            recent[c] = value
-            lam[c] = value
+    def correct(state: state_, body: body_, group: int, omega: scalar, iteration: int, thread: int, thread_count: int):
+        if wp.static(options.jacobi):
+            add_delta(body, thread, thread_count)
+            barrier()
+        if wp.static(options.chebyshev):
+            extrapolate(state, body, group, omega, iteration, thread, thread_count)
+            barrier()
 
-    return extrapolate, extrapolate_multipliers
+    return correct

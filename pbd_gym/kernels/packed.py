@@ -10,7 +10,9 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.group_data import substep_type
 from pbd_gym.kernels.lanes import NATIVE
+from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 
 # Products and sums stay apart, as in Warp's own code for batches: a lone environment gives the same bits.
@@ -20,11 +22,12 @@ _ADVANCE = """
     using T = SCALAR;
     typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
     typedef T Pair __attribute__((ext_vector_type(8), aligned(sizeof(T))));
-    T* const at = (T*)x.data;
-    T* const before = (T*)previous.data;
-    const Pair pull = {gx.c[0], gy.c[0], gz.c[0], 0, gx.c[0], gy.c[0], gz.c[0], 0}, one = Pair(T(1)), none = Pair(T(0));
-    const Pair scaled = Pair(slow.c[0]);
-    const int count = x.shape[0];
+    T* const at = (T*)body.x.data;
+    T* const before = (T*)body.previous.data;
+    const T h = now.h, inv_h = now.inv_h, gx = now.fall_x.c[0], gy = now.fall_y.c[0], gz = now.fall_z.c[0];
+    const Pair pull = {gx, gy, gz, 0, gx, gy, gz, 0}, one = Pair(T(1)), none = Pair(T(0));
+    const Pair scaled = Pair(now.velocity_factor.c[0]);
+    const int count = body.x.shape[0];
     const auto next = [&](Pair p, Pair q) {
         const Pair w = __builtin_shufflevector(p, p, 3, 3, 3, 3, 7, 7, 7, 7);
         const Pair change = (p - q) * inv_h;
@@ -51,17 +54,16 @@ _ADVANCE = """
 
 
 @functools.cache
-def make_advance(wide: Wide) -> Any:
-    """Build the pass between two substeps: velocities from the change of packed positions, and the next prediction.
+def make_packed_advance(wide: Wide, data: Any) -> Any:
+    """Build :func:`pbd_gym.kernels.integration.make_advance` for packed positions, one lane and one thread.
 
-    Its arguments are positions and those at the start of the substep [m], shape (n, 4) each, the substep h [s] and its
-    inverse, the factor of velocities of free particles, and the velocity that gravity gives in a substep [m/s].
+    Args:
+        wide: lane count and precision.
+        data: the struct of the whole model.
     """
-    vec, scalar = wide.vec, wide.scalar
+    body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
 
-    @wp.func_native(_ADVANCE.replace("SCALAR", NATIVE[scalar]))
-    def advance(
-        x: wp.array2d[vec], previous: wp.array2d[vec], h: scalar, inv_h: scalar, slow: vec, gx: vec, gy: vec, gz: vec
-    ): ...
+    @wp.func_native(_ADVANCE.replace("SCALAR", NATIVE[wide.scalar]))
+    def advance(model: data, body: body_, now: substep_, thread: int, thread_count: int): ...
 
     return advance

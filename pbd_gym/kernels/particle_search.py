@@ -6,23 +6,26 @@ a pair is in both lists. The lists that both leave hold what touches.
 """
 
 _TOOLS = """
-    // Into the sorted list of a member, unless it is there already.
+    // Into the sorted list of a member, unless it is there already. One that has no room for all has no list.
     const auto insert = [&](int k, int other) {
         int* const list = near + k * table.capacity;
-        int length = lengths[k], place = length;
-        while (place > 0 && list[place - 1] > other) --place;
-        if (place > 0 && list[place - 1] == other) return;
+        const int length = lengths[k];
+        int at = length;
+        while (at > 0 && list[at - 1] > other) --at;
+        if (length < 0 || (at > 0 && list[at - 1] == other)) return;
         if (length == table.capacity) {
-            PBD_ATOMIC_ADD(memory.dropped.data[group], 1);
-            if (place == length) return;
-            --length;
+            lengths[k] = -1;
+            return;
         }
-        for (int n = length; n > place; --n) list[n] = list[n - 1];
-        list[place] = other;
+        for (int n = length; n > at; --n) list[n] = list[n - 1];
+        list[at] = other;
         lengths[k] = length + 1;
     };
     // Whether two members can collide at all: not if they are neighbours in one body.
+    const int chunks = (count + 15) / 16;
+    const bool scans = table.strangers.shape[0] > 0;
     const auto strangers = [&](int k, int other) {
+        if (scans) return (table.strangers.data[k * chunks + other / 16] >> other % 16 & 1) != 0;
         if (table.body.data[k] != table.body.data[other]) return true;
         const T* const rest = table.rest.data;
         const T rx = rest[3 * k] - rest[3 * other], ry = rest[3 * k + 1] - rest[3 * other + 1];
@@ -46,21 +49,17 @@ _TOOLS = """
 # `before` are -1 at its ends, and `cell_of` is -1 for what is in no chain.
 _UPDATE = """
     {
-        int* const cells = memory.cells.data + rank * memory.cells.shape[1];
+        int* const cells = lists.cells.data + rank * lists.cells.shape[1];
         const int stride = cell_count + 4 * count;
-        const int chunks = (count + 15) / 16;
-        const bool scans = table.strangers.shape[0] > 0;
-        T* const spots = memory.sorted.data + rank * memory.sorted.shape[1];
+        T* const spots = lists.sorted.data + rank * lists.sorted.shape[1];
         typedef T Chunk __attribute__((ext_vector_type(16), aligned(sizeof(T))));
         typedef bool Flags __attribute__((ext_vector_type(16)));
-        if (memory.dropped.data[group] > 0 || memory.stale.data[group] > 0) {
-            // The first time, and after an overflow: everything anew, so that what was lost may find room.
+        if (lists.stale.data[group] > 0) {  // the first time
             for (int n = 0; n < LANES * stride; ++n) cells[n] = -1;
             for (int n = 0; n < 3 * LANES * count; ++n) anchors[n] = T(1e18);
             for (int n = 0; n < 48 * LANES * chunks; ++n) spots[n] = T(1e18);
             for (int k = 0; k < count; ++k) lengths[k] = 0;
-            memory.dropped.data[group] = 0;
-            memory.stale.data[group] = 0;
+            lists.stale.data[group] = 0;
         }
         T center[3 * LANES];
         for (int n = 0; n < 3 * LANES; ++n) center[n] = T(0);
@@ -181,20 +180,20 @@ _STALE = """
                 STORE(worst, d2 <= most ? most : d2);  // a NaN stays
             }
         }
-        if (thread == 0) memory.stale.data[group] = 0;
+        if (thread == 0) lists.stale.data[group] = 0;
         PBD_SYNC();
         for (int n = 0; n < LANES; ++n)
-            if (!(worst[n] <= limit)) memory.stale.data[group] = 1;
+            if (!(worst[n] <= limit)) lists.stale.data[group] = 1;
         PBD_SYNC();
     }
 """
 
 _SEARCH = """
-    if (memory.stale.data[group]) {
-        int* const start = memory.cells.data + rank * memory.cells.shape[1];
+    if (lists.stale.data[group]) {
+        int* const start = lists.cells.data + rank * lists.cells.shape[1];
         int* const cell_of = start + cell_count + 1;
         int* const order = cell_of + count;
-        T* const sorted = memory.sorted.data + rank * 3 * count;
+        T* const sorted = lists.sorted.data + rank * 3 * count;
         const int share = (cell_count + thread_count) / thread_count;
         for (int k = thread; k < count; k += thread_count) {
             lengths[k] = 0;
@@ -202,7 +201,6 @@ _SEARCH = """
                 for (int a = 0; a < 3; ++a)
                     anchors[(3 * k + a) * LANES + lane_] = INV_SIZE * x[(ROW * members[k] + a) * LANES + lane_];
         }
-        if (thread == 0) memory.dropped.data[group] = 0;
         for (int lane_ = 0; lane_ < LANES; ++lane_) {
             // Members sorted by cell: count, add up, and put each where its cell ends so far.
             for (int c = thread; c <= cell_count; c += thread_count) start[c] = 0;

@@ -1,25 +1,33 @@
 """Where moving colliders are during a step: their poses, interpolated over the substeps."""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import warp as wp
 
 from pbd_gym.kernels.collider_table import table_type
+from pbd_gym.kernels.step_data import control_type, settings_type, state_type
 from pbd_gym.kernels.wide import Wide
 
 FRAMES = 24
 """Numbers of a moving collider in a substep: origin (3) [m] and rotation by rows (9) at its end, then at its start."""
 
 
-@functools.cache
-def make_place(wide: Wide) -> tuple[Any, Any]:
-    """Build the two functions that move the colliders of one group.
+class PoseMotion(NamedTuple):
+    """Warp functions that move the colliders of one group, by the displacement and rotation in ``collider_motion``."""
 
-    ``place`` brings their frames to the end of a substep, ``settle`` their poses to the end of the step.
-    """
-    scalar, vec, lanes = wide.scalar, wide.vec, wide.lanes
-    table = table_type(wide.scalar)
+    place: Any
+    """Brings frames to the end of so many substeps; what they were before becomes the start of the substep."""
+    arrive: Any
+    """Brings poses to the end of the step."""
+
+
+@functools.cache
+def make_pose_motion(wide: Wide) -> PoseMotion:
+    """Build both functions."""
+    scalar, lanes = wide.scalar, wide.lanes
+    table, state_, control_ = table_type(scalar), state_type(wide.vec), control_type(scalar)
+    settings_ = settings_type(scalar)
 
     @wp.func
     def turn(pose: wp.array1d[scalar], motion: wp.array1d[scalar], share: scalar):
@@ -53,15 +61,19 @@ def make_place(wide: Wide) -> tuple[Any, Any]:
     @wp.func
     def place(
         colliders: table,
-        poses: wp.array3d[scalar],
-        motion: wp.array3d[scalar],
-        frames: wp.array2d[vec],
-        frames_scalar: wp.array3d[scalar],
+        state: state_,
+        control: control_,
+        settings: settings_,
         group: int,
-        share: scalar,
+        finished: int,
         thread: int,
         thread_count: int,
     ):
+        poses = state.poses
+        motion = control.collider_motion
+        frames = state.frames[group]
+        frames_scalar = state.frames_scalar[group]
+        share = scalar(finished) / scalar(settings.substeps)
         one = scalar(1.0)
         two = scalar(2.0)
         for k in range(thread, colliders.pose.shape[0], thread_count):
@@ -84,14 +96,16 @@ def make_place(wide: Wide) -> tuple[Any, Any]:
                 frames_scalar[k, 11, lane] = one - two * (x * x + y * y)
 
     @wp.func
-    def settle(
+    def arrive(
         colliders: table,
-        poses: wp.array3d[scalar],
-        motion: wp.array3d[scalar],
+        state: state_,
+        control: control_,
         group: int,
         thread: int,
         thread_count: int,
     ):
+        poses = state.poses
+        motion = control.collider_motion
         for k in range(thread, colliders.pose.shape[0], thread_count):
             slot = colliders.pose[k]
             for lane in range(wp.static(lanes)):
@@ -104,4 +118,4 @@ def make_place(wide: Wide) -> tuple[Any, Any]:
                 poses[env, slot, 5] = z
                 poses[env, slot, 6] = w
 
-    return place, settle
+    return PoseMotion(place, arrive)

@@ -48,7 +48,7 @@ class SweepOptions:
 
 @functools.cache
 def body_type(vec: Any) -> Any:
-    """Warp struct of what sweeps read and write of one group: rows of the state."""
+    """Warp struct of what the phases of a step read and write of one group: rows of the state."""
     scalar = vec._wp_scalar_type_
 
     @wp.struct
@@ -59,6 +59,8 @@ def body_type(vec: Any) -> Any:
         """positions at the start of the substep [m], in rows as long"""
         inv_mass: wp.array1d[vec]
         """[1/kg], shape (n,)"""
+        velocity: wp.array2d[vec]
+        """[m/s], shape (n, 3); that at the start of the step until its last phases, unless something bounces"""
         parameters: wp.array1d[vec]
         """see :mod:`pbd_gym.kernels.parameter_columns`"""
         lam: wp.array1d[vec]
@@ -69,6 +71,10 @@ def body_type(vec: Any) -> Any:
         """corrections that a Jacobi sweep gathers [m], shape (n, 3)"""
         relaxation: scalar
         """factor of Jacobi corrections"""
+        friction: vec
+        """factor of every Coulomb coefficient"""
+        frames: wp.array2d[vec]
+        """where moving colliders are, see :mod:`pbd_gym.kernels.poses`, shape (moving, 24)"""
 
     return Body
 

@@ -86,7 +86,8 @@ class BaseScene:
         """Names of the groups of constraints whose stiffness can differ by itself."""
         self.particle_contacts: list[ParticleContacts] = []
         self.contact_capacity = 96
-        """How many candidates for a contact a particle can have, in all environments that share a group of lanes."""
+        """Room for the contact candidates of a particle, in all environments that share a group of lanes. A particle
+        with more is compared with all others: slower, with the same result."""
 
     @property
     def particle_count(self) -> int:

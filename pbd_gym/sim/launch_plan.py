@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.step import Do
+from pbd_gym.kernels.phases import Phase
 from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.sim.model import Model
 
@@ -27,7 +27,7 @@ _FEW_GROUPS = 32
 class Piece(NamedTuple):
     """One launch."""
 
-    what: Do
+    phases: Phase
     substeps: tuple[int, int]
     """The first, and the one after the last."""
     iterations: tuple[int, int]
@@ -45,34 +45,34 @@ def choose_schedule(model: Model) -> Schedule:
 
 def one_launch(model: Model, substeps: int, iterations: int) -> Iterator[Piece]:
     """Yield the schedule in which a block does everything."""
-    yield Piece(Do.ALL, (0, substeps), (0, iterations), -1, model.thread_count)
+    yield Piece(Phase.ALL, (0, substeps), (0, iterations), -1, model.thread_count)
 
 
 def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> Iterator[Piece]:
     """Yield the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
     block, each = model.thread_count, model.particle_count
     sizes = [int(n) for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
-    yield Piece(Do.BEGIN, (0, 0), (0, 0), -1, block)
-    yield Piece(Do.PREDICT, (0, 0), (0, 0), -1, each)
+    yield Piece(Phase.GRIPS, (0, 0), (0, 0), -1, block)
+    yield Piece(Phase.PREDICT, (0, 0), (0, 0), -1, each)
     for substep in range(substeps):
         now = (substep, substep + 1)
-        last = Do.ADVANCE | Do.FINISH if substep + 1 == substeps else Do.ADVANCE
+        last = Phase.ADVANCE | Phase.FINISH if substep + 1 == substeps else Phase.ADVANCE
         if model.moving_colliders:
-            yield Piece(Do.PLACE, now, (0, 0), -1, block)
+            yield Piece(Phase.PLACE, now, (0, 0), -1, block)
         for iteration in range(iterations):
             once = (iteration, iteration + 1)
             colors = list(enumerate(sizes))
             for color, size in reversed(colors) if options.symmetric and iteration % 2 else colors:
-                yield Piece(Do.SWEEP, now, once, color, size)
+                yield Piece(Phase.SWEEP, now, once, color, size)
             if options.jacobi or options.chebyshev:
-                yield Piece(Do.EXTRAPOLATE, now, once, -1, each)
+                yield Piece(Phase.CORRECT, now, once, -1, each)
             if options.particle_contacts:
-                yield Piece(Do.TOUCH, now, once, -1, block)
+                yield Piece(Phase.PARTICLE_CONTACTS, now, once, -1, block)
             if model.parts and iteration + 1 < iterations:
-                yield Piece(Do.COLLIDE, now, once, -1, each)
+                yield Piece(Phase.COLLIDER_CONTACTS, now, once, -1, each)
         # A particle meets colliders, and goes on, without looking at others.
-        yield Piece(Do.COLLIDE | last, now, (iterations - 1, iterations), -1, each)
-    yield Piece(Do.END, (0, 0), (0, 0), -1, block)
+        yield Piece(Phase.COLLIDER_CONTACTS | last, now, (iterations - 1, iterations), -1, each)
+    yield Piece(Phase.ARRIVE, (0, 0), (0, 0), -1, block)
 
 
 class Replay:

@@ -13,8 +13,8 @@ from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
-from pbd_gym.kernels.particle_contacts import SCANNED, stranger_masks
-from pbd_gym.kernels.step import model_data
+from pbd_gym.kernels.particle_contact_data import SCANNED, stranger_masks
+from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.devices import find_device
@@ -108,7 +108,9 @@ class Model:
             """[1/kg], shape (n,); what a particle returns to when it is let go."""
             self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
             """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
-            self.colliders = fill_colliders(self.dtype.type, scene.colliders, self.moving_colliders, parts)
+            self.colliders = fill_colliders(
+                self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
+            )
         self.labels = tuple(scene.labels)
         """Names of the groups of constraints whose stiffness can be set by itself."""
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
@@ -120,7 +122,7 @@ class Model:
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
         self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts)()
-        self.data.contact_radius = scene.contact_radius
+        self.data.gravity = self.gravity
         self.damped = False
         """Whether some constraint has a damping time."""
         self.constraint_order: dict[str, np.ndarray] = {}

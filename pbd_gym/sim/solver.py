@@ -12,6 +12,7 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.step import make_step
+from pbd_gym.kernels.step_data import Launch, control_type, settings_type
 from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.checks import finite, whole
@@ -199,35 +200,33 @@ class Solver:
             pieces = one_launch(model, self.substeps, self.iterations)
         else:
             pieces = by_color(model, self.substeps, self.iterations, options)
-        launches = [self._record_piece(kernel, piece, state, control, h, first, count) for piece in pieces]
+        inputs = [model.data, model.colliders, self._settings(h), control.data(), state.data()]
+        launches = [self._record_piece(kernel, piece, inputs, first, count) for piece in pieces]
         AHEAD.note(kernel, model.device.alias, model.thread_count)
         return Replay(model.device, launches)
 
-    def _record_piece(
-        self, kernel: Any, piece: Piece, state: State, control: Control, h: float, first: int, count: int
-    ) -> Any:
-        model = self.model
+    def _settings(self, h: float) -> Any:
+        """Return what the kernel needs to know of this solver, for substeps of h seconds."""
+        settings = settings_type(self.model.scalar)()
+        settings.substeps, settings.iterations, settings.h = self.substeps, self.iterations, h
+        settings.velocity_factor, settings.max_speed = math.exp(-self.damping * h), self.max_speed
+        settings.relaxation, settings.spectral_radius = self.relaxation, self.chebyshev
+        return settings
+
+    def _record_piece(self, kernel: Any, piece: Piece, inputs: list[Any], first: int, count: int) -> Any:
+        launch: Any = Launch()
+        launch.first_group, launch.thread_count, launch.phases = first, piece.threads, int(piece.phases)
+        launch.first_substep, launch.last_substep = piece.substeps
+        launch.first_iteration, launch.last_iteration = piece.iterations
+        launch.color = piece.color
         return wp.launch(
             kernel,
             dim=(count, piece.threads),
-            block_dim=model.thread_count,
-            device=model.device,
+            block_dim=self.model.thread_count,
+            device=self.model.device,
             record_cmd=True,
-            inputs=[
-                model.data, model.colliders, model.gravity,
-                control.motion, control.collider_motion,
-                self.substeps, self.iterations, h, math.exp(-self.damping * h), self.max_speed,
-                self.relaxation, self.chebyshev, first, piece.threads,
-                int(piece.what), *piece.substeps, *piece.iterations, piece.color,
-                state.positions, state.previous, state.velocities, state.inv_mass, state.parameters.rows,
-                state.lam, state.memory,
-                state.held, state.grip_positions,
-                state.delta, state.recent, state.older, state.packed,
-                state.lam_recent, state.lam_older, state.contacts, state.poses,
-                state.positions_scalar, state.velocities_scalar,
-                state.grip_targets, state.frames, state.frames_scalar, state.diverged,
-            ],
-        )  # fmt: skip
+            inputs=[launch, *inputs],
+        )
 
 
 def shared_particles(model: Model) -> int:
@@ -259,6 +258,12 @@ class Control:
         )
         """Displacement [m] and rotation vector [rad] of each collider that moves over the step, in the axes of the
         world, shape (slots, moving, 6)."""
+
+    def data(self) -> Any:
+        """Return the arrays as what the step kernel takes."""
+        data = control_type(self.model.scalar)()
+        data.motion, data.collider_motion = self.motion, self.collider_motion
+        return data
 
     def move(self, motion: ArrayLike) -> None:
         """Set the displacement of every grip [m], broadcast to (num_envs, grips, 3).

@@ -253,9 +253,7 @@ class State(StateArrays):
             ValueError: for a wrong shape, or a number that is not finite or too large.
         """
         model = self.model
-        rows = self.arrange_memory(
-            finite("memory", values, (model.num_envs, model.memory_count), model.dtype, LARGEST)
-        )
+        rows = self.arrange_memory(finite("memory", values, (model.num_envs, model.memory_count), model.dtype, LARGEST))
         self.memory_scalar.assign(to_lanes(rows, model.group_count, model.lanes))
 
     def arrange_memory(self, rows: np.ndarray) -> np.ndarray:
@@ -298,10 +296,13 @@ class State(StateArrays):
         return found
 
     def get_contact_overflow(self) -> np.ndarray:
-        """Return how many contact candidates found no room in the lists during the last step, shape (num_envs,), int32.
+        """Return how many contacts more than ``Scene.contact_capacity`` the most crowded particle had in the last step.
 
-        It counts per group of lanes, which share their lists. 0 means that no contact was lost; raise
-        ``Scene.contact_capacity`` where it is not.
+        No contact is lost: a crowded particle is compared with all others, which takes longer. Where that happens
+        often, raise ``Scene.contact_capacity``.
+
+        Returns:
+            0 where no particle was crowded, shape (num_envs,), int32.
         """
         return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
 

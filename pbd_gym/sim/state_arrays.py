@@ -8,33 +8,33 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels import particle_contacts as contacts
+from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.poses import FRAMES
+from pbd_gym.kernels.step_data import state_type
 from pbd_gym.sim.memory_usage import count_memory
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Parameters
 
 
-def contact_memory(model: Model) -> Any:
-    """Make the memory of particle contacts: empty lists, and anchors so far off that the first step searches."""
-    memory = contacts.memory_type(model.vec)()
+def contact_lists(model: Model) -> Any:
+    """Make the lists of particle contacts: empty ones, and anchors so far off that the first step searches."""
+    lists = lists_type(model.vec)()
     table = model.data.particle_contacts if model.contact_count else None
     groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
     cells = 2 ** (3 * table.bits) if table else 1
-    memory.near = wp.zeros((groups, count, capacity), dtype=wp.int32)
-    memory.touching = wp.zeros((groups, count, capacity), dtype=wp.int32)
-    memory.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
-    memory.valence = wp.zeros((groups, count), dtype=model.vec)
-    memory.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
+    lists.near = wp.zeros((groups, count, capacity), dtype=wp.int32)
+    lists.touching = wp.zeros((groups, count, capacity), dtype=wp.int32)
+    lists.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
+    lists.valence = wp.zeros((groups, count), dtype=model.vec)
+    lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
     cuda = model.device.is_cuda
     grid = cells + 1 + 2 * count if cuda else model.lanes * (cells + 4 * count)
-    memory.cells = wp.zeros((groups, grid), dtype=wp.int32)
+    lists.cells = wp.zeros((groups, grid), dtype=wp.int32)
     chunks = -(-count // 16) if table else 0
-    memory.sorted = wp.zeros((groups, 3 * count if cuda else 48 * model.lanes * chunks), dtype=model.scalar)
-    memory.stale = wp.full(groups, 1, dtype=wp.int32)
-    memory.dropped = wp.zeros(groups, dtype=wp.int32)
-    memory.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
-    return memory
+    lists.sorted = wp.zeros((groups, 3 * count if cuda else 48 * model.lanes * chunks), dtype=model.scalar)
+    lists.stale = wp.full(groups, 1, dtype=wp.int32)
+    lists.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
+    return lists
 
 
 class StateArrays:
@@ -82,7 +82,7 @@ class StateArrays:
             self.memory = wp.zeros((groups, max(model.memory_count, 1)), dtype=model.vec)
             """What constraints remember from substep to substep, such as permanent strains, in solve order."""
             self._make_scratch()
-            self.contacts = contact_memory(model)
+            self.contacts = contact_lists(model)
             """Which particles touch or may do so soon; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
@@ -107,6 +107,14 @@ class StateArrays:
         """What differs from environment to environment."""
         self._pinned: np.ndarray | None = None
         self.frames_scalar = self._by_scalar(self.frames)
+
+    def data(self) -> Any:
+        """Return the arrays as what the step kernel takes."""
+        type_ = state_type(self.model.vec)
+        data = type_()
+        for name in type_.vars:
+            setattr(data, name, self.parameters.rows if name == "parameters" else getattr(self, name))
+        return data
 
     def make_room(
         self, keep_lambda: bool = False, gathers: bool = False, extrapolates: bool = False, packs: bool = False

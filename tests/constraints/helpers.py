@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pbd_gym.kernels.step import model_data
+from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.sweep import SweepOptions, body_type
 from pbd_gym.kernels.wide import wide
 from pbd_gym.scene.scene import Scene

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.colliders import Plane
 from pbd_gym.geometry.intersections import crossings
-from pbd_gym.kernels.particle_contacts import SCANNED
+from pbd_gym.kernels.particle_contact_data import SCANNED
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
@@ -18,8 +18,10 @@ from pbd_gym.sim.state import State
 RADIUS = 0.05
 
 
-def step(scene: Scene, substeps: int = 1, dt: float = 0.01, lanes: int = 1, **options: Any) -> State:
-    model = Model(scene, lanes, dtype="float64", lanes=lanes)
+def step(
+    scene: Scene, substeps: int = 1, dt: float = 0.01, lanes: int = 1, envs: int | None = None, **options: Any
+) -> State:
+    model = Model(scene, lanes if envs is None else envs, dtype="float64", lanes=lanes)
     solver = Solver(model, substeps, **options)
     state, control = solver.state(), solver.control()
     solver.step(state, control, dt)
@@ -115,15 +117,70 @@ def test_candidates_are_those_of_brute_force(seed: int, count: int) -> None:
         assert_array_equal(near[k, : lengths[k]], np.flatnonzero(expected[k] & (np.arange(count) > k)))
 
 
-def test_overflow_is_counted_and_shown() -> None:
-    """Guards against silence: with room for two candidates a crowded ball loses pairs, and says how many."""
+@pytest.mark.parametrize("count", [40, SCANNED + 60])
+def test_no_contact_is_lost_without_room(count: int) -> None:
+    """Guards full lists: with room for two candidates no bit changes, and the crowd is reported."""
+    scene = cloud(count, 3)
+    scene.positions *= 0.2 if count == 40 else 0.8
+    roomy: list[np.ndarray] = []
+    tight: list[np.ndarray] = []
+    for room, found in ((count, roomy), (2, tight)):
+        scene.contact_capacity = room
+        model = Model(scene, 2, dtype="float64", lanes=4)
+        solver = Solver(model, 5, iterations=2)
+        state, control = solver.state(), solver.control()
+        for frame in range(4):
+            solver.step(state, control, 0.01)
+            found.append(state.get_positions())
+            if frame == 0:
+                assert (state.contacts.counts.numpy() < 0).any() == (room == 2)
+                assert (state.get_contact_overflow() > 0).all() == (room == 2)
+    assert np.abs(roomy[-1] - scene.positions).max() > 0.01
+    assert_array_equal(tight, roomy)
+
+
+def test_overflow_counts_contacts_beyond_the_capacity() -> None:
+    """Guards what is reported: contacts of the environment itself, by brute force."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
-    scene.add_particles(np.random.default_rng(0).uniform(0.0, 0.1, (20, 3)), 1.0)
+    x = np.random.default_rng(0).uniform(0.0, 0.1, (20, 3))
+    scene.add_particles(x, 1.0)
     for i in range(20):
         scene.add_particle_contacts([i], RADIUS)
     assert step(scene).get_contact_overflow().tolist() == [0]
     scene.contact_capacity = 2
-    assert step(scene).get_contact_overflow()[0] == sum(max(19 - k - 2, 0) for k in range(20))
+    touching = (np.linalg.norm(x[:, None] - x[None], axis=2) < 2 * RADIUS).sum(axis=1) - 1
+    state = step(scene, lanes=4, envs=3)
+    assert state.get_contact_overflow().tolist() == [touching.max() - 2] * 3
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_a_crushed_neighbour_changes_no_bit(lanes: int) -> None:
+    """Guards shared lists: one environment has all its particles in a point, more candidates than there is room for."""
+    scene = cloud(150, 4)
+    scene.contact_capacity = 40
+    rng = np.random.default_rng(5)
+    calm = 0.5 * rng.uniform(-0.7, 0.7, (lanes, 150, 3))
+    crushed = calm.copy()
+    crushed[1] *= 1e-3
+
+    def run(x: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
+        model = Model(scene, len(x), lanes=lanes)
+        solver = Solver(model, 4)
+        state, control = solver.state(), solver.control()
+        state.set_positions(x)
+        overflow = np.zeros(len(x), dtype=np.int32)
+        for _ in range(10):
+            solver.step(state, control, 1 / 200)
+            overflow = np.maximum(overflow, state.get_contact_overflow())
+        return state.get_positions(), overflow
+
+    found, overflow = run(crushed, lanes)
+    expected, none = run(calm, lanes)
+    others = np.arange(lanes) != 1
+    assert np.abs(expected - calm).max() > 0.01
+    assert_array_equal(found[others], expected[others])
+    assert_array_equal(found[1], run(crushed[1:2], 1)[0][0])
+    assert overflow[1] > 100 and not overflow[others].any() and not none.any()
 
 
 def towel(n: int = 12) -> Scene:

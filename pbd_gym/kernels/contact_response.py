@@ -1,0 +1,79 @@
+"""What a contact with a collider does to a particle: push-out and Coulomb friction."""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.lanes import with_lanes
+from pbd_gym.kernels.sweep import body_type
+from pbd_gym.kernels.wide import Wide
+
+
+@functools.cache
+def contact_type(vec: Any) -> Any:
+    """Warp struct of one particle's contact with one collider."""
+
+    @wp.struct
+    class Contact:
+        nx: vec
+        """outward unit normal of the collider, in the axes of the world"""
+        ny: vec
+        nz: vec
+        depth: vec
+        """penetration [m]; not positive where there is no contact"""
+        ax: vec
+        """where the particle would be now, had it stuck to the surface [m]"""
+        ay: vec
+        az: vec
+        kinetic: vec
+        """Coulomb coefficient of what slides"""
+        sticking: vec
+        """Coulomb coefficient of what does not"""
+
+    return Contact
+
+
+# Products and sums stay apart, as in the plain Warp around: results do not depend on what a compiler joins.
+_RESPOND = """
+    T* const at = (T*)wp::address(body.x, i, 0);
+    const T* const w = (const T*)wp::address(body.inv_mass, i);
+    EACH_LANE {
+        PBD_CONTRACT_OFF
+        const V kx = LOAD(contact.nx.c), ky = LOAD(contact.ny.c), kz = LOAD(contact.nz.c);
+        const V none = V(T(0)), one = V(T(1));
+        // A held lane is treated like one without contact.
+        const V push = LOAD(w) > T(0) ? FLOOR(LOAD(contact.depth.c), 0) : none;
+        const V qx = LOAD(at) + kx * push, qy = LOAD(at + LANES) + ky * push, qz = LOAD(at + 2 * LANES) + kz * push;
+        const V ux = qx - LOAD(contact.ax.c), uy = qy - LOAD(contact.ay.c), uz = qz - LOAD(contact.az.c);
+        const V along = ux * kx + uy * ky + uz * kz;
+        const V tx = ux - along * kx, ty = uy - along * ky, tz = uz - along * kz;
+        const V slip = SQRT(tx * tx + ty * ty + tz * tz);
+        // Share of the slip that friction takes: all of it where it sticks, and none without depth.
+        const V slides = slip - LOAD(contact.sticking.c) * push;
+        const V all = push > T(0) ? one : none;
+        const V taken = slides > T(0) ? LOAD(contact.kinetic.c) * push : all;
+        const V share = taken / (slides > T(0) ? FLOOR(slip, 1e-30) : one);
+        STORE(at, qx - share * tx);
+        STORE(at + LANES, qy - share * ty);
+        STORE(at + 2 * LANES, qz - share * tz);
+    }
+"""
+
+
+@functools.cache
+def make_response(wide: Wide) -> Any:
+    """Build the response of particle ``i`` to one contact.
+
+    It moves the particle out along the normal and holds back its slip on the surface during the substep. The slip is
+    cancelled altogether while it is no longer than ``sticking * depth``, and shortened by ``kinetic * depth``
+    otherwise: Coulomb's law on the level of positions, Macklin et al. 2014 (Unified particle physics,
+    doi:10.1145/2601097.2601152, eq. 24). Held and pinned particles are left where they are. A lane without contact
+    keeps its bits.
+    """
+    body_, contact_ = body_type(wide.vec), contact_type(wide.vec)
+
+    @wp.func_native(with_lanes(wide, _RESPOND))
+    def respond(body: body_, i: int, contact: contact_): ...
+
+    return respond

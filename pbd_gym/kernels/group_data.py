@@ -1,0 +1,145 @@
+"""What the threads of a block work on: the rows of one group, and the numbers of one substep."""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.parameter_columns import DAMPING, FRICTION, GRAVITY
+from pbd_gym.kernels.step_data import settings_type, state_type
+from pbd_gym.kernels.sweep import SweepOptions, body_type
+from pbd_gym.kernels.wide import Wide, make_block_memory
+
+
+@functools.cache
+def make_load(wide: Wide, options: SweepOptions) -> Any:
+    """Build the function that takes the rows of one group out of the state.
+
+    Their address is worked out once this way, not at every access. With ``options.shared``, positions and weights are
+    in the shared memory of a CUDA block, and stay on the chip for the whole launch. With ``options.packed``, positions
+    are in rows of four. Either is filled by the prediction of the first substep.
+    """
+    vec, scalar, body_, state_ = wide.vec, wide.scalar, body_type(wide.vec), state_type(wide.vec)
+    settings_ = settings_type(scalar)
+    row_bytes = wide.lanes * wp.types.type_size_in_bytes(scalar)
+    shared_memory = make_block_memory(options.shared * 7 * row_bytes)
+
+    @wp.func
+    def load(state: state_, settings: settings_, group: int):
+        """Return the :class:`Body` of a group."""
+        body = body_()
+        body.x = state.positions[group]
+        body.previous = state.previous[group]
+        body.inv_mass = state.inv_mass[group]
+        if wp.static(options.shared > 0):
+            base = shared_memory()
+            count = state.positions.shape[1]
+            size = count * wp.static(row_bytes)
+            body.x = wp.array(ptr=base, shape=(count, 3), dtype=vec)
+            body.previous = wp.array(ptr=base + wp.uint64(3 * size), shape=(count, 3), dtype=vec)
+            body.inv_mass = wp.array(ptr=base + wp.uint64(6 * size), shape=(count,), dtype=vec)
+        if wp.static(options.packed):
+            body.x = state.packed[group, 0]
+            body.previous = state.packed[group, 1]
+        body.velocity = state.velocities[group]
+        body.parameters = state.parameters[group]
+        body.lam = state.lam[group]
+        body.memory = state.memory[group]
+        body.delta = state.delta[group]
+        body.frames = state.frames[group]
+        body.relaxation = settings.relaxation
+        body.friction = vec(scalar(1.0))
+        if wp.static(options.varied):
+            body.friction = body.parameters[FRICTION]
+        return body
+
+    return load
+
+
+@functools.cache
+def substep_type(vec: Any) -> Any:
+    """Warp struct of the numbers of a substep, the same for all particles of an environment."""
+    scalar = vec._wp_scalar_type_
+
+    @wp.struct
+    class Substep:
+        h: scalar
+        """its length [s]"""
+        inv_h: scalar
+        """1 / h [1/s]"""
+        fall_x: vec
+        """velocity that gravity gives a free particle [m/s]"""
+        fall_y: vec
+        fall_z: vec
+        velocity_factor: vec
+        """what damping leaves of the velocity of a free particle; held ones keep to their path"""
+        resting_speed: vec
+        """impacts below this do not bounce: what gravity gives in two substeps [m/s]"""
+
+    return Substep
+
+
+@functools.cache
+def make_gravity(wide: Wide, varied: bool, data: Any) -> Any:
+    """Build the function for the velocity that gravity gives, the same for all environments or one for each.
+
+    Args:
+        wide: lane count and precision.
+        varied: whether environments differ in their parameters.
+        data: the struct of the whole model.
+    """
+    vec, body_ = wide.vec, body_type(wide.vec)
+
+    @wp.func
+    def fall(model: data, body: body_, axis: int, time: vec):
+        """Return what a particle gains in velocity along an axis [m/s] in a time [s], which is 0 unless it is free."""
+        if wp.static(varied):
+            return wp.cw_mul(body.parameters[GRAVITY + axis], time)
+        else:
+            return model.gravity[axis] * time
+
+    return fall
+
+
+@functools.cache
+def make_substep(wide: Wide, varied: bool, data: Any) -> Any:
+    """Build the function that works out the numbers of a substep."""
+    vec, scalar, sqrt, power = wide.vec, wide.scalar, wide.sqrt, wide.power
+    body_, substep_, settings_ = body_type(wide.vec), substep_type(wide.vec), settings_type(scalar)
+    fall = make_gravity(wide, varied, data)
+
+    @wp.func
+    def prepare(model: data, settings: settings_, body: body_):
+        """Return the :class:`Substep` of a group; all substeps of a control step are alike."""
+        now = substep_()
+        now.h = settings.h
+        now.inv_h = scalar(1.0) / settings.h
+        gx = fall(model, body, 0, vec(settings.h))
+        gy = fall(model, body, 1, vec(settings.h))
+        gz = fall(model, body, 2, vec(settings.h))
+        now.fall_x = gx
+        now.fall_y = gy
+        now.fall_z = gz
+        now.resting_speed = scalar(2.0) * sqrt(wp.cw_mul(gx, gx) + wp.cw_mul(gy, gy) + wp.cw_mul(gz, gz))
+        now.velocity_factor = vec(settings.velocity_factor)
+        if wp.static(varied):
+            now.velocity_factor = power(settings.velocity_factor, body.parameters[DAMPING])
+        return now
+
+    return prepare
+
+
+@functools.cache
+def make_clear(wide: Wide, options: SweepOptions) -> Any:
+    """Build the function that clears what the last step has reported of a group, for one thread."""
+    lanes, state_ = wide.lanes, state_type(wide.vec)
+
+    @wp.func
+    def clear(state: state_, group: int):
+        for lane in range(wp.static(lanes)):
+            slot = group * wp.static(lanes) + lane
+            state.diverged[slot] = 0
+            if wp.static(options.particle_contacts):
+                state.contacts.overflow[slot] = 0
+
+    return clear

@@ -1,0 +1,33 @@
+"""Phases of a control step, by which a launch says what it does."""
+
+import enum
+
+
+class Phase(enum.IntFlag):
+    """Parts of a control step, in the order in which they run.
+
+    One launch usually does all of them. For one huge environment the launch plan
+    (:mod:`pbd_gym.sim.launch_plan`) gives each launch a few, so that the end of a launch takes the place of a barrier.
+    """
+
+    GRIPS = enum.auto()
+    """Held particles take the velocity of their grip; flags of the last step are cleared."""
+    PREDICT = enum.auto()
+    """Positions under gravity at the end of the first substep."""
+    PLACE = enum.auto()
+    """Poses of moving colliders at the end of a substep."""
+    SWEEP = enum.auto()
+    """Projection of all constraints, once per iteration."""
+    CORRECT = enum.auto()
+    """Corrections that a Jacobi sweep has gathered, and Chebyshev acceleration."""
+    PARTICLE_CONTACTS = enum.auto()
+    """Contacts between particles; needs one block for each group."""
+    COLLIDER_CONTACTS = enum.auto()
+    """Contacts of particles with colliders."""
+    ADVANCE = enum.auto()
+    """Velocities at the end of a substep, and the prediction for the next."""
+    FINISH = enum.auto()
+    """Velocities at the end of the step, and a check for divergence."""
+    ARRIVE = enum.auto()
+    """Colliders and held particles exactly where their motion ends."""
+    ALL = GRIPS | PREDICT | PLACE | SWEEP | CORRECT | PARTICLE_CONTACTS | COLLIDER_CONTACTS | ADVANCE | FINISH | ARRIVE

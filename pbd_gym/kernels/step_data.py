@@ -1,0 +1,146 @@
+"""What the step kernel is given: one Warp struct each for the model, the control, settings, the launch and the state.
+
+Arrays of a batch have the group as their first axis; ``vec`` holds one number for each of the group's L lanes.
+"""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels import particle_contact_data
+
+
+@functools.cache
+def model_data(scalar: Any, kinds: tuple[Any, ...], has_particle_contacts: bool = False) -> Any:
+    """Warp struct with everything constant but colliders: gravity [m/s^2], shape (3,), and a table per constraint kind.
+
+    Args:
+        scalar: ``wp.float32`` or ``wp.float64``.
+        kinds: the constraint kinds that a scene uses.
+        has_particle_contacts: whether particles collide with one another; their table is called ``particle_contacts``.
+    """
+    fields: dict[str, Any] = {"gravity": wp.array1d[scalar]}
+    fields |= {kind.name: kind.table_type(scalar) for kind in kinds}
+    if has_particle_contacts:
+        fields["particle_contacts"] = particle_contact_data.table_type(scalar)
+    return wp.struct(type("ModelData", (), {"__annotations__": fields, "__module__": __name__}))
+
+
+@functools.cache
+def control_type(scalar: Any) -> Any:
+    """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.solver.Control`."""
+
+    @wp.struct
+    class ControlData:
+        motion: wp.array3d[scalar]
+        """displacement of each grip over the step [m], shape (slots, grips, 3)"""
+        collider_motion: wp.array3d[scalar]
+        """displacement [m] and rotation vector [rad] of each moving collider, shape (slots, moving, 6)"""
+
+    return ControlData
+
+
+@functools.cache
+def settings_type(scalar: Any) -> Any:
+    """Warp struct of the solver's numbers, see :class:`pbd_gym.sim.solver.Solver`."""
+
+    @wp.struct
+    class Settings:
+        substeps: wp.int32
+        """substeps of a control step"""
+        iterations: wp.int32
+        """iterations of a substep"""
+        h: scalar
+        """length of a substep [s]"""
+        velocity_factor: scalar
+        """what damping leaves of the velocity of a free particle in a substep"""
+        max_speed: scalar
+        """speed above which an environment counts as diverged [m/s]"""
+        relaxation: scalar
+        """factor of Jacobi corrections"""
+        spectral_radius: scalar
+        """estimate that Chebyshev acceleration works with"""
+
+    return Settings
+
+
+@wp.struct
+class Launch:
+    """Which groups a launch advances, and through what of the step."""
+
+    first_group: wp.int32
+    """group of the first block"""
+    thread_count: wp.int32
+    """threads of a group"""
+    phases: wp.int32
+    """see :class:`pbd_gym.kernels.phases.Phase`"""
+    first_substep: wp.int32
+    last_substep: wp.int32
+    """the one after the last"""
+    first_iteration: wp.int32
+    last_iteration: wp.int32
+    """the one after the last"""
+    color: wp.int32
+    """the only colour to sweep, counted over all kinds; -1 for every colour"""
+
+
+@functools.cache
+def state_type(vec: Any) -> Any:
+    """Warp struct of what a step changes, and of scratch; named as in :class:`pbd_gym.sim.state_arrays.StateArrays`.
+
+    Slot ``group * lanes + lane`` is an environment, or idle at the end of the last group.
+    """
+    scalar = vec._wp_scalar_type_
+    contact_lists = particle_contact_data.lists_type(vec)
+
+    @wp.struct
+    class StateData:
+        positions: wp.array3d[vec]
+        """[m], shape (groups, n, 3)"""
+        previous: wp.array3d[vec]
+        """positions at the start of the substep [m], shape (groups, n, 3)"""
+        velocities: wp.array3d[vec]
+        """[m/s], shape (groups, n, 3)"""
+        inv_mass: wp.array2d[vec]
+        """[1/kg], shape (groups, n); 0 where a particle is held or pinned"""
+        parameters: wp.array2d[vec]
+        """see :mod:`pbd_gym.kernels.parameter_columns`, shape (groups, columns)"""
+        lam: wp.array2d[vec]
+        """multipliers, shape (groups, m)"""
+        memory: wp.array2d[vec]
+        """what constraints remember from substep to substep, shape (groups, k)"""
+        held: wp.array2d[wp.int32]
+        """particle in each grip, -1 for none, shape (slots, grips)"""
+        grip_positions: wp.array3d[scalar]
+        """[m], shape (slots, grips, 3)"""
+        grip_targets: wp.array3d[scalar]
+        """scratch: where held particles are at the end of the step [m], shape (slots, grips, 3)"""
+        poses: wp.array3d[scalar]
+        """origin [m] and orientation (x, y, z, w) of moving colliders, shape (slots, moving, 7)"""
+        frames: wp.array3d[vec]
+        """scratch: these in a substep, see :mod:`pbd_gym.kernels.poses`, shape (groups, moving, 24)"""
+        delta: wp.array3d[vec]
+        """scratch: corrections that an iteration gathers [m], zero between phases, shape (groups, n, 3)"""
+        recent: wp.array3d[vec]
+        """scratch: positions after the last iteration [m], shape (groups, n, 3)"""
+        older: wp.array3d[vec]
+        """scratch: positions after the iteration before that [m], shape (groups, n, 3)"""
+        lam_recent: wp.array2d[vec]
+        """scratch: multipliers after the last iteration, shape (groups, m)"""
+        lam_older: wp.array2d[vec]
+        """scratch: multipliers after the iteration before that, shape (groups, m)"""
+        packed: wp.array4d[vec]
+        """scratch: positions and previous ones with a weight behind each, shape (groups, 2, n, 4)"""
+        contacts: contact_lists
+        """which particles touch or soon may"""
+        diverged: wp.array1d[wp.int32]
+        """1 where the step gave a NaN or ran away, shape (slots,)"""
+        positions_scalar: wp.array4d[scalar]
+        """``positions`` by lane, in the same place, shape (groups, n, 3, L)"""
+        velocities_scalar: wp.array4d[scalar]
+        """``velocities`` by lane, in the same place, shape (groups, n, 3, L)"""
+        frames_scalar: wp.array4d[scalar]
+        """``frames`` by lane, in the same place, shape (groups, moving, 24, L)"""
+
+    return StateData
