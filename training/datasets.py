@@ -1,4 +1,4 @@
-"""Demonstrations on disk, as datasets of Farama's Minari (optional: ``pip install 'pbd-gym[data]'``)."""
+"""Demonstrations on disk as datasets of Farama's Minari (optional: ``pip install 'pbd-gym[data]'``)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 
 import pbd_gym
+from pbd_gym.envs.tools.named_env import check_named_env
+from pbd_gym.runtime.files import read_json
 
+KIND = "a dataset"
+_SPACES = ("observation", "action")
 VARIABLE = "MINARI_DATASETS_PATH"
-"""Where Minari looks for datasets, and else in ``~/.minari/datasets``."""
+"""Environment variable with the folder in which Minari looks for datasets."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Episode:
     observations: Any
     """Shape (T + 1, ...), or a dict of such arrays."""
     actions: np.ndarray
-    """Shape (T, size), float32, as they were done."""
+    """Shape (T, size), float32."""
     rewards: np.ndarray
     """Shape (T,), float64."""
     terminations: np.ndarray
@@ -62,7 +66,7 @@ def _root(folder: Path) -> Iterator[None]:
 def write_dataset(
     path: Path, episodes: Iterable[Episode], env_id: str, env_kwargs: dict[str, Any], algorithm: str, description: str
 ) -> Any:
-    """Write episodes as a Minari dataset, and return it. Pictures are kept as they are, without loss.
+    """Write episodes as a Minari dataset, and return it. Pictures are stored without loss.
 
     Args:
         path: folder of the dataset, which must not be there yet. Its name is the id of the dataset and ends in a
@@ -71,17 +75,17 @@ def write_dataset(
         env_id: environment they were collected in; ``recover_environment`` makes it again.
         env_kwargs: arguments of that environment.
         algorithm: what acted.
-        description: what else is to be known.
+        description: anything else worth knowing.
 
     Raises:
-        ValueError: for a name that is no id of a dataset, or if there is something at ``path``.
+        ValueError: for a name that cannot be the id of a dataset, or if ``path`` exists.
     """
     try:
         parse_dataset_id(path.name)
     except (ValueError, TypeError):
-        raise ValueError(f"the folder of a dataset is named NAME-v0, of letters, digits, - and _; got {path}") from None
+        raise ValueError(f"a dataset needs a folder named NAME-v0 of letters, digits, - and _, got {path}") from None
     if path.exists():
-        raise ValueError(f"{path} is there already")
+        raise ValueError(f"{path} exists already")
     spec = copy.deepcopy(gym.spec(env_id))
     spec.kwargs.update(env_kwargs)
     if "max_episode_steps" in spec.kwargs:
@@ -111,20 +115,52 @@ def write_dataset(
 def read_dataset(path: Path) -> Any:
     """Return the :class:`minari.MinariDataset` in a folder that :func:`write_dataset` wrote.
 
+    ``recover_environment`` makes the environment that is registered under the id of the dataset: Minari alone would
+    import whatever module the dataset names.
+
     Raises:
         FileNotFoundError: if there is none.
+        ValueError: if it is damaged, or names an environment or an argument that is not known; see
+            :func:`pbd_gym.envs.tools.named_env.check_named_env`.
     """
     if not (path / "data").is_dir():
         raise FileNotFoundError(f"there is no dataset in {path}: write one with pbd-gym collect ID --out {path}")
-    with _root(path.parent):
-        return minari.load_dataset(path.name)
+    try:
+        about = read_json(path / "data" / "metadata.json", KIND)
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} is not {KIND}: {error}") from error
+    # Without spaces Minari would make the environment to look at them. What pbd-gym collect writes is HDF5.
+    if about.get("data_format") != "hdf5" or not all(isinstance(about.get(f"{k}_space"), str) for k in _SPACES):
+        raise ValueError(f"{path} is not {KIND} as pbd-gym collect writes it")
+    try:
+        with _root(path.parent):
+            dataset = minari.load_dataset(path.name)
+        specs = [spec for spec in (dataset.env_spec, dataset._eval_env_spec) if spec is not None]
+        if not specs:
+            raise ValueError("it does not name its environment")
+        for spec in specs:
+            check_named_env(spec.id, spec.kwargs)
+            known = gym.spec(spec.id)
+            spec.entry_point, spec.vector_entry_point = known.entry_point, known.vector_entry_point
+            spec.additional_wrappers = ()
+        dataset.storage.get_episode_metadata([0])  # opens the file, whose size tells whether it was cut short
+    except Exception as error:  # damaged files make Minari fail in any way there is
+        raise ValueError(f"{path} is not {KIND}: {error or type(error).__name__}") from error
+    return dataset
 
 
 def read_episodes(dataset: Any) -> Iterator[Episode]:
-    """Yield the episodes of a dataset as they were written."""
-    known = dataset.storage.get_episode_metadata(range(len(dataset)))
-    for data, about in zip(dataset.iterate_episodes(), known, strict=True):
-        yield Episode(
-            about["seed"], about.get("options", {}), data.observations, data.actions, data.rewards, data.terminations,
-            data.truncations, data.infos,
-        )  # fmt: skip
+    """Yield the episodes of a dataset as they were written.
+
+    Raises:
+        ValueError: if one of them is damaged.
+    """
+    try:
+        known = dataset.storage.get_episode_metadata(range(len(dataset)))
+        for data, about in zip(dataset.iterate_episodes(), known, strict=True):
+            yield Episode(
+                about["seed"], about.get("options", {}), data.observations, data.actions, data.rewards,
+                data.terminations, data.truncations, data.infos,
+            )  # fmt: skip
+    except (OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{dataset.storage.data_path} is not {KIND}: {error}") from error

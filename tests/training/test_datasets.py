@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import h5py
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -151,7 +153,7 @@ def test_noise_is_done_and_what_was_meant_is_kept() -> None:
         ("PBDClothDrop-v0", ["--episodes", "0"], "at least 1"),
         ("PBDClothDrop-v0", ["--noise", "nan"], "noise"),
         ("PBDClothDrop-v0", ["--out", "here"], "NAME-v0"),
-        ("PBDClothDrop-v0", ["--out", "."], "there already"),
+        ("PBDClothDrop-v0", ["--out", "."], "exists already"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -168,3 +170,63 @@ def test_mistakes_are_one_line(
 def test_a_dataset_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="pbd-gym collect"):
         read_dataset(tmp_path / "nothing-v0")
+
+
+def small_dataset(tmp_path: Path) -> Path:
+    env: Any = gym.make_vec("PBDRope-v0", 2, max_episode_steps=3, **SMALL_OF["PBDRope-v0"])
+    episodes = list(record(lambda o: np.zeros((2, env.actions.size)), env, 0, {}))
+    kwargs = {"max_episode_steps": 3, **SMALL_OF["PBDRope-v0"]}
+    write_dataset(tmp_path / "a-v0", episodes, "PBDRope-v0", kwargs, "zeros", "")
+    return tmp_path / "a-v0"
+
+
+def test_a_dataset_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards what Minari imports: entry points and wrappers that the metadata name, to look at spaces or to make it."""
+    path = small_dataset(tmp_path)
+    (tmp_path / "evil_module.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    file = path / "data" / "metadata.json"
+    about = json.loads(file.read_text())
+    for name in ("env_spec", "eval_env_spec"):
+        spec = json.loads(about[name])
+        wrapper = {"name": "x", "entry_point": "evil_module:X", "kwargs": {}}
+        spec |= {
+            "entry_point": "evil_module:X",
+            "vector_entry_point": "evil_module:X",
+            "additional_wrappers": [wrapper],
+        }
+        about[name] = json.dumps(spec)
+    file.write_text(json.dumps(about))
+    for eval_env in (False, True):
+        env = read_dataset(path).recover_environment(eval_env)
+        assert env.unwrapped.batch.model.particle_count == SMALL_OF["PBDRope-v0"]["particles"]
+    without = {name: value for name, value in about.items() if name != "observation_space"}
+    file.write_text(json.dumps(without))
+    with pytest.raises(ValueError, match=f"{path} is not a dataset"):
+        read_dataset(path)
+    spec = json.loads(about["env_spec"]) | {"id": "evil_module:X-v0"}
+    file.write_text(json.dumps(about | {"env_spec": json.dumps(spec)}))
+    with pytest.raises(ValueError, match=f"{path} is not a dataset: no environment"):
+        read_dataset(path)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("file", ["metadata.json", "main_data.hdf5"])
+@pytest.mark.parametrize("content", [None, b"", b"words", 100, -100])
+def test_a_damaged_dataset_is_one_clear_error(file: str, content: bytes | int | None, tmp_path: Path) -> None:
+    path = small_dataset(tmp_path)
+    broken = path / "data" / file
+    if content is None:
+        broken.unlink()
+    else:
+        broken.write_bytes(broken.read_bytes()[:content] if isinstance(content, int) else content)
+    with pytest.raises(ValueError, match=f"{path}.* is not a dataset"):
+        list(read_episodes(read_dataset(path)))
+
+
+def test_an_episode_that_lacks_a_part(tmp_path: Path) -> None:
+    path = small_dataset(tmp_path)
+    with h5py.File(path / "data" / "main_data.hdf5", "a") as file:
+        del file["episode_1"]["actions"]
+    with pytest.raises(ValueError, match=f"{path}.* is not a dataset"):
+        list(read_episodes(read_dataset(path)))
