@@ -11,7 +11,9 @@ from pbd_gym.registry import register_all
 from pbd_gym.runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from pbd_gym import constraints as constraints
     from pbd_gym import export as export
+    from pbd_gym import formulas as formulas
     from pbd_gym import geometry as geometry
     from pbd_gym.colliders import Box as Box
     from pbd_gym.colliders import Capsule as Capsule
@@ -52,7 +54,9 @@ _HOMES = {
     "Solver": "pbd_gym.sim.solver",
     "Sphere": "pbd_gym.colliders",
     "State": "pbd_gym.sim.state",
+    "constraints": "pbd_gym.constraints",
     "export": "pbd_gym.export",
+    "formulas": "pbd_gym.formulas",
     "geometry": "pbd_gym.geometry",
     "memory_report": "pbd_gym.sim.memory_report",
 }

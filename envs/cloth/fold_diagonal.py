@@ -84,7 +84,7 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.towels.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.cloth.towel.ClothTaskConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothFoldDiagonal-v0", rows=64, columns=64, reach=0.06)

@@ -78,7 +78,7 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.rope.tabletop.RopeTaskConfig`.
+    :class:`pbd_gym.envs.rope.body.RopeTaskConfig`.
 
     ## Vectorized environment
 

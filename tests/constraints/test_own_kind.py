@@ -106,7 +106,7 @@ def test_wrong_formulas_are_named_at_once() -> None:
 def test_the_kind_of_contributing_works() -> None:
     """Guards the example in CONTRIBUTING.md: it runs as it stands, and does what it says."""
     text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
-    (example,) = (part.split("```")[0] for part in text.split("```python\n")[1:] if "register(Kind(" in part)
+    (example,) = (part.split("```")[0] for part in text.split("```python\n")[1:] if "def on_sphere" in part)
     exec(example, {})
     scene = Scene(gravity=NO_GRAVITY)
     scene.add_particles([[1.0, 2.0, 2.0], [0.0, 0.5, 0.0]], [1.0, 3.0])
