@@ -208,11 +208,11 @@ class PendulumVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 300 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 300 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`PendulumConfig`:
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`PendulumConfig`:
 
     ```python
     gym.make("PBDPendulum-v0", start_angle=3.14, lengths=(1.0, 0.5))

@@ -124,11 +124,11 @@ class ClothVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`ClothConfig`:
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`ClothConfig`:
 
     ```python
     gym.make("PBDCloth-v0", action_mode="picker", obs_mode="particles", rows=32, columns=32)

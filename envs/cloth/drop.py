@@ -36,54 +36,41 @@ class ClothDropVectorEnv(TaskVectorEnv):
     ## Description
 
     SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A square towel hangs from two corners, which the pickers
-    hold, and has to come to lie flat on its place on the ground. An action takes 0.16 s, twice that of the other tasks.
+    hold, and is to be laid flat in its place on the ground. An action takes 0.16 s, twice as long as in the other
+    tasks.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
-    of displacement is 0.16 m. A picker holds on while its fourth number is above 0. SoftGym keeps its pickers at least
-    0.5 m above the ground, so that towels have to be dropped: `lowest=0.5`.
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.16 m. A picker holds on while its fourth number is above 0. SoftGym keeps its pickers at least 0.5
+    m above the ground, so that towels have to be dropped: `lowest=0.5`.
 
     ## Observation Space
 
-    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
-    the middles of its sides, its centre).
-
-    | Num   | Observation                                | Min  | Max | Unit |
-    |-------|--------------------------------------------|------|-----|------|
-    | 0-26  | positions of the points                    | -100 | 100 | m    |
-    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
-    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
-    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
-    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
-
-    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
-    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
-    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
+    modes `"particles"` and `"goal"` there are as well.
 
     ## Rewards
 
-    - `distance`: minus the mean distance of the particles from their places [m]
+    - `distance`: minus the mean distance of the particles from their targets [m]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
-    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
-    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
-
-    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
-    `is_success` (it is at least 0.9).
+    Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
+    and p1 = 0; success is a normalized performance of at least 0.9.
 
     ## Starting State
 
-    One of 64 towels that hang at rest, their upper edge 0.5 to 0.6 m above the ground and at most 0.1 m from the middle
-    of their place.
+    One of 64 towels that hang at rest. The upper edge is 0.5 to 0.6 m above the ground, and at most 0.1 m from the
+    middle of the place where the towel is to lie.
 
     ## Episode End
 
-    Truncated after 30 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 30 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.drop.ClothDropConfig`. SoftGym's resolution:
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.ClothDropConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothDrop-v0", rows=64, columns=64, reach=0.06)

@@ -84,7 +84,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A square towel lies in a heap, and two pickers have to
     spread it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
-    constraints, solved by XPBD in 32 substeps per action of 0.08 s; it rubs against the ground and against itself.
+    constraints, solved by XPBD in 32 substeps for each action of 0.08 s. It rubs against the ground and against itself.
 
     ## Action Space
 
@@ -120,12 +120,12 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Each particle covers a disc; the area of all discs is counted in cells of 1 cm. SoftGym's cells stretch with the
-    box about the towel, so that its resolution depends on how the towel lies; this is not copied. `reward_mode` may
-    also be `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (what the performance has gained in this step)
-    or `"normalized"`.
+    bounding box of the towel, so that their size depends on how it lies; this is not copied. `reward_mode` may also be
+    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (what the performance has gained in this step) or
+    `"normalized"`.
 
     `info` has `performance` (the covered area A), `normalized_performance` = (A - A0) / (A_flat - A0) with A0 at the
-    start, and `is_success` (it is at least 0.9).
+    start, and `is_success` (a normalized performance of at least 0.9).
 
     ## Starting State
 
@@ -133,13 +133,13 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 100 steps (20 of `PBDClothFlattenPickPlace-v0`). Terminated only if the simulation diverges, which
-    `info["diverged"]` then says.
+    Truncated after 100 steps (20 in `PBDClothFlattenPickPlace-v0`). Terminated only if the simulation diverges;
+    `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.towel.ClothTaskConfig`. SoftGym's resolution:
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothFlatten-v0", rows=64, columns=64, reach=0.06)

@@ -69,13 +69,13 @@ class ClothFoldVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A square towel lies flat, and one half of it is to be laid
-    over the other, which is to stay where it is.
+    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A square towel lies flat. One half of it is to be folded
+    over the other, which has to stay where it is.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
-    of displacement is 0.08 m.
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.08 m.
 
     ## Observation Space
 
@@ -90,36 +90,39 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     | 81-86 | positions of the pickers                   | -100 | 100 | m    |
     | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
 
-    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
-    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
-    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"`, for hindsight experience replay,
+    is a dict of `observation` (62 numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each).
+    Its reward is minus the mean distance of the nine points from their goals; if sparse, it is 0 below 0.05 m and -1
+    above.
 
     ## Rewards
 
-    - `gap`: minus the mean distance of each particle of the upper half to the one it is to lie on [m]
-    - `fixation`: -1.2 times the mean distance of the particles of the lower half from their places [m]
+    - `gap`: minus the mean distance of each particle of the upper half from the one it is to lie on [m]
+    - `fixation`: -1.2 times the mean distance of the particles of the lower half from their targets [m]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
-    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
-    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
+    `reward_mode` may also be `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` (what the performance has
+    gained in this step) or `"normalized"`.
 
-    `info` has `performance` p, the sum of the first two, `normalized_performance` = (p - p0) / (p1 - p0) with p0 at the
-    start, and `is_success` (it is at least 0.9). SoftGym divides by -p0; p1 here is what two layers that lie on one
-    another leave: minus the thickness of the towel, which at SoftGym's resolution is next to nothing.
+    `info` has `performance` p, which is `gap` + `fixation`; `normalized_performance` = (p - p0) / (p1 - p0), with p0 at
+    the start; and `is_success`, a normalized performance of at least 0.9. SoftGym divides by -p0. Here p1 is what two
+    layers on top of one another leave: minus the thickness of the towel, which is next to nothing at SoftGym's
+    resolution.
 
     ## Starting State
 
-    One of 64 flat towels, turned about the vertical by up to 45 degrees. The pickers are at the corners of the upper
-    half, open.
+    One of 64 flat towels, turned about the vertical by up to 45 degrees. The pickers are open, at the corners of the
+    half that is folded over.
 
     ## Episode End
 
-    Truncated after 100 steps (20 of `PBDClothFoldPickPlace-v0`, where the first three numbers of a picker are a place).
-    Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps (20 in `PBDClothFoldPickPlace-v0`). Terminated only if the simulation diverges;
+    `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.towel.ClothTaskConfig`. SoftGym's resolution:
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothFold-v0", rows=64, columns=64, reach=0.06)

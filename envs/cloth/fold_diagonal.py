@@ -35,56 +35,37 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A square towel lies flat, and one of its corners is to be laid on the opposite one, so that it becomes a triangle.
-    The half that is not folded over is to stay where it is. The measures are those of PBDClothFold-v0.
+    A square towel lies flat. One of its corners is to be laid on the opposite one, so that the towel becomes a
+    triangle; the half that is not folded over has to stay where it is. The measures are those of PBDClothFold-v0.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
-    of displacement is 0.08 m.
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.08 m.
 
     ## Observation Space
 
-    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
-    the middles of its sides, its centre).
-
-    | Num   | Observation                                | Min  | Max | Unit |
-    |-------|--------------------------------------------|------|-----|------|
-    | 0-26  | positions of the points                    | -100 | 100 | m    |
-    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
-    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
-    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
-    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
-
-    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
-    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
-    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
+    modes `"particles"` and `"goal"` there are as well.
 
     ## Rewards
 
-    - `gap`: minus the mean distance of each particle of the upper half to the one it is to lie on [m]
-    - `fixation`: -1.2 times the mean distance of the particles of the lower half from their places [m]
-
-    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
-    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
-
-    `info` has `performance` p, the sum of the first two, `normalized_performance` = (p - p0) / (p1 - p0) with p0 at the
-    start, and `is_success` (it is at least 0.9). SoftGym divides by -p0; p1 here is what two layers that lie on one
-    another leave: minus the thickness of the towel, which at SoftGym's resolution is next to nothing.
+    Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
+    success.
 
     ## Starting State
 
-    One of 64 flat towels, turned about the vertical by up to 45 degrees. The pickers are at the corner that is folded
-    over and at one beside it, open.
+    One of 64 flat towels, turned about the vertical by up to 45 degrees. The pickers are open, one at the corner that
+    is folded over and one at a corner beside it.
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.towel.ClothTaskConfig`. SoftGym's resolution:
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothFoldDiagonal-v0", rows=64, columns=64, reach=0.06)

@@ -97,54 +97,40 @@ class ClothHangVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A square towel lies flat beside a rod, and has to come to hang over it, one half on each side. The rod is a capsule
-    that does not move; the towel rubs against it, and stays where it hangs when it is let go.
+    A square towel lies flat beside a rod, and is to be hung over it, one half on each side. The rod is a fixed capsule.
+    The towel rubs against it, and stays where it hangs when it is let go.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
-    of displacement is 0.08 m.
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.08 m.
 
     ## Observation Space
 
-    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
-    the middles of its sides, its centre).
-
-    | Num   | Observation                                | Min  | Max | Unit |
-    |-------|--------------------------------------------|------|-----|------|
-    | 0-26  | positions of the points                    | -100 | 100 | m    |
-    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
-    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
-    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
-    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
-
-    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
-    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
-    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
+    modes `"particles"` and `"goal"` there are as well.
 
     ## Rewards
 
-    - `distance`: minus the mean distance of the particles from their places [m]
+    - `distance`: minus the mean distance of the particles from their targets [m]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
-    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
-    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
-
-    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
-    `is_success` (it is at least 0.9).
+    Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
+    and p1 = 0; success is a normalized performance of at least 0.9.
 
     ## Starting State
 
     One of 64 towels that lie flat on one side of the rod, turned about the vertical by up to 0.3 rad and shifted by up
-    to 0.04 m. The pickers are at two corners, open.
+    to 0.04 m. The pickers are open, at two corners.
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.hang.ClothHangConfig`. SoftGym's resolution:
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.ClothHangConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothHang-v0", rows=64, columns=64, reach=0.06)

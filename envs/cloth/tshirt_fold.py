@@ -123,16 +123,16 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     ## Description
 
     After DaXBench's fold_tshirt (Chen et al. 2023, arXiv:2210.13066), with pickers. A T-shirt, sewn from a front and a
-    back, lies flat. Its sleeves are to be folded in along the sides of the body, and its lower half over the upper one,
-    so that the hem lies on the collar. It is a mesh of about 1,000 particles with a distance constraint per edge and
-    one that bends per pair of triangles, solved by XPBD in 32 substeps per action; it rubs against the ground and
-    against itself, front and back included. DaXBench compares shapes by the distance of nearest neighbours; here each
-    particle has its own place, as high as the layers below it.
+    back, lies flat. Its sleeves are to be folded in along the sides of the body, and then its lower half over the upper
+    one, so that the hem lies on the collar. It is a mesh of about 1,000 particles, with a distance constraint for each
+    edge and a bending constraint for each pair of adjacent triangles, solved by XPBD in 32 substeps per action. It rubs
+    against the ground and against itself, front and back included. DaXBench compares shapes by the distance of nearest
+    neighbours; here each particle has a target of its own, as high as the layers below it.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`, which
-    reach 0.05 m far; one unit of displacement is 0.08 m.
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`, which grasp from up to
+    0.05 m away; one unit of displacement is 0.08 m.
 
     ## Observation Space
 
@@ -153,27 +153,25 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    - `distance`: minus the mean distance of the particles from their places [m]
+    - `distance`: minus the mean distance of the particles from their targets [m]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
-    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
-    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
-
-    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
-    `is_success` (it is at least 0.7).
+    Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
+    and p1 = 0; success is a normalized performance of at least 0.7.
 
     ## Starting State
 
-    One of 64 flat shirts, turned about the vertical by up to 45 degrees. The pickers are at the corners of its right
-    sleeve, open.
+    One of 64 flat shirts, turned about the vertical by up to 45 degrees. The pickers are open, at the corners of the
+    right sleeve.
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.tshirt_fold.TShirtFoldConfig`. A resolution like DaXBench's:
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.TShirtFoldConfig`. A resolution like DaXBench's:
 
     ```python
     gym.make("PBDTShirtFold-v0", spacing=0.017)

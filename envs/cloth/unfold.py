@@ -34,56 +34,42 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
     ## Description
 
     After DaXBench's unfold_cloth1 and unfold_cloth3 (Chen et al. 2023, arXiv:2210.13066), with pickers. A square towel
-    has been folded one to three times, each time by a point of its rim that was carried inwards, and has to come to lie
-    flat where it was. DaXBench compares shapes by the distance of nearest neighbours, to which a towel upside down is
-    the same; here each particle has its own place. Its folds come from a global stream of random numbers; here they are
-    seeded.
+    has been folded one to three times, each time by carrying a point of its rim inwards, and is to be laid flat where
+    it was. DaXBench compares shapes by the distance of nearest neighbours, which cannot tell a towel that lies upside
+    down; here each particle has a target of its own. DaXBench's folds come from a global stream of random numbers; here
+    they are seeded.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.cloth.flatten.ClothFlattenVectorEnv`; one unit
-    of displacement is 0.08 m.
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.08 m.
 
     ## Observation Space
 
-    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`: nine points of the towel, three by three (its corners,
-    the middles of its sides, its centre).
-
-    | Num   | Observation                                | Min  | Max | Unit |
-    |-------|--------------------------------------------|------|-----|------|
-    | 0-26  | positions of the points                    | -100 | 100 | m    |
-    | 27-53 | velocities of the points                   | -100 | 100 | m/s  |
-    | 54-80 | offsets from the points to their goals     | -100 | 100 | m    |
-    | 81-86 | positions of the pickers                   | -100 | 100 | m    |
-    | 87-88 | whether they hold a particle, 0 or 1       | 0    | 1   | -    |
-
-    `obs_mode="particles"` has all particles in place of the points. `obs_mode="goal"` is a dict of `observation` (62
-    numbers, without the offsets), `achieved_goal` and `desired_goal` (27 numbers each) for hindsight experience replay;
-    its reward is minus the mean distance of the nine points to their goals, or 0 below 0.05 m and -1 above if sparse.
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, as in :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose
+    modes `"particles"` and `"goal"` there are as well.
 
     ## Rewards
 
-    - `distance`: minus the mean distance of the particles from their places [m]
+    - `distance`: minus the mean distance of the particles from their targets [m]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
-    `effort` is minus `effort_weight` times the mean square of the action, 0 by default. `reward_mode` may also be
-    `"sparse"` (0 while it is a success, -1 otherwise), `"delta"` or `"normalized"`.
-
-    `info` has `performance` p, the first term, `normalized_performance` = (p - p0) / (0 - p0) with p0 at the start, and
-    `is_success` (it is at least 0.9).
+    Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
+    and p1 = 0; success is a normalized performance of at least 0.9.
 
     ## Starting State
 
-    One of 64 towels that were folded one to three times (at most `folds`) and left to settle; none goes through itself.
-    The pickers are at two corners, open.
+    One of 64 towels that were folded one to three times (at most `folds`) and left to settle; none of them intersects
+    itself. The pickers are open, at two corners.
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes, devices and splits as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.cloth.unfold.ClothUnfoldConfig`. SoftGym's resolution:
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.ClothUnfoldConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothUnfold-v0", rows=64, columns=64, reach=0.06)

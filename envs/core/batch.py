@@ -54,7 +54,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
         obs_mode: see :class:`pbd_gym.envs.core.observations.Observations`, and for pictures
             :class:`pbd_gym.envs.core.pixels.PixelObservations`.
-        pixels: how pictures are taken, a :class:`pbd_gym.envs.core.pixels.Pixels` or a dict of its fields.
+        pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.actions.Actions`.
         reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 at the goal, -1 elsewhere), ``"delta"`` (gain of
             ``performance`` in this step) or ``"normalized"`` (``normalized_performance``); sparse by default with

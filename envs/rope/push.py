@@ -102,7 +102,7 @@ class RopePushVectorEnv(TaskVectorEnv):
     `distance`: minus the mean distance of the ten particles to their own goals [m] (DaXBench takes the exponential of
     minus ten times such a distance); `effort` is 0 unless `effort_weight` is given. `info["performance"]` is the
     distance term p, and `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of
-    it. Other reward modes: see :class:`pbd_gym.envs.core.batch.TaskVectorEnv`.
+    it. Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
@@ -112,11 +112,11 @@ class RopePushVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 60 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`RopePushConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`RopePushConfig`.
 
     ## Vectorized environment
 

@@ -83,7 +83,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     smallest [m], an exact assignment; with `ordered=True` minus the mean distance of all particles to their own places.
     `effort` is 0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and
     `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it.
-    Other reward modes: see :class:`pbd_gym.envs.core.batch.TaskVectorEnv`.
+    Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
@@ -92,11 +92,11 @@ class RopeShapeVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`RopeShapeConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`RopeShapeConfig`.
 
     ## Vectorized environment
 

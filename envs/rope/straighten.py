@@ -65,7 +65,7 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     `error`: minus how much the distance of the ends differs from the length L of the rope [m]; `effort` is 0 unless
     `effort_weight` is given. `info["performance"]` is the error term p, and `normalized_performance` is (p + L) / L as
     in SoftGym: 1 for a straight rope and 0 for ends that meet, whatever the start. Success is 0.9 of it.
-    Other reward modes: see :class:`pbd_gym.envs.core.batch.TaskVectorEnv`.
+    Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
@@ -73,12 +73,12 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 75 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 75 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of
-    :class:`pbd_gym.envs.rope.body.RopeTaskConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of
+    :class:`pbd_gym.envs.RopeTaskConfig`.
 
     ## Vectorized environment
 

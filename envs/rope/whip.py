@@ -118,11 +118,11 @@ class RopeWhipVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 70 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 70 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`RopeWhipConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`RopeWhipConfig`.
 
     ## Vectorized environment
 

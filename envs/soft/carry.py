@@ -120,11 +120,11 @@ class SoftVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`SoftConfig`.
 
     ## Vectorized environment
 

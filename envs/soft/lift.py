@@ -103,7 +103,7 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     `near` shows the way to the ball and is no part of the performance. `performance` is `distance`, and
     `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
-    now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; with
+    now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
     `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State
@@ -113,11 +113,11 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 60 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftLiftConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`SoftLiftConfig`.
 
     ## Vectorized environment
 

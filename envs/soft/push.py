@@ -106,7 +106,7 @@ class SoftPushVectorEnv(TaskVectorEnv):
 
     `performance` is the first of them, and `normalized_performance` is 0 at the start and 1 at the goal. `is_success`:
     `normalized_performance` is at least 0.9 now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
+    :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
     sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State
@@ -116,11 +116,11 @@ class SoftPushVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 60 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftPushConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`SoftPushConfig`.
 
     ## Vectorized environment
 

@@ -115,7 +115,7 @@ class SoftShapeVectorEnv(TaskVectorEnv):
     `performance` is the first of them, about -0.01 at the start; `normalized_performance` is 0 at the start, 1 at the
     goal shape, and below 0 where the bar was pushed away or squeezed flat. `is_success`: `normalized_performance` is at
     least 0.75 now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
-    :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
+    :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
     sparse by default: 0 while the mean distance is within 0.0025 m and -1 elsewhere.
 
     ## Starting State
@@ -127,11 +127,11 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 60 steps. Terminated only if the simulation diverges, which `info["diverged"]` then says.
+    Truncated after 60 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
-    Modes and devices as in :class:`pbd_gym.envs.core.batch.TaskVectorEnv`; every field of :class:`SoftShapeConfig`.
+    Modes and devices as in :class:`pbd_gym.envs.TaskVectorEnv`; every field of :class:`SoftShapeConfig`.
 
     ## Vectorized environment
 
