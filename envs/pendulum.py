@@ -144,9 +144,9 @@ class PendulumVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    Two links hang from a pivot that the agent moves about in a box, in the plane of the pendulum. It has to swing both
-    links up and hold them upright, one on the other, at a place drawn at reset. No force acts at the joints: energy
-    comes from the motion of the pivot alone, and upright the pendulum falls over in a fraction of a second unless it is
+    Two links hang from a pivot, which the agent moves about in a box in the plane of the pendulum. It has to swing both
+    links up and hold them upright, one on the other, at a goal sampled at reset. No force acts at the joints: energy
+    comes from the motion of the pivot alone, and an upright pendulum falls over in a fraction of a second unless it is
     balanced. The links are two bobs on rigid distance constraints, solved by XPBD in 100 substeps of 1/3000 s per
     action; a free swing from the horizontal loses about 5 % of its energy in ten seconds. Nothing ever leaves the plane
     z = 0.
@@ -164,10 +164,10 @@ class PendulumVectorEnv(TaskVectorEnv):
     `action_mode="picker"` has three numbers, `(x, y, grip)`: the hand closes on the nearest free particle within 0.08 m
     while `grip` is above 0, and opens otherwise; the pendulum then falls to the ground 3 m below, and the empty hand
     moves by 0.1 m per 1. `action_mode="pin"` has one number for the pivot and one for each bob that fixes it in space
-    while it is above 0 and frees it otherwise; this brings no energy in, so that it needs starts that have some
+    while it is above 0 and frees it otherwise; this adds no energy, so episodes have to start with some
     (`start_angle`). `action_mode="pick_place"` has the three numbers of `picker`, but with an empty hand `(x, y)` is a
-    place in the box, from -1 at its lower to 1 at its upper side, and an action is 41 control steps. With `picker` and
-    `pick_place` the box reaches down to the ground.
+    position in the box, from -1 at its lower to 1 at its upper side, and an action lasts 41 control steps. With
+    `picker` and `pick_place` the box reaches down to the ground.
 
     ## Observation Space
 

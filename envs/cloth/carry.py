@@ -63,7 +63,7 @@ class ClothVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A square cloth hangs at rest from its two upper corners, which the agent holds. Two goal points are drawn at reset
+    A square cloth hangs at rest from its two upper corners, which the agent holds. Two goal points are sampled at reset
     where the two lower corners would hang had the cloth been carried by some shift and turned about the vertical. The
     agent moves its hands; the cloth swings behind them, so its motion has to be planned for and damped. The cloth is a
     grid of particles with distance constraints along its threads (stretch), along its diagonals (shear) and over two
@@ -81,9 +81,9 @@ class ClothVectorEnv(TaskVectorEnv):
     `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
     within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per corner (upper
     left, upper right, lower left, lower right) that fixes the corner in space while it is above 0 and frees it
-    otherwise. Hands stay in a box above the ground, and two hands that hold the cloth do not stretch it by more than
-    5 %. `action_mode="pick_place"` has the four numbers of `picker`, but `(x, y, z)` is a place in that box, from -1 at
-    its lower to 1 at its upper side, and an action is 105 control steps.
+    otherwise. Hands stay in a box above the ground, and two hands that hold the cloth do not stretch it by more than 5
+    %. `action_mode="pick_place"` has the four numbers of `picker`, but `(x, y, z)` is a position in that box, from -1
+    at its lower to 1 at its upper side, and an action lasts 105 control steps.
 
     ## Observation Space
 
@@ -119,8 +119,8 @@ class ClothVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    The cloth at rest, upper edge 1.6 m above the ground. Goals: the place of the lower corners, shifted by up to 0.4,
-    0.2 and 0.4 m along x, y and z, and turned by up to 0.8 rad, all uniform.
+    The cloth is at rest, its upper edge 1.6 m above the ground. The goals are the positions of the lower corners,
+    shifted by up to 0.4, 0.2 and 0.4 m along x, y and z, and turned by up to 0.8 rad, all uniform.
 
     ## Episode End
 

@@ -1,4 +1,4 @@
-"""PBDClothDrop-v0: lay a hanging towel flat on its place."""
+"""PBDClothDrop-v0: lay a hanging towel flat."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ClothDropConfig(ClothTaskConfig):
 
 
 class ClothDropVectorEnv(TaskVectorEnv):
-    """Lay a hanging towel flat on its place.
+    """Lay a hanging towel flat.
 
     ## Description
 

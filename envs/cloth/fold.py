@@ -20,11 +20,11 @@ from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Task
 
 FIXATION = 1.2
-"""What the distance of the lower half from its place counts, beside that of the halves."""
+"""Weight of the lower half's distance from its targets, beside that of the halves from one another."""
 
 
 class Fold:
-    """A towel whose upper half is to lie on its lower half, which is to lie in its place: goals and score.
+    """A towel whose upper half is to lie on its lower half, which has targets of its own: goals and score.
 
     Args:
         towel: the towel.

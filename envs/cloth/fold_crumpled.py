@@ -1,4 +1,4 @@
-"""PBDClothFoldCrumpled-v0: fold a crumpled towel in half, on its place."""
+"""PBDClothFoldCrumpled-v0: fold a crumpled towel in half, where its goal is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pbd_gym.envs.core.task import Task
 
 
 class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
-    """Fold a crumpled towel in half, on its place.
+    """Fold a crumpled towel in half, where its goal is.
 
     ## Description
 

@@ -1,4 +1,4 @@
-"""PBDClothFoldDrop-v0: fold a hanging towel onto its place."""
+"""PBDClothFoldDrop-v0: lay a hanging towel down, folded in half."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pbd_gym.envs.core.task import Task
 
 
 class ClothFoldDropVectorEnv(TaskVectorEnv):
-    """Fold a hanging towel onto its place.
+    """Lay a hanging towel down, folded in half.
 
     ## Description
 

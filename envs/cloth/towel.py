@@ -116,15 +116,15 @@ class Towel(ClothBody):
         rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.indices.shape)
         return self.indices[np.ix_(rows, columns)].ravel()
 
-    def covered(self, x: np.ndarray, places: ArrayLike, size: float = 1.0) -> np.ndarray:
+    def covered(self, x: np.ndarray, cells: ArrayLike, size: float = 1.0) -> np.ndarray:
         """Return how many particles of other layers of a towel lie above some, shape (k,).
 
         Args:
             x: where its particles are, shape (rows, columns, 3) [m].
-            places: rows and columns of those that are asked for, shape (k, 2), int.
+            cells: rows and columns of those that are asked for, shape (k, 2), int.
             size: of the environment.
         """
-        chosen = np.asarray(places) % x.shape[:2]
+        chosen = np.asarray(cells) % x.shape[:2]
         offset = x - x[tuple(chosen.T)][:, None, None]
         other = np.abs(np.indices(x.shape[:2]) - chosen[..., None, None]).max(axis=1) > 2
         spacing = self.config.spacing * size

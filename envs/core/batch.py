@@ -65,10 +65,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
         threads: CPU threads of the physics; see :func:`pbd_gym.runtime.threads.default_threads`.
         hand: adds a free grip for a person to use; a single environment with a window has one anyway.
-        randomize: range of each parameter that is drawn anew for every episode, as a factor of the task's own number:
+        randomize: range of each parameter that is sampled anew for every episode, as a factor of the task's own number:
             ``{"stiffness": (0.5, 2.0)}``, or where the ground is; see
             :class:`pbd_gym.envs.core.randomization.Randomization`.
-        split: start states to draw from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
+        split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
         **overrides: fields of the task's configuration.
 
     Raises:
@@ -259,10 +259,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list; None goes on with the streams there
                 are, and starts from entropy the first time.
             options: ``"parameters"``, a dict, fixes parameters that were declared with ``randomize``, to a number or
-                one per environment, until these environments are reset by this method again; others are drawn.
-                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,). ``"split"`` draws these starts
-                from ``"train"``, ``"eval"`` or ``"all"`` of the start states; ``"variation"`` takes the one with
-                this number in the split, one int or one per environment.
+                one per environment, until these environments are reset by this method again; others are sampled.
+                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,). ``"split"`` samples these
+                starts from ``"train"``, ``"eval"`` or ``"all"`` of the start states; ``"variation"`` takes the one
+                with this number in the split, one int or one per environment.
 
         Returns:
             Observation of all environments, and info of those that were reset.
@@ -291,7 +291,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         b.write("start_count", count)
         self._episodes.begin.launch()
         usual = split_range(self.split, len(self.start_positions))
-        b.write("start_first", usual[0])  # what autoreset draws from
+        b.write("start_first", usual[0])  # what autoreset samples from
         b.write("start_count", usual[1])
         self._observe.launch()
         out = self.outputs

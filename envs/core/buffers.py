@@ -53,7 +53,7 @@ class Buffers:
         return self.arrays[name]
 
     def peek(self, name: str) -> np.ndarray:
-        """Return the values for reading now: memory of the array itself on the CPU, a copy on CUDA."""
+        """Return the values for reading now: a view of the array on the CPU, a copy on CUDA."""
         view = self._views.get(name)
         return self.arrays[name].numpy() if view is None else view
 

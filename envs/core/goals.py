@@ -42,18 +42,18 @@ class StartGoals(Part):
 class GoalShape(Part):
     """The shape that the object is to take, which depends on the start state: a target for each of many particles.
 
-    It sets the targets of all ``placed`` particles, and the goals of the goal particles.
+    It sets the targets of the chosen ``particles``, and the goals of the goal particles.
 
     Args:
         batch: the environments.
-        placed: particles whose distance from their targets counts, shape (k,), int.
+        particles: those whose distance from their targets counts, shape (k,), int.
         shapes: returns the shape of all particles for each start state [m], shape (1 or starts, n, 3); it is called
             when the start states are there.
     """
 
-    def __init__(self, batch: Batch, placed: np.ndarray, shapes: Callable[[], np.ndarray]) -> None:
+    def __init__(self, batch: Batch, particles: np.ndarray, shapes: Callable[[], np.ndarray]) -> None:
         super().__init__(batch)
-        self.placed, self._shapes = placed, shapes
+        self.particles, self._shapes = particles, shapes
 
     @cached_property
     def shapes(self) -> np.ndarray:
@@ -66,21 +66,21 @@ class GoalShape(Part):
         return grown(self.batch, self.shapes[start % len(self.shapes)], env)
 
     def add_buffers(self, buffers: Buffers) -> None:
-        buffers.add("targets", (len(self.placed), 3))
+        buffers.add("targets", (len(self.particles), 3))
 
     def begin(self, chosen: Any) -> Sequence[Any]:
         """Return the launches that set targets and goals."""
         batch, b = self.batch, self.batch.buffers
         return [
-            _copy(batch, chosen, self.shapes[:, self.placed], b["targets"]),
+            _copy(batch, chosen, self.shapes[:, self.particles], b["targets"]),
             _copy(batch, chosen, self.shapes[:, batch.goal_particles], b["goals"]),
         ]
 
     def mean_distance(self, out: Any) -> Any:
-        """Return the launch for the mean distance of the placed particles from their targets [m]."""
+        """Return the launch for the mean distance of these particles from their targets [m]."""
         batch, b = self.batch, self.batch.buffers
         return prepare(
-            batch, mean_distance_to_goals, device_indices(batch, self.placed), b["targets"], b["parameters"],
+            batch, mean_distance_to_goals, device_indices(batch, self.particles), b["targets"], b["parameters"],
             batch.model.lanes, batch.state.positions_scalar, out,
         )  # fmt: skip
 

@@ -94,12 +94,12 @@ def look(
     cameras: wp.array2d[wp.vec3],
     palette: wp.array2d[wp.vec3],
 ):
-    """Aim the cameras of each environment and mix its colours, as drawn for its episode.
+    """Aim the cameras of each environment and mix its colours, as sampled for its episode.
 
     The numbers depend on seed and episode alone, so nothing has to be kept: a state that is restored is seen as before.
     """
     env = wp.tid()
-    # A stream of its own, with every number drawn whether it is used or not: none depends on what else is varied.
+    # A stream of its own, with every number sampled whether it is used or not: none depends on what else is varied.
     random = wp.rand_init(~seed[env], ~episode[env])
     for k in range(TONE_COUNT):
         change = wp.vec3(wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0))
@@ -152,7 +152,7 @@ class PixelObservations:
         }
         self.space = boxes[mode] if mode in boxes else spaces.Dict({name: boxes[name] for name in self.names})
         self.rasterizer: Any = None
-        """What draws, once launches are recorded."""
+        """What draws, once :meth:`prepare` has run."""
         self._look: Any = None
         self._state: Any = None
 
@@ -201,7 +201,7 @@ class PixelObservations:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the numbers of a segmentation mean: each is a place in this tuple."""
+        """What the numbers of a segmentation mean: each is an index into this tuple."""
         labels: tuple[str, ...] = self.rasterizer.labels
         return labels
 

@@ -194,9 +194,9 @@ def sample_carried(
         x = wp.cos(angle) * arm[0] + wp.sin(angle) * arm[2]
         z = wp.cos(angle) * arm[2] - wp.sin(angle) * arm[0]
         goal = center + wp.vec3(x + dx, arm[1] + dy, z + dz)
-        place = scaled(goal, anchor, parameters[env, SIZE])
+        grown = scaled(goal, anchor, parameters[env, SIZE])
         for axis in range(3):
-            goals[env, k2, axis] = place[axis]
+            goals[env, k2, axis] = grown[axis]
         total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
     now = -total / count
     begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)

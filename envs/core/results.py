@@ -23,7 +23,7 @@ def row(observation: Any, env: Any) -> Any:
 
 
 class Outputs:
-    """Reads results out of the buffers, each time into fresh memory.
+    """Reads results out of the buffers, each time into fresh arrays.
 
     Args:
         buffers: where the results are.

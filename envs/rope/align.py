@@ -84,7 +84,7 @@ def sample_line(
     parameters: wp.array2d[float],
     anchor: wp.vec3,
     shapes: wp.array2d[wp.vec3],
-    places: wp.array1d[float],
+    offsets: wp.array1d[float],
     length: float,
     shift: float,
     turn: float,
@@ -111,11 +111,11 @@ def sample_line(
     z = center[2] + shift * wp.randf(random, -1.0, 1.0)
     total = float(0.0)
     for k2 in range(count):
-        along = places[k2] * length
+        along = offsets[k2] * length
         goal = wp.vec3(x + along * wp.cos(angle), center[1], z + along * wp.sin(angle))
-        place = scaled(goal, anchor, parameters[env, SIZE])
+        grown = scaled(goal, anchor, parameters[env, SIZE])
         for axis in range(3):
-            goals[env, k2, axis] = place[axis]
+            goals[env, k2, axis] = grown[axis]
         total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
     now = -total / float(count)
     begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
@@ -164,8 +164,8 @@ class RopeVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A rope of one metre lies crooked on the ground, and the agent holds its ends. A line is drawn at reset, near the
-    rope and turned from it. Five points of the rope (its ends, quarters and middle) have to come to their places on
+    A rope of one metre lies crooked on the ground, and the agent holds its ends. A line is sampled at reset, near the
+    rope and turned from it. Five points of the rope (its ends, quarters and middle) have to come to their goals on
     the line and stay there: the ends can be led, the rest has to be pulled straight against the friction of the ground.
     The rope is a chain of particles with stretch and bending constraints, solved by XPBD in 20 substeps of 1/600 s per
     action.
@@ -182,8 +182,8 @@ class RopeVectorEnv(TaskVectorEnv):
     `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
     within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per end that fixes it
     in space while it is above 0 and frees it otherwise. `action_mode="pick_place"` has the four numbers of `picker`,
-    but `(x, y, z)` is a place in the box that hands stay in, from -1 at its lower to 1 at its upper side, and an action
-    is 121 control steps.
+    but `(x, y, z)` is a position in the box that hands stay in, from -1 at its lower to 1 at its upper side, and an
+    action lasts 121 control steps.
 
     ## Observation Space
 

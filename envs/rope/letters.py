@@ -22,7 +22,7 @@ def outline(letter: str) -> np.ndarray:
     """
     if letter == "S":
         return np.concatenate([_arc(0.0, 1.0, 30.0, 270.0), _arc(0.0, -1.0, 90.0, -150.0)])
-    if letter == "O":  # not quite closed: the ends of a rope cannot be in one place
+    if letter == "O":  # not quite closed: two ends of a rope cannot be at one point
         return _arc(0.0, 0.0, 80.0, 420.0)
     if letter == "M":
         return np.array([[-1.1, -1.0], [-0.9, 1.0], [0.0, 0.0], [0.9, 1.0], [1.1, -1.0]])
@@ -46,7 +46,7 @@ def written(letter: str, count: int, length: float) -> np.ndarray:
     """
     line = outline(letter)
     way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1)))
-    places = np.linspace(0.0, way[-1], count)
-    points = np.stack([np.interp(places, way, line[:, axis]) for axis in range(2)], axis=1)
+    stops = np.linspace(0.0, way[-1], count)
+    points = np.stack([np.interp(stops, way, line[:, axis]) for axis in range(2)], axis=1)
     points *= length / way[-1]
     return points - points.mean(axis=0)

@@ -63,10 +63,10 @@ class RopePushVectorEnv(TaskVectorEnv):
     ## Description
 
     After DaXBench's push_rope (Chen et al., "DaXBench: Benchmarking Deformable Object Manipulation with Differentiable
-    Physics", 2023): a crooked rope on the ground has to come to where a straight one is drawn, pushed by an upright
-    plate that can be lifted over it. There an action is a whole push, from one point to another; here the plate moves
-    and turns in every step, so that pushes can be of any form. The rope is that of `PBDRopeStraighten-v0`, 0.5 m long;
-    the plate is 0.4 m wide, so that what it does not touch lags behind and draws the rest together.
+    Physics", 2023): a crooked rope lies on the ground, and is to be pushed to its goal, a straight rope, by an upright
+    plate that can be lifted over it. In DaXBench an action is a whole push from one point to another; here the plate
+    moves and turns in every step, so a push can take any form. The rope is that of `PBDRopeStraighten-v0`, 0.5 m long.
+    The plate is 0.4 m wide; what it does not touch lags behind and pulls the rest together.
 
     ## Action Space
 
@@ -77,8 +77,8 @@ class RopePushVectorEnv(TaskVectorEnv):
     | 0-2 | displacement of the plate along x, y, z    | -1  | 1   | 0.05 m     |
     | 3   | turn of the plate about the vertical       | -1  | 1   | 0.5 rad    |
 
-    The plate faces +x at the start and turns by up to a right angle either way; both of its faces push. It goes up and
-    down by 0.1 m; its lower edge comes down into the ground, so that the rope does not slip under it.
+    The plate faces +x at the start and turns by up to a right angle either way; both of its faces push. It can rise by
+    0.1 m. Its lower edge goes down into the ground, so that the rope does not slip under it.
 
     ## Observation Space
 
@@ -90,7 +90,7 @@ class RopePushVectorEnv(TaskVectorEnv):
     | 0-29  | positions of the ten particles                | -100 | 100 | m    |
     | 30-59 | velocities of the ten particles               | -100 | 100 | m/s  |
     | 60-89 | offsets from the ten particles to their goals | -100 | 100 | m    |
-    | 90-92 | place of the plate                            | -100 | 100 | m    |
+    | 90-92 | position of the plate                         | -100 | 100 | m    |
     | 93    | angle of the plate                            | -100 | 100 | rad  |
 
     `obs_mode="particles"` has all particles in place of the ten at the front. `obs_mode="goal"` is a dict without the
@@ -107,8 +107,8 @@ class RopePushVectorEnv(TaskVectorEnv):
     ## Starting State
 
     One of 64 ropes (`starts`) at rest after two random pushes with the plate, turned by any angle, its middle at the
-    origin. The goal is parallel to the rope but for up to 0.3 rad, and 0.2 to 0.35 m away to either side of it, so that
-    it is reached at a right angle. The plate hovers in the middle.
+    origin. The goal is parallel to the rope within 0.3 rad, and 0.2 to 0.35 m away on either side of it. The plate
+    hovers in the middle.
 
     ## Episode End
 

@@ -30,8 +30,8 @@ class RopeShapeConfig(RopeTaskConfig):
     """Numbers of PBDRopeShape-v0; each can be given to ``gym.make``."""
 
     ordered: bool = False
-    """Whether each particle has its own place in the letter (SoftGym's reward ``index``); otherwise each of the ten
-    points may take any of the ten places (``bigraph``)."""
+    """Whether each particle has a goal of its own in the letter (SoftGym's reward ``index``); otherwise each of the ten
+    points may take any of the ten goals (``bigraph``)."""
 
 
 class RopeShapeVectorEnv(TaskVectorEnv):
@@ -40,15 +40,15 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     ## Description
 
     SoftGym's RopeConfiguration (Lin et al., "SoftGym: Benchmarking Deep Reinforcement Learning for Deformable Object
-    Manipulation", 2020). A rope of half a metre lies crooked on the ground. Two pickers have to lay it so that it
-    writes an S, O, M, C or U, all of the length of the rope. The rope is that of `PBDRopeStraighten-v0`. SoftGym's
-    goals are pictures from an external file, one of another particle count than the ropes; here they are made from
-    arcs and lines for any particle count.
+    Manipulation", 2020). A rope of half a metre lies crooked on the ground. Two pickers have to lay it in the shape of
+    an S, O, M, C or U, as long as the rope. The rope is that of `PBDRopeStraighten-v0`. SoftGym's goals come from an
+    external file, one of them with another particle count than the ropes; here they are made from arcs and lines for
+    any particle count.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per picker. A picker opens where `grip` is not
-    above 0; else, if empty, it closes on the nearest free particle within 0.05 m; then it moves.
+    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per picker. A picker opens unless `grip` is
+    above 0; if it is, an empty picker closes on the nearest free particle within 0.05 m. Then it moves.
 
     | Num | Action                                      | Min | Max | Unit per 1 |
     |-----|---------------------------------------------|-----|-----|------------|
@@ -68,22 +68,22 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     |-------|--------------------------------------------------------------|------|-----|------|
     | 0-29  | positions of the ten particles                               | -100 | 100 | m    |
     | 30-59 | velocities of the ten particles                              | -100 | 100 | m/s  |
-    | 60-89 | offsets from the ten particles to their places in the letter | -100 | 100 | m    |
+    | 60-89 | offsets from the ten particles to their goals in the letter  | -100 | 100 | m    |
     | 90-95 | positions of the two pickers                                 | -100 | 100 | m    |
     | 96-97 | whether each picker holds a particle, 0 or 1                 | 0    | 1   |      |
 
     `obs_mode="particles"` has all particles in place of the ten at the front. `obs_mode="goal"` is a dict of
     `observation` (68 numbers, without the offsets), `achieved_goal` and `desired_goal` (30 numbers each) for hindsight
-    experience replay; its reward is minus the mean distance of the ten to their own places, or 0 below 0.02 m and -1
+    experience replay; its reward is minus the mean distance of the ten from their own goals, or 0 below 0.02 m and -1
     otherwise when sparse, which is its default.
 
     ## Rewards
 
-    `distance`: minus the mean distance of the ten points to the ten places when they are paired so that the sum is
-    smallest [m], an exact assignment; with `ordered=True` minus the mean distance of all particles to their own places.
-    `effort` is 0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and
-    `normalized_performance` is (p - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it.
-    Other reward modes: see :class:`pbd_gym.envs.TaskVectorEnv`.
+    `distance`: minus the mean distance of the ten points from the ten goals in the pairing whose sum is smallest [m],
+    an exact assignment; with `ordered=True` minus the mean distance of all particles from their own goals. `effort` is
+    0 unless `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is (p
+    - p0) / (0 - p0) with p0 that of the start, as in SoftGym. Success is 0.9 of it. Other reward modes: see
+    :class:`pbd_gym.envs.TaskVectorEnv`.
 
     ## Starting State
 
@@ -141,7 +141,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
         return shapes[self.letters()]
 
     def distance_in_order(self, out: Any) -> Any:
-        """Return the launch for the mean distance of all particles from their own places in the letter [m]."""
+        """Return the launch for the mean distance of all particles from their own goals in the letter [m]."""
         b, shapes = self.buffers, device_points(self, self.shapes())
         return prepare(
             self, mean_distance_to_shape, b["start"], shapes, b["parameters"], self.anchor, self.model.lanes,

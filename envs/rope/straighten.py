@@ -25,15 +25,14 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     ## Description
 
     SoftGym's RopeFlatten (Lin et al., "SoftGym: Benchmarking Deep Reinforcement Learning for Deformable Object
-    Manipulation", 2020). A rope of half a metre lies crooked, often across itself, on the ground. Two pickers, which
-    can hold any of its particles, have to bring its ends as far apart as it is long. The rope is a chain of 41
-    particles with stretch and bending constraints that collides with itself, solved by XPBD in 48 substeps of 1/600 s
-    per action.
+    Manipulation", 2020). A rope of half a metre lies crooked on the ground, often across itself. Two pickers, which can
+    grasp any of its particles, have to pull its ends as far apart as it is long. The rope is a chain of 41 particles
+    with stretch and bending constraints that collides with itself, solved by XPBD in 48 substeps of 1/600 s per action.
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per picker. A picker opens where `grip` is not
-    above 0; else, if empty, it closes on the nearest free particle within 0.05 m; then it moves.
+    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per picker. A picker opens unless `grip` is
+    above 0; if it is, an empty picker closes on the nearest free particle within 0.05 m. Then it moves.
 
     | Num | Action                                      | Min | Max | Unit per 1 |
     |-----|---------------------------------------------|-----|-----|------------|

@@ -83,9 +83,9 @@ class RopeWhipVectorEnv(TaskVectorEnv):
 
     After DaXBench's whip_rope (Chen et al., "DaXBench: Benchmarking Deformable Object Manipulation with Differentiable
     Physics", 2023): a hand that moves in three dimensions holds one end of a hanging rope. Its other end has to come as
-    close as it can to a goal that the hand could not reach without swinging the rope, since it stays in a small box.
-    DaXBench compares the rope with a recorded shape; here the goal is a point, drawn anew, and what counts is the
-    closest approach. The rope has half a metre and is solved by XPBD in 64 substeps of 1/1600 s per action.
+    close as possible to a goal, which is out of reach unless the hand swings the rope, since the hand stays in a small
+    box. DaXBench compares the rope with a recorded shape; here the goal is a point, sampled anew, and what counts is
+    the closest approach. The rope is half a metre long, and solved by XPBD in 64 substeps of 1/1600 s per action.
 
     ## Action Space
 

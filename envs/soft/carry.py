@@ -62,10 +62,10 @@ class SoftVectorEnv(TaskVectorEnv):
     ## Description
 
     A ball of soft foam lies on the ground, and the agent holds it at its upper left and right. Four other points (top,
-    bottom, front and back) have goals: where they would be had the ball been lifted, carried and turned about the
-    vertical. The ball sags, wobbles and bounces, so it has to be led there and calmed. It is a mesh of tetrahedra of
-    stable neo-Hookean material, solved by XPBD in 20 substeps of 1/600 s per action; let go (`action_mode="picker"`),
-    it falls and bounces on the ground.
+    bottom, front and back) have goals: where they would be if the ball were lifted, carried and turned about the
+    vertical. The ball sags, wobbles and bounces, so it has to be led there and brought to rest. It is a mesh of
+    tetrahedra of stable neo-Hookean material, solved by XPBD in 20 substeps of 1/600 s per action; let go
+    (`action_mode="picker"`), it falls and bounces on the ground.
 
     ## Action Space
 
@@ -79,8 +79,8 @@ class SoftVectorEnv(TaskVectorEnv):
     `action_mode="picker"` has four numbers per hand, `(x, y, z, grip)`: the hand closes on the nearest free particle
     within 0.08 m while `grip` is above 0, and opens otherwise. `action_mode="pin"` has one number per held point that
     fixes it in space while it is above 0 and frees it otherwise. `action_mode="pick_place"` has the four numbers of
-    `picker`, but `(x, y, z)` is a place in the box that hands stay in, from -1 at its lower to 1 at its upper side, and
-    an action is 81 control steps.
+    `picker`, but `(x, y, z)` is a position in the box that hands stay in, from -1 at its lower to 1 at its upper side,
+    and an action lasts 81 control steps.
 
     ## Observation Space
 
@@ -115,8 +115,8 @@ class SoftVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    The ball at rest on the ground. Goals: the places of the four points, lifted by up to 0.25 m, shifted by up to 0.3 m
-    along x and z, and turned by up to 0.8 rad, all uniform.
+    The ball is at rest on the ground. The goals are the positions of the four points, lifted by up to 0.25 m, shifted
+    by up to 0.3 m along x and z, and turned by up to 0.8 rad, all uniform.
 
     ## Episode End
 

@@ -59,9 +59,9 @@ class SoftLiftVectorEnv(TaskVectorEnv):
     ## Description
 
     A ball of soft foam lies on the ground between two upright plates. Nothing sticks: the plates have to squeeze the
-    ball hard enough for friction to carry it, lift it to its goal, straight above where it lay, and hold it. It is a
-    mesh of tetrahedra of stable neo-Hookean material, solved by XPBD in 32 substeps of 2.5 ms per action. A ball cannot
-    fold onto itself, so that there are no contacts of its particles with one another.
+    ball hard enough for friction to carry it, lift it to its goal straight above where it lay, and hold it there. It is
+    a mesh of stable neo-Hookean tetrahedra, solved by XPBD in 32 substeps of 2.5 ms per action. A ball cannot fold onto
+    itself, so its particles do not collide with one another.
 
     ## Action Space
 
@@ -87,11 +87,11 @@ class SoftLiftVectorEnv(TaskVectorEnv):
     | 0-20  | positions of the seven points                                 | -100 | 100 | m    |
     | 21-41 | velocities of the seven points                                | -100 | 100 | m/s  |
     | 42-44 | offset from the middle to its goal                            | -100 | 100 | m    |
-    | 45-50 | places of the plates                                          | -100 | 100 | m    |
+    | 45-50 | positions of the plates                                       | -100 | 100 | m    |
 
     `obs_mode="particles"` has all particles in place of the points; `obs_mode="goal"` is a dict without the offset, and
-    with `achieved_goal` and `desired_goal`, the middle and its goal (3 numbers each). With pickers, their places and
-    whether they hold (0 or 1) stand in place of those of the plates.
+    with `achieved_goal` and `desired_goal`, the middle and its goal (3 numbers each). With pickers, the
+    positions of the pickers, and whether they hold (0 or 1), replace those of the plates.
 
     ## Rewards
 

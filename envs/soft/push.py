@@ -62,13 +62,12 @@ class SoftPushVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A flat block of soft foam lies on the ground, and behind it stands an upright plate. The block slides, sticks,
-    turns aside and wobbles as it is pushed; its middle has to come to the goal, and the plate cannot pull it back. The
-    block is a mesh of tetrahedra of stable neo-Hookean material, solved by XPBD in 32 substeps of 2.5 ms per action. It
-    cannot fold onto itself, so that there are no contacts of its particles with one another.
+    A flat block of soft foam lies on the ground, with an upright plate behind it. The block slides, sticks, turns aside
+    and wobbles as it is pushed. Its middle has to come to the goal, and the plate cannot pull it back. The block is a
+    mesh of stable neo-Hookean tetrahedra, solved by XPBD in 32 substeps of 2.5 ms per action. It cannot fold onto
+    itself, so its particles do not collide with one another.
 
-    DaXBench's `push_rope` pushes a rope along a line that an action gives as a whole; here it is the plate that acts,
-    in every step, and it may turn.
+    In DaXBench's `push_rope` an action is a whole push along a line; here the plate moves in every step, and may turn.
 
     ## Action Space
 
@@ -91,7 +90,7 @@ class SoftPushVectorEnv(TaskVectorEnv):
     | 0-14  | positions of the five points                                  | -100 | 100 | m    |
     | 15-29 | velocities of the five points                                 | -100 | 100 | m/s  |
     | 30-32 | offset from the middle to its goal                            | -100 | 100 | m    |
-    | 33-35 | place of the plate                                            | -100 | 100 | m    |
+    | 33-35 | position of the plate                                         | -100 | 100 | m    |
     | 36    | angle of the plate                                            | -100 | 100 | rad  |
 
     `obs_mode="particles"` has all particles in place of the points; `obs_mode="goal"` is a dict without the offset, and

@@ -69,16 +69,15 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A bar of clay lies on the ground along z, between two upright plates. What the plates press beyond a small strain
-    stays, so that a shape is made once: too much cannot be taken back. The goal shape was made of the same bar by two
-    pinches across it, one in each half, of which place, width and order differ. The bar is a mesh of edges that give
-    way and tetrahedra that keep their volume, solved by XPBD in 32 substeps of 2.5 ms per action. It is stout and keeps
-    its volume, so that its surface does not meet itself, and there are no contacts of its particles with one another.
+    A bar of clay lies on the ground along z, between two upright plates. What is squeezed beyond a small strain stays
+    squeezed, so a pinch that goes too far cannot be undone. The goal shape was made from the same bar by two pinches
+    across it, one in each half, which differ in position, width and order. The bar is a mesh of edges that yield and
+    tetrahedra that keep their volume, solved by XPBD in 32 substeps of 2.5 ms per action. It is stout, so its surface
+    does not meet itself, and its particles do not collide with one another.
 
-    DaXBench's and PlasticineLab's tasks with the like materials compare shapes particle by particle and on a grid. Here
-    it is particle by particle: clay particles are known one by one, the mean distance falls with every step in the
-    right direction, and goals in pairs serve hindsight replay, whereas an overlap on a grid does not tell small dents
-    from none.
+    DaXBench and PlasticineLab compare the shapes of such materials particle by particle and on a grid. Here each
+    particle is compared with its own goal: the mean distance then falls with every step in the right direction and
+    suits hindsight replay, whereas an overlap on a grid cannot tell small dents from none.
 
     ## Action Space
 
@@ -100,7 +99,7 @@ class SoftShapeVectorEnv(TaskVectorEnv):
     | 0-83    | positions of the points                                     | -100 | 100 | m    |
     | 84-167  | velocities of the points                                    | -100 | 100 | m/s  |
     | 168-251 | offsets from the points to their goals                      | -100 | 100 | m    |
-    | 252-257 | places of the plates                                        | -100 | 100 | m    |
+    | 252-257 | positions of the plates                                     | -100 | 100 | m    |
 
     `obs_mode="particles"` has all particles in place of the points; `obs_mode="goal"` is a dict without the offsets,
     and with `achieved_goal` and `desired_goal`, the points and their goals (84 numbers each).
@@ -120,10 +119,10 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     ## Starting State
 
-    One of 64 states: the bar at rest under its weight, with the small permanent strains that this has left, up to
-    0.01 m from the middle along x and z and turned by up to 0.2 rad; and a goal shape. The plates stand on either side.
-    The pinches of a goal shape are 0.15 to 0.4 of the length off the middle of the bar, and 0.4 to 0.75 of its width
-    wide; plates make them within the limits of the task, and the expert does what they did.
+    One of 64 states: the bar at rest under its weight, with the small permanent strains that this has left, up to 0.01
+    m from the middle along x and z and turned by up to 0.2 rad; and a goal shape. The plates stand on either side. The
+    pinches of a goal shape are 0.15 to 0.4 of the length off the middle of the bar, and 0.4 to 0.75 of its width wide;
+    plates made them within the limits of the task, and the expert repeats what they did.
 
     ## Episode End
 

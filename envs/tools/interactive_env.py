@@ -41,10 +41,10 @@ class InteractiveEnv:
         """Return where the agent's hands or paddles are [m], shape (hands, 3); those of ``pin`` mode do not move."""
         batch, actions = self.batch, self.batch.actions
         if actions.paddles:
-            places: np.ndarray = batch.state.poses.numpy()[0, slots_of(actions.paddles, batch.model), :3]
+            positions: np.ndarray = batch.state.poses.numpy()[0, slots_of(actions.paddles, batch.model), :3]
         else:
-            places = batch.state.grip_positions.numpy()[0, : actions.grip_count]
-        return places[: 0 if actions.mode == "pin" else None].astype(np.float64)
+            positions = batch.state.grip_positions.numpy()[0, : actions.grip_count]
+        return positions[: 0 if actions.mode == "pin" else None].astype(np.float64)
 
     def free_positions(self) -> np.ndarray:
         """Return the particles [m], shape (n, 3); NaN for those that the agent holds, which cannot be taken from it."""
@@ -74,7 +74,7 @@ class InteractiveEnv:
         if (state.get_pinned()[0] != (self.batch.scene.inv_mass == 0.0)).any():
             state.set_pinned(None)
 
-    # --- acting in the agent's place ----------------------------------------------------------------------------------
+    # --- acting for the agent -----------------------------------------------------------------------------------
 
     def take_over(self) -> None:
         """Let the agent's hands go on holding what they hold."""
@@ -94,11 +94,11 @@ class InteractiveEnv:
             rows[:, 0] = self.commands
             return action
         axes, hands = min(actions.hands.axes, 3), actions.hands
-        places = self.hand_positions
+        positions = self.hand_positions
         if actions.mode == "pick_place":
             if hand is not None and way is not None:
-                places[hand] += way
-            rows[:, :axes] = box_share(batch, 0, places)[:, :axes]
+                positions[hand] += way
+            rows[:, :axes] = box_share(batch, 0, positions)[:, :axes]
         elif hand is not None and way is not None:
             step, full = way, hands.max_step
             if hands.max_change > 0.0 and self.agent_holds()[hand] >= 0:  # an action says how the move changes

@@ -84,11 +84,11 @@ class Player(EnvViewer):
 
         Corners that actions pin are there all the same: they cannot be dragged, but a click sets them free.
         """
-        places = super().positions()
+        positions = super().positions()
         if self.batch.actions.mode == "pin":
             held = [particle for particle in self.interactive.agent_holds() if particle >= 0]
-            places[held] = self.batch.state.get_positions()[0, held]
-        return np.concatenate([places, self.interactive.hand_positions])
+            positions[held] = self.batch.state.get_positions()[0, held]
+        return np.concatenate([positions, self.interactive.hand_positions])
 
     def grab(self, pixel: tuple[int, int]) -> None:
         """Take what is nearest to a pixel, if something is near that the agent does not hold."""
@@ -103,8 +103,8 @@ class Player(EnvViewer):
         chosen, count = super().pick(pixel), self.batch.model.particle_count
         if chosen is None or chosen >= count:
             return chosen
-        places = self.positions()
-        away = np.linalg.norm(places[count:] - places[chosen], axis=1)
+        positions = self.positions()
+        away = np.linalg.norm(positions[count:] - positions[chosen], axis=1)
         if len(away) and away.min() < PICKER_RADIUS:
             chosen = count + int(away.argmin())
         return chosen
