@@ -24,7 +24,7 @@ test-ray:  ## the RLlib sample, in an environment of its own, since Ray pins a G
 	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' $$(grep '^torch==' constraints.txt) pytest .
 	runs/ray/bin/python -m pytest tests/training/test_rllib_sample.py
 
-bench: $(READY)  ## measure what the README's table shows
+bench: $(READY)  ## measure what docs/speed.md shows
 	$(BIN)/pbd-gym bench
 
 $(READY): pyproject.toml constraints.txt

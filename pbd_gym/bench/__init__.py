@@ -1,1 +1,1 @@
-"""Benchmarks: named workloads, peers measured in the same run, and the table in the README."""
+"""Benchmarks: named workloads, peers measured in the same run, and the tables in docs/speed.md."""
