@@ -93,8 +93,8 @@ def combine(terms: Sequence[Term]) -> Term:
     total = graph.const(0.0)
     # A positive term first: a minus in front would cost an operation.
     for coefficient, node in sorted(left, key=lambda term: term[0] / unit < 0):
-        rest = without_factor(node, shared) if shared.value is None else node
-        assert rest is not None
-        weighted = multiply(graph.const(abs(coefficient / unit)), rest)
+        quotient = without_factor(node, shared) if shared.value is None else node
+        assert quotient is not None
+        weighted = multiply(graph.const(abs(coefficient / unit)), quotient)
         total = add(total, weighted if coefficient / unit > 0 else negate(weighted))
     return unit, multiply(total, shared)

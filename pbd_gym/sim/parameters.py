@@ -73,7 +73,7 @@ class Parameters:
             ValueError: for a number that is not finite or out of the range of its column.
         """
         first = int(COMPLIANCE)
-        bounds = {
+        bounds: dict[str, tuple[int | slice, float, float]] = {
             "gravity": (slice(int(GRAVITY), int(GRAVITY) + 3), -LARGEST, LARGEST),
             "size": (int(SIZE), LIMITS["size"], LARGEST),
             "density": (int(DENSITY), LIMITS["density"], LARGEST),
