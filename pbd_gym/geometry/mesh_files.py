@@ -65,6 +65,8 @@ def read_tetmesh(path: str | Path, scale: float = 1.0) -> TetMesh:
     _library("meshio")
     reader = importlib.import_module(f"meshio.{SOLIDS[file.suffix.lower()]}")
     try:
+        if SOLIDS[file.suffix.lower()] == "tetgen":
+            _check_tetgen(file)
         mesh = reader.read(file)
         blocks = [np.asarray(block.data) for block in mesh.cells if block.type == "tetra"]
         # VTK files may hold numbers in the other byte order.
@@ -119,9 +121,24 @@ def _existing(path: str | Path, suffixes: tuple[str, ...]) -> Path:
     file = Path(path)
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{file.name} must end in one of {', '.join(suffixes)}")
+    if file.is_dir():
+        raise ValueError(f"{file} is broken: it is a folder")
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
     return file
+
+
+def _check_tetgen(file: Path) -> None:
+    """Check that TetGen's two files have a first line that counts, for which meshio would otherwise look forever.
+
+    Raises:
+        OSError: if one of them is not there.
+        ValueError: if one has blank lines and comments only.
+    """
+    for suffix in (".node", ".ele"):
+        with file.with_suffix(suffix).open() as lines:
+            if not any(line.strip() and not line.strip().startswith("#") for line in lines):
+                raise ValueError(f"{file.with_suffix(suffix).name} has no numbers")
 
 
 def _library(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,3 +180,20 @@ def test_edge_volumes_of_a_box() -> None:
     a, b = index[5]
     expected = sum(v for t, v in zip(mesh.tets.tolist(), mesh.volumes(), strict=True) if a in t and b in t)
     assert_allclose(shares[5], expected)
+
+
+@pytest.mark.parametrize("suffix", [*SURFACES, *SOLIDS])
+def test_files_cut_short_and_folders_are_one_clear_error(suffix: str, tmp_path: Path) -> None:
+    """Guards against readers that wait for a line that never comes, too: TetGen's."""
+    path = tmp_path / f"mesh{suffix}"
+    read: Any = read_trimesh if suffix in SURFACES else read_tetmesh
+    write_mesh(path, *((SHIRT.positions, SHIRT.triangles) if suffix in SURFACES else (BALL.positions, BALL.tets)))
+    whole = path.read_bytes()
+    for length in (0, 10, len(whole) // 3):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=str(path)):
+            read(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ValueError, match=f"{path} is broken"):
+        read(path)
