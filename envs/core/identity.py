@@ -25,6 +25,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _CONSTANT = (*_PLAIN, tuple, list, dict, set, frozenset, np.ndarray, np.generic)
 _MEMBER = (*_PLAIN, types.FunctionType, tuple, np.ndarray)
 _IGNORED = ("__module__", "__qualname__", "__doc__", "__firstlineno__", "__static_attributes__")
+_BY_NAME = (_OURS, "warp", "gymnasium", "numpy")
 _LIBRARIES = ("builtins", "typing", "abc", "enum", "gymnasium", "numpy")
 
 
@@ -116,6 +117,8 @@ class _Walk:
         elif dataclasses.is_dataclass(value):
             fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
             yield from self._each("fields", fields, above)
+        elif _package(type(value)) in _BY_NAME:  # an environment, say, that parts belong to
+            yield getattr(value, "__qualname__", "")
         elif hasattr(value, "__dict__"):
             yield from self._each("attributes", vars(value).items(), above)
         elif type(value).__repr__ is not object.__repr__:  # which would tell where in memory it is
@@ -141,14 +144,14 @@ class _Walk:
         if _package(value) == _OURS:
             return
         yield from self._code(value.__code__)
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _filled(cell)]
+        cells = [cell.cell_contents for cell in value.__closure__ or () if _telling(cell)]
         yield from self._each("given", (value.__defaults__, value.__kwdefaults__, cells), ())
         names = sorted(_names(value.__code__))
         for name in names:
             if name not in value.__globals__:
                 continue
             found = _text_of(value.__globals__[name])
-            if isinstance(found, _CONSTANT) or (dataclasses.is_dataclass(found) and not isinstance(found, type)):
+            if _constant(found):
                 yield from self._each(f"global {name}", (found,), ())
             elif isinstance(found, types.ModuleType) and _package(found) == _package(value):
                 members = (_text_of(getattr(found, member, None)) for member in names)
@@ -181,10 +184,17 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def _filled(cell: types.CellType) -> bool:
+def _constant(value: Any) -> bool:
+    """Return whether a value is plain data or a frozen dataclass, such as a configuration."""
+    parameters = getattr(value, "__dataclass_params__", None)
+    return isinstance(value, _CONSTANT) or (not isinstance(value, type) and getattr(parameters, "frozen", False))
+
+
+def _telling(cell: types.CellType) -> bool:
+    """Return whether a variable that a function closes over tells what it does, as an environment does not."""
     try:
-        return cell.cell_contents is not cell
-    except ValueError:  # a variable that has no value yet
+        return _constant(cell.cell_contents) or isinstance(cell.cell_contents, types.FunctionType | type)
+    except ValueError:  # it has no value yet
         return False
 
 

@@ -67,7 +67,9 @@ class StartBank:
     def positions(self, held: np.ndarray) -> np.ndarray:
         """Return where the particles are [m], shape (starts, n, 3), float32; see :class:`Starts`."""
         batch, config = self.batch, self.batch.config
-        what = (type(batch), config, batch.action_mode if (held >= 0).any() else None)
+        # What samples may be another package's, whose text the class of the environments does not show.
+        sampler = getattr(self.sample, "__func__", self.sample), type(getattr(self.sample, "__self__", None))
+        what = (type(batch), config, batch.action_mode if (held >= 0).any() else None, sampler)
         rng, shape = np.random.default_rng(config.starts_seed), (config.starts, batch.scene.particle_count, 3)
         return cached(what, batch.model.device, lambda: np.asarray(self.sample(rng), dtype=np.float32), shape)
 

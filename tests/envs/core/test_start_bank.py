@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import logging
 import os
 import signal
@@ -209,4 +210,41 @@ def test_a_task_of_others_gets_starts_of_its_own(
     for module, shift in (("first_tasks", 0.25), ("second_tasks", 0.5), ("first_tasks", 0.125)):
         task = task_of(module, shift, folder, monkeypatch)
         starts = task(1, **small).start_positions
+        np.testing.assert_allclose(starts[..., 0], plain[..., 0] + shift, atol=1e-6)
+
+
+def test_starts_that_another_package_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards parts: the text of the task stays as it is, while that of what samples its starts changes."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    small = SMALL_OF["PBDRopeStraighten-v0"]
+    task = """
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
+import other_parts
+
+class Task(RopeStraightenVectorEnv):
+    def build(self, config):
+        task = super().build(config)
+        task.starts = StartBank(self, other_parts.Shifted(task.starts.sample).sample)
+        return task
+"""
+    parts = """
+class Shifted:
+    def __init__(self, sample):
+        self.plain = sample
+
+    def sample(self, rng):
+        starts = self.plain(rng)
+        starts[..., 0] += {shift}
+        return starts
+"""
+    (tmp_path / "part_task.py").write_text(task)
+    plain = RopeStraightenVectorEnv(1, **small).start_positions
+    for shift in (0.25, 0.5):
+        (tmp_path / "other_parts.py").write_text(parts.format(shift=shift))
+        for name in ("part_task", "other_parts"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        starts = importlib.import_module("part_task").Task(1, **small).start_positions
         np.testing.assert_allclose(starts[..., 0], plain[..., 0] + shift, atol=1e-6)
