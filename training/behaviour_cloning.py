@@ -24,9 +24,9 @@ from pbd_gym.training.export import arrays_of, linear_layers, scored
 from pbd_gym.training.policies import MLPPolicy
 
 LEAST_SPREAD = 1e-3
-"""What hardly changes in the demonstrations is not blown up beyond this."""
+"""Smallest standard deviation that observations are divided by, lest constants be blown up."""
 LIMIT = 5.0
-"""Standardised observations are clipped to this: nothing was shown out there."""
+"""Standardised observations are clipped to this: there are no demonstrations beyond."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class CloneArgs:
     hidden: tuple[int, ...] = (256, 256)
     """units of each hidden layer"""
     jitter: float = 0.02
-    """noise on the standardised observations, as standard deviation: keeps the network smooth between demonstrations"""
+    """standard deviation of noise on standardised observations, for a network that is smooth between demonstrations"""
     eval_episodes: int = 50
     """unseen episodes that the result is evaluated on"""
     seed: int = 0
@@ -54,15 +54,15 @@ class CloneArgs:
 
 
 def samples(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return observations, shape (steps, size), and what was meant to be done there, shape (steps, actions).
+    """Return observations, shape (steps, size), and the actions that were intended, shape (steps, actions).
 
     Raises:
-        ValueError: for observations that are no vectors.
+        ValueError: if observations are not vectors.
     """
     seen, meant = [], []
     for episode in read_episodes(dataset):
         if isinstance(episode.observations, dict) or episode.observations.ndim != 2:
-            raise ValueError("only observations that are vectors can be cloned from")
+            raise ValueError("behaviour cloning needs observations that are vectors")
         seen.append(episode.observations[:-1])
         intended = episode.infos.get("intended_action")
         meant.append(episode.actions if intended is None else intended[:-1])
@@ -70,7 +70,7 @@ def samples(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit(observations: np.ndarray, actions: np.ndarray, args: CloneArgs) -> nn.Sequential:
-    """Return a network that maps standardised observations to actions, with the least squared error."""
+    """Return a network fitted to map standardised observations to actions, by the mean squared error."""
     torch.manual_seed(args.seed)
     x, y = torch.as_tensor(observations), torch.as_tensor(actions)
     sizes = [x.shape[1], *args.hidden, y.shape[1]]

@@ -12,17 +12,17 @@ from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, rollout
 def enjoy(
     name: str, seed: int = UNSEEN_SEED, episodes: int = 4, gif: Path | None = None, headless: bool = False
 ) -> None:
-    """Let a policy act, and print how well it did.
+    """Run a policy, and print its score.
 
     Args:
-        name: an id that a policy comes with the package for, or a file NAME.npz.
+        name: an id with a bundled policy, or a file NAME.npz.
         seed: of the first episode.
-        episodes: how many, in a GIF or as numbers; a window goes on until it is closed.
-        gif: file to write in place of opening a window.
+        episodes: how many, for a GIF or for numbers; a window runs until it is closed.
+        gif: file to write instead of opening a window.
         headless: print numbers only.
 
     Raises:
-        ValueError: if there is no policy of that name, no episode is asked for, or ``gif`` is another kind of file.
+        ValueError: if there is no such policy, ``episodes`` is below 1, or ``gif`` has another suffix.
         DisplayError: without a display for the window.
     """
     if gif is not None and gif.suffix.lower() != ".gif":  # which would hold a GIF all the same

@@ -21,7 +21,7 @@ from pbd_gym.training.networks import NormalisedReLU, SmallCNN
 from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
 
 CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
-"""What runs each algorithm."""
+"""Stable-Baselines3 class of each algorithm."""
 LEAST_SPREAD = 0.01
 """Standard deviation below which an observation is taken as constant [m or m/s]."""
 
@@ -42,7 +42,7 @@ def flat(space: spaces.Space[Any], observation: Any) -> Any:
 
 
 class Standardised(BaseFeaturesExtractor):
-    """Observations less their mean, over their spread. Both are part of the policy, and saved with it.
+    """Features that are observations less their mean, divided by their spread. Both are saved with the policy.
 
     Args:
         space: of vectors, or a dict of them.
@@ -58,7 +58,7 @@ class Standardised(BaseFeaturesExtractor):
         self.register_buffer("spread", torch.ones(size))
 
     def measure(self, rows: torch.Tensor) -> None:
-        """Take mean and spread from observations, shape (num, size)."""
+        """Set mean and spread to those of observations, shape (num, size)."""
         self.mean[:] = rows.mean(dim=0)
         self.spread[:] = rows.std(dim=0).clamp(min=LEAST_SPREAD)
 
@@ -69,9 +69,9 @@ class Standardised(BaseFeaturesExtractor):
 
 
 def standardise(model: BaseAlgorithm, settings: Settings, steps: int = 30) -> None:
-    """Measure mean and spread of the observations over some steps of random actions, and tell the policy.
+    """Measure mean and spread of the observations over some steps of random actions, for the policy to use.
 
-    The actions are uniform about ``settings.initial_action``. Networks that standardise nothing stay as they are.
+    The actions are uniform about ``settings.initial_action``. Networks that do not standardise are left alone.
     """
     parts = [part for part in model.policy.modules() if isinstance(part, Standardised | SmallCNN)]
     env = model.get_env()
@@ -91,10 +91,10 @@ def standardise(model: BaseAlgorithm, settings: Settings, steps: int = 30) -> No
 
 
 def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
-    """Return the mean action that training starts with, shape (size,).
+    """Return the mean action at the start of training, shape (size,).
 
     Raises:
-        ValueError: if the settings have one of another length.
+        ValueError: if the settings have an action of another length.
     """
     assert isinstance(env.action_space, spaces.Box)
     size = env.action_space.shape[0]
@@ -191,7 +191,7 @@ def make_model(
 
 
 def show_expert(model: Any, env: Any, steps: int) -> None:
-    """Put what the scripted expert does in a number of steps of the batch into the replay buffer.
+    """Fill the replay buffer with some steps of the scripted expert.
 
     Args:
         model: learner with a replay buffer.
@@ -202,7 +202,7 @@ def show_expert(model: Any, env: Any, steps: int) -> None:
     for _ in range(steps):
         actions = expert()
         after, rewards, dones, infos = env.step(actions)
-        ends = copy.deepcopy(after)  # with what episodes ended with in the place of what came after the reset
+        ends = copy.deepcopy(after)  # with the last observations of episodes instead of those after the reset
         for number in np.flatnonzero(dones):
             ended = infos[number]["terminal_observation"]
             for part, row in zip(_parts(ends), _parts(ended), strict=True):
@@ -210,7 +210,7 @@ def show_expert(model: Any, env: Any, steps: int) -> None:
         model.replay_buffer.add(observation, ends, actions, rewards, dones, infos)
         observation = after
     if isinstance(model.replay_buffer, HerReplayBuffer):
-        # What comes next is another episode, and no goals are to be taken from there.
+        # Another episode follows, and goals must not be taken from it.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.replay_buffer.truncate_last_trajectory()

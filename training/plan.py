@@ -1,4 +1,4 @@
-"""Plan by the cross-entropy method, an oracle that sees the simulator's state, on states kept for evaluation.
+"""Plan by the cross-entropy method, an oracle that knows the simulator's state, from start states for evaluation.
 
 pbd-gym plan PBDRopeStraighten-v0 --episodes 5 --gif runs/plan.gif
 """
@@ -34,7 +34,7 @@ CEM: dict[str, CEMSettings] = {
     "PBDClothFlattenPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
     "PBDClothFoldPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
 }
-"""Settings by id; the others have what :class:`pbd_gym.envs.tools.planning.CEMSettings` starts with."""
+"""Settings by id; other ids use the defaults of :class:`pbd_gym.envs.tools.planning.CEMSettings`."""
 
 
 def settings_of(env_id: str) -> CEMSettings:
@@ -44,7 +44,7 @@ def settings_of(env_id: str) -> CEMSettings:
 
 @dataclass
 class PlanArgs:
-    """Plan by the cross-entropy method. What is not given comes from pbd_gym/training/plan.py."""
+    """Plan by the cross-entropy method. Defaults by id are in pbd_gym/training/plan.py."""
 
     env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
     """environment to plan in"""
@@ -55,7 +55,7 @@ class PlanArgs:
     seed: int = 0
     """of the planner"""
     candidates: int | None = None
-    """sequences of actions tried at once for each episode"""
+    """sequences of actions tried at once in each episode"""
     iterations: int | None = None
     """rounds of sampling for each plan"""
     elites: int | None = None
@@ -65,18 +65,18 @@ class PlanArgs:
     knot_every: int | None = None
     """steps between the knots of the piecewise linear actions"""
     replan_every: int | None = None
-    """steps of a plan that are done before the next is made"""
+    """steps of a plan that are executed before planning again"""
     threads: int | None = None
     """threads of the planning batch"""
     gif: Path | None = None
-    """write a picture of up to four episodes here"""
+    """write a film of up to four episodes here"""
     csv: Path | None = None
-    """write the result into this table, in place of an earlier row of the same id"""
+    """write the result into this table, replacing the row of the same id"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
 
     def settings(self) -> CEMSettings:
-        """Return the settings of the id with those given on the command line in their place."""
+        """Return the settings of the id, overridden by those of the command line."""
         found = settings_of(self.env_id)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
         return dataclasses.replace(found, **{name: value for name, value in given.items() if value is not None})
@@ -113,7 +113,7 @@ def write_row(path: Path, result: PlanResult) -> None:
 
 
 def main(args: PlanArgs) -> PlanResult:
-    """Plan through one episode in each environment of a batch, and print how it went."""
+    """Plan one episode in each environment of a batch, and print the scores."""
     find(args.env_id)
     if args.csv is not None:
         read_rows(args.csv, [field.name for field in dataclasses.fields(PlanResult)])  # before hours of planning

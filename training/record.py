@@ -1,4 +1,4 @@
-"""Pictures of a policy at work."""
+"""Films of policies."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def record_gif(
     """Write a GIF of a few episodes side by side, from start states kept for evaluation.
 
     Args:
-        policy: what acts.
+        policy: maps observations to actions.
         env_id: environment to show.
         path: file to write; its folder is made.
         episodes: how many.
         first_seed: seed of the first one.
-        frame_stack: observations in a row that the policy sees, side by side in the last axis.
+        frame_stack: observations in a row that the policy is shown, stacked along the last axis.
         **kwargs: arguments of the environment.
     """
     actor = Stacked(policy, frame_stack)
@@ -46,11 +46,11 @@ def record_gif(
 
 
 class Stacked:
-    """Acts as a policy that sees the last few observations at once, zeros before an episode.
+    """Acts by a policy that is shown the last few observations at once, with zeros before an episode.
 
     Args:
-        policy: what acts.
-        frames: observations that it sees, side by side in the last axis.
+        policy: maps observations to actions.
+        frames: observations that it is shown, stacked along the last axis.
     """
 
     def __init__(self, policy: Policy, frames: int) -> None:
@@ -66,7 +66,7 @@ class Stacked:
 
 
 def _zeros(observation: Any) -> Any:
-    """Return an observation of zeros: what is seen before an episode."""
+    """Return an observation of zeros, which stands for the time before an episode."""
     if isinstance(observation, dict):
         return {name: np.zeros_like(part) for name, part in observation.items()}
     return np.zeros_like(observation)

@@ -19,18 +19,18 @@ Policy = Callable[[Any], np.ndarray]
 """Maps a batch of observations to a batch of actions."""
 
 UNSEEN_SEED = 1_000_000
-"""Evaluation episodes take seeds from here on; training takes small ones."""
+"""First seed of evaluation episodes; training uses small ones."""
 
 KEPT_OF = 5
-"""One start state of so many in a bank is kept for evaluation."""
+"""One in this many start states of a bank is kept for evaluation."""
 
 SHOWN = 4
-"""Episodes that a film shows at most."""
+"""Most episodes that a film shows."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How episodes ended, one number each."""
+    """Results of episodes at their last steps."""
 
     normalized_performance: np.ndarray
     """At the last step: 0 as at the start, 1 perfect; shape (num_envs,), float64."""
@@ -46,16 +46,16 @@ class Outcome:
 
 
 def unseen_starts(env_id: str, episodes: int) -> dict[str, Any]:
-    """Return arguments for start states that are kept for evaluation; of a bank with as many as there are episodes."""
+    """Return arguments for a bank that keeps as many start states for evaluation as there are episodes."""
     batch: Any = load_env_creator(find(env_id).vector)
     usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
-    # Banks of a seed may begin with the same states: one smaller than that of training would keep some of that.
+    # Banks of one seed may begin with the same states, so a smaller bank could keep states that training uses.
     bank = {} if usual is None else {"starts": max(KEPT_OF * episodes, usual)}
     return {"split": "eval", **bank}
 
 
 def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: Any) -> TaskVectorEnv:
-    """Return a batch whose episodes start from states that are kept for evaluation; one that can be filmed if asked."""
+    """Return a batch whose episodes start from states kept for evaluation. With ``film`` it renders pictures."""
     shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if film else {}
     env: Any = gym.make_vec(env_id, episodes, **{**unseen_starts(env_id, episodes), **shown, **kwargs})
     return env
@@ -73,13 +73,13 @@ def reset_to_variations(env: TaskVectorEnv, first_seed: int = UNSEEN_SEED) -> An
 
 
 def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | None = None) -> Outcome:
-    """Run the episodes that a batch has begun to their ends.
+    """Run the episodes of a batch to their ends, after a reset.
 
     Args:
-        policy: what acts.
+        policy: maps observations to actions.
         env: the batch, with a time limit and autoreset in the next step.
         observation: of its reset.
-        film: GIF of the first episodes to write.
+        film: GIF to write, of the first episodes.
     """
     over = np.zeros(env.num_envs, dtype=bool)
     performance, success = np.zeros(env.num_envs), np.zeros(env.num_envs, dtype=bool)

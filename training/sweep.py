@@ -41,24 +41,24 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.2
 
 @dataclass
 class SweepArgs:
-    """Train ids, algorithms and seeds side by side. What comes after ``--train`` goes to every run."""
+    """Train ids, algorithms and seeds side by side. Arguments after ``--train`` go to every run."""
 
     env_ids: Annotated[tuple[str, ...], tyro.conf.Positional]
     """environments"""
     algorithms: tuple[Algorithm, ...] = ("ppo",)
-    """of pbd-gym train"""
+    """algorithms of pbd-gym train"""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """one run each"""
+    """seeds, one run each"""
     cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    """runs at a time times the cores of each"""
+    """cores in use: runs at a time times cores per run"""
     cores_per_run: int = 1
-    """threads of the physics of a run"""
+    """threads of the physics in each run"""
     out: Path = Path("runs/sweep")
-    """folder of the runs, and of results.csv and the curves"""
+    """folder of the runs, results.csv and the curves"""
     export: Path | None = None
-    """folder to put results.csv, the curves as PNG and each run's curve as CSV into as well; rows of other runs stay"""
+    """further folder for results.csv, curves as PNG and each run's curve as CSV; rows of other runs stay"""
     report_only: bool = False
-    """train nothing, but report what is finished, for example while another process goes on with the sweep"""
+    """train nothing and report the finished runs, for example while another process is still training"""
     train: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
 
@@ -134,7 +134,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
-    """Train what is not finished yet, some at a time. Returns the runs that failed; their logs say why."""
+    """Train the runs that are not finished, some at a time. Returns those that failed; their logs say why."""
     waiting = [run for run in runs if run.finished(args.out) is None]
     at_once = max(args.cores // args.cores_per_run, 1)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(args.cores_per_run)}
@@ -188,7 +188,7 @@ def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]]
         path: PNG to write.
         env_id: title.
         curves: columns of the curves of each algorithm, one entry per seed.
-        random_performance: of a random policy, drawn as a line to compare with.
+        random_performance: of a random policy, drawn as a line.
     """
     import matplotlib
 

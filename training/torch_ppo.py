@@ -41,7 +41,7 @@ LEAST_SPREAD = 0.01
 
 @dataclass
 class Args:
-    """Train PPO on the device. What is not given comes from pbd_gym/training/tuned.py."""
+    """Train PPO on the device. Defaults by id are in pbd_gym/training/tuned.py."""
 
     env_id: Annotated[str, tyro.conf.Positional] = "PBDRope-v0"
     """environment to train on"""
@@ -63,7 +63,7 @@ class Args:
     """folder for agent.pt and run.json; runs/ID-torch-SEED by default"""
 
     def settings(self) -> PPOSettings:
-        """Return the tuned numbers of the id with those given on the command line in their place."""
+        """Return the tuned numbers of the id, overridden by those of the command line."""
         found = PPO.get(self.env_id, FALLBACK["ppo"])
         assert isinstance(found, PPOSettings)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
@@ -72,7 +72,7 @@ class Args:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes that learn together; alone, there is one."""
+    """The processes that train together; one unless torchrun started more."""
 
     rank: int = 0
     count: int = 1
@@ -85,7 +85,7 @@ class Ranks:
         return value
 
     def average_gradients(self, parameters: list[nn.Parameter]) -> None:
-        """Give every process the mean of all gradients, in one message."""
+        """Average the gradients over the processes, in one message."""
         if self.count > 1:
             gradients = [p.grad for p in parameters if p.grad is not None]
             together = self.mean(torch.cat([g.reshape(-1) for g in gradients]))
@@ -93,7 +93,7 @@ class Ranks:
                 gradient.copy_(part.view_as(gradient))
 
     def check_equal(self, module: nn.Module) -> None:
-        """Make sure that every process has the same numbers, bit for bit.
+        """Check that every process has the same weights, bit for bit.
 
         Raises:
             RuntimeError: if they differ from those of the first process.
@@ -149,7 +149,7 @@ class Agent(nn.Module):
         return ((observation - self.mean) / spread).clamp(-10.0, 10.0)
 
     def values(self, observation: Tensor) -> Tensor:
-        """Return what is expected to come, shape (...)."""
+        """Return the value estimates, shape (...)."""
         found: Tensor = self.value(self.standardised(observation)).squeeze(-1)
         return found
 
@@ -158,12 +158,12 @@ class Agent(nn.Module):
         return torch.distributions.Normal(self.policy(self.standardised(observation)), self.log_std.exp())
 
     def act(self, observation: Tensor) -> Tensor:
-        """Return the mean action, as evaluation wants it."""
+        """Return the mean action, for evaluation."""
         return self.distribution(observation).mean.clamp(-1.0, 1.0)
 
     @torch.no_grad()
     def watch(self, observations: Tensor, ranks: Ranks) -> None:
-        """Let a rollout count in mean and spread as much as each one before it."""
+        """Update mean and spread with a rollout, which counts as much as each one before it."""
         rows = observations.reshape(-1, observations.shape[-1])
         self.seen += 1.0
         self.mean += (ranks.mean(rows.mean(dim=0)) - self.mean) / self.seen
@@ -184,13 +184,13 @@ def network(inputs: int, hidden: tuple[int, ...], outputs: int, gain: float) -> 
 
 @dataclass
 class Rollout:
-    """What a batch did in some steps; every tensor has shape (steps, num_envs, ...)."""
+    """Some steps of a batch; every tensor has shape (steps, num_envs, ...)."""
 
     observations: Tensor
     actions: Tensor
     log_probs: Tensor
     rewards: Tensor
-    """With what was still to come where an episode ran out of time."""
+    """Plus the value of the last observation where an episode ran out of time."""
     ends: Tensor
     """1 where an episode ended in this step, 0 elsewhere."""
     values: Tensor
@@ -216,7 +216,7 @@ class Trainer:
         settings: numbers of PPO.
         seed: of the networks, the noise and the environments.
         device: where everything is.
-        ranks: who learns together.
+        ranks: the processes that train together.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class Trainer:
 
     @torch.no_grad()
     def collect(self) -> tuple[Rollout, float]:
-        """Step the batch; nothing is read back but the mean reward at the end."""
+        """Step the batch; only the mean reward is read back, at the end."""
         agent, gamma = self.agent, self.settings.gamma
         rows: list[tuple[Tensor, ...]] = []
         plain = torch.zeros((), device=self.device)
@@ -261,7 +261,7 @@ class Trainer:
             self.observation, reward, terminated, truncated, info = self.env.step(action.clamp(-1.0, 1.0))
             reward = reward.float()
             plain += reward.mean()
-            if "final_obs" in info:  # on CUDA always, lest the host has to wait and look
+            if "final_obs" in info:  # always on CUDA, where the host does not wait for the masks
                 ran_out = truncated & ~terminated
                 reward = reward + gamma * torch.where(ran_out, agent.values(info["final_obs"]), 0.0)
             log_prob = distribution.log_prob(action).sum(dim=-1)

@@ -33,16 +33,16 @@ from pbd_gym.training.run_files import Network, network_to_json, write_run
 
 @dataclass
 class TrainArgs:
-    """Train an agent. What is not given comes from pbd_gym/training/tuned.py."""
+    """Train an agent. Defaults by id and algorithm are in pbd_gym/training/tuned.py."""
 
     env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
     """environment to train on"""
     algorithm: tuned.Algorithm = "ppo"
     """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
     out: Path | None = None
-    """folder for everything the run writes; runs/ID-ALGORITHM-SEED by default"""
+    """folder of the run; runs/ID-ALGORITHM-SEED by default"""
     seed: int = 0
-    """of the network, the noise and the environments"""
+    """seed of the network, the noise and the environments"""
     total_timesteps: int | None = None
     """environment steps of the whole run"""
     num_envs: int | None = None
@@ -56,7 +56,7 @@ class TrainArgs:
     log_std_init: float | None = None
     """logarithm of the exploration noise at the start"""
     frame_stack: int | None = None
-    """observations in a row that the agent sees at once"""
+    """observations in a row that the agent is shown at once"""
     predict_state: bool | None = None
     """train the network for pictures to predict the state, rather than by PPO"""
     evaluations: int = 20
@@ -70,12 +70,12 @@ class TrainArgs:
     gif: bool = True
     """write a GIF of the trained agent"""
     torch_threads: int = 1
-    """threads of the learner; the physics has its own"""
+    """threads of the learner, besides those of the physics"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
 
     def settings(self) -> tuned.Settings:
-        """Return the tuned numbers of the id with those given on the command line in their place."""
+        """Return the tuned numbers of the id, overridden by those of the command line."""
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
             pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)

@@ -12,7 +12,7 @@ ALGORITHMS: tuple[Algorithm, ...] = ("ppo", "sac", "sac-her")
 
 @dataclass(frozen=True)
 class Settings:
-    """What every algorithm is run with; the names are Stable-Baselines3's where it has one."""
+    """Settings that all algorithms have, with Stable-Baselines3's names where it has one."""
 
     total_timesteps: int
     """Environment steps of the whole run."""
@@ -29,17 +29,17 @@ class Settings:
     log_std_init: float = -0.5
     """Logarithm of the exploration noise at the start."""
     initial_action: tuple[float, ...] = ()
-    """Mean action at the start, zeros by default. Hands that start closed do not at once drop what they hold."""
+    """Mean action at the start, zeros by default. Closed hands do not drop at once what they hold."""
     standardise: bool = False
-    """Whether networks see observations less their mean over their spread, both measured before training."""
+    """Whether observations are standardised by mean and spread, both measured before training."""
     frame_stack: int = 1
-    """Observations in a row that the agent sees at once; a single picture shows no velocities."""
+    """Observations in a row that the agent is shown at once; a single picture shows no velocities."""
     predict_state: bool = False
     """Whether a network for pictures is trained to predict the state as well; see training/auxiliary_loss.py."""
     env: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of the environment, such as where its cameras stand; what is given on the command line comes first."""
+    """Arguments of the environment, such as its cameras; those of the command line override them."""
     training_env: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of the environment to train on, such as easier starts; what is evaluated is the task as it is."""
+    """Arguments of the training environment only, such as easier starts; evaluation uses the task as it is."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class PPOSettings(Settings):
 
 @dataclass(frozen=True)
 class SACSettings(Settings):
-    """Soft actor-critic (Haarnoja et al. 2018, arXiv:1812.05905), the weight of the entropy tuned as it goes."""
+    """Soft actor-critic (Haarnoja et al. 2018, arXiv:1812.05905), with automatic entropy tuning."""
 
     num_envs: int = 32
     batch_size: int = 256
     net_arch: tuple[int, ...] = (128, 128)
     buffer_size: int = 300_000
-    """Steps that are kept."""
+    """Steps that the replay buffer holds."""
     learning_starts: int = 2_000
     """Steps of random actions before the first update."""
     train_freq: int = 1
@@ -74,15 +74,15 @@ class SACSettings(Settings):
     gradient_steps: int = 8
     """Gradient steps per update."""
     tau: float = 0.01
-    """Share of the target networks that an update replaces."""
+    """Weight of the new parameters in an update of the target networks."""
     ent_coef: str = "auto_0.05"
-    """Weight of the entropy, tuned as it goes; it starts at what is after the underscore."""
+    """Weight of the entropy, tuned automatically from the value after the underscore."""
     sampled_goals: int = 4
-    """Relabelled samples for each one of the replay buffer, in hindsight experience replay only."""
+    """Relabelled samples for each sample of the replay buffer, in hindsight experience replay only."""
     layer_norm: bool = True
     """Whether the layers of the networks are normalised; see :class:`pbd_gym.training.networks.NormalisedReLU`."""
     expert_steps: int = 0
-    """Steps of the scripted expert in each environment that the replay buffer has from the start."""
+    """Steps of the scripted expert in each environment that the replay buffer starts with."""
 
 
 _HANDS = {

@@ -1,4 +1,4 @@
-"""Demonstrations: what was done in an environment, recorded so that it can be done again to the same bits."""
+"""Demonstrations: episodes that are recorded action by action, and replayed to the same bits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FORMAT", "PIN", "DemonstrationRecorder", "Demonstrations", "Episode"
 
 
 class DemonstrationRecorder:
-    """An environment that a person has a hand in, and a record of all that is done in it.
+    """An environment in which a person can intervene, and a record of all actions and interventions.
 
     Args:
         env_id: environment to make.
@@ -71,11 +71,11 @@ class DemonstrationRecorder:
 
 
 def replay(demonstrations: Demonstrations) -> Demonstrations:
-    """Do again what was done, and return it as it went this time; :func:`same` compares the two.
+    """Replay demonstrations, and return what happened this time; :func:`same` compares episodes.
 
     Raises:
-        ValueError: if the environment is not known or does not take what was done, for example because it was another
-            version's; the message names the file.
+        ValueError: if the environment is not known, or refuses an argument, an action or a dial, for example because
+            another version recorded them; the message names the file.
     """
     try:
         check_named_env(demonstrations.env_id, demonstrations.env_kwargs)
@@ -91,7 +91,7 @@ def replay(demonstrations: Demonstrations) -> Demonstrations:
 
 
 def _repeat(episode: Episode, recorder: DemonstrationRecorder) -> None:
-    """Do one episode again."""
+    """Replay one episode."""
     early = [turn for turn in episode.turns if turn[0] < 0]
     for _, name, value in early:
         recorder.interactive.turn(name, value)

@@ -1,4 +1,4 @@
-"""An environment that a person has a hand in: takes particles and the agent's hands, pins, turns numbers."""
+"""An environment in which a person drags particles, leads the agent's hands, pins particles and turns dials."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class InteractiveEnv:
-    """What a person does to the only environment of a batch.
+    """The only environment of a batch, with what a person can do in it.
 
-    The person has a hand of his own, which takes any particle that the agent does not hold, and can lead the agent's
-    hands, which is an action like any of the agent's.
+    The person has a hand of their own, which takes any particle that the agent does not hold. Leading one of the
+    agent's hands is an action like any of the agent's.
 
     Args:
         batch: one environment on a CPU, with a ``hand``.
@@ -34,7 +34,7 @@ class InteractiveEnv:
         self.particle = -1
         """What the person's own hand holds, -1 for nothing."""
         self.commands = np.zeros(batch.actions.grip_count, dtype=np.float32)
-        """For each of the agent's hands whether it is to hold on, 1 or -1."""
+        """For each of the agent's hands, 1 to hold on and -1 to let go."""
 
     @property
     def hand_positions(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class InteractiveEnv:
         self.live.move(pull / self.batch.actions.repeat)
 
     def begin(self) -> None:
-        """Forget what was held and pinned: an episode begins."""
+        """Begin an episode: open the person's hand and undo pins."""
         self.hold(-1)
         state = self.batch.state
         if (state.get_pinned()[0] != (self.batch.scene.inv_mass == 0.0)).any():
@@ -77,15 +77,15 @@ class InteractiveEnv:
     # --- acting for the agent -----------------------------------------------------------------------------------
 
     def take_over(self) -> None:
-        """Let the agent's hands go on holding what they hold."""
+        """Keep the agent's hands as they are: those that hold something go on holding it."""
         self.commands = np.where(np.array(self.agent_holds()) >= 0, 1.0, -1.0).astype(np.float32)
 
     def action(self, hand: int | None = None, way: np.ndarray | None = None) -> np.ndarray:
-        """Return the action that leads one of the agent's hands, and leaves the others where they are.
+        """Return the action that moves one of the agent's hands and leaves the others where they are.
 
         Args:
             hand: which, or None for all to stay.
-            way: where it is to go from where it is [m], shape (3,); as far as it gets in one action.
+            way: displacement [m], shape (3,), of which the hand covers as much as one action can.
         """
         batch, actions = self.batch, self.batch.actions
         action = np.zeros(actions.size, dtype=np.float32)
@@ -111,14 +111,14 @@ class InteractiveEnv:
         return np.clip(action, -1.0, 1.0)
 
     def toggle(self, hand: int) -> bool:
-        """Let one of the agent's hands close, or open. Returns whether it is closed now."""
+        """Close one of the agent's hands, or open it. Returns whether it is closed now."""
         self.commands[hand] = -self.commands[hand]
         return bool(self.commands[hand] > 0)
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     def dials(self) -> list[Dial]:
-        """Return what can be turned while it runs."""
+        """Return the numbers that can be changed while it runs."""
         found = []
         for dial in self.live.dials():
             if not dial.name.startswith("time step"):

@@ -1,4 +1,4 @@
-"""Planning by the cross-entropy method in branches of the batch: an oracle that sees the state of the simulation."""
+"""Planning by the cross-entropy method in copies of the simulation: an oracle, since it knows the state."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class CEMSettings:
     horizon: int = 20
     """Steps that a plan looks ahead."""
     knot_every: int = 4
-    """Steps from knot to knot of the piecewise linear actions that are searched for; 1 leaves every action free."""
+    """Steps between knots of the piecewise linear actions that are searched; 1 leaves every action free."""
     replan_every: int = 4
-    """Steps of a plan that are done before the next is made."""
+    """Steps of a plan that are executed before planning again."""
     start_spread: float = 0.6
     """Standard deviation of each number of an action at the start."""
     least_spread: float = 0.05
-    """What it does not fall below."""
+    """Smallest standard deviation."""
     inertia: float = 0.1
     """Share of the old mean and spread in the new ones."""
     final_weight: float = 1.0
-    """What the reward at the end of the horizon counts beside the mean along the way."""
+    """Weight of the reward at the end of the horizon, beside the mean reward along the way."""
 
     def __post_init__(self) -> None:
         for name in ("candidates", "iterations", "elites", "horizon", "knot_every", "replan_every"):
@@ -117,7 +117,7 @@ class CEMPlanner:
         if self._knots > 1:
             weights[np.arange(chosen.horizon), left + 1] += steps - left
         self._weights = weights
-        """What each knot counts at each step of a plan, shape (horizon, knots)."""
+        """Weight of each knot at each step of a plan, shape (horizon, knots)."""
         size = env.actions.size
         self._mean = np.zeros((env.num_envs, self._knots, size))
         self._plan = np.zeros((env.num_envs, chosen.horizon, size), dtype=np.float32)
@@ -127,7 +127,7 @@ class CEMPlanner:
         """Score of each plan when it was made."""
 
     def actions(self) -> np.ndarray:
-        """Return the next action of every environment, shape (num_envs, size), float32. Ask before every step."""
+        """Return the next action of every environment, shape (num_envs, size), float32. Call it before every step."""
         peek = self.env.buffers.peek
         for i in np.flatnonzero(peek("elapsed") == 0):
             self._random[i] = np.random.default_rng([self.seed, int(i), int(peek("episode")[i])])
@@ -143,7 +143,7 @@ class CEMPlanner:
         self.branches.close()
 
     def _make_plans(self) -> None:
-        """Plan from the present of every environment, beginning with what is left of the plans there are."""
+        """Plan from the current state of every environment, starting from the rest of the last plans."""
         s, count = self.settings, self.env.num_envs
         present = self.env.get_state()
         limit = self.env.max_episode_steps
@@ -174,7 +174,7 @@ class CEMPlanner:
         self._done[:] = 0
 
     def _shifted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and plans without what has been done of them; what is new at the end is zero."""
+        """Return means and plans without the steps already executed, padded with zeros at the end."""
         mean, plan = np.zeros_like(self._mean), np.zeros_like(self._plan)
         at = np.arange(self._knots) * self.settings.knot_every
         for i, done in enumerate(self._done):

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from pbd_gym.rendering.window.dials import Dial
 
 Policy = Callable[[Any], np.ndarray]
-"""Maps one observation to one action; if it has a ``reset``, that is called when it takes over."""
+"""Maps one observation to one action. If it has a ``reset``, that is called when it takes over."""
 
 
 class Player(EnvViewer):
-    """One environment, its window, an agent, and what a person does in it.
+    """A window on one environment, in which an agent acts and a person may intervene.
 
     The agent acts until the person takes one of its hands, and again after a key; meanwhile its other hands stay where
     they are. Dragging a particle that no hand holds disturbs the agent, but does not stop it.
@@ -31,8 +31,8 @@ class Player(EnvViewer):
         env_id: environment to play.
         seed: of the first episode; the next one takes the next seed.
         size: width and height of the picture [pixels].
-        policy: what acts: ``"expert"`` (the script of the task), ``"random"``, a function, or None for nobody, until
-            the key that lets a random agent act.
+        policy: ``"expert"`` (the script of the task), ``"random"``, a function, or None for no agent, until a key lets
+            a random one act.
         **kwargs: arguments of the environment, plain data.
 
     Raises:
@@ -91,7 +91,7 @@ class Player(EnvViewer):
         return np.concatenate([positions, self.interactive.hand_positions])
 
     def grab(self, pixel: tuple[int, int]) -> None:
-        """Take what is nearest to a pixel, if something is near that the agent does not hold."""
+        """Take the particle or hand nearest to a pixel, unless none is near or the agent holds it."""
         if self.pick(pixel) not in self.interactive.agent_holds():
             super().grab(pixel)
 
@@ -189,7 +189,7 @@ class Player(EnvViewer):
         self._begin()
 
     def _begin(self) -> None:
-        """Let what acts forget what it has seen; a script goes on with what it had planned."""
+        """Reset the policy, if it can be reset; a script continues with its plan."""
         forget = getattr(self.policy, "reset", None)
         if forget is not None:
             forget()
@@ -203,14 +203,14 @@ def play(
     Args:
         env_id: environment to play.
         seed: of the first episode.
-        policy: what acts; see :class:`Player`.
-        save: file that is written at the end, with all that was done, if anything was.
+        policy: see :class:`Player`.
+        save: file for the demonstrations, written at the end unless nothing was done.
         **kwargs: arguments of the environment, plain data.
 
     Raises:
         ImportError: without pygame.
         DisplayError: without a display.
-        OSError: if the file cannot be written; that there is no such folder is said at once.
+        OSError: if the file cannot be written. A missing folder is reported before the window opens.
     """
     if save is not None and not save.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {save.parent} to save to")

@@ -1,4 +1,4 @@
-"""Episodes from beginning to end: acted out, drawn into a film, or kept as a trajectory."""
+"""Episodes from beginning to end: run, rendered to a film, or written as a trajectory."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ class RandomActor:
 
 
 def make_batch(env_id: str, num_envs: int, **kwargs: Any) -> TaskVectorEnv:
-    """Return a batch whose episodes end together: none begins anew by itself."""
+    """Return a batch without autoreset, whose episodes end together."""
     env = gym.make_vec(env_id, num_envs, autoreset_mode="Disabled", **kwargs).unwrapped
     assert isinstance(env, TaskVectorEnv)
     return env
 
 
 def moments(env: TaskVectorEnv, act: Actor, episodes: int = 1, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Act out episodes in every environment of a batch, and stop at every moment: at each start and after each step.
+    """Run episodes in every environment of a batch, and yield at each start and after each step.
 
     If the simulation of one diverges, the episode is over in all of them.
 
     Args:
         env: of :func:`make_batch`.
-        act: what acts.
+        act: maps observations to actions.
         episodes: how many, one after the other.
         seed: of the first environment in the first episode; the next one begins where the seeds of this one end.
 
@@ -95,20 +95,20 @@ def record(
     Args:
         path: .mp4 or .gif; its folder is made.
         env_id: environment to show.
-        act: what acts.
+        act: maps observations to actions.
         num_envs: environments in a picture.
         episodes: of each environment, one after the other.
         seed: of the first environment.
         size: width and height of each environment's picture [pixels].
         columns: environments in a row.
-        every: of how many steps one is shown; the film is as long.
+        every: show one step in this many; the film lasts as long.
         colors: of a GIF's palette.
         render_options: further ones.
         env_kwargs: arguments of the environment.
 
     Raises:
         ValueError: for another suffix or a number out of range.
-        ImportError: without pygame, or what writes the file.
+        ImportError: without pygame, or the library that writes the file.
     """
     every = whole("every", every, 1)
     film_suffix(path)  # a mistake is found before the kernels are compiled
@@ -143,9 +143,9 @@ def export(
     Args:
         path: where to.
         env_id: environment.
-        act: what acts.
+        act: maps observations to actions.
         seed: of the episode.
-        every: of how many steps one is written.
+        every: write one step in this many.
         env_kwargs: arguments of the environment.
 
     Raises:

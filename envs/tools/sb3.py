@@ -1,4 +1,4 @@
-"""Stable-Baselines3's VecEnv over a batched environment: no sub-processes, no closures, no copies per environment."""
+"""Stable-Baselines3's VecEnv over a batched environment, without sub-processes or a copy per environment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pbd_gym.registry import find
 
 
 def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
-    """Return what a batched info says of one environment, in Python numbers and without masks."""
+    """Return one environment's part of a batched info, in Python numbers and without masks."""
     return {
         name: row_of(value, env) if isinstance(value, dict) else value[env].item()
         for name, value in info.items()
@@ -25,7 +25,7 @@ def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
 
 
 class TaskVecEnv(VecEnv):
-    """A batch as Stable-Baselines3 wants it: done environments come back reset, with ``terminal_observation``.
+    """A batch under Stable-Baselines3's interface: done environments come back reset, with ``terminal_observation``.
 
     Episode returns, lengths and successes are in ``info`` when an episode ends, as ``VecMonitor`` would put them there.
 

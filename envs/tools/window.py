@@ -1,4 +1,4 @@
-"""Windows on environments: the one of ``render_mode="human"``, and what it has in common with ``pbd-gym play``."""
+"""Windows on environments: that of ``render_mode="human"``, and the base it shares with ``pbd-gym play``."""
 
 from __future__ import annotations
 
