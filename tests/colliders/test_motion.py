@@ -14,6 +14,7 @@ from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from tests.colliders.helpers import RADIUS, rotation
+from tests.colliders.samples import NAMES, SAMPLES
 
 EPS = float(np.finfo(np.float64).eps)
 GRAVITY = 9.81
@@ -25,20 +26,11 @@ def begin(scene: Scene, substeps: int = 10, **options: Any) -> tuple[Solver, Any
     return solver, solver.state(), solver.control()
 
 
-SOLIDS = {
-    "plane": Plane((0.2, 1.0, -0.1), 0.3),
-    "sphere": Sphere((0.1, 0.2, 0.3), 0.3),
-    "box": Box((0.1, 0.2, 0.3), (0.3, 0.2, 0.1), tuple(map(tuple, rotation(np.random.default_rng(1))))),
-    "capsule": Capsule((-0.2, 0.1, 0.3), (0.3, 0.2, 0.1), 0.15),
-    "cylinder": Cylinder((-0.2, 0.1, 0.3), (0.3, 0.2, 0.1), 0.15),
-}
-
-
-@pytest.mark.parametrize("name", SOLIDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_moved_shape_is_the_shape_seen_from_elsewhere(name: str) -> None:
     """Guards `origin` and `moved`: distances of moved points to the moved shape stay, and normals turn along."""
     rng = np.random.default_rng(3)
-    shape, turn, place = SOLIDS[name], rotation(rng), rng.normal(size=3)
+    shape, turn, place = SAMPLES[name].shape, rotation(rng), rng.normal(size=3)
     points = rng.normal(size=(200, 3))
     distance, normal = shape.signed_distance(points)
     there = shape.moved(place, turn)
@@ -49,24 +41,31 @@ def test_moved_shape_is_the_shape_seen_from_elsewhere(name: str) -> None:
     assert_allclose(turned, normal @ turn.T, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", SOLIDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_pose_puts_a_shape_where_moved_does(name: str) -> None:
     """Guards the frames in the kernel: what touches is pushed as by a collider that stands there from the start."""
     rng = np.random.default_rng(5)
     quaternion, place = rng.normal(size=4), rng.normal(size=3)
-    there = SOLIDS[name].moved(place, matrix_of(quaternion))
+    there = SAMPLES[name].shape.moved(place, matrix_of(quaternion))
     scene = Scene(gravity=(0, 0, 0), contact_radius=RADIUS)
     points = place + rng.uniform(-0.3, 0.3, (300, 3))
+    sample = SAMPLES[name]
+    if sample.error > 1e-6:  # deep inside, a distance that is only nearly right may lead to another side
+        points = points[there.signed_distance(points)[0] > -0.02]
     scene.add_particles(points, 1.0)
-    number = scene.add_collider(SOLIDS[name], moving=True)
+    number = scene.add_collider(SAMPLES[name].shape, moving=True)
     solver, state, control = begin(scene, 1)
     state.set_pose(number, place, quaternion)
     solver.step(state, control, 0.01)
     distance, normal = there.signed_distance(points)
     touched = distance < RADIUS
     assert 20 < touched.sum() < 300
-    expected = points + np.maximum(RADIUS - distance, 0)[:, None] * normal
-    assert_allclose(state.get_positions()[0], expected, rtol=0, atol=1e-9 if name == "cylinder" else 1e-12)
+    found = state.get_positions()[0]
+    after = there.signed_distance(found)[0]
+    assert_allclose(after, np.maximum(distance, RADIUS), rtol=0, atol=sample.error)
+    if sample.error < 1e-6:  # and the direction is exact as well
+        expected = points + np.maximum(RADIUS - distance, 0)[:, None] * normal
+        assert_allclose(found, expected, rtol=0, atol=sample.error)
 
 
 def test_motion_goes_where_it_was_sent() -> None:
@@ -74,7 +73,7 @@ def test_motion_goes_where_it_was_sent() -> None:
     scene = Scene()
     scene.add_particles([[0, 9.0, 0]], 1.0)
     scene.add_collider(Plane())
-    number = scene.add_collider(SOLIDS["box"], moving=True)
+    number = scene.add_collider(SAMPLES["box"].shape, moving=True)
     solver, state, control = begin(scene)
     axis, angle = np.array([0.6, 0.0, 0.8]), 0.7
     control.move_collider(number, [0.1, 0.2, 0.3], axis * angle)
@@ -94,7 +93,7 @@ def test_a_still_pose_keeps_its_bits() -> None:
     """Guards poses against rounding: what is not moved does not drift."""
     scene = Scene()
     scene.add_particles([[0, 1.0, 0]], 1.0)
-    number = scene.add_collider(SOLIDS["box"], moving=True)
+    number = scene.add_collider(SAMPLES["box"].shape, moving=True)
     solver, state, control = begin(scene, dtype="float32")
     state.set_pose(number, [0.1, 0.2, 0.3], [0.1, 0.2, 0.3, 0.4])
     before = state.get_poses()
@@ -245,7 +244,7 @@ def crowd(num_envs: int, lanes: int, dtype: str, seed: int = 4) -> tuple[Solver,
     scene = Scene(contact_radius=RADIUS)
     rng = np.random.default_rng(seed)
     scene.add_particles(rng.uniform(-1, 1, (60, 3)), 1.0, rng.normal(size=(60, 3)) * 8)
-    numbers = [scene.add_collider(SOLIDS[name], moving=True) for name in ("sphere", "box")]
+    numbers = [scene.add_collider(SAMPLES[name].shape, moving=True) for name in ("sphere", "box")]
     scene.add_collider(Plane(offset=-1.0, restitution=0.7, friction=0.2, static_friction=0.4))
     scene.add_collider(Box((0.6, -0.3, 0.0), (0.2, 0.01, 0.3), restitution=0.3))
     solver, state, control = begin(scene, 4, num_envs=num_envs, lanes=lanes, dtype=dtype)

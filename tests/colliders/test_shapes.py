@@ -14,8 +14,6 @@ from scipy.spatial import cKDTree
 from pbd_gym.colliders.box import Box
 from pbd_gym.colliders.capsule import Capsule
 from pbd_gym.colliders.cylinder import Cylinder
-from pbd_gym.colliders.plane import Plane
-from pbd_gym.colliders.sphere import Sphere
 from tests.colliders.helpers import NAMES, posed, rotation, surface
 
 
@@ -134,33 +132,6 @@ def test_bad_segments_are_refused(kind: Any, arguments: Any, message: str) -> No
 def test_bad_boxes_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Box(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("surface", "message"),
-    [
-        ({"friction": -0.1}, "friction"),
-        ({"friction": np.inf}, "friction"),
-        ({"friction": 0.5, "static_friction": 0.4}, "static_friction"),
-        ({"static_friction": np.nan}, "static_friction"),
-        ({"restitution": -0.1}, "restitution"),
-        ({"restitution": 1.1}, "restitution"),
-        ({"restitution": np.nan}, "restitution"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("kind", "arguments"),
-    [
-        (Plane, ()),
-        (Sphere, ((0, 0, 0), 1.0)),
-        (Box, ((0, 0, 0), (1, 1, 1))),
-        (Capsule, ((0, 0, 0), (0, 1, 0), 1.0)),
-        (Cylinder, ((0, 0, 0), (0, 1, 0), 1.0)),
-    ],
-)
-def test_bad_surfaces_are_refused(kind: Any, arguments: Any, surface: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind(*arguments, **surface)
 
 
 def test_arrays_become_tuples_that_can_be_hashed() -> None:
