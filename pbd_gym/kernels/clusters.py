@@ -21,17 +21,15 @@ Rivers, James 2007, FastLSM, doi:10.1145/1276377.1276480; Macklin et al. 2016, d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import warp as wp
 
 from pbd_gym.formulas import emit
 from pbd_gym.kernels.lanes import precision
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.projection import Inputs, relaxation, solve
 from pbd_gym.kernels.rotation import rotation_code
-
-if TYPE_CHECKING:
-    from pbd_gym.kernels.sweep import SweepOptions
 
 PINNED_FACTOR = 1e5
 """How many times its mass a pinned or held particle weighs in the fit: the goals go through it."""

@@ -5,9 +5,10 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.parameter_columns import DAMPING, FRICTION, GRAVITY
 from pbd_gym.kernels.step_data import settings_type, state_type
-from pbd_gym.kernels.sweep import SweepOptions, body_type
+from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide, make_block_memory
 
 

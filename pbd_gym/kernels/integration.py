@@ -6,9 +6,10 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.group_data import make_gravity, substep_type
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.packed import make_packed_advance
 from pbd_gym.kernels.step_data import settings_type, state_type
-from pbd_gym.kernels.sweep import SweepOptions, body_type
+from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step_data import state_type
-from pbd_gym.kernels.sweep import SweepOptions, body_type
+from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide, barrier
 
 

@@ -18,10 +18,11 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.lanes import with_lanes
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.parameter_columns import FRICTION, INV_SIZE, SIZE
 from pbd_gym.kernels.particle_contact_data import NEAR, lists_type
 from pbd_gym.kernels.particle_search import SEARCH_CODE
-from pbd_gym.kernels.sweep import SweepOptions, body_type
+from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 
 RELAXATION = 1.7

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pbd_gym.formulas import (
     Graph,
@@ -27,9 +27,7 @@ from pbd_gym.formulas import (
     where,
     without_factor,
 )
-
-if TYPE_CHECKING:
-    from pbd_gym.kernels.sweep import SweepOptions
+from pbd_gym.kernels.options import SweepOptions
 
 GIVEN = ("size", "inv_size", "before", "memory", "inv_h", "first_iteration")
 """What a formula may take besides positions and the fields of its kind."""

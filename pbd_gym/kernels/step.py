@@ -19,11 +19,11 @@ from pbd_gym.kernels.grip_motion import make_grip_motion
 from pbd_gym.kernels.group_data import make_clear, make_load, make_substep
 from pbd_gym.kernels.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.iterations import make_correct, make_next_omega, make_sweeps
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.particle_contacts import make_particle_contacts
 from pbd_gym.kernels.phases import Phase
 from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
-from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.kernels.wide import barrier, wide
 
 

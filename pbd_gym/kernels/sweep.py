@@ -9,41 +9,16 @@ so the same text serves each of these cases. Clusters of any size loop over thei
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
 
 from pbd_gym.formulas import emit
 from pbd_gym.kernels.lanes import in_batches, precision, with_lanes
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.parameter_columns import COMPLIANCE, INV_SIZE, SIZE
 from pbd_gym.kernels.projection import Inputs, project
 from pbd_gym.kernels.wide import Wide
-
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """What a kernel is compiled for; everything else costs nothing."""
-
-    keep_lambda: bool = False
-    """Whether multipliers are stored: more than one iteration needs them."""
-    damped: bool = False
-    """Whether some constraint has a damping time."""
-    jacobi: bool = False
-    """Whether corrections are gathered and applied after the sweep, instead of at once."""
-    symmetric: bool = False
-    """Whether every second iteration sweeps backwards."""
-    chebyshev: bool = False
-    """Whether iterations are extrapolated."""
-    particle_contacts: bool = False
-    """Whether particles collide with one another."""
-    packed: bool = False
-    """Whether positions have their particle's weight beside them, in rows of four numbers; for one lane on a CPU. The
-    constraints of a colour then share the vector units."""
-    shared: int = 0
-    """Particles for whose positions and weights a CUDA block has shared memory; 0 leaves them in global memory."""
-    varied: bool = False
-    """Whether environments differ in their parameters."""
 
 
 @functools.cache

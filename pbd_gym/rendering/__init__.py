@@ -1,27 +1,47 @@
-"""Pictures of cloth, ropes and soft bodies, drawn in software; pygame is imported only when needed."""
+"""Pictures of cloth, ropes and soft bodies, drawn in software; pygame is imported only when needed.
 
-from pbd_gym.rendering.camera import Camera
-from pbd_gym.rendering.colormaps import Coloring
-from pbd_gym.rendering.pictures.frame import Frame, Goal, Picker
-from pbd_gym.rendering.pictures.images import save_gif, save_png, tile
-from pbd_gym.rendering.pictures.options import RenderOptions, Style
-from pbd_gym.rendering.pictures.overlay import PALETTE
-from pbd_gym.rendering.pictures.panels import Curve, Panel
-from pbd_gym.rendering.pictures.renderer import Renderer
+Cameras, colours and the backdrop are common to pictures for people (:mod:`pbd_gym.rendering.pictures`) and to those for
+agents (:mod:`pbd_gym.rendering.batched`).
+"""
 
-__all__ = [
-    "PALETTE",
-    "Camera",
-    "Coloring",
-    "Curve",
-    "Frame",
-    "Goal",
-    "Panel",
-    "Picker",
-    "RenderOptions",
-    "Renderer",
-    "Style",
-    "save_gif",
-    "save_png",
-    "tile",
-]
+from typing import TYPE_CHECKING
+
+from pbd_gym.runtime.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from pbd_gym.rendering.camera import Camera as Camera
+    from pbd_gym.rendering.colormaps import Coloring as Coloring
+    from pbd_gym.rendering.pictures.frame import Frame as Frame
+    from pbd_gym.rendering.pictures.frame import Goal as Goal
+    from pbd_gym.rendering.pictures.frame import Picker as Picker
+    from pbd_gym.rendering.pictures.images import save_gif as save_gif
+    from pbd_gym.rendering.pictures.images import save_png as save_png
+    from pbd_gym.rendering.pictures.images import tile as tile
+    from pbd_gym.rendering.pictures.options import RenderOptions as RenderOptions
+    from pbd_gym.rendering.pictures.options import Style as Style
+    from pbd_gym.rendering.pictures.overlay import PALETTE as PALETTE
+    from pbd_gym.rendering.pictures.panels import Curve as Curve
+    from pbd_gym.rendering.pictures.panels import Panel as Panel
+    from pbd_gym.rendering.pictures.renderer import Renderer as Renderer
+
+_HOMES = {
+    "PALETTE": "pbd_gym.rendering.pictures.overlay",
+    "Camera": "pbd_gym.rendering.camera",
+    "Coloring": "pbd_gym.rendering.colormaps",
+    "Curve": "pbd_gym.rendering.pictures.panels",
+    "Frame": "pbd_gym.rendering.pictures.frame",
+    "Goal": "pbd_gym.rendering.pictures.frame",
+    "Panel": "pbd_gym.rendering.pictures.panels",
+    "Picker": "pbd_gym.rendering.pictures.frame",
+    "RenderOptions": "pbd_gym.rendering.pictures.options",
+    "Renderer": "pbd_gym.rendering.pictures.renderer",
+    "Style": "pbd_gym.rendering.pictures.options",
+    "save_gif": "pbd_gym.rendering.pictures.images",
+    "save_png": "pbd_gym.rendering.pictures.images",
+    "tile": "pbd_gym.rendering.pictures.images",
+}
+
+__all__ = [*_HOMES]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -11,9 +11,9 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.step_data import Launch, control_type, settings_type
-from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.checks import finite, whole
 from pbd_gym.runtime.compile_messages import compiling

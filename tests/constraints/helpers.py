@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import warp as wp
 
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step_data import model_data
-from pbd_gym.kernels.sweep import SweepOptions, body_type
+from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import wide
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model

@@ -13,9 +13,9 @@ from pbd_gym.colliders import SHAPES, grid, plane, sphere
 from pbd_gym.constraints import KINDS
 from pbd_gym.kernels import grips, parameter_columns
 from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.step import make_step
-from pbd_gym.kernels.sweep import SweepOptions
 from pbd_gym.kernels.wide import wide
 from pbd_gym.rendering.batched import backdrops
 from pbd_gym.rendering.batched.pixels import make_draw

@@ -12,6 +12,7 @@ import warp as wp
 
 from pbd_gym.kernels import sweep
 from pbd_gym.kernels.clusters import cluster_text
+from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.projection import GIVEN, Inputs, needs
 from pbd_gym.kernels.wide import Wide
 
@@ -74,7 +75,7 @@ class Kind:
     def check(self) -> None:
         """Trace the formula, so that what is wrong with it shows before a kernel is built."""
         if self.formula is not None and self.width is not None:
-            inputs = Inputs(sweep.SweepOptions(varied=True))
+            inputs = Inputs(SweepOptions(varied=True))
             inputs.residual(self.formula, self.width, self.fields).gradients(inputs.positions(self.width))
 
     @functools.cache  # noqa: B019 (kinds live as long as the program)
@@ -106,7 +107,7 @@ class Kind:
         name = "".join(part.title() for part in self.name.split("_")) + "Table"
         return wp.struct(type(name, (), {"__annotations__": fields, "__module__": __name__}))
 
-    def make_sweep(self, wide: Wide, data: Any, options: sweep.SweepOptions) -> Any:
+    def make_sweep(self, wide: Wide, data: Any, options: SweepOptions) -> Any:
         """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.sweep.make_sweep`."""
         if self.formula is None or self.width is None:
             return sweep.make_sweep(wide, data, options, self.name, cluster_text(options, wide.scalar))

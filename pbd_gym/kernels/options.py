@@ -1,0 +1,30 @@
+"""What a step kernel is compiled for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What a kernel is compiled for; everything else costs nothing."""
+
+    keep_lambda: bool = False
+    """Whether multipliers are stored: more than one iteration needs them."""
+    damped: bool = False
+    """Whether some constraint has a damping time."""
+    jacobi: bool = False
+    """Whether corrections are gathered and applied after the sweep, instead of at once."""
+    symmetric: bool = False
+    """Whether every second iteration sweeps backwards."""
+    chebyshev: bool = False
+    """Whether iterations are extrapolated."""
+    particle_contacts: bool = False
+    """Whether particles collide with one another."""
+    packed: bool = False
+    """Whether positions have their particle's weight beside them, in rows of four numbers; for one lane on a CPU. The
+    constraints of a colour then share the vector units."""
+    shared: int = 0
+    """Particles for whose positions and weights a CUDA block has shared memory; 0 leaves them in global memory."""
+    varied: bool = False
+    """Whether environments differ in their parameters."""
