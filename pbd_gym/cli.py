@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import inspect
 import sys
 from collections.abc import Sequence
@@ -129,7 +128,17 @@ def _info(args: argparse.Namespace, rest: list[str]) -> None:
 def _learning(args: argparse.Namespace, rest: list[str]) -> None:
     import tyro
 
-    module = importlib.import_module(f"pbd_gym.training.{args.command}")
+    module: Any
+    if args.command == "train":
+        import pbd_gym.training.train as module
+    elif args.command == "sweep":
+        import pbd_gym.training.sweep as module
+    elif args.command == "evaluate":
+        import pbd_gym.training.evaluate as module
+    elif args.command == "plan":
+        import pbd_gym.training.plan as module
+    else:
+        import pbd_gym.training.collect as module
     arguments = getattr(module, f"{args.command.capitalize()}Args")
     module.main(tyro.cli(arguments, args=rest, prog=f"pbd-gym {args.command}"))
 
@@ -143,23 +152,26 @@ def _bench(args: argparse.Namespace, rest: list[str]) -> None:
 
 
 def _play(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.envs.tools.play import play
     from pbd_gym.registry import find
 
     env_id, kwargs, policy = find(args.id or "PBDCloth-v0").id, {}, args.policy
     if policy not in (None, "expert", "random"):
-        module = importlib.import_module("pbd_gym.training.checkpoint_policy")
-        policy = module.CheckpointPolicy(Path(args.policy), args.trust)
+        from pbd_gym.training.checkpoint_policy import CheckpointPolicy
+
+        policy = CheckpointPolicy(Path(args.policy), args.trust)
         if args.id not in (None, policy.env_id):
             raise ValueError(f"{args.policy} was trained on {policy.env_id}, not on {args.id}")
         env_id, kwargs = policy.env_id, policy.env_kwargs
     if args.action_mode is not None:
         kwargs = {**kwargs, "action_mode": args.action_mode}
     save = None if args.save is None else Path(args.save)
-    importlib.import_module("pbd_gym.envs.tools.play").play(env_id, args.seed, policy, save, **kwargs)
+    play(env_id, args.seed, policy, save, **kwargs)
 
 
 def _replay(args: argparse.Namespace, rest: list[str]) -> int:
-    demonstrations = importlib.import_module("pbd_gym.envs.tools.demonstrations")
+    from pbd_gym.envs.tools import demonstrations
+
     saved = demonstrations.load(args.file)
     print(f"{saved.env_id}, {len(saved.episodes)} episodes")
     again = demonstrations.replay(saved)
@@ -171,38 +183,44 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
             f"{'success' if success else 'no success'}   {'same bits' if same else 'DIFFERENT'}"
         )
     if args.minari is not None:
-        written = importlib.import_module("pbd_gym.training.human_demonstrations").to_minari(saved, Path(args.minari))
+        from pbd_gym.training.human_demonstrations import to_minari
+
+        written = to_minari(saved, Path(args.minari))
         print(f"{written} of {len(saved.episodes)} episodes in {args.minari}")
     return 0 if all(agree) else 1
 
 
 def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
-    enjoy = importlib.import_module("pbd_gym.training.enjoy").enjoy
+    from pbd_gym.training.enjoy import enjoy
+
     enjoy(args.id, args.seed, args.episodes, args.gif, args.headless)
 
 
 def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
     """Return what acts, in which environment, and its arguments."""
+    from pbd_gym.envs.tools import recording
     from pbd_gym.registry import find
+    from pbd_gym.training.arguments import parsed
 
-    recording = importlib.import_module("pbd_gym.envs.tools.recording")
     names, values = args.env_kwargs[::2], args.env_kwargs[1::2]
     if len(names) != len(values):
         raise ValueError("--env-kwargs takes names and values in turn")
-    parsed = importlib.import_module("pbd_gym.training.arguments").parsed
     kwargs = parsed(dict(zip(names, values, strict=True)))
     if args.policy in ("expert", "random"):
         acts = recording.expert if args.policy == "expert" else recording.RandomActor(args.seed)
         return acts, find(args.id or "PBDClothFold-v0").id, kwargs
-    film_policies = importlib.import_module("pbd_gym.training.film_policies")
-    actor, env_id, trained = film_policies.find_actor(args.policy, args.id, args.seed, args.trust)
+    from pbd_gym.training.film_policies import find_actor
+
+    actor, env_id, trained = find_actor(args.policy, args.id, args.seed, args.trust)
     return actor, find(args.id or env_id).id, {**trained, **kwargs}
 
 
 def _record(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.envs.tools import recording
+
     actor, env_id, kwargs = _actor(args)
     shown = {"color_by": args.color_by, "wireframe": args.wireframe}
-    path = importlib.import_module("pbd_gym.envs.tools.recording").record(
+    path = recording.record(
         args.out, env_id, actor, num_envs=args.num_envs, episodes=args.episodes, seed=args.seed, size=args.size,
         columns=args.columns, every=args.every, colors=args.colors, render_options=shown, env_kwargs=kwargs,
     )  # fmt: skip
@@ -210,9 +228,10 @@ def _record(args: argparse.Namespace, rest: list[str]) -> None:
 
 
 def _export(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.envs.tools import recording
+
     actor, env_id, kwargs = _actor(args)
-    export = importlib.import_module("pbd_gym.envs.tools.recording").export
-    print(export(args.out, env_id, actor, seed=args.seed, every=args.every, env_kwargs=kwargs))
+    print(recording.export(args.out, env_id, actor, seed=args.seed, every=args.every, env_kwargs=kwargs))
 
 
 def _demo(args: argparse.Namespace, rest: list[str]) -> int:

@@ -1,49 +1,202 @@
-"""The layers hold: what imports what, and what importing costs."""
+"""The architecture holds: which folder may import which, how long files are, and what importing costs."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
-# The command line and the table of ids name upper layers as strings only; bench measures whole environments.
-FORBIDDEN = {
-    "pbd_gym": ("pbd_gym.envs", "pbd_gym.training", "torch", "stable_baselines3"),
-    "envs": ("pbd_gym.training",),
+PARTS = ("pbd_gym", "envs", "training")
+
+ENGINE = (
+    "colliders",
+    "constraints",
+    "constraints.common",
+    "formulas",
+    "geometry",
+    "kernels",
+    "materials",
+    "runtime",
+    "scene",
+    "sim",
+)
+DRAWING = ("rendering", "rendering.batched", "rendering.pictures")
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "runtime": (),
+    "formulas": (),
+    "geometry": ("runtime",),
+    "materials": ("geometry", "runtime"),
+    "kernels": ("formulas",),
+    "colliders": ("geometry", "kernels", "runtime"),
+    "constraints": ("constraints.common", "formulas", "kernels", "runtime"),
+    "constraints.common": ("formulas", "kernels", "runtime"),
+    "scene": ("colliders", "constraints", "geometry", "materials", "runtime"),
+    "sim": ("colliders", "constraints", "constraints.common", "formulas", "kernels", "runtime", "scene"),
+    "rendering": (),
+    "rendering.batched": ("rendering", *ENGINE),
+    "rendering.pictures": ("rendering", "rendering.batched", *ENGINE),
+    "rendering.window": (*DRAWING, *ENGINE),
+    "export": (*DRAWING, *ENGINE),
+    "demos": (*DRAWING, "rendering.window", *ENGINE),
+    "bench": ("", *DRAWING, *ENGINE),
+    "envs": ("envs.core", *ENGINE),
+    "envs.core": ("", *DRAWING, *ENGINE),
+    "envs.cloth": ("envs.core", *ENGINE),
+    "envs.rope": ("envs.core", *ENGINE),
+    "envs.soft": ("envs.core", *ENGINE),
+    "envs.tools": ("", "envs.core", "export", *DRAWING, "rendering.window", *ENGINE),
+    "training": ("", "envs", "envs.core", "envs.tools", "rendering", "runtime"),
 }
+"""For each folder, below ``pbd_gym``, the folders that its modules may import; itself always, "" is ``pbd_gym``.
+
+Lazy imports and those for type checkers count as well.
+"""
+LOOSE = {"__init__", "__main__", "_version", "cli", "doctor", "registry"}
+"""Modules that stand in ``pbd_gym`` itself."""
+REACHES_UP = {
+    "pbd_gym.cli": "the command line imports whatever a command needs when it runs",
+    "pbd_gym.__main__": "it is the command line",
+    "pbd_gym.envs.core.rendering": 'render_mode="human" opens the window of envs/tools',
+}
+"""Modules that may import from above, inside functions, each with its reason."""
+FACADES = {"pbd_gym", "pbd_gym.envs", "pbd_gym.rendering", "pbd_gym.training"}
+"""Packages that export names of other modules, which they import when someone asks for them."""
+
+
+def source_files(*folders: str) -> list[Path]:
+    """Return the Python files of top-level folders, without what the links in ``pbd_gym`` lead to."""
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return [path for path in found if not any(parent.is_symlink() for parent in path.parents)]
+
+
+def module_name(path: Path) -> str:
+    """Return the import name of a source file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts if parts[0] == "pbd_gym" else ("pbd_gym", *parts)).removesuffix(".__init__")
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    """Return the package's modules by name."""
+    return {module_name(path): path for path in source_files(*PARTS)}
 
 
 def imported(path: Path) -> set[str]:
-    """Names of the modules that a file imports, anywhere in it."""
+    """Return the names that a file imports, anywhere in it."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules() else node.module for name in names}
     return found
 
 
-@pytest.mark.parametrize("folder", FORBIDDEN)
-def test_imports_point_one_way(folder: str) -> None:
-    files = [p for p in (ROOT / folder).rglob("*.py") if not {"envs", "training"} & set(p.parts[len(ROOT.parts) + 1 :])]
-    assert len(files) > 5
-    for path in files:
-        for name in imported(path):
-            for banned in FORBIDDEN[folder]:
-                assert not (name == banned or name.startswith(banned + ".")), f"{path} imports {name}"
+@functools.cache
+def graph() -> dict[str, set[str]]:
+    """Return for each module the modules of the package that it imports."""
+    names = modules()
+    return {
+        name: set() if name in FACADES else {other for other in imported(path) if other in names} - {name}
+        for name, path in names.items()
+    }
 
 
-def test_pygame_stays_in_the_renderer() -> None:
-    """pygame is imported in pbd_gym/rendering only."""
-    files = [p for d in ("pbd_gym", "envs") for p in (ROOT / d).rglob("*.py")]
-    users = {str(path.relative_to(ROOT)) for path in files if "pygame" in imported(path)}
-    assert users
-    assert all(user.startswith("pbd_gym/rendering/") for user in users)
+def folder_of(module: str) -> str:
+    """Return the folder of a module below ``pbd_gym``, with dots; "" for ``pbd_gym`` itself."""
+    name = module if modules()[module].name == "__init__.py" else module.rpartition(".")[0]
+    return name.removeprefix("pbd_gym").removeprefix(".")
+
+
+def test_folders_import_only_what_they_may() -> None:
+    """Guards the direction of imports: training -> envs -> pbd_gym, and the order of folders within each."""
+    assert {folder_of(name) for name in modules()} - {""} == set(MAY_IMPORT)
+    wrong = [
+        f"{name} imports {other}"
+        for name, others in graph().items()
+        for other in others
+        if folder_of(name)
+        and name not in REACHES_UP
+        and folder_of(other) not in (folder_of(name), *MAY_IMPORT[folder_of(name)])
+    ]
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_loose_modules_are_few_and_only_the_command_line_reaches_up() -> None:
+    loose = {path.stem: name for name, path in modules().items() if folder_of(name) == ""}
+    assert set(loose) == LOOSE
+    assert {path.stem for path in source_files("envs") if path.parent == ROOT / "envs"} == {"__init__", "pendulum"}
+    for name in set(loose.values()) - set(REACHES_UP):
+        assert {folder_of(other) for other in graph()[name]} <= {"", "runtime"}, name
+
+
+def test_imports_from_above_are_lazy() -> None:
+    """What may reach up does so in functions: importing it imports nothing from above."""
+    for name in REACHES_UP:
+        top = ast.Module([node for node in ast.parse(modules()[name].read_text()).body if _is_import(node)], [])
+        found = {alias.name for node in top.body if isinstance(node, ast.Import) for alias in node.names}
+        found |= {node.module or "" for node in top.body if isinstance(node, ast.ImportFrom)}
+        above = ("pbd_gym.envs.tools", "pbd_gym.training", "pbd_gym.demos", "pbd_gym.bench")
+        assert not [other for other in found if other.startswith(above)], name
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def circles() -> list[set[str]]:
+    """Return the strongly connected components of more than one module (Tarjan 1972, doi:10.1137/0201010)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+
+    def visit(name: str) -> None:
+        number[name] = lowest[name] = len(number)
+        stack.append(name)
+        for other in graph()[name]:
+            if other not in number:
+                visit(other)
+            if other in stack:
+                lowest[name] = min(lowest[name], lowest[other])
+        if lowest[name] == number[name]:
+            start = stack.index(name)
+            if len(stack) - start > 1:
+                found.append(set(stack[start:]))
+            del stack[start:]
+
+    for name in graph():
+        if name not in number:
+            visit(name)
+    return found
+
+
+def test_no_modules_import_one_another() -> None:
+    assert not circles()
+
+
+def test_files_and_functions_are_short() -> None:
+    """Guards what a reader can hold in the head: 400 lines a file, 120 a function."""
+    for path in source_files(*PARTS):
+        text = path.read_text()
+        assert text.count("\n") <= 400, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < 120, f"{path}: {node.name}"
+
+
+def test_heavy_packages_stay_where_they_belong() -> None:
+    """pygame is imported by the renderer only, learning libraries by the training scripts only."""
+    for path in source_files("pbd_gym", "envs"):
+        packages = {name.partition(".")[0] for name in imported(path)}
+        where = path.relative_to(ROOT).as_posix()
+        assert "pygame" not in packages or where.startswith("pbd_gym/rendering/"), where
+        assert not packages & {"minari", "ray", "tests"}, where
+        assert "stable_baselines3" not in packages or where == "envs/tools/sb3.py", where
 
 
 def run(code: str) -> str:
