@@ -187,19 +187,9 @@ class PendulumVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`; `d` is the distance of a bob to its goal, `v` its speed,
-    `r` = 0.2 m, and means are over the two bobs.
-
-    - `distance`: -1.0 * mean d / 2 m; how far the bobs are below, above all
-    - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
-    - `rest`: -0.3 * mean of c * v
-    - `effort`: -0.02 * mean square of the action
-
-    `reward_mode="sparse"` gives 0 while both bobs are within `r` and -1 otherwise, and is the default of
-    `obs_mode="goal"`, whose reward depends on the goals only.
-
-    `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
-    and `is_success` (both bobs within `r` for the last 30 steps, which is a second).
+    Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the two bobs; distances are compared with the 2 m of both links,
+    and `r` = 0.2 m. Above all, `distance` is how far the bobs are below their goals. Success takes 30 steps in a row,
+    which is a second.
 
     ## Starting State
 

@@ -103,19 +103,20 @@ class ClothVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`; `d` is the distance of a lower corner to its goal, `v`
-    its speed, `r` = 0.1 m, and means are over the two corners.
+    The sum of named terms, reported in `info["reward_terms"]`. In them `d` is the distance of a goal particle (here a
+    lower corner) from its goal, `v` its speed, and `r` the radius of a goal, here 0.1 m. Means are over the goal
+    particles.
 
-    - `distance`: -1.0 * mean d / side
+    - `distance`: -1.0 * mean d / length, here the side of the cloth
     - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
     - `rest`: -0.3 * mean of c * v
     - `effort`: -0.02 * mean square of the action
 
-    `reward_mode="sparse"` gives 0 while both corners are within `r` and -1 otherwise, and is the default of
+    `reward_mode="sparse"` gives 0 while all of them are within `r` and -1 otherwise. It is the default of
     `obs_mode="goal"`, whose reward depends on the goals only.
 
     `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
-    and `is_success` (both corners within `r` for the last ten steps).
+    and `is_success` (all goal particles within `r` for the last ten steps).
 
     ## Starting State
 

@@ -43,9 +43,8 @@ class ClothTaskConfig(ManipulationConfig):
     """Distance from which a picker grasps [m]."""
 
     def __post_init__(self) -> None:
-        check_numbers(
-            self, positive=("side", "density", "ctrl_dt", "max_step", "reach", "substeps", "starts", "success_at")
-        )
+        super().__post_init__()
+        check_numbers(self, positive=("side", "density", "reach"))
         if min(self.rows, self.columns) < 4:
             raise ValueError(f"rows and columns must be at least 4, got {self.rows} and {self.columns}")
 

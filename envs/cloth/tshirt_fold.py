@@ -50,8 +50,8 @@ class TShirtFoldConfig(ManipulationConfig):
     """Normalised performance that counts as success."""
 
     def __post_init__(self) -> None:
-        positive = ("width", "length", "spacing", "density", "ctrl_dt", "max_step", "reach", "substeps", "starts")
-        check_numbers(self, positive=(*positive, "success_at"))
+        super().__post_init__()
+        check_numbers(self, positive=("width", "length", "spacing", "density", "reach"))
 
     @property
     def radius(self) -> float:

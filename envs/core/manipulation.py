@@ -15,6 +15,7 @@ from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.goals import goal_points
 from pbd_gym.envs.core.launches import Launches, device_indices, prepare
 from pbd_gym.envs.core.task import Batch, Score
+from pbd_gym.envs.core.validation import check_numbers
 
 PICKER_MODES: tuple[ActionMode, ...] = ("picker", "pick_place")
 """Action modes of tasks in which pickers grasp any particle."""
@@ -42,6 +43,9 @@ class ManipulationConfig:
     """Normalised performance that counts as success."""
     effort_weight: float = 0.0
     """Reward lost for an action of mean square one."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, positive=("ctrl_dt", "max_step", "substeps", "starts", "success_at"))
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,8 @@ class RopeTaskConfig(ManipulationConfig):
     """Distance from which a picker grasps [m]."""
 
     def __post_init__(self) -> None:
-        check_numbers(
-            self,
-            positive=(
-                "rope_length", "density", "ctrl_dt", "max_step", "reach", "substeps", "starts", "success_at",
-            ),
-        )  # fmt: skip
+        super().__post_init__()
+        check_numbers(self, positive=("rope_length", "density", "reach"))
         if self.particles < 5:
             raise ValueError(f"particles must be at least 5, got {self.particles}")
 

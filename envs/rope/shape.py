@@ -47,17 +47,8 @@ class RopeShapeVectorEnv(TaskVectorEnv):
 
     ## Action Space
 
-    `Box(-1, 1, (8,), float32)` with `action_mode="picker"`, four numbers per picker. A picker opens unless `grip` is
-    above 0; if it is, an empty picker closes on the nearest free particle within 0.05 m. Then it moves.
-
-    | Num | Action                                      | Min | Max | Unit per 1 |
-    |-----|---------------------------------------------|-----|-----|------------|
-    | 0-2 | displacement of the first picker, x, y, z   | -1  | 1   | 0.08 m     |
-    | 3   | grip of the first picker, closed above 0    | -1  | 1   |            |
-    | 4-6 | displacement of the second picker, x, y, z  | -1  | 1   | 0.08 m     |
-    | 7   | grip of the second picker, closed above 0   | -1  | 1   |            |
-
-    `action_mode="pick_place"` as in `PBDRopeStraighten-v0`.
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.RopeStraightenVectorEnv`, whose
+    `action_mode="pick_place"` there is as well.
 
     ## Observation Space
 

@@ -40,8 +40,8 @@ class SoftTaskConfig(ManipulationConfig):
     """Largest turn of the body about the vertical at the start, either way [rad]."""
 
     def __post_init__(self) -> None:
-        above_zero = ("density", "young_modulus", "contact_radius", "ctrl_dt", "max_step", "substeps", "starts")
-        check_numbers(self, positive=(*above_zero, "success_at"))
+        super().__post_init__()
+        check_numbers(self, positive=("density", "young_modulus", "contact_radius"))
 
 
 class Body:

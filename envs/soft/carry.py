@@ -99,19 +99,8 @@ class SoftVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`; `d` is the distance of a point to its goal, `v` its
-    speed, `r` = 0.036 m, and means are over the four points.
-
-    - `distance`: -1.0 * mean d / diameter
-    - `near`: +1.0 * mean of c = 1 / (1 + (d / r)^2)
-    - `rest`: -0.3 * mean of c * v
-    - `effort`: -0.02 * mean square of the action
-
-    `reward_mode="sparse"` gives 0 while all points are within `r` and -1 otherwise, and is the default of
-    `obs_mode="goal"`, whose reward depends on the goals only.
-
-    `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
-    and `is_success` (all points within `r` for the last ten steps).
+    Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the four points; distances are compared with the diameter of the
+    ball, and `r` = 0.036 m.
 
     ## Starting State
 
