@@ -137,7 +137,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))
 
     def _build(self, device: str, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
-        """Make everything that has to do with Warp."""
+        """Make everything that needs Warp."""
         config, num_envs = self.config, self.num_envs
         self._threads = threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.task = task = self.build(config)
@@ -320,7 +320,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         return out.observation(), out.array("reward", np.float64), *ends, info | final
 
     def advance(self, actions: Any) -> dict[str, Any]:
-        """Do a step and leave its results in the buffers. Returns what has to be kept of episodes that ended."""
+        """Take a step and leave its results in the buffers. Returns ``final_obs`` and ``final_info``, if any."""
         if not self._seeded:
             raise gym.error.ResetNeeded("call reset before step")
         return self._stepper.advance(actions)
@@ -355,7 +355,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.pictures.close()
 
     def memory_report(self) -> MemoryReport:
-        """Say what this batch takes, part by part, and how many environments would fit. ``print`` shows a table."""
+        """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""
         model = self.model
         physics = memory_report(
             self.scene, self.num_envs, model.device.alias, lanes=model.lanes, substeps=self.config.substeps

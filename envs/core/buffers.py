@@ -1,4 +1,4 @@
-"""Device arrays with one row per environment, and their way to NumPy and torch."""
+"""Device arrays with one row per environment, read as NumPy arrays or torch tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Buffers:
         return array
 
     def share(self, name: str, array: Any) -> None:
-        """Make an array readable that someone else fills, and that is worked out from the others: it is not saved.
+        """Add an array that another object computes from the others; it can be read, but is not saved.
 
         Raises:
             ValueError: if the name is taken.

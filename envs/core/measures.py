@@ -1,6 +1,6 @@
-"""How well an object is where it should be: areas and distances, one kernel each, over the batch.
+"""Measures of how an object lies: areas and distances, one kernel each, over the batch.
 
-Environments may differ in size; all measures are given in the sizes of the scene, so that they compare.
+Environments may differ in size. All measures are scaled back to size one, so that they can be compared.
 """
 
 import warp as wp
@@ -214,7 +214,7 @@ def rate_start(
     normalized_performance: wp.array1d[float],
     is_success: wp.array1d[wp.int32],
 ):
-    """Take the performance of the first state as what episodes are compared with, or a fixed number instead."""
+    """Set the performance that counts as 0: that of the first state, or a fixed number."""
     env = wp.tid()
     if chosen[env] == 0:
         return

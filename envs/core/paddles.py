@@ -1,4 +1,4 @@
-"""Paddles: solids that the agent moves, and with which it lifts, pushes and squeezes. Their poses are state."""
+"""Paddles: solids that the agent moves to lift, push and squeeze things. Their poses are part of the state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Paddle:
 
 @wp.func
 def angle_of(poses: wp.array3d[float], env: int, slot: int):
-    """Angle by which a solid that turns about the vertical only has turned [rad], from -pi to pi."""
+    """Angle of a solid that turns about the vertical only [rad], from -pi to pi."""
     return 2.0 * wp.atan2(poses[env, slot, 4], poses[env, slot, 6])
 
 
@@ -69,7 +69,7 @@ def move_paddles(
 
 
 def slots_of(paddles: tuple[Paddle, ...], model: Model) -> np.ndarray:
-    """Return where among the poses the paddles are, shape (paddles,), int32."""
+    """Return the index of each paddle among the poses, shape (paddles,), int32."""
     return np.array([model.pose_index(paddle.collider) for paddle in paddles], dtype=np.int32)
 
 

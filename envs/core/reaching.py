@@ -21,7 +21,7 @@ wp.set_module_options({"enable_backward": False})
 
 @dataclass(frozen=True)
 class ReachingConfig:
-    """Numbers that all of these tasks have."""
+    """Numbers of tasks that are scored by :class:`ReachingScore`."""
 
     damping: float = 1.25
     """Rate at which particles lose velocity to the air [1/s]."""

@@ -1,4 +1,4 @@
-"""Pictures of a batch: hands what an environment shows to the renderer, which is imported only when it is needed."""
+"""Pictures of a batch: what an environment shows, for a renderer that is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Pictures:
         return np.minimum(corners[0], grown[0]), np.maximum(corners[1], grown[1])
 
     def _watch(self, size: tuple[int, int]) -> None:
-        """Show the only environment in a window in which it can be handled."""
+        """Show a single environment in a window, in which a person can take hold of things."""
         from pbd_gym.envs.tools.window import Watcher
 
         if "watcher" not in self._renderers:

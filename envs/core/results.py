@@ -18,12 +18,12 @@ _CONTACTS = {"contact_overflow": np.int32}
 
 
 def row(observation: Any, env: Any) -> Any:
-    """Return the observation of one environment, out of an array or a dict of arrays."""
+    """Return the observation of one environment, from an array or a dict of arrays."""
     return {k: v[env] for k, v in observation.items()} if isinstance(observation, dict) else observation[env]
 
 
 class Outputs:
-    """Reads results out of the buffers, each time into fresh arrays.
+    """Reads results from the buffers, each time into fresh arrays.
 
     Args:
         buffers: where the results are.
@@ -62,7 +62,7 @@ class Outputs:
                 self.go_on()
 
     def go_on(self) -> None:
-        """Wait for the device no longer: masks are tensors, and entries are there whether or not a mask is empty."""
+        """Stop waiting for the device: masks become tensors, and entries are there even if a mask is empty."""
         self.waits = False
         self.everyone = self._mask(np.ones(self.buffers.num_envs, dtype=bool))
 
@@ -89,7 +89,7 @@ class Outputs:
         """Return results by name, with ``_name`` masks as Gymnasium's vector environments have them.
 
         Args:
-            shown: environments that have something to say, bool, shape (num_envs,).
+            shown: environments that report something, bool, shape (num_envs,).
             stepped: those among them that have reward terms, bool, shape (num_envs,).
         """
         info: dict[str, Any] = {}

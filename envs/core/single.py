@@ -1,4 +1,4 @@
-"""The single-environment view: the batched environment with a batch of one, behind ``gym.Env``."""
+"""The single-environment view: a batch of one behind ``gym.Env``."""
 
 from __future__ import annotations
 

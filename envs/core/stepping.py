@@ -41,7 +41,7 @@ class Stepper:
         self._graphs: list[Any] = []
 
     def advance(self, actions: Any) -> dict[str, Any]:
-        """Do a step and leave its results in the buffers. Returns what has to be kept of episodes that ended."""
+        """Take a step and leave its results in the buffers. Returns ``final_obs`` and ``final_info``, if any."""
         if not self.outputs.waits:
             return self._advance_on_device(actions)
         batch, b = self.batch, self.batch.buffers
