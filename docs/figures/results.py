@@ -13,10 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from pbd_gym.registry import ENTRIES
+from pbd_gym.training.result_tables import write_rows
 from pbd_gym.training.tuned import ALGORITHMS, TABLE, Algorithm
 
 DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"
+BASELINES = ("id", "random", "expert", "worst_expert", "states")
+"""Columns of baselines.csv."""
 HEAD = ("id", "random", "expert", "CEM", "PPO", "SAC", "SAC + HER")
 SHOWN = " †"
 """Marks what has seen episodes of the expert."""
@@ -76,16 +79,15 @@ def write_baselines() -> None:
     from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
 
     expert = dict(scores())
-    with (DOCS / "results" / "baselines.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["id", "random", "expert", "worst_expert", "states"])
-        for entry in ENTRIES:
-            env = unseen_env(entry.id, 100)
-            random = evaluate(random_policy(env), env).normalized_performance
-            found = expert.get(entry.id)
-            known = ["", "", ""] if found is None else [f"{found.mean():.2f}", f"{found.min():.2f}", len(found)]
-            writer.writerow([entry.id, f"{random:.2f}", *known])
-            print(entry.id, f"{random:.2f}", *known, flush=True)
+    rows = []
+    for entry in ENTRIES:
+        env = unseen_env(entry.id, 100)
+        random = evaluate(random_policy(env), env).normalized_performance
+        found = expert.get(entry.id)
+        known = ["", "", ""] if found is None else [f"{found.mean():.2f}", f"{found.min():.2f}", str(len(found))]
+        rows.append(dict(zip(BASELINES, (entry.id, f"{random:.2f}", *known), strict=True)))
+        print(*rows[-1].values(), flush=True)
+    write_rows(DOCS / "results" / "baselines.csv", BASELINES, rows)
 
 
 def put_table(page: Path, table: str) -> None:

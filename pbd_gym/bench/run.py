@@ -11,7 +11,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import warp as wp
@@ -22,6 +21,7 @@ from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.devices import find_device
+from pbd_gym.runtime.files import write_text
 from pbd_gym.runtime.threads import default_threads
 
 WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
@@ -93,8 +93,7 @@ def main(
         if path == "-":
             print(text, end="")
         elif path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(text)
+            write_text(path, text)
     if plot_path is not None:
         scaling.plot(found, plot_path, ", ".join(f"{name} {value}" for name, value in about.items()))
     if "-" not in (json_path, csv_path):
