@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.envs.core.validation import make_config
-from pbd_gym.rendering.batched.tables import CAMERA, TONES
+from pbd_gym.rendering.batched.tables import CAMERA, PALETTE
 from pbd_gym.rendering.batched.views import aim
 from pbd_gym.rendering.camera import Camera
 from pbd_gym.sim.state import State
@@ -21,8 +21,8 @@ wp.set_module_options({"enable_backward": False})
 
 PIXEL_MODES: tuple[ObsMode, ...] = ("rgb", "depth", "rgbd", "segmentation")
 _IMAGES = {"rgbd": ("rgb", "depth")}
-VECTORS, TONE_COUNT = wp.constant(CAMERA), wp.constant(len(TONES))
-FIXED_TONES = wp.constant(list(TONES).index("picker_open"))
+VECTORS, COLOR_COUNT = wp.constant(CAMERA), wp.constant(len(PALETTE))
+FIXED_COLORS = wp.constant(list(PALETTE).index("picker_open"))
 """First of the colours that stay as they are: those of pickers and goals, which mean something."""
 
 
@@ -101,10 +101,10 @@ def look(
     env = wp.tid()
     # A stream of its own, with every number sampled whether it is used or not: none depends on what else is varied.
     random = wp.rand_init(~seed[env], ~episode[env])
-    for k in range(TONE_COUNT):
+    for k in range(COLOR_COUNT):
         change = wp.vec3(wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0), wp.randf(random, -1.0, 1.0))
         mixed = colors[k]
-        if k < FIXED_TONES:
+        if k < FIXED_COLORS:
             mixed += 255.0 * color * change
         for axis in range(3):
             mixed[axis] = wp.clamp(mixed[axis], 0.0, 255.0)
@@ -185,7 +185,7 @@ class PixelObservations:
         self._state = state
         if pixels.varied:
             base = np.array([[*c.target, c.distance, c.yaw, c.pitch] for c in cameras], dtype=np.float32)
-            colors = np.array(list(TONES.values()), dtype=np.float32)
+            colors = np.array(list(PALETTE.values()), dtype=np.float32)
             self._look = wp.launch(
                 look,
                 dim=model.num_envs,

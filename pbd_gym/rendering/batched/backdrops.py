@@ -103,7 +103,7 @@ def draw_backdrop(
     row = first + index
     env = row // views
     view = row % cameras.shape[0]
-    tones = env % palette.shape[0]
+    own = env % palette.shape[0]
     planes = shapes.planes.shape[0]
     # All threads compare with what there was before, then the first one notes what there is now.
     changed = compare(shapes, cameras, palette, poses, backdrop.drawn_for, row, env, False)
@@ -125,7 +125,7 @@ def draw_backdrop(
         x = (float(i) + 0.5 - 0.5 * float(width)) / focal
         y = (0.5 * float(height) - float(j) - 0.5) / focal
         share = wp.min(1.6 * float(j) / float(wp.max(height - 1, 1)), 1.0)
-        color = palette[tones, 0] + share * (palette[tones, 1] - palette[tones, 0])
+        color = palette[own, 0] + share * (palette[own, 1] - palette[own, 0])
         nearness = float(0.0)
         label = int(0)
         for p in range(planes):
@@ -162,8 +162,8 @@ def draw_backdrop(
                     covered = wp.max(across, upright) / (focal * cell) + 1.0e-6
                     checker *= wave(along / cell, covered)
                     lines = wp.max(lines, border(along / cell, covered))
-                floor = palette[tones, 2] + (checker * 0.5 + 0.5) * (palette[tones, 3] - palette[tones, 2])
-                floor += lines * (palette[tones, 4] - floor)
+                floor = palette[own, 2] + (checker * 0.5 + 0.5) * (palette[own, 3] - palette[own, 2])
+                floor += lines * (palette[own, 4] - floor)
                 color += wp.exp(-away2 / (reach * reach)) * (floor - color)
         for channel in range(3):
             backdrop.color[row, j, i, channel] = wp.uint8(wp.clamp(color[channel] + 0.5, 0.0, 255.0))

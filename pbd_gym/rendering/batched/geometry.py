@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane, Sphere
-from pbd_gym.rendering.batched.tables import COLLIDER, GRIP, PARTICLE, Shapes, tone
+from pbd_gym.rendering.batched.tables import COLLIDER, GRIP, PARTICLE, Shapes, palette_row
 from pbd_gym.scene.scene import Scene
 
 PICKER_RADIUS = 0.02
@@ -52,7 +52,7 @@ class Geometry:
         self._index: list[int] = list(range(scene.particle_count))
         self._offset: list[Any] = [np.zeros(3)] * scene.particle_count
         self._triangles = [np.asarray(scene.triangles, dtype=np.int64)]
-        front = np.full(len(scene.triangles), tone("front"))
+        front = np.full(len(scene.triangles), palette_row("front"))
         self._triangle_rows = [np.stack([front, 1 + self.body[scene.triangles[:, 0]]], axis=1)]
         self._rounds: list[tuple[int, int, float, int, int, int]] = []
         self._planes: list[tuple[list[float], int, int]] = []
@@ -62,7 +62,7 @@ class Geometry:
         for grip in range(scene.grip_count):
             vertex = self._vertex(int(GRIP), grip, np.zeros(3))
             label = self.labels.index("pickers")
-            self._rounds.append((vertex, vertex, PICKER_RADIUS, tone("picker_open"), label, grip))
+            self._rounds.append((vertex, vertex, PICKER_RADIUS, palette_row("picker_open"), label, grip))
 
     @property
     def vertex_count(self) -> int:
@@ -102,12 +102,12 @@ class Geometry:
             shapes.ring_start = wp.array(start, dtype=wp.int32)
             shapes.ring = wp.array(ring, dtype=wp.int32, ndim=2)
             shapes.triangles = wp.array(triangles, dtype=wp.int32, ndim=2)
-            shapes.triangle_tone = wp.array(np.ascontiguousarray(rows[:, 0]), dtype=wp.int32)
+            shapes.triangle_color = wp.array(np.ascontiguousarray(rows[:, 0]), dtype=wp.int32)
             shapes.triangle_label = wp.array(np.ascontiguousarray(rows[:, 1]), dtype=wp.int32)
             rounds = np.array(self._rounds, dtype=np.float64).reshape(-1, 6)
             shapes.rounds = wp.array(rounds[:, :2].astype(np.int32), dtype=wp.int32, ndim=2)
             shapes.round_radius = wp.array(rounds[:, 2].astype(np.float32), dtype=float)
-            for column, name in enumerate(("round_tone", "round_label", "round_grip"), start=3):
+            for column, name in enumerate(("round_color", "round_label", "round_grip"), start=3):
                 setattr(shapes, name, wp.array(rounds[:, column].astype(np.int32), dtype=wp.int32))
             shapes.hand = -1 if self.hand is None else self.hand
             planes = np.array([plane for plane, _, _ in self._planes], dtype=np.float32).reshape(-1, 4)
@@ -129,13 +129,13 @@ class Geometry:
         """Add ropes, beads and loose particles."""
         scene = self.scene
         for number, (a, b) in enumerate(scene.lines.tolist()):
-            color = tone("rope" if number % 2 == 0 else "rope_dark")
+            color = palette_row("rope" if number % 2 == 0 else "rope_dark")
             self._rounds.append((a, b, line_radius, color, 1 + int(self.body[a]), -1))
         beads = dict.fromkeys(scene.beads.tolist(), max(scene.contact_radius, 1e-3))
         used = np.concatenate([scene.lines.ravel(), scene.triangles.ravel()])
         alone = np.setdiff1d(np.arange(scene.particle_count), used)
         for particle, radius in {**dict.fromkeys(alone.tolist(), line_radius), **beads}.items():
-            self._rounds.append((particle, particle, radius, tone("rope"), 1 + int(self.body[particle]), -1))
+            self._rounds.append((particle, particle, radius, palette_row("rope"), 1 + int(self.body[particle]), -1))
 
     def _add_collider(self, number: int) -> None:
         collider = self.scene.colliders[number]
@@ -148,14 +148,14 @@ class Geometry:
         origin = np.asarray(collider.origin) if slot >= 0 else np.zeros(3)
         if isinstance(collider, Sphere):
             vertex = self._vertex(int(COLLIDER), slot, np.asarray(collider.center) - origin)
-            self._rounds.append((vertex, vertex, collider.radius, tone("solid"), label, -1))
+            self._rounds.append((vertex, vertex, collider.radius, palette_row("solid"), label, -1))
             return
         vertices, triangles = collider.mesh()
         first = self.vertex_count
         for corner in vertices[triangles].reshape(-1, 3):  # not shared: faces are flat
             self._vertex(int(COLLIDER), slot, corner - origin)
         self._triangles.append(first + np.arange(3 * len(triangles)).reshape(-1, 3))
-        self._triangle_rows.append(np.tile([tone("solid"), label], (len(triangles), 1)))
+        self._triangle_rows.append(np.tile([palette_row("solid"), label], (len(triangles), 1)))
 
 
 def rings(triangles: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

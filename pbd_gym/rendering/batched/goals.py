@@ -5,11 +5,11 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.rendering.batched.tables import FORWARD, LENS, RIGHT, UP, Backdrop, Canvas, Scratch, Shapes, tone
+from pbd_gym.rendering.batched.tables import FORWARD, LENS, RIGHT, UP, Backdrop, Canvas, Scratch, Shapes, palette_row
 from pbd_gym.rendering.batched.tiles import Images, Tile
 from pbd_gym.rendering.batched.vertices import NEAR
 
-GOAL, GOAL_REACHED = (wp.constant(tone(name)) for name in ("goal", "goal_reached"))
+GOAL, GOAL_REACHED = (wp.constant(palette_row(name)) for name in ("goal", "goal_reached"))
 
 
 @functools.cache
@@ -32,7 +32,7 @@ def make_draw_goals(images: Images) -> Any:
         """Draw rings round goals, with a dot in the middle and a thin veil between, where nothing is in front."""
         group = tile.env // lanes
         lane = tile.env % lanes
-        tones = tile.env % palette.shape[0]
+        own = tile.env % palette.shape[0]
         focal = cameras[tile.view, LENS][0]
         ground = tile.picture % backdrop.nearness.shape[0]
         for k in range(shapes.goal_particles.shape[0]):
@@ -45,7 +45,7 @@ def make_draw_goals(images: Images) -> Any:
                 row = GOAL
                 if wp.length(now - goal) < shapes.goal_radius:
                     row = GOAL_REACHED
-                color = palette[tones, row]
+                color = palette[own, row]
                 scale = focal / depth
                 cx = tile.half_w + scale * wp.dot(away, cameras[tile.view, RIGHT])
                 cy = tile.half_h - scale * wp.dot(away, cameras[tile.view, UP])

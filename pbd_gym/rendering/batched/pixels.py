@@ -12,7 +12,7 @@ from pbd_gym.rendering.batched.shadows import cast
 from pbd_gym.rendering.batched.tables import LENS, Backdrop, Canvas, Scratch, Shapes
 from pbd_gym.rendering.batched.tiles import Images, Tile, make_fill
 from pbd_gym.rendering.batched.triangles import make_draw_triangles
-from pbd_gym.rendering.batched.vertices import light_up, place, set_up_rounds, set_up_triangles
+from pbd_gym.rendering.batched.vertices import light_vertices, place, set_up_rounds, set_up_triangles
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def make_draw(images: Images) -> Any:
         place(shapes, cameras, view, lanes, positions, poses, grips, scratch, picture, env, thread, threads)
         barrier()
         if wp.static(images.rgb):
-            light_up(shapes, cameras, view, scratch, picture, thread, threads)
+            light_vertices(shapes, cameras, view, scratch, picture, thread, threads)
         set_up_triangles(shapes, focal, width, height, scratch, picture, thread, threads)
         set_up_rounds(shapes, held, focal, width, height, scratch, picture, env, thread, threads)
         if wp.static(images.shaded):

@@ -104,7 +104,7 @@ class Rasterizer:
         self._allocate()
         row = np.array([camera_row(camera, self.size) for camera in cameras], dtype=np.float32)
         self.cameras.assign(np.tile(row, (self.cameras.shape[0] // self.views, 1, 1)))
-        colors = np.array(list(tables.TONES.values()), dtype=np.float32)
+        colors = np.array(list(tables.PALETTE.values()), dtype=np.float32)
         self.palette.assign(np.broadcast_to(colors, (self.palette.shape[0], *colors.shape)))
         self._launches: tuple[list[Any], list[Any]] = ([], [])
         self._launched_for: Any = None
@@ -133,8 +133,8 @@ class Rasterizer:
             self._shapes = geometry.upload(model.device)
             self.cameras = wp.zeros((pictures if self._own_views else views, tables.CAMERA), dtype=wp.vec3)
             """Rows of :func:`pbd_gym.rendering.batched.views.camera_row`, shape (views or num_envs * views, 7)."""
-            self.palette = wp.zeros((envs if self._own_views else 1, len(tables.TONES)), dtype=wp.vec3)
-            """Colours in the order of :data:`pbd_gym.rendering.batched.tables.TONES`, shape (1 or num_envs, tones)."""
+            self.palette = wp.zeros((envs if self._own_views else 1, len(tables.PALETTE)), dtype=wp.vec3)
+            """Colours in the order of :data:`pbd_gym.rendering.batched.tables.PALETTE`, shape (1 or num_envs, k)."""
             self.canvas = _filled(
                 tables.Canvas,
                 rgb=made("rgb", 3 * views, wp.uint8),
@@ -144,7 +144,7 @@ class Rasterizer:
             self._scratch = _filled(
                 tables.Scratch,
                 points=wp.zeros((pictures, vertices), dtype=wp.vec3),
-                tones=wp.zeros((pictures, vertices), dtype=wp.vec4),
+                vertex_light=wp.zeros((pictures, vertices), dtype=wp.vec4),
                 edges=wp.zeros((pictures, triangles, 3), dtype=wp.vec3),
                 boxes=wp.zeros((pictures, triangles + rounds), dtype=wp.vec4i),
                 radii=wp.zeros((pictures, rounds), dtype=wp.float32),
@@ -187,12 +187,12 @@ class Rasterizer:
             if state.model is not self.model:
                 raise ValueError("the state must be of the rasteriser's own model")
             with compiling():
-                self._launches = self._record(state)
+                self._launches = self._prepare(state)
             self._launched_for = state
         for launches in self._launches:
             run_together([launch.launch for launch in launches])
 
-    def _record(self, state: State) -> tuple[list[Any], list[Any]]:
+    def _prepare(self, state: State) -> tuple[list[Any], list[Any]]:
         model, (width, height) = self.model, self.size
         block = _BLOCK_DIM if model.device.is_cuda else 1
         tile = tile_size(model.device, self.size)

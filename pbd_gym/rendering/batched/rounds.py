@@ -6,11 +6,11 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.rendering.batched.rays import MISS, hit_ball, hit_tube
-from pbd_gym.rendering.batched.tables import FORWARD, LENS, LIGHT, RIGHT, UP, Canvas, Scratch, Shapes, tone
+from pbd_gym.rendering.batched.tables import FORWARD, LENS, LIGHT, RIGHT, UP, Canvas, Scratch, Shapes, palette_row
 from pbd_gym.rendering.batched.tiles import Images, Tile, paint
 from pbd_gym.rendering.batched.vertices import NEAR, nearest_on, shade
 
-PICKER_HOLDING, PICKER_RING = (wp.constant(tone(name)) for name in ("picker_holding", "picker_ring"))
+PICKER_HOLDING, PICKER_RING = (wp.constant(palette_row(name)) for name in ("picker_holding", "picker_ring"))
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def make_draw_rounds(images: Images) -> Any:
         scratch: Scratch,
         tile: Tile,
     ):
-        tones = tile.env % palette.shape[0]
+        own = tile.env % palette.shape[0]
         focal = cameras[tile.view, LENS][0]
         light = cameras[tile.view, LIGHT]
         world_up = wp.vec3(cameras[tile.view, RIGHT][1], cameras[tile.view, UP][1], cameras[tile.view, FORWARD][1])
@@ -58,14 +58,14 @@ def make_draw_rounds(images: Images) -> Any:
                                 normal = wp.normalize(point - nearest_on(a, b, point))
                                 to_eye = -wp.normalize(ray)
                                 lit = shade(normal, to_eye, light, world_up)
-                                row = shapes.round_tone[k]
+                                row = shapes.round_color[k]
                                 grip = shapes.round_grip[k]
                                 if grip >= 0:
                                     if held[tile.env, grip] >= 0:
                                         row = PICKER_HOLDING
                                     elif wp.dot(normal, to_eye) < 0.6:
                                         row = PICKER_RING
-                                paint(canvas, tile, x, y, palette[tones, row], lit[0], lit[1])
+                                paint(canvas, tile, x, y, palette[own, row], lit[0], lit[1])
                             if wp.static(images.segmentation):
                                 canvas.segmentation[tile.env, y, x, tile.camera] = wp.uint8(shapes.round_label[k])
 

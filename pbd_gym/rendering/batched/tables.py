@@ -20,7 +20,7 @@ from pbd_gym.rendering.colors import (
     SOLID,
 )
 
-TONES = {
+PALETTE = {
     "sky_top": SKY_TOP,
     "sky_bottom": SKY_BOTTOM,
     "floor": FLOOR,
@@ -41,9 +41,9 @@ TONES = {
 """Colours by name, red, green and blue from 0 to 255, in the order of a palette's rows; a back follows its front."""
 
 
-def tone(name: str) -> int:
+def palette_row(name: str) -> int:
     """Return the row of a colour in a palette."""
-    return list(TONES).index(name)
+    return list(PALETTE).index(name)
 
 
 EYE, RIGHT, UP, FORWARD = (wp.constant(k) for k in range(4))
@@ -75,14 +75,14 @@ class Shapes:
     """The other two corners of every triangle at a vertex, in its sense of rotation, shape (3 t, 2)."""
     triangles: wp.array2d[wp.int32]
     """Vertices, shape (t, 3)."""
-    triangle_tone: wp.array1d[wp.int32]
+    triangle_color: wp.array1d[wp.int32]
     """Palette row of the front, before that of the back, shape (t,)."""
     triangle_label: wp.array1d[wp.int32]
     rounds: wp.array2d[wp.int32]
     """Vertices at the ends of capsules, twice the same for a ball, shape (r, 2)."""
     round_radius: wp.array1d[float]
     """[m], shape (r,)."""
-    round_tone: wp.array1d[wp.int32]
+    round_color: wp.array1d[wp.int32]
     round_label: wp.array1d[wp.int32]
     round_grip: wp.array1d[wp.int32]
     """Grip that is drawn, -1 for anything else, shape (r,)."""
@@ -105,7 +105,7 @@ class Scratch:
 
     points: wp.array2d[wp.vec3]
     """Vertices in the axes of the camera: right, up, forward [m], shape (pictures, v)."""
-    tones: wp.array2d[wp.vec4]
+    vertex_light: wp.array2d[wp.vec4]
     """Brightness and gloss of the front, then of the back, shape (pictures, v)."""
     edges: wp.array3d[wp.vec3]
     """Edge functions of triangles, shape (pictures, t, 3)."""

@@ -22,7 +22,7 @@ def make_draw_triangles(images: Images) -> Any:
         scratch: Scratch,
         tile: Tile,
     ):
-        tones = tile.env % palette.shape[0]
+        own = tile.env % palette.shape[0]
         for t in range(shapes.triangles.shape[0]):
             box = scratch.boxes[tile.picture, t]
             left = wp.max(box[0], tile.x0)
@@ -44,20 +44,20 @@ def make_draw_triangles(images: Images) -> Any:
                     vb = shapes.triangles[t, 1]
                     vc = shapes.triangles[t, 2]
                     a3 = scratch.points[tile.picture, va]
-                    la = scratch.tones[tile.picture, va]
-                    lb = scratch.tones[tile.picture, vb]
-                    lc = scratch.tones[tile.picture, vc]
+                    la = scratch.vertex_light[tile.picture, va]
+                    lb = scratch.vertex_light[tile.picture, vb]
+                    lc = scratch.vertex_light[tile.picture, vc]
                     turn = wp.cross(scratch.points[tile.picture, vb] - a3, scratch.points[tile.picture, vc] - a3)
                     if wp.dot(turn, a3) >= 0.0:  # left-handed axes: towards the eye
                         ta = wp.vec2(la[0], la[1])
                         tb = wp.vec2(lb[0], lb[1])
                         tc = wp.vec2(lc[0], lc[1])
-                        color = palette[tones, shapes.triangle_tone[t]]
+                        color = palette[own, shapes.triangle_color[t]]
                     else:
                         ta = wp.vec2(la[2], la[3])
                         tb = wp.vec2(lb[2], lb[3])
                         tc = wp.vec2(lc[2], lc[3])
-                        color = palette[tones, shapes.triangle_tone[t] + 1]
+                        color = palette[own, shapes.triangle_color[t] + 1]
                 for y in range(top, bottom):
                     py = float(y) + 0.5 - tile.half_h
                     ra = ea[1] * py + ea[2]

@@ -74,7 +74,7 @@ def place(
 
 
 @wp.func
-def light_up(
+def light_vertices(
     shapes: Shapes, cameras: wp.array2d[wp.vec3], view: int, scratch: Scratch, picture: int, thread: int, threads: int
 ):
     """Shade the vertices of triangles, from both sides, with the mean normal of the triangles around them."""
@@ -95,7 +95,7 @@ def light_up(
             to_eye = -wp.normalize(point)
             front = shade(normal, to_eye, light, world_up)
             back = shade(-normal, to_eye, light, world_up)
-            scratch.tones[picture, v] = wp.vec4(front[0], front[1], back[0], back[1])
+            scratch.vertex_light[picture, v] = wp.vec4(front[0], front[1], back[0], back[1])
 
 
 @wp.func

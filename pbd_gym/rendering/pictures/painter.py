@@ -13,20 +13,20 @@ from pbd_gym.rendering.backdrop import SHADOW_POINTS, backdrop, ground_nearness
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.colors import SHADOW
 from pbd_gym.rendering.pictures import shading, shapes, visibility
-from pbd_gym.rendering.pictures.buffers import Memory
+from pbd_gym.rendering.pictures.buffers import Buffers
 from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.rendering.pictures.options import Style
 from pbd_gym.rendering.pictures.overlay import draw_caption, draw_labels, draw_legend, draw_polylines
 from pbd_gym.rendering.pictures.panels import draw_panels
-from pbd_gym.rendering.pictures.primitives import Seen, Things, View
+from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.shadows import shadow_triangles, soften
-from pbd_gym.rendering.pictures.triangle_colors import FACTS, LANES
+from pbd_gym.rendering.pictures.triangle_colors import COEFFICIENTS, LANES
 from pbd_gym.runtime.compile_messages import compiling
 
 if TYPE_CHECKING:
     import pygame
 
-_drawing = threading.Lock()  # the memory is that of one picture
+_drawing = threading.Lock()  # the buffers are those of one picture
 
 
 def paint(frame: Frame, camera: Camera, size: Size, style: Style = Style()) -> np.ndarray:  # noqa: B008
@@ -63,27 +63,28 @@ def draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nda
 
 
 def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.ndarray:
-    memory = _load()
+    buffers = _load()
     samples = 2 if style.antialias else 1
     mesh = shapes.triangles(frame, camera, size)
-    things, view = (
-        _things(memory, mesh, shapes.rounds(frame, camera, size), camera),
+    primitives, view = (
+        _primitives(buffers, mesh, shapes.rounds(frame, camera, size), camera),
         _view(camera, size, style, samples),
     )
     view.line_strength = mesh.line_strength
-    seen = _seen(memory, things, view)
+    visible = _visible(buffers, primitives, view)
     ground = ground_nearness(size, samples, frame.planes, camera)
-    _launch(visibility.see, things, view, ground, seen)
+    _launch(visibility.find_visible, primitives, view, ground, visible)
     picture = backdrop(size, frame.planes, camera).copy()
     out = wp.array(picture, dtype=wp.uint8, copy=False, device="cpu")
     if style.shadows:
-        _shadow(memory, frame, camera, size, out)
-    tones, (rest, _) = memory.grid("tones", (3, size[0] + 2 * LANES), float), memory.rows("rest", size[0], wp.int32)
-    _launch(shading.paint, things, view, seen, tones, rest, out)
+        _shadow(buffers, frame, camera, size, out)
+    row_colors = buffers.grid("row colors", (3, size[0] + 2 * LANES), float)
+    mixed, _ = buffers.rows("mixed", size[0], wp.int32)
+    _launch(shading.paint, primitives, view, visible, row_colors, mixed, out)
     rows, colors, through = shapes.marks(frame, camera, size)
     if len(rows):
-        marks, tints = memory.put("marks", rows, float, 6), memory.put("mark colours", colors, wp.vec3)
-        _launch(shading.mark, len(rows), marks, tints, memory.put("through", through, wp.int32), view, seen, out)
+        marks, tints = buffers.put("marks", rows, float, 6), buffers.put("mark colours", colors, wp.vec3)
+        _launch(shading.mark, len(rows), marks, tints, buffers.put("through", through, wp.int32), view, visible, out)
     return picture
 
 
@@ -92,24 +93,25 @@ def _launch(kernel: Any, *inputs: Any) -> None:
 
 
 @lru_cache(maxsize=1)
-def _load() -> Memory:
+def _load() -> Buffers:
     with compiling():
         for module in (visibility, shading):
             wp.load_module(module, device="cpu")
-    return Memory()
+    return Buffers()
 
 
-def _things(memory: Memory, mesh: shapes.Triangles, rounds: shapes.Rounds, camera: Camera) -> Any:
-    things: Any = Things()
+def _primitives(buffers: Buffers, mesh: shapes.Triangles, rounds: shapes.Rounds, camera: Camera) -> Any:
+    primitives: Any = Primitives()
     for name in ("points", "normals", "front", "back"):
-        setattr(things, name, memory.put(name, getattr(mesh, name), wp.vec3))
-    things.corners = memory.put("corners", mesh.corners, wp.int32, 3)
-    things.kinds = memory.put("kinds", mesh.kinds, wp.int32, 4)
-    things.ends = memory.put("ends", (rounds.ends - camera.eye()) @ camera.axes().T, wp.vec3, 2)
-    things.radii, things.rims = memory.put("radii", rounds.radii, float), memory.put("rims", rounds.rims, wp.vec3)
-    things.colors = memory.put("colors", rounds.colors, wp.vec3, 2)
-    things.triangle_count, things.round_count = len(mesh.corners), len(rounds.radii)
-    return things
+        setattr(primitives, name, buffers.put(name, getattr(mesh, name), wp.vec3))
+    primitives.corners = buffers.put("corners", mesh.corners, wp.int32, 3)
+    primitives.kinds = buffers.put("kinds", mesh.kinds, wp.int32, 4)
+    primitives.ends = buffers.put("ends", (rounds.ends - camera.eye()) @ camera.axes().T, wp.vec3, 2)
+    primitives.radii = buffers.put("radii", rounds.radii, float)
+    primitives.rims = buffers.put("rims", rounds.rims, wp.vec3)
+    primitives.colors = buffers.put("colors", rounds.colors, wp.vec3, 2)
+    primitives.triangle_count, primitives.round_count = len(mesh.corners), len(rounds.radii)
+    return primitives
 
 
 def _view(camera: Camera, size: Size, style: Style, samples: int) -> Any:
@@ -121,29 +123,29 @@ def _view(camera: Camera, size: Size, style: Style, samples: int) -> Any:
     return view
 
 
-def _seen(memory: Memory, things: Any, view: Any) -> Any:
-    seen: Any = Seen()
-    seen.boxes, _ = memory.rows("boxes", things.triangle_count + things.round_count, wp.vec4i)
-    seen.facts, _ = memory.rows("facts", things.triangle_count, float, int(FACTS))
-    seen.sides, _ = memory.rows("sides", things.triangle_count, wp.int32)
-    seen.box, _ = memory.rows("box", 4, wp.int32)
+def _visible(buffers: Buffers, primitives: Any, view: Any) -> Any:
+    visible: Any = Visible()
+    visible.boxes, _ = buffers.rows("boxes", primitives.triangle_count + primitives.round_count, wp.vec4i)
+    visible.coefficients, _ = buffers.rows("coefficients", primitives.triangle_count, float, int(COEFFICIENTS))
+    visible.sides, _ = buffers.rows("sides", primitives.triangle_count, wp.int32)
+    visible.box, _ = buffers.rows("box", 4, wp.int32)
     shape = (view.height * view.samples + 1, view.width * view.samples + visibility.LANES)
-    seen.thing, seen.near = memory.grid("thing", shape, wp.int32), memory.grid("near", shape, float)
-    return seen
+    visible.primitive, visible.nearness = buffers.grid("primitive", shape, wp.int32), buffers.grid("near", shape, float)
+    return visible
 
 
-def _shadow(memory: Memory, frame: Frame, camera: Camera, size: Size, picture: Any) -> None:
+def _shadow(buffers: Buffers, frame: Frame, camera: Camera, size: Size, picture: Any) -> None:
     """Darken the ground where a coarse picture says so."""
     step = max(1, round(min(size) / SHADOW_POINTS))
     places, corners = shadow_triangles(frame, camera, size)
     if len(corners) == 0:
         return
     shape = (2 * (-(-size[1] // step)), 2 * (-(-size[0] // step)))
-    mask = memory.grid("mask", shape, wp.uint8)
+    mask = buffers.grid("mask", shape, wp.uint8)
     mask.zero_()
-    places = memory.put("shadow points", places * (2 / step), wp.vec2)
-    _launch(shading.cover, places, memory.put("shadow corners", corners, wp.int32, 3), len(corners), mask)
-    darkness = memory.grid("dark", (shape[0] // 2, shape[1] // 2), float)
+    places = buffers.put("shadow points", places * (2 / step), wp.vec2)
+    _launch(shading.cover, places, buffers.put("shadow corners", corners, wp.int32, 3), len(corners), mask)
+    darkness = buffers.grid("dark", (shape[0] // 2, shape[1] // 2), float)
     dark = darkness.numpy()
     dark[:] = soften(mask.numpy())
     rows, columns = (np.flatnonzero(dark.any(axis=axis)) for axis in (1, 0))

@@ -1,4 +1,4 @@
-"""What the kernels that draw a frame are given: triangles, balls and tubes, and the picture."""
+"""What the kernels that draw a frame take: triangles, balls and tubes, and the picture."""
 
 import warp as wp
 
@@ -8,7 +8,7 @@ SMOOTH, LINE_0, LINE_1, LINE_2 = (wp.constant(k) for k in range(4))
 
 
 @wp.struct
-class Things:
+class Primitives:
     """What is to be drawn, in the axes of the camera: right, up and forward [m]. Arrays may be longer than is used."""
 
     points: wp.array1d[wp.vec3]
@@ -60,18 +60,18 @@ class View:
 
 
 @wp.struct
-class Seen:
+class Visible:
     """What is seen at each point of a picture. Only the part within ``box`` is written."""
 
     boxes: wp.array1d[wp.vec4i]
     """Where triangles and then rounds may be seen: first column and row, and those after the last, shape (t + r,)."""
     box: wp.array1d[wp.int32]
     """The part of the picture where something may be seen, likewise but in pixels, shape (4,)."""
-    facts: wp.array2d[float]
-    """Inputs of :mod:`pbd_gym.rendering.pictures.triangle_colors`, shape (t, FACTS)."""
+    coefficients: wp.array2d[float]
+    """Inputs of :mod:`pbd_gym.rendering.pictures.triangle_colors`, shape (t, COEFFICIENTS)."""
     sides: wp.array1d[wp.int32]
     """Of triangles: 1 where the front of a smooth mesh is seen, 2 for its back, 0 for any other, shape (t,)."""
-    thing: wp.array2d[wp.int32]
-    """The nearest thing, -1 for none; triangles have the numbers from 0, rounds those after. Shape (points, stride)."""
-    near: wp.array2d[float]
-    """One over the depth of the nearest thing, or of the ground [1/m], shape (points, stride)."""
+    primitive: wp.array2d[wp.int32]
+    """The nearest primitive, -1 for none: triangles are numbered from 0, rounds after them. Shape (points, stride)."""
+    nearness: wp.array2d[float]
+    """One over the depth of the nearest primitive, or of the ground [1/m], shape (points, stride)."""

@@ -8,7 +8,7 @@ import warp as wp
 
 from pbd_gym.rendering.batched.rays import hit_ball, hit_tube
 from pbd_gym.rendering.batched.vertices import nearest_on, shade
-from pbd_gym.rendering.pictures.primitives import Seen, Things, View
+from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.triangle_colors import settle, span
 
 wp.set_module_options({"enable_backward": False})
@@ -18,12 +18,12 @@ SAME = wp.constant(0.02)
 
 
 @wp.func
-def round_color(things: Things, view: View, k: int, px: float, py: float):
+def round_color(primitives: Primitives, view: View, k: int, px: float, py: float):
     """Return the colour of a tube at a point of the picture; near its outline, that of the outline."""
     ray = wp.vec3(px / view.focal, -py / view.focal, 1.0)
-    a3 = things.ends[k, 0]
-    b3 = things.ends[k, 1]
-    radius = things.radii[k]
+    a3 = primitives.ends[k, 0]
+    b3 = primitives.ends[k, 1]
+    radius = primitives.radii[k]
     found = wp.min(hit_ball(ray, a3, radius), hit_ball(ray, b3, radius))
     found = wp.min(found, hit_tube(ray, a3, b3, radius))
     point = found * ray
@@ -32,11 +32,11 @@ def round_color(things: Things, view: View, k: int, px: float, py: float):
     to_eye = -wp.normalize(ray)
     lit = shade(normal, to_eye, view.light, view.up)
     length = wp.length(b3 - a3)
-    base = things.colors[k, 0]
+    base = primitives.colors[k, 0]
     if length > 0.0:
-        base += wp.length(axis - a3) / length * (things.colors[k, 1] - things.colors[k, 0])
-    if things.rims[k][0] >= 0.0 and wp.dot(normal, to_eye) < 0.6:
-        base = things.rims[k]
+        base += wp.length(axis - a3) / length * (primitives.colors[k, 1] - primitives.colors[k, 0])
+    if primitives.rims[k][0] >= 0.0 and wp.dot(normal, to_eye) < 0.6:
+        base = primitives.rims[k]
     return lit[0] * base + wp.vec3(lit[1], lit[1], lit[1])
 
 
@@ -71,80 +71,89 @@ def darken(
 
 
 @wp.func
-def point_color(things: Things, view: View, seen: Seen, thing: int, px: float, py: float, tones: wp.array2d[float]):
-    """Return the colour of a thing at a point of the picture; the place for it in ``tones`` is behind the picture."""
+def point_color(
+    primitives: Primitives,
+    view: View,
+    visible: Visible,
+    primitive: int,
+    px: float,
+    py: float,
+    row_colors: wp.array2d[float],
+):
+    """Return the colour of a primitive at a point of the picture; ``row_colors`` is overwritten beyond the picture."""
     color = wp.vec3()
-    if thing < things.triangle_count:
-        span(seen.facts, thing, px, py, 1, view.focal, view.light, view.up, view.width, tones)
-        color = wp.vec3(tones[0, view.width], tones[1, view.width], tones[2, view.width])
+    if primitive < primitives.triangle_count:
+        span(visible.coefficients, primitive, px, py, 1, view.focal, view.light, view.up, view.width, row_colors)
+        color = wp.vec3(row_colors[0, view.width], row_colors[1, view.width], row_colors[2, view.width])
     else:
-        color = round_color(things, view, thing - things.triangle_count, px, py)
+        color = round_color(primitives, view, primitive - primitives.triangle_count, px, py)
     return color
 
 
 @wp.kernel
 def paint(
     # In:
-    things: Things,
+    primitives: Primitives,
     view: View,
-    seen: Seen,
-    tones: wp.array2d[float],
-    rest: wp.array1d[wp.int32],
+    visible: Visible,
+    row_colors: wp.array2d[float],
+    mixed: wp.array1d[wp.int32],
     # Out:
     picture: wp.array3d[wp.uint8],
 ):
     """Colour every pixel in which something is seen: the mean over its points, each surface being looked at once.
 
-    ``tones`` is memory for the colours of a row, shape (3, width and some more), ``rest`` for numbers of pixels.
+    Scratch: ``row_colors`` for the colours of a row, shape (3, width and some more), and ``mixed`` for the columns of
+    pixels that show several surfaces, shape (width,).
     """
     s = view.samples
     step = 1.0 / float(s)
     share = step * step
     first_x = 0.5 * step - 0.5 * float(view.width)
     first_y = 0.5 * step - 0.5 * float(view.height)
-    left = seen.box[0]
-    right = seen.box[2]
-    for y in range(seen.box[1], seen.box[3]):
+    left = visible.box[0]
+    right = visible.box[2]
+    for y in range(visible.box[1], visible.box[3]):
         # Pixels whose first points lie on one triangle are worked out together.
         x = int(left)
         while x < right:
             start = int(x)
-            t = seen.thing[y * s, x * s]
+            t = visible.primitive[y * s, x * s]
             x += 1
-            while x < right and seen.thing[y * s, x * s] == t:
+            while x < right and visible.primitive[y * s, x * s] == t:
                 x += 1
-            if t >= 0 and t < things.triangle_count:
+            if t >= 0 and t < primitives.triangle_count:
                 span(
-                    seen.facts, t, float(start) + first_x, float(y) + first_y, x - start,
-                    view.focal, view.light, view.up, start, tones,
+                    visible.coefficients, t, float(start) + first_x, float(y) + first_y, x - start,
+                    view.focal, view.light, view.up, start, row_colors,
                 )  # fmt: skip
-        count = settle(y, left, right, s, things.triangle_count, seen.thing, tones, picture, rest)
+        count = settle(y, left, right, s, primitives.triangle_count, visible.primitive, row_colors, picture, mixed)
         for n in range(count):
-            x = rest[n]
+            x = mixed[n]
             total = wp.vec3()
             last = int(-1)
             last_near = float(0.0)
             color = wp.vec3()
             for j in range(y * s, (y + 1) * s):
                 for i in range(x * s, (x + 1) * s):
-                    thing = seen.thing[j, i]
-                    if thing < 0:
+                    primitive = visible.primitive[j, i]
+                    if primitive < 0:
                         for channel in range(3):
                             total[channel] += share * float(picture[y, x, channel])
                     else:
-                        nearness = seen.near[j, i]
-                        same = thing == last
-                        if not same and last >= 0 and wp.max(thing, last) < things.triangle_count:
-                            same = seen.sides[thing] != 0 and seen.sides[thing] == seen.sides[last]
+                        nearness = visible.nearness[j, i]
+                        same = primitive == last
+                        if not same and last >= 0 and wp.max(primitive, last) < primitives.triangle_count:
+                            same = visible.sides[primitive] != 0 and visible.sides[primitive] == visible.sides[last]
                             same = same and wp.abs(nearness - last_near) < SAME * nearness
                         if not same:
-                            if thing < things.triangle_count and i == x * s and j == y * s:
-                                color = wp.vec3(tones[0, x], tones[1, x], tones[2, x])
+                            if primitive < primitives.triangle_count and i == x * s and j == y * s:
+                                color = wp.vec3(row_colors[0, x], row_colors[1, x], row_colors[2, x])
                             else:
                                 px = float(i) * step + first_x
                                 py = float(j) * step + first_y
-                                color = point_color(things, view, seen, thing, px, py, tones)
-                            last = thing
+                                color = point_color(primitives, view, visible, primitive, px, py, row_colors)
+                            last = primitive
                             last_near = nearness
                         total += share * color
             for channel in range(3):
@@ -165,7 +174,7 @@ def mark(
     colors: wp.array1d[wp.vec3],
     through: wp.array1d[wp.int32],
     view: View,
-    seen: Seen,
+    visible: Visible,
     # Out:
     picture: wp.array3d[wp.uint8],
 ):
@@ -195,11 +204,11 @@ def mark(
                     # Denser towards the ring, like a thin shell.
                     veil = marks[k, MARK_FILL] * inside * (0.55 + 0.45 * off * off / (radius * radius))
                     open = float(1.0)
-                    if x >= seen.box[0] and x < seen.box[2] and y >= seen.box[1] and y < seen.box[3]:
+                    if x >= visible.box[0] and x < visible.box[2] and y >= visible.box[1] and y < visible.box[3]:
                         for s in range(view.samples * view.samples):
                             j = y * view.samples + s // view.samples
                             i = x * view.samples + s % view.samples
-                            if seen.thing[j, i] >= 0 and depth * seen.near[j, i] > 1.0:
+                            if visible.primitive[j, i] >= 0 and depth * visible.nearness[j, i] > 1.0:
                                 open -= 1.0 / float(view.samples * view.samples)
                     share = open * wp.max(solid, veil)
                     if through[k] != 0:

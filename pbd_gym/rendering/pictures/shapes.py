@@ -29,7 +29,7 @@ NO_RIM = (-1.0, -1.0, -1.0)
 
 @dataclass
 class Triangles:
-    """Triangles of all meshes; see :class:`pbd_gym.rendering.pictures.primitives.Things`."""
+    """Triangles of all meshes; see :class:`pbd_gym.rendering.pictures.primitives.Primitives`."""
 
     points: np.ndarray
     """In the axes of the camera [m], shape (v, 3)."""
@@ -43,7 +43,7 @@ class Triangles:
 
 @dataclass
 class Rounds:
-    """Balls and tubes; see :class:`pbd_gym.rendering.pictures.shading.Things`."""
+    """Balls and tubes; see :class:`pbd_gym.rendering.pictures.primitives.Primitives`."""
 
     ends: np.ndarray
     """World [m], shape (r, 2, 3)."""
@@ -98,11 +98,11 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
     """Return ropes, balls, lone particles, pins and pickers, none thinner than can be seen."""
     positions, focal, eye, forward = frame.positions, camera.focal(size), camera.eye(), camera.axes()[2]
     unit = mark_unit(size)
-    tones = np.broadcast_to(np.array(ROPE, np.float64), (len(positions), 3))
+    colors_of = np.broadcast_to(np.array(ROPE, np.float64), (len(positions), 3))
     if frame.coloring is not None:
-        tones = frame.coloring.colors()
+        colors_of = frame.coloring.colors()
     elif len(frame.colors):
-        tones = frame.colors
+        colors_of = frame.colors
     ends, radii, colors, rims = [], [], [], []
 
     def add(points: np.ndarray, radius: np.ndarray, color: np.ndarray, pixels: float, rim: tuple[float, ...]) -> None:
@@ -112,13 +112,13 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
         colors.append(color)
         rims.append(np.broadcast_to(rim, (len(points), 3)))
 
-    def add_balls(centers: np.ndarray, radius: float, tones: Any, pixels: float, rim: tuple[float, ...]) -> None:
+    def add_balls(centers: np.ndarray, radius: float, color: Any, pixels: float, rim: tuple[float, ...]) -> None:
         if len(centers):
-            colors = np.broadcast_to(np.asarray(tones, np.float64)[..., None, :], (len(centers), 2, 3))
+            colors = np.broadcast_to(np.asarray(color, np.float64)[..., None, :], (len(centers), 2, 3))
             add(np.repeat(centers[:, None], 2, axis=1), np.full(len(centers), radius), colors, pixels, rim)
 
     if len(frame.lines):
-        color = tones[frame.lines].astype(np.float64)
+        color = colors_of[frame.lines].astype(np.float64)
         if frame.coloring is None:
             color = _bands(len(color))
         add(positions[frame.lines], np.full(len(color), frame.line_radius), color, 0.6, NO_RIM)
@@ -130,13 +130,13 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
         (np.flatnonzero(uses == 1) if len(frame.colors) else alone[:0], frame.line_radius, 0.6),
         (frame.beads, frame.bead_radius, 0.6),
     ):
-        add_balls(positions[chosen], radius, tones[chosen], pixels, NO_RIM)
+        add_balls(positions[chosen], radius, colors_of[chosen], pixels, NO_RIM)
     for center, radius in frame.spheres:
         add_balls(center[None], radius, SOLID, 0.0, NO_RIM)
     add_balls(_nearer(positions[frame.pinned], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)
     for p in frame.pickers:
-        tone, rim = (PICKER_HOLDING, NO_RIM) if p.holding else (PICKER_OPEN, PICKER_RING)
-        add_balls(p.position[None], p.radius, tone, 3 * unit, rim)
+        color, rim = (PICKER_HOLDING, NO_RIM) if p.holding else (PICKER_OPEN, PICKER_RING)
+        add_balls(p.position[None], p.radius, color, 3 * unit, rim)
     if not ends:
         return Rounds(np.zeros((0, 2, 3)), np.zeros(0), np.zeros((0, 2, 3)), np.zeros((0, 3)))
     joined = np.concatenate(ends)
@@ -146,8 +146,8 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
 
 def _bands(count: int) -> np.ndarray:
     """Return the colours of rope segments, every other one darker, shape (count, 2, 3)."""
-    tones = np.array([ROPE, ROPE_DARK], np.float64)
-    return np.repeat(tones[np.arange(count) % 2][:, None], 2, axis=1)
+    bands = np.array([ROPE, ROPE_DARK], np.float64)
+    return np.repeat(bands[np.arange(count) % 2][:, None], 2, axis=1)
 
 
 def _nearer(points: np.ndarray, eye: np.ndarray, by: float) -> np.ndarray:

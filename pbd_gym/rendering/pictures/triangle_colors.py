@@ -1,17 +1,17 @@
 """The colours of triangles, as C++ on Clang's vectors: several neighbouring pixels at a time.
 
-What colours depend on is worked out once per triangle, as numbers that are linear in the picture. As a chain of Warp's
-operations, one pixel after the other, a picture took more than twice as long.
+What colours depend on is computed once per triangle, as coefficients of functions that are linear in the picture.
+Written as Warp operations, one pixel after another, a picture took more than twice as long.
 """
 
 import warp as wp
 
 from pbd_gym.rendering.pictures.meshes import BORDER, LINE
-from pbd_gym.rendering.pictures.primitives import LINE_0, SMOOTH, Things, View
+from pbd_gym.rendering.pictures.primitives import LINE_0, SMOOTH, Primitives, View
 
 LANES = 8
 """Pixels that are worked out together."""
-NEARNESS, NORMAL, TONE, EDGE, WIDTH, DARK, REACH, LEAST, FACTS = (
+NEARNESS, NORMAL, COLOR, EDGE, WIDTH, DARK, REACH, LEAST, COEFFICIENTS = (
     wp.constant(k) for k in (0, 3, 12, 21, 30, 33, 36, 39, 40)
 )
 """Where the numbers of a triangle begin. Three each, factors of x and of y and what is added, for: one over the depth;
@@ -26,9 +26,9 @@ _WIRE_DARK = wp.constant(0.25)
 
 
 @wp.func
-def put(facts: wp.array2d[float], t: int, at: int, values: wp.vec3):
+def put(coefficients: wp.array2d[float], t: int, at: int, values: wp.vec3):
     for k in range(3):
-        facts[t, at + k] = values[k]
+        coefficients[t, at + k] = values[k]
 
 
 @wp.func
@@ -37,44 +37,52 @@ def growth(edge: wp.vec3):
 
 
 @wp.func
-def gather(facts: wp.array2d[float], things: Things, view: View, t: int, ea: wp.vec3, eb: wp.vec3, ec: wp.vec3):
-    """Work out what the colours of a triangle depend on, and return its entry in :attr:`Seen.sides`.
+def gather(
+    coefficients: wp.array2d[float],
+    primitives: Primitives,
+    view: View,
+    t: int,
+    ea: wp.vec3,
+    eb: wp.vec3,
+    ec: wp.vec3,
+):
+    """Work out what the colours of a triangle depend on, and return its entry in :attr:`Visible.sides`.
 
     ``ea``, ``eb`` and ``ec`` are its edge functions over its determinant: the shares of its corners in a point of the
     picture, times one over the depth there.
     """
-    i = things.corners[t, 0]
-    j = things.corners[t, 1]
-    k = things.corners[t, 2]
-    a3 = things.points[i]
+    i = primitives.corners[t, 0]
+    j = primitives.corners[t, 1]
+    k = primitives.corners[t, 2]
+    a3 = primitives.points[i]
     # The axes of the camera are left-handed.
-    front = wp.dot(wp.cross(things.points[j] - a3, things.points[k] - a3), a3) >= 0.0
+    front = wp.dot(wp.cross(primitives.points[j] - a3, primitives.points[k] - a3), a3) >= 0.0
     turn = float(1.0)
-    ta = things.front[i]
-    tb = things.front[j]
-    tc = things.front[k]
+    ta = primitives.front[i]
+    tb = primitives.front[j]
+    tc = primitives.front[k]
     if not front:
         turn = -1.0
-        ta = things.back[i]
-        tb = things.back[j]
-        tc = things.back[k]
-    put(facts, t, NEARNESS, ea + eb + ec)
+        ta = primitives.back[i]
+        tb = primitives.back[j]
+        tc = primitives.back[k]
+    put(coefficients, t, NEARNESS, ea + eb + ec)
     for n in range(3):
         put(
-            facts, t, NORMAL + 3 * n,
-            turn * (things.normals[i][n] * ea + things.normals[j][n] * eb + things.normals[k][n] * ec),
+            coefficients, t, NORMAL + 3 * n,
+            turn * (primitives.normals[i][n] * ea + primitives.normals[j][n] * eb + primitives.normals[k][n] * ec),
         )  # fmt: skip
-        put(facts, t, TONE + 3 * n, ta[n] * ea + tb[n] * eb + tc[n] * ec)
-    put(facts, t, EDGE, ec)
-    put(facts, t, EDGE + 3, ea)
-    put(facts, t, EDGE + 6, eb)
-    put(facts, t, WIDTH, wp.vec3(growth(ec), growth(ea), growth(eb)))
-    facts[t, LEAST] = 0.0
-    if view.wireframe != 0 and things.kinds[t, SMOOTH] != 0:
-        facts[t, LEAST] = _WIRE_DARK
+        put(coefficients, t, COLOR + 3 * n, ta[n] * ea + tb[n] * eb + tc[n] * ec)
+    put(coefficients, t, EDGE, ec)
+    put(coefficients, t, EDGE + 3, ea)
+    put(coefficients, t, EDGE + 6, eb)
+    put(coefficients, t, WIDTH, wp.vec3(growth(ec), growth(ea), growth(eb)))
+    coefficients[t, LEAST] = 0.0
+    if view.wireframe != 0 and primitives.kinds[t, SMOOTH] != 0:
+        coefficients[t, LEAST] = _WIRE_DARK
     for n in range(3):
         # An inner edge is drawn by the triangles on both sides, a border by one alone.
-        kind = things.kinds[t, LINE_0 + n]
+        kind = primitives.kinds[t, LINE_0 + n]
         dark = float(0.0)
         reach = float(1.0)
         if view.edges != 0 and view.wireframe == 0:
@@ -83,10 +91,10 @@ def gather(facts: wp.array2d[float], things: Things, view: View, t: int, ea: wp.
                 reach = 1.5
             elif kind == _LINE:
                 dark = _LINE_DARK * view.line_strength
-        facts[t, DARK + n] = dark
-        facts[t, REACH + n] = reach
+        coefficients[t, DARK + n] = dark
+        coefficients[t, REACH + n] = reach
     side = int(0)
-    if things.kinds[t, SMOOTH] != 0:
+    if primitives.kinds[t, SMOOTH] != 0:
         side = 1
         if not front:
             side = 2
@@ -101,9 +109,9 @@ typedef float V __attribute__((ext_vector_type(LANES), aligned(4)));
 #define UNIT(a) ((a) > 1.0f ? V(1.0f) : ATLEAST(a, 0.0f))
 #define SIZE(x, y, z) ROOT(ATLEAST(x * x + y * y + z * z, 1e-30f))
 #define AT(k) (f[k] * px + (f[(k) + 1] * py + f[(k) + 2]))
-const float* const f = (const float*)((const char*)facts.data + (long long)t * facts.strides[0]);
-float* const out = tones.data;
-const long long width = tones.shape[1];
+const float* const f = (const float*)((const char*)coefficients.data + (long long)t * coefficients.strides[0]);
+float* const out = row_colors.data;
+const long long width = row_colors.shape[1];
 V lane;
 for (int k = 0; k < LANES; ++k) lane[k] = (float)k;
 for (long long n = 0; n < count; n += LANES) {
@@ -133,7 +141,7 @@ for (long long n = 0; n < count; n += LANES) {
         dark = line > dark ? line : dark;
     }
     dark = 1.0f - dark;
-    for (int k = 0; k < 3; ++k) *(V*)(out + k * width + at + n) = dark * (bright * AT(TONE + 3 * k) + shine);
+    for (int k = 0; k < 3; ++k) *(V*)(out + k * width + at + n) = dark * (bright * AT(COLOR + 3 * k) + shine);
 }
 #undef ROOT
 #undef ATLEAST
@@ -145,7 +153,7 @@ for (long long n = 0; n < count; n += LANES) {
 
 def _text() -> str:
     text = _SPAN
-    names = ("NEARNESS", "NORMAL", "TONE", "EDGE", "WIDTH", "DARK", "REACH", "LEAST", "LANES")
+    names = ("NEARNESS", "NORMAL", "COLOR", "EDGE", "WIDTH", "DARK", "REACH", "LEAST", "LANES")
     for name in names:
         text = text.replace(name, str(int(globals()[name])))
     return text
@@ -153,7 +161,7 @@ def _text() -> str:
 
 @wp.func_native(_text())
 def span(
-    facts: wp.array2d[float],
+    coefficients: wp.array2d[float],
     t: int,
     x: float,
     py: float,
@@ -162,21 +170,21 @@ def span(
     light: wp.vec3,
     up: wp.vec3,
     at: int,
-    tones: wp.array2d[float],
+    row_colors: wp.array2d[float],
 ):
     """Work out the colour of a triangle at ``count`` points that are a pixel apart, from (x, y) on to the right.
 
-    They go into the columns of ``tones``, shape (3, columns), from ``at`` on; up to LANES - 1 further ones are spoilt.
-    The light is that of :func:`pbd_gym.rendering.batched.vertices.shade`.
+    They go into the columns of ``row_colors``, shape (3, columns), from ``at`` on; up to LANES - 1 columns after them
+    are overwritten. The light is that of :func:`pbd_gym.rendering.batched.vertices.shade`.
     """
 
 
 _SETTLE = """
-const long long stride = thing.shape[1];
-const int* const first = thing.data + (long long)y * samples * stride;
+const long long stride = primitive.shape[1];
+const int* const first = primitive.data + (long long)y * samples * stride;
 unsigned char* const out = picture.data + (long long)y * picture.strides[0];
-const float* const tone = tones.data;
-const long long columns = tones.shape[1];
+const float* const color = row_colors.data;
+const long long columns = row_colors.shape[1];
 int count = 0;
 for (long long x = left; x < right; ++x) {
     const int* const points = first + x * samples;
@@ -185,10 +193,10 @@ for (long long x = left; x < right; ++x) {
     for (int j = 0; j < samples; ++j)
         for (int i = 0; i < samples; ++i) alike &= points[j * stride + i] == t;
     if (!alike || t >= triangles) {
-        rest.data[count++] = (int)x;
+        mixed.data[count++] = (int)x;
     } else if (t >= 0) {
         for (int k = 0; k < 3; ++k) {
-            const float value = tone[k * columns + x] + 0.5f;
+            const float value = color[k * columns + x] + 0.5f;
             out[3 * x + k] = (unsigned char)(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value);
         }
     }
@@ -204,13 +212,13 @@ def settle(
     right: int,
     samples: int,
     triangles: int,
-    thing: wp.array2d[wp.int32],
-    tones: wp.array2d[float],
+    primitive: wp.array2d[wp.int32],
+    row_colors: wp.array2d[float],
     picture: wp.array3d[wp.uint8],
-    rest: wp.array1d[wp.int32],
+    mixed: wp.array1d[wp.int32],
 ) -> int:
-    """Colour those pixels of a row that show one triangle at all points, with what is in ``tones``.
+    """Colour those pixels of a row that show one triangle at all points, with what is in ``row_colors``.
 
-    Returns how many pixels show more than one thing, or a round one; their columns are in ``rest``.
+    Returns how many pixels show more than one primitive, or a round one; their columns are in ``mixed``.
     """
     ...

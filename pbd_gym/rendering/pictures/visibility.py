@@ -4,7 +4,7 @@ import warp as wp
 
 from pbd_gym.rendering.batched.rays import MISS, hit_ball, hit_tube
 from pbd_gym.rendering.batched.vertices import FAR, NEAR, edge_of, round_bounds, triangle_bounds
-from pbd_gym.rendering.pictures.primitives import LINE_0, LINE_1, LINE_2, SMOOTH, Seen, Things, View
+from pbd_gym.rendering.pictures.primitives import LINE_0, LINE_1, LINE_2, SMOOTH, Primitives, View, Visible
 from pbd_gym.rendering.pictures.triangle_colors import EDGE, WIDTH, gather
 
 wp.set_module_options({"enable_backward": False})
@@ -14,12 +14,12 @@ LANES = 8
 
 
 @wp.func
-def triangle_box(things: Things, view: View, seen: Seen, t: int):
+def triangle_box(primitives: Primitives, view: View, visible: Visible, t: int):
     """Return where a triangle may be seen, and work out what its colours depend on."""
     focal = view.focal
-    a3 = things.points[things.corners[t, 0]]
-    b3 = things.points[things.corners[t, 1]]
-    c3 = things.points[things.corners[t, 2]]
+    a3 = primitives.points[primitives.corners[t, 0]]
+    b3 = primitives.points[primitives.corners[t, 1]]
+    c3 = primitives.points[primitives.corners[t, 2]]
     reach = wp.length_sq(a3) + wp.length_sq(b3) + wp.length_sq(c3)
     farthest = wp.max(a3[2], wp.max(b3[2], c3[2]))
     ea = edge_of(focal, b3, c3)
@@ -33,16 +33,16 @@ def triangle_box(things: Things, view: View, seen: Seen, t: int):
         shrink = 1.0 / det
         eb = edge_of(focal, c3, a3)
         ec = edge_of(focal, a3, b3)
-        seen.sides[t] = gather(seen.facts, things, view, t, shrink * ea, shrink * eb, shrink * ec)
+        visible.sides[t] = gather(visible.coefficients, primitives, view, t, shrink * ea, shrink * eb, shrink * ec)
     return box
 
 
 @wp.func
-def round_box(things: Things, view: View, k: int):
+def round_box(primitives: Primitives, view: View, k: int):
     """Return where a ball or a tube may be seen."""
-    a3 = things.ends[k, 0]
-    b3 = things.ends[k, 1]
-    radius = things.radii[k]
+    a3 = primitives.ends[k, 0]
+    b3 = primitives.ends[k, 1]
+    radius = primitives.radii[k]
     box = wp.vec4i(0, 0, 0, 0)
     if wp.length_sq(a3) + wp.length_sq(b3) < FAR * FAR and wp.max(a3[2], b3[2]) + radius > NEAR:
         width = view.width * view.samples
@@ -53,17 +53,17 @@ def round_box(things: Things, view: View, k: int):
 
 _CLEAR = """
 for (long long y = top; y < bottom; ++y) {
-    int* const things = thing.data + y * thing.shape[1];
+    int* const primitives = nearest_primitive.data + y * nearest_primitive.shape[1];
     float* const nearest = near.data + y * near.shape[1];
     const float* const behind = ground.data + y * ground.shape[1];
-    for (long long x = left; x < right; ++x) { things[x] = -1; nearest[x] = behind[x]; }
+    for (long long x = left; x < right; ++x) { primitives[x] = -1; nearest[x] = behind[x]; }
 }
 """
 
 
 @wp.func_native(_CLEAR)
 def clear(
-    left: int, top: int, right: int, bottom: int, ground: wp.array2d[float], thing: wp.array2d[wp.int32],
+    left: int, top: int, right: int, bottom: int, ground: wp.array2d[float], nearest_primitive: wp.array2d[wp.int32],
     near: wp.array2d[float],
 ):  # fmt: skip
     """Let nothing be seen but the ground."""
@@ -76,7 +76,7 @@ typedef int I __attribute__((ext_vector_type(LANES), aligned(4)));
 #define LINEAR(k) (f[k] * px + (f[(k) + 1] * py + f[(k) + 2]))
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define SIZE(a) ((a) < 0.0f ? -(a) : (a))
-const float* const f = (const float*)((const char*)facts.data + (long long)t * facts.strides[0]);
+const float* const f = (const float*)((const char*)coefficients.data + (long long)t * coefficients.strides[0]);
 const long long stride = near.shape[1];
 V lane;
 for (int k = 0; k < LANES; ++k) lane[k] = (float)k * step;
@@ -97,9 +97,9 @@ for (long long y = box.c[1]; y < box.c[3]; ++y) {
             found &= lines;
         }
         if (__builtin_reduce_or(found) == 0) continue;
-        I* const things = (I*)(thing.data + y * stride + x);
+        I* const primitives = (I*)(nearest_primitive.data + y * stride + x);
         *nearest = found ? nearness : before;
-        *things = found ? I(t) : *things;
+        *primitives = found ? I(t) : *primitives;
     }
 }
 #undef LINEAR
@@ -117,30 +117,35 @@ def _text() -> str:
 
 @wp.func_native(_text())
 def fill(
-    t: int, facts: wp.array2d[float], box: wp.vec4i, step: float, first_x: float, first_y: float, farthest: float,
-    wire: bool, line0: bool, line1: bool, line2: bool, thing: wp.array2d[wp.int32], near: wp.array2d[float],
+    t: int, coefficients: wp.array2d[float], box: wp.vec4i, step: float, first_x: float, first_y: float,
+    farthest: float, wire: bool, line0: bool, line1: bool, line2: bool, nearest_primitive: wp.array2d[wp.int32],
+    near: wp.array2d[float],
 ):  # fmt: skip
     """Put a triangle where it is the nearest; of a wire, only where a line is."""
 
 
 @wp.kernel
-def see(
+def find_visible(
     # In:
-    things: Things,
+    primitives: Primitives,
     view: View,
     ground: wp.array2d[float],
     # Out:
-    seen: Seen,
+    visible: Visible,
 ):
-    """Find the nearest thing at every point, where that is nearer than the ground."""
-    triangles = things.triangle_count
+    """Find the nearest primitive at every point, where that is nearer than the ground."""
+    triangles = primitives.triangle_count
     left = view.width * view.samples
     top = view.height * view.samples
     right = int(0)
     bottom = int(0)
-    for t in range(triangles + things.round_count):
-        box = triangle_box(things, view, seen, t) if t < triangles else round_box(things, view, t - triangles)
-        seen.boxes[t] = box
+    for t in range(triangles + primitives.round_count):
+        box = wp.vec4i(0, 0, 0, 0)
+        if t < triangles:
+            box = triangle_box(primitives, view, visible, t)
+        else:
+            box = round_box(primitives, view, t - triangles)
+        visible.boxes[t] = box
         if box[0] < box[2] and box[1] < box[3]:
             left = wp.min(left, box[0])
             top = wp.min(top, box[1])
@@ -150,26 +155,27 @@ def see(
     top = top // view.samples
     right = (right + view.samples - 1) // view.samples
     bottom = (bottom + view.samples - 1) // view.samples
-    seen.box[0] = left
-    seen.box[1] = top
-    seen.box[2] = right
-    seen.box[3] = bottom
+    visible.box[0] = left
+    visible.box[1] = top
+    visible.box[2] = right
+    visible.box[3] = bottom
     s = view.samples
-    clear(s * left, s * top, s * right, s * bottom, ground, seen.thing, seen.near)
+    clear(s * left, s * top, s * right, s * bottom, ground, visible.primitive, visible.nearness)
     step = 1.0 / float(s)
     first_x = 0.5 * step - 0.5 * float(view.width)
     first_y = 0.5 * step - 0.5 * float(view.height)
     for t in range(triangles):
-        wire = view.wireframe != 0 and things.kinds[t, SMOOTH] != 0
+        wire = view.wireframe != 0 and primitives.kinds[t, SMOOTH] != 0
         fill(
-            t, seen.facts, seen.boxes[t], step, first_x, first_y, 1.0 / NEAR, wire, things.kinds[t, LINE_0] != 0,
-            things.kinds[t, LINE_1] != 0, things.kinds[t, LINE_2] != 0, seen.thing, seen.near,
+            t, visible.coefficients, visible.boxes[t], step, first_x, first_y, 1.0 / NEAR, wire,
+            primitives.kinds[t, LINE_0] != 0, primitives.kinds[t, LINE_1] != 0,
+            primitives.kinds[t, LINE_2] != 0, visible.primitive, visible.nearness,
         )  # fmt: skip
-    for k in range(things.round_count):
-        a3 = things.ends[k, 0]
-        b3 = things.ends[k, 1]
-        radius = things.radii[k]
-        box = seen.boxes[triangles + k]
+    for k in range(primitives.round_count):
+        a3 = primitives.ends[k, 0]
+        b3 = primitives.ends[k, 1]
+        radius = primitives.radii[k]
+        box = visible.boxes[triangles + k]
         ball = wp.length_sq(b3 - a3) == 0.0
         for y in range(box[1], box[3]):
             ray_y = -(float(y) * step + first_y) / view.focal
@@ -179,6 +185,6 @@ def see(
                 if not ball:
                     found = wp.min(found, wp.min(hit_tube(ray, a3, b3, radius), hit_ball(ray, b3, radius)))
                 nearness = 1.0 / found
-                if found > NEAR and found < MISS and nearness > seen.near[y, x]:
-                    seen.near[y, x] = nearness
-                    seen.thing[y, x] = triangles + k
+                if found > NEAR and found < MISS and nearness > visible.nearness[y, x]:
+                    visible.nearness[y, x] = nearness
+                    visible.primitive[y, x] = triangles + k
