@@ -135,9 +135,8 @@ def make_correct(wide: Wide, options: SweepOptions) -> Any:
     def correct(state: state_, body: body_, group: int, omega: scalar, iteration: int, thread: int, thread_count: int):
         if wp.static(options.jacobi):
             add_delta(body, thread, thread_count)
-            barrier()
         if wp.static(options.chebyshev):
             extrapolate(state, body, group, omega, iteration, thread, thread_count)
-            barrier()
+        barrier()
 
     return correct

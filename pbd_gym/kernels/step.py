@@ -100,13 +100,12 @@ def make_step(
             barrier()
         if asks(launch, wp.static(int(Phase.PREDICT))):
             predict(model, state, body, now, group, thread, threads)
-            barrier()
 
         for substep in range(launch.first_substep, launch.last_substep):
             if wp.static(has_moving):
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
-                    barrier()
+            barrier()  # sweeps and contacts look at what all threads have predicted and placed
             omega = scalar(1.0)
             if wp.static(options.chebyshev):
                 for earlier in range(launch.first_iteration):
@@ -131,7 +130,8 @@ def make_step(
                     bounce(colliders, body, now, thread, threads)
                 if substep + 1 < settings.substeps:
                     advance(model, body, now, thread, threads)
-                    barrier()
+                    if wp.static(bouncing and has_moving):
+                        barrier()  # bounces look at colliders that are about to be placed anew
 
         if asks(launch, wp.static(int(Phase.FINISH))):
             finish(state, settings, body, now, group, thread, threads)

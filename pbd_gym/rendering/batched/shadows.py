@@ -78,7 +78,10 @@ def cast(
     thread: int,
     threads: int,
 ):
-    """Find which pixels of the ground are covered, and blur that along the rows; :func:`dim` does the columns."""
+    """Find which pixels of the ground are covered, and blur that along the rows; :func:`dim` does the columns.
+
+    That needs what all threads have found: a barrier has to come in between.
+    """
     if thread == 0:
         scratch.dark_box[picture, 0] = width
         scratch.dark_box[picture, 1] = height
@@ -133,7 +136,6 @@ def cast(
         for k in range(-TAPS, TAPS + 1):
             total += weight(k) * scratch.cover[picture, y, wp.clamp(x + k * step, 0, width - 1)]
         scratch.blurred[picture, y, x] = total
-    barrier()
 
 
 @wp.func
