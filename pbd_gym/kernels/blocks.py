@@ -28,7 +28,7 @@ BLOCKS = f"""
 #if defined(__CUDA_ARCH__)
 #define PBD_BLOCK 1
 #define PBD_SYNC() __syncthreads()
-#define PBD_SHARED __shared__ __align__(16)
+#define PBD_SHARED __shared__
 #define PBD_ATOMIC_ADD(where, what) atomicAdd(&(where), what)
 #define PBD_ATOMIC_MAX(where, what) atomicMax(&(where), what)
 #define PBD_CONTRACT_ON
@@ -42,7 +42,7 @@ BLOCKS = f"""
 #define PBD_SYNC()
 #endif
 // Fibers share static memory, and change places at barriers only.
-#define PBD_SHARED alignas(64) static
+#define PBD_SHARED static
 #define PBD_ATOMIC_ADD(where, what) ((where) += (what), (where) - (what))
 #define PBD_ATOMIC_MAX(where, what) ((where) = (where) > (what) ? (where) : (what))
 #define PBD_CONTRACT_ON _Pragma("clang fp contract(on)")

@@ -1,8 +1,8 @@
-"""C++ on lanes: one text of arithmetic that is SIMD code on a CPU and plain code on CUDA.
+"""C++ on lanes: one text of arithmetic that is SIMD code for one thread and plain code for a block.
 
 Plain Warp on vectors of lanes keeps to the vector unit for short chains of operations only. Longer ones are written as
-C++ statements on numbers of type V: a vector of Clang's on a CPU, and on CUDA, where a thread serves one lane after the
-other, a plain number. The same text serves every lane count and both precisions.
+C++ statements on numbers of type V: a vector of Clang's, or, in a block of threads, each of which serves one lane after
+the other, a plain number (:mod:`pbd_gym.kernels.blocks`). The same text serves every lane count and both precisions.
 """
 
 from typing import Any
@@ -143,9 +143,9 @@ def with_lanes(wide: Wide, code: str) -> str:
     """Wrap C++ statements that use V, T, N, LANES and the macros below into a snippet for ``wp.func_native``.
 
     Between ``EACH_LANE {`` and ``}``, statements on V may use arithmetic, ``condition ? yes : no``, ``SQRT(a)``,
-    ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``ANY(condition)`` and ``ALL(condition)`` (in some lane, in all; in this one on
-    CUDA), ``LOAD(numbers)`` and ``STORE(numbers, value)`` of an array with one number a lane. On CUDA the braces are
-    the body of a loop over lanes.
+    ``ATAN2(y, x)``, ``FLOOR(a, low)``, ``ANY(condition)`` and ``ALL(condition)`` (in some lane, in all; in a block
+    of threads, in this one), ``LOAD(numbers)`` and ``STORE(numbers, value)`` of an array with one number a lane. In a
+    block the braces are the body of a loop over lanes.
 
     Constraint ``c`` reads its row of ``table.name`` by ``NUMBER(name)``, or ``ENTRY(name, k)`` where the row has
     several numbers, as type N: a T, but a V in :func:`in_batches`.

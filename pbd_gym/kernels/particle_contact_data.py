@@ -50,8 +50,8 @@ def table_type(scalar: Any) -> Any:
         rest: wp.array[scalar]
         """rest position [m], shape (3 k,)"""
         strangers: wp.array[wp.uint16]
-        """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); on a CPU, for up
-        to :data:`SCANNED` members"""
+        """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); for one
+        thread, up to :data:`SCANNED` members"""
         capacity: wp.int32
         """longest list of one member; one with more candidates has none, and is compared with all"""
         bits: wp.int32
@@ -74,7 +74,7 @@ def lists_type(vec: Any) -> Any:
     @wp.struct
     class ParticleContactLists:
         near: wp.array3d[wp.int32]
-        """sorted candidates of each member, on a CPU those with higher numbers, shape (groups, k, capacity)"""
+        """sorted candidates of each member, for one thread those with higher numbers, shape (groups, k, capacity)"""
         touching: wp.array3d[wp.int32]
         """those of them that touch in some lane, shape (groups, k, capacity)"""
         counts: wp.array3d[wp.int32]
@@ -84,12 +84,12 @@ def lists_type(vec: Any) -> Any:
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
         cells: wp.array2d[wp.int32]
-        """grids of the anchors. On a CPU, for each lane the first member of each cell, then for each member the next
-        and the one before in its cell, its cell, and room for a list: shape (groups, lanes (cells + 4 k)). On CUDA
-        scratch: start of each cell, then cell and rank of each member."""
+        """grids of the anchors. For one thread, the first member of each cell of each lane, then for each member the
+        next and the one before in its cell, its cell, and room for a list: shape (groups, lanes (cells + 4 k)). In
+        blocks scratch: start of each cell, then cell and rank of each member."""
         sorted: wp.array2d[scalar]
-        """anchors [m], on a CPU lane by lane, shape (groups, 48 lanes ceil(k / 16)); on CUDA cell by cell, shape
-        (groups, 3 k)"""
+        """anchors [m], for one thread lane by lane, shape (groups, 48 lanes ceil(k / 16)); in blocks cell by cell,
+        shape (groups, 3 k)"""
         stale: wp.array1d[wp.int32]
         """whether lists have to be made anew, shape (groups,)"""
         overflow: wp.array1d[wp.int32]

@@ -104,9 +104,9 @@ _COUNT = """
     PBD_SYNC();
 """
 
-# A pair gives both of its particles the same correction, one of them with the opposite sign, to the bit. On CUDA the
-# thread of a particle adds up its own corrections. On a CPU each pair is worked out once, for both: as lists are
-# sorted, sums are added up in the same order.
+# A pair gives both of its particles the same correction, one of them with the opposite sign, to the bit. In a
+# block the thread of a particle adds up its own corrections. A thread that is alone works each pair out once, for both:
+# as lists are sorted, sums are added up in the same order.
 _CORRECT = """
     const T slowest = table.separation_speed / inv_h;
     for (int k = thread; k < count; k += thread_count) {

@@ -1,8 +1,8 @@
 """Search for particles that may touch: C++ texts of :mod:`pbd_gym.kernels.particle_contacts`.
 
-They fill ``near`` and ``lengths``, the sorted lists of candidates, from the anchors. On a CPU one thread looks up what
-has moved, and a pair is in the list of its first member; on CUDA the threads of a block look up all of it together, and
-a pair is in both lists. The lists that both leave hold what touches.
+They fill ``near`` and ``lengths``, the sorted lists of candidates, from the anchors. A thread that is alone looks up
+what has moved, and a pair is in the list of its first member. The threads of a block look up all of it together, and a
+pair is in both lists. What touches is in the lists of either.
 """
 
 _TOOLS = """
@@ -213,13 +213,13 @@ _SEARCH = """
             PBD_SYNC();
             // Sums of each thread's share of the cells, then of the shares before it. order is free for them as yet.
             int sum = 0;
-            for (int c = thread * share; c < min(thread * share + share, cell_count); ++c) sum += start[c];
+            for (int c = thread * share; c < wp::min(thread * share + share, cell_count); ++c) sum += start[c];
             PBD_SHARED int sums[1024];
             sums[thread] = sum;
             PBD_SYNC();
             int total = 0;
             for (int n = 0; n < thread; ++n) total += sums[n];
-            for (int c = thread * share; c < min(thread * share + share, cell_count); ++c) {
+            for (int c = thread * share; c < wp::min(thread * share + share, cell_count); ++c) {
                 total += start[c];
                 start[c] = total;
             }

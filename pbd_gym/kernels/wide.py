@@ -29,7 +29,7 @@ def barrier(): ...  # nothing where one thread serves a whole group
 
 
 _BLOCK_MEMORY = f"""{BLOCKS}
-PBD_SHARED char memory[SIZE];
+alignas(16) PBD_SHARED char memory[SIZE];
 return (uint64_t)memory;
 """
 

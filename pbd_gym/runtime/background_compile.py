@@ -11,6 +11,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.runtime.blocks import with_blocks
 from pbd_gym.runtime.compile_messages import compiling
 
 
@@ -32,7 +33,7 @@ class Ahead:
         Args:
             kernel: in a module of its own.
             device: name of a Warp device.
-            block_dim: threads of a block on CUDA.
+            block_dim: threads of a block.
 
         Raises:
             Exception: what the compiler raised, once.
@@ -55,7 +56,7 @@ class Ahead:
 
 def load(kernel: Any, device: str, block_dim: int) -> None:
     """Compile a kernel unless that was done earlier, and load it."""
-    with compiling():
+    with compiling(), with_blocks(block_dim):
         wp.load_module(kernel.module, device=device, block_dim=block_dim)
 
 

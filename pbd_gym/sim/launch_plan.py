@@ -40,7 +40,7 @@ class Piece(NamedTuple):
 def choose_schedule(model: Model) -> Schedule:
     """Return ``"colors"`` for few environments with many constraints of a colour on a GPU, else ``"block"``."""
     many = model.constraint_count > _MANY_CONSTRAINTS * max(model.color_count, 1)
-    return "colors" if model.device.is_cuda and model.group_count <= _FEW_GROUPS and many else "block"
+    return "colors" if model.in_blocks and model.group_count <= _FEW_GROUPS and many else "block"
 
 
 def one_launch(model: Model, substeps: int, iterations: int) -> Iterator[Piece]:

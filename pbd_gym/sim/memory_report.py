@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pbd_gym.runtime.blocks import choose_block_dim
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.runtime.threads import default_threads
@@ -38,8 +39,9 @@ def memory_report(
         ValueError: as model and solver do.
     """
     num_envs = whole("num_envs", num_envs, 1)
-    cuda = find_device(device).is_cuda
-    lanes = choose_lanes(num_envs, default_threads(), cuda) if lanes is None else lanes
+    found = find_device(device)
+    in_blocks = found.is_cuda or choose_block_dim(found) > 1
+    lanes = choose_lanes(num_envs, default_threads(), in_blocks) if lanes is None else lanes
     model = Model(scene, lanes, device, dtype, lanes=lanes)
     solver = Solver(model, **options)
     return count_memory(model, num_envs, solver.state(), solver.control())

@@ -16,6 +16,7 @@ from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_sol
 from pbd_gym.kernels.particle_contact_data import SCANNED, stranger_masks
 from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.runtime.blocks import choose_block_dim
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.scene.scene import Scene
@@ -25,17 +26,15 @@ Order = Literal["colored", "given"]
 
 # Time of one group relative to sixteen lanes, measured with `pbd-gym bench lanes` on a core with AVX-512 (float32).
 _LANE_COST = {1: 0.33, 4: 0.71, 8: 0.68, 16: 1.0}
-# Threads of a CUDA block that serves one group.
-_BLOCK_DIM = 128
 
 
-def choose_lanes(num_envs: int, threads: int = 1, cuda: bool = False) -> int:
+def choose_lanes(num_envs: int, threads: int = 1, in_blocks: bool = False) -> int:
     """Return the lane count that advances ``num_envs`` environments fastest.
 
-    Sixteen lanes cost three times as much as one, so only small batches take fewer. On CUDA the threads of a block
-    already fill the vector units, and one environment per block is the plain case.
+    Sixteen lanes cost three times as much as one, so only small batches take fewer. The threads of a block
+    already fill the vector units of a GPU, and one environment per block is the plain case.
     """
-    if cuda:
+    if in_blocks:
         return 1
 
     def cost(lanes: int) -> tuple[float, int]:
@@ -56,9 +55,11 @@ class Model:
         order: ``"colored"`` sorts constraints into greedy colours; ``"given"`` sweeps them as they were added.
         lanes: environments per group, one of 1, 4, 8, 16; chosen from ``num_envs`` by default.
         threads: CPU threads that :func:`choose_lanes` reckons with.
+        block_dim: threads that serve a group on a CPU, 1 to 1024. Above 1 the CPU executes what a GPU does, slowly, to
+            the same bits; see docs/gpu.md. By default ``PBD_GYM_CPU_BLOCKS`` says, and without it there is one thread.
 
     Raises:
-        ValueError: for an empty scene, ``num_envs`` below 1, or an unknown order, dtype or lane count.
+        ValueError: for an empty scene, ``num_envs`` below 1, or an unknown order, dtype, lane count or ``block_dim``.
         MemoryError: if the batch would not fit into the memory that is free now.
     """
 
@@ -71,6 +72,7 @@ class Model:
         order: Order = "colored",
         lanes: int | None = None,
         threads: int = 1,
+        block_dim: int | None = None,
     ) -> None:
         if scene.particle_count == 0:
             raise ValueError("the scene has no particles")
@@ -80,7 +82,11 @@ class Model:
         if dtype not in ("float32", "float64"):
             raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
         self.device = find_device(device)
-        self.lanes = choose_lanes(num_envs, threads, self.device.is_cuda) if lanes is None else lanes
+        self.thread_count = choose_block_dim(self.device, block_dim)
+        """Threads that serve a group."""
+        self.in_blocks = bool(self.device.is_cuda) or self.thread_count > 1
+        """Whether a block of threads serves a group, as on a GPU."""
+        self.lanes = choose_lanes(num_envs, threads, self.in_blocks) if lanes is None else lanes
         if self.lanes not in LANE_COUNTS:
             raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
         self.scene = scene
@@ -92,7 +98,6 @@ class Model:
         self.particle_count = scene.particle_count
         self.grip_count = scene.grip_count
         self.order = order
-        self.thread_count = _BLOCK_DIM if self.device.is_cuda else 1
         self.kinds = tuple(kind for name, kind in kinds().items() if name in scene.constraints)
         """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
         self.moving_colliders = tuple(scene.moving_colliders)
@@ -176,7 +181,7 @@ class Model:
         rest = scene.positions[members[order]]
         table.rest = wp.array(rest.ravel(), dtype=self.scalar, device=self.device)
         masks = np.zeros(0, dtype=np.uint16)
-        if len(members) <= SCANNED and not self.device.is_cuda:
+        if len(members) <= SCANNED and not self.in_blocks:
             masks = stranger_masks(rest, numbers["body"][order], numbers["radius"][order])
         table.strangers = wp.array(masks, dtype=wp.uint16, device=self.device)
         widest = 2.0 * float(numbers["radius"].max())
@@ -203,7 +208,7 @@ class Model:
         self.damped |= bool((values["damping_time"] > 0).any())
         if self.order == "colored":
             labels = greedy_colors(rows, self.particle_count)
-        elif self.thread_count > 1:
+        elif self.in_blocks:
             labels = dependency_levels(rows, self.particle_count)
         else:
             labels = np.zeros(len(rows), dtype=np.int32)  # one thread, one batch: swept as it stands

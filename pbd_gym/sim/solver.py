@@ -15,6 +15,7 @@ from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.step_data import Launch, control_type, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
+from pbd_gym.runtime.blocks import ONE_AT_A_TIME, with_blocks
 from pbd_gym.runtime.checks import finite, whole
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.threads import default_threads, run_together
@@ -57,7 +58,8 @@ class Solver:
             the more the larger it is, from 0, not at all. Too large a number diverges.
         damping: rate at which free particles lose velocity [1/s].
         max_speed: speed above which an environment counts as diverged [m/s].
-        threads: CPU threads to spread the groups over; see :func:`pbd_gym.runtime.threads.default_threads`.
+        threads: CPU threads to spread the groups over; see :func:`pbd_gym.runtime.threads.default_threads`. Blocks of
+            threads on a CPU take turns on one.
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
             launch of many blocks for each colour of constraints, for few environments that are huge; by default what
             :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
@@ -100,7 +102,7 @@ class Solver:
         self.damping = damping
         self.max_speed = max_speed
         threads = default_threads() if threads is None else whole("threads", threads, 1)
-        self.threads = 1 if model.device.is_cuda else min(threads, model.group_count)
+        self.threads = 1 if model.in_blocks else min(threads, model.group_count)
         self.method = method
         self.relaxation = relaxation
         self.chebyshev = chebyshev
@@ -114,7 +116,7 @@ class Solver:
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
             packed=by_block and is_packed(model, method),
-            shared=shared_particles(model) if model.device.is_cuda and by_block else 0,
+            shared=shared_particles(model) if model.in_blocks and by_block else 0,
         )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
@@ -180,11 +182,16 @@ class Solver:
                 raise ValueError(f"ctrl_dt must be positive and finite, got {ctrl_dt}")
             options = self.options
             state.make_room(options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
-            with compiling():
+            with compiling(), with_blocks(self.model.thread_count):
                 self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
             self._launched_for = key
         state.has_multipliers = self.options.keep_lambda
-        run_together([launches.launch for launches in self._launches])
+        launches = [launches.launch for launches in self._launches]
+        if self.model.in_blocks and not self.model.device.is_cuda:
+            with ONE_AT_A_TIME:
+                run_together(launches)
+        else:
+            run_together(launches)
 
     def _shares(self) -> list[tuple[int, int]]:
         """First group and number of groups of each thread."""
@@ -236,8 +243,8 @@ def shared_particles(model: Model) -> int:
 
 
 def is_packed(model: Model, method: Method) -> bool:
-    """Return whether a lone environment's constraints share the vector units, which needs colours, and a CPU."""
-    return model.lanes == 1 and not model.device.is_cuda and model.order == "colored" and method != "jacobi"
+    """Return whether a lone environment's constraints share the vector units: where one thread projects by colours."""
+    return model.lanes == 1 and not model.in_blocks and model.order == "colored" and method != "jacobi"
 
 
 class Control:

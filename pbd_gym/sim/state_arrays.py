@@ -27,11 +27,10 @@ def contact_lists(model: Model) -> Any:
     lists.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
     lists.valence = wp.zeros((groups, count), dtype=model.vec)
     lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
-    cuda = model.device.is_cuda
-    grid = cells + 1 + 2 * count if cuda else model.lanes * (cells + 4 * count)
+    grid = cells + 1 + 2 * count if model.in_blocks else model.lanes * (cells + 4 * count)
     lists.cells = wp.zeros((groups, grid), dtype=wp.int32)
     chunks = -(-count // 16) if table else 0
-    lists.sorted = wp.zeros((groups, 3 * count if cuda else 48 * model.lanes * chunks), dtype=model.scalar)
+    lists.sorted = wp.zeros((groups, 3 * count if model.in_blocks else 48 * model.lanes * chunks), dtype=model.scalar)
     lists.stale = wp.full(groups, 1, dtype=wp.int32)
     lists.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
     return lists

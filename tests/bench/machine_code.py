@@ -69,7 +69,8 @@ def cpu_loops(kernel: Any, processor: str) -> list[Loop]:
     assert wp.config.cpu_compiler_flags is not None
     flags = wp.config.cpu_compiler_flags.replace("-march=native", f"-target-cpu {processor}")
     assert processor in flags
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wp.config, "cpu_compiler_flags", flags):
+    one_thread = mock.patch.dict(kernel.module.options, block_dim=1)  # as a launch has it; 256 is the default here
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wp.config, "cpu_compiler_flags", flags), one_thread:
         wp.compile_aot_module(kernel.module, device="cpu", module_dir=folder)
         (path,) = Path(folder).glob("*.o")
         elf = Elf(path)

@@ -16,6 +16,7 @@ from pbd_gym.rendering.batched.pixels import make_draw
 from pbd_gym.rendering.batched.tiles import Images
 from pbd_gym.rendering.batched.views import camera_row
 from pbd_gym.rendering.camera import Camera
+from pbd_gym.runtime.blocks import with_blocks
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.devices import free_memory
@@ -25,7 +26,6 @@ from pbd_gym.sim.state import State
 
 IMAGES = ("rgb", "depth", "segmentation")
 """What can be drawn."""
-_BLOCK_DIM = 128
 _TILE = (8, 4)
 
 
@@ -186,7 +186,7 @@ class Rasterizer:
         if self._launched_for is not state:
             if state.model is not self.model:
                 raise ValueError("the state must be of the rasteriser's own model")
-            with compiling():
+            with compiling(), with_blocks(self.model.thread_count):
                 self._launches = self._prepare(state)
             self._launched_for = state
         for launches in self._launches:
@@ -194,13 +194,13 @@ class Rasterizer:
 
     def _prepare(self, state: State) -> tuple[list[Any], list[Any]]:
         model, (width, height) = self.model, self.size
-        block = _BLOCK_DIM if model.device.is_cuda else 1
-        tile = tile_size(model.device, self.size)
+        block = model.thread_count
+        tile = tile_size(model.in_blocks, self.size)
         rgb, depth, segmentation = (image in self.images for image in IMAGES)
         kernel = make_draw(Images(rgb, depth, segmentation, self.shadows))
 
         def shares(count: int) -> list[tuple[int, int]]:
-            edges = np.linspace(0, count, 1 + (1 if model.device.is_cuda else min(self.threads, count))).astype(int)
+            edges = np.linspace(0, count, 1 + (1 if model.in_blocks else min(self.threads, count))).astype(int)
             return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
 
         def launch(kernel: Any, count: int, *inputs: Any) -> Any:
@@ -234,6 +234,6 @@ def _filled(struct: Any, **arrays: Any) -> Any:
     return made
 
 
-def tile_size(device: Any, size: tuple[int, int]) -> tuple[int, int]:
-    """Return columns and rows that a thread owns: a small part of the picture on a GPU, all of it on a CPU."""
-    return _TILE if device.is_cuda else size
+def tile_size(in_blocks: bool, size: tuple[int, int]) -> tuple[int, int]:
+    """Return columns and rows that a thread owns: all of the picture, or a small part of it in a block of threads."""
+    return _TILE if in_blocks else size
