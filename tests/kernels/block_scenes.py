@@ -1,0 +1,149 @@
+"""Scenes that leave nothing out of what a block of threads does in a control step, and what comes of them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+import warp as wp
+
+from pbd_gym import Model, Scene, Solver
+from pbd_gym.colliders import Box, Capsule, Cylinder, MeshCollider, Plane, Sphere
+from pbd_gym.geometry import tetmeshes
+from tests.constraints.samples import COUNT, SAMPLES
+from tests.kernels.instrumented import Instrumented, instrumented
+
+NUM_ENVS = 3
+SPACING = 0.3
+
+
+def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0) -> Scene:
+    """Return a block in which elements of several kinds hang together, between the ground and a ball that moves.
+
+    Elements share particles, within a kind and between kinds, so that each colour has to wait for the one before it.
+    Some particles touch no others, so that a particle and its contacts are served by different threads.
+
+    Args:
+        names: of the kinds.
+        alone: leave out colliders, and contacts between particles.
+        restitution: of the colliders.
+    """
+    rng = np.random.default_rng(3)
+    mesh = tetmeshes.box((3, 3, 3), (3 * SPACING,) * 3)
+    scene = Scene(contact_radius=0.02, grip_count=2)
+    count = len(mesh.positions)
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))  # no triangle is at a right angle to the axis of its weave
+    masses = 10.0 ** rng.uniform(-1.0, 0.0, count)
+    particles = scene.add_particles(mesh.positions @ turn.T + (0.0, 0.5, 0.0), masses)
+    pools = {2: mesh.edges, 3: mesh.triangles, 4: mesh.tets}
+    for name in names:
+        sample = SAMPLES[name]
+        width = len(sample.shape)
+        pool = pools[width] if width in pools else np.array([rng.permutation(count)[:width] for _ in range(COUNT)])
+        elements = particles[pool[rng.permutation(len(pool))[:COUNT]]]
+        scene.add_constraints(name, elements, damping_time=0.02, **sample.parameters)
+    scene.add_distance_constraints(particles[mesh.edges], 1e-4)
+    if not alone:
+        scene.add_particle_contacts(particles[3:], 0.11, 0.4)
+        scene.add_collider(Plane(friction=0.5, restitution=restitution))
+        scene.add_collider(Sphere((0.75, 0.5, 0.0), 0.3, friction=0.3, restitution=restitution), moving=True)
+    return scene
+
+
+def every_shape() -> Scene:
+    """Return loose particles that fly about among colliders of every shape, one of each at rest and one that moves."""
+    rng = np.random.default_rng(5)
+    scene = Scene(contact_radius=0.02, grip_count=2)
+    solid = tetmeshes.box((2, 2, 2), (0.5, 0.5, 0.5))
+    for z, moving in ((0.0, False), (1.0, True)):
+        surface = {"friction": 0.4, "restitution": 0.5}
+        scene.add_collider(Plane(**surface), moving=moving)
+        scene.add_collider(Sphere((0.0, 0.3, z), 0.25, **surface), moving=moving)
+        scene.add_collider(Box((0.7, 0.3, z), (0.2, 0.25, 0.2), **surface), moving=moving)
+        scene.add_collider(Capsule((1.3, 0.1, z), (1.5, 0.5, z), 0.2, **surface), moving=moving)
+        scene.add_collider(Cylinder((2.0, 0.1, z), (2.2, 0.5, z), 0.2, **surface), moving=moving)
+        mesh = MeshCollider(solid.positions, solid.triangles, np.array([2.8, 0.3, z]), cell=0.1, **surface)
+        scene.add_collider(mesh, moving=moving)
+    scene.add_particles(rng.uniform((-0.3, 0.0, -0.3), (3.1, 0.8, 1.3), (150, 3)), 0.1)
+    return scene
+
+
+class Run:
+    """A batch of a scene, to be run from the same start again and again.
+
+    Args:
+        scene: one of the above.
+        block_dim: threads that serve a group.
+        lanes: environments of a group.
+        dtype: as for a model.
+        **options: of the solver.
+    """
+
+    def __init__(self, scene: Scene, block_dim: int, lanes: int = 1, dtype: Any = "float32", **options: Any) -> None:
+        self.model = Model(scene, NUM_ENVS, lanes=lanes, dtype=dtype, block_dim=block_dim)
+        self.solver = Solver(self.model, substeps=3, threads=2, **options)
+        self.state, self.control = self.solver.state(), self.solver.control()
+        self.result()
+
+    def result(self) -> bytes:
+        """Return all that a state has after two steps, from a start that is always the same."""
+        rng = np.random.default_rng(4)
+        state, count = self.state, self.model.particle_count
+        state.reset()
+        state.set_parameters(size=[1.0, 0.9, 1.1], friction=[1.0, 0.5, 2.0], gravity=[0.0, -9.81, 0.0])
+        state.set_positions(self.model.scene.positions + rng.uniform(-0.12, 0.12, (NUM_ENVS, count, 3)))
+        state.set_velocities(rng.uniform(-0.5, 0.5, (NUM_ENVS, count, 3)))
+        state.hold([[5, -1], [60, 7], [-1, 40]])
+        self.control.move(rng.uniform(-0.1, 0.1, (NUM_ENVS, 2, 3)))
+        for collider in self.model.moving_colliders:
+            motion = rng.uniform(-0.1, 0.1, (2, NUM_ENVS, 3))
+            self.control.move_collider(collider, motion[0], 10.0 * motion[1])
+        # Code that is not optimised has the same bits, and takes the compiler a third of the time.
+        with mock.patch.object(wp.config, "optimization_level", 0):
+            for _ in range(2):
+                self.solver.step(state, self.control, 1 / 30)
+        parts = [state.get_positions(), state.get_velocities(), state.get_poses(), state.get_memory()]
+        parts += [state.get_lambda()] if self.solver.iterations > 1 else []
+        assert all(np.isfinite(part).all() for part in parts)
+        return b"".join(part.tobytes() for part in parts)
+
+
+class Case(NamedTuple):
+    """What is run in blocks, and in which way."""
+
+    scene: Scene
+    options: dict[str, Any]
+    """Of :class:`Run`."""
+
+
+CASES = {
+    # Every constraint kind; contacts; forwards and backwards sweeps, with Chebyshev's extrapolation.
+    "every kind": Case(
+        tangle(tuple(SAMPLES)), {"iterations": 3, "method": "symmetric", "chebyshev": 0.6, "damping": 0.5}
+    ),
+    # Nothing that happens to wait at the same places.
+    "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6}),
+    "jacobi": Case(
+        tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8),
+        {"lanes": 4, "dtype": "float64", "iterations": 2, "method": "jacobi", "relaxation": 1.2},
+    ),
+    "every shape": Case(every_shape(), {}),
+}
+
+
+@functools.cache
+def one_thread(name: str) -> bytes:
+    """Return what a case comes to where one thread serves a group, on vectors."""
+    case = CASES[name]
+    return Run(case.scene, 1, **(case.options | {"lanes": 4})).result()
+
+
+@functools.cache
+def thirty_two(name: str) -> tuple[Run, Instrumented]:
+    """Return a case for blocks of 32 threads, in which barriers can be left out."""
+    case = CASES[name]
+    with instrumented() as kept:
+        run = Run(case.scene, 32, **case.options)
+    return run, kept
