@@ -39,7 +39,7 @@ def report(name: str, frame: int, state: State, extra: str) -> None:
     speed = np.linalg.norm(state.get_velocities(), axis=2)
     print(
         f"{name}, substep {(frame + 1) * SUBSTEPS:6d}: fastest {speed.max():.3f} m/s, "
-        f"diverged {int(state.diverged.numpy().sum())}, contacts lost {state.get_contact_overflow().max()}, {extra}",
+        f"diverged {int(state.diverged.numpy().sum())}, crowding {state.get_contact_overflow().max()}, {extra}",
         flush=True,
     )
 

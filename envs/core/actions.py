@@ -15,7 +15,7 @@ import warp as wp
 
 from pbd_gym.envs.core.paddles import Paddle, prepare_moves
 from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.kernels.grips import grip
+from pbd_gym.kernels.grips import set_held
 from pbd_gym.sim.solver import Control
 from pbd_gym.sim.state import State
 
@@ -182,7 +182,7 @@ def grasp(
     lane = env % lanes
     for slot in range(hand_count):
         if actions[env, slot * stride + stride - 1] <= 0.0:
-            grip(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
+            set_held(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
     for slot2 in range(hand_count):
         if actions[env, slot2 * stride + stride - 1] > 0.0 and held[env, slot2] < 0:
             nearest = int(-1)
@@ -195,7 +195,7 @@ def grasp(
                 if d2 <= best and inv_mass[group, i, lane] > 0.0:
                     best = d2
                     nearest = i
-            grip(env, slot2, nearest, free_inv_mass, lanes, held, inv_mass, velocities)
+            set_held(env, slot2, nearest, free_inv_mass, lanes, held, inv_mass, velocities)
 
 
 @wp.kernel
@@ -220,9 +220,9 @@ def pin(
     for slot in range(particles.shape[0]):
         i = particles[slot]
         if actions[env, slot] <= 0.0:
-            grip(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
+            set_held(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
         elif held[env, slot] < 0 and inv_mass[group, i, lane] > 0.0:
-            grip(env, slot, i, free_inv_mass, lanes, held, inv_mass, velocities)
+            set_held(env, slot, i, free_inv_mass, lanes, held, inv_mass, velocities)
         for axis in range(3):
             motion[env, slot, axis] = 0.0
             grip_position[env, slot, axis] = positions[group, i, axis, lane]

@@ -13,7 +13,7 @@ from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.launches import Launches, device_points, prepare
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.kernels.parameter_columns import weigh as weigh_kernel
+from pbd_gym.kernels.parameter_columns import update_inv_mass
 
 REWARD = {
     "dense": int(episodes.DENSE),
@@ -133,8 +133,8 @@ class Lifecycle:
             wp.vec3(*batch.scene.gravity), len(model.labels), self._ground, height, model.lanes, b["parameters"], rows,
             state.poses,
         )  # fmt: skip
-        weigh = prepare(
-            batch, weigh_kernel, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,
+        masses = prepare(
+            batch, update_inv_mass, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,
             state.free_inv_mass_scalar, state.inv_mass_scalar, dim=(batch.num_envs, model.particle_count),
         )  # fmt: skip
-        return [sample, weigh]
+        return [sample, masses]

@@ -1,4 +1,4 @@
-"""Contacts of particles with colliders of every shape: the loops that the step calls."""
+"""Contacts of particles with colliders of every shape."""
 
 import functools
 from typing import Any, NamedTuple

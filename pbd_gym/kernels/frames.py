@@ -9,21 +9,24 @@ from pbd_gym.kernels.wide import Wide
 
 
 class Frame(NamedTuple):
-    """Warp functions of (frames, collider, ..., x, y, z), where frames are those of :mod:`pbd_gym.kernels.poses`."""
+    """Warp functions of (frames, k, ..., x, y, z): the frames of a group, a collider, and a point or direction [m].
+
+    Frames are those of :mod:`pbd_gym.kernels.poses`. Each function returns three vectors.
+    """
 
     to_local: Any
-    """A point of the world in the collider's frame; takes 0 for the end of the substep, 12 for its start."""
+    """From a point in the world to one in the collider's frame, at the end (0) or the start (12) of the substep."""
     to_world: Any
-    """A direction of the collider's frame in the world, at the end of the substep."""
+    """From a direction in the collider's frame to one in the world, at the end of the substep."""
     to_point: Any
-    """A point of the collider's frame in the world, at the end of the substep."""
+    """From a point in the collider's frame to one in the world, at the end of the substep."""
     travel: Any
-    """How a point that is fixed to the collider moves in the world during the substep."""
+    """Displacement in the world, over the substep, of a point that is fixed to the collider."""
 
 
 @functools.cache
 def make_frame(wide: Wide, moving: bool) -> Frame:
-    """Build the frame of a collider that moves, or of one at rest, for which there is nothing to do."""
+    """Build the functions for colliders that move, or for those at rest, whose frame is that of the world."""
     return _moving(wide) if moving else _resting(wide)
 
 

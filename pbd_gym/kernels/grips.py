@@ -1,4 +1,4 @@
-"""Kernels that reach into single lanes: grips, and rows per environment."""
+"""Which particles grips hold: a held particle is infinitely heavy."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ wp.set_module_options({"enable_backward": False})
 
 
 @wp.func
-def grip(
+def set_held(
     env: int,
     slot: int,
     particle: int,
@@ -20,8 +20,8 @@ def grip(
 ):
     """Let grip ``slot`` of environment ``env`` hold ``particle``, or nothing if that is -1.
 
-    A held particle is infinitely heavy. One that is let go gets its inverse mass back and keeps its velocity,
-    but for a pinned one, which stops where it is.
+    A particle that is let go gets its inverse mass back and keeps its velocity, except that a pinned one stops where it
+    is.
     """
     group = env // lanes
     lane = env % lanes
@@ -45,9 +45,9 @@ def hold(
     inv_mass: wp.array3d[Any],
     velocities: wp.array4d[Any],
 ):
-    """Apply a table of wanted particles (envs, grips): first let go of all, so that grips can swap."""
+    """Let grips hold the wanted particles, shape (envs, grips); all let go first, so that two grips can swap."""
     env = wp.tid()
     for slot in range(held.shape[1]):
-        grip(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
+        set_held(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
     for slot2 in range(held.shape[1]):
-        grip(env, slot2, wanted[env, slot2], free_inv_mass, lanes, held, inv_mass, velocities)
+        set_held(env, slot2, wanted[env, slot2], free_inv_mass, lanes, held, inv_mass, velocities)

@@ -1,4 +1,4 @@
-"""Numbers that may differ from environment to environment: where they sit in a row, and what follows from them."""
+"""Parameters that may differ between environments: their columns in a row, and the masses that follow from them."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ COMPLIANCE = wp.constant(8)
 
 
 @wp.kernel
-def weigh(
+def update_inv_mass(
     # In:
     chosen: wp.array1d[wp.int32],
     base_inv_mass: wp.array1d[Any],

@@ -1,6 +1,6 @@
-"""Search for particles that may touch: C++ texts of :mod:`pbd_gym.kernels.particle_contacts`.
+"""The search for particles that may touch: C++ that :mod:`pbd_gym.kernels.particle_contacts` includes.
 
-They fill ``near`` and ``lengths``, the sorted lists of candidates, from the anchors. A thread that is alone looks up
+It fills ``near`` and ``lengths``, the sorted lists of candidates, from the anchors. A thread that is alone looks up
 what has moved, and a pair is in the list of its first member. The threads of a block look up all of it together, and a
 pair is in both lists. What touches is in the lists of either.
 """

@@ -1,4 +1,4 @@
-"""Following the path of a fast particle to the first surface on it."""
+"""Sphere tracing: where the path of a fast particle first meets a surface."""
 
 import functools
 from typing import Any
@@ -34,10 +34,10 @@ def make_trace(wide: Wide, shape: Any) -> Any:
         step: scalar,
         limit: scalar,
     ):
-        """Go along straight paths as far as the distance to the surface allows each time, but never less than ``step``.
+        """Go along straight paths, each time as far as the distance to the surface allows, and at least by ``step``.
 
-        Sphere tracing, Hart 1996, doi:10.1007/s003710050084. A contact is the first place that is closer than
-        ``radius - limit`` and closer than the place before: a particle that leaves a surface has none.
+        Sphere tracing, Hart 1996, doi:10.1007/s003710050084. A contact is the first point closer than
+        ``radius - limit`` that is also closer than the point before: a particle that leaves a surface has none.
 
         Args:
             colliders, k: the collider.

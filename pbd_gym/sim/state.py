@@ -9,7 +9,7 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.kernels import grips
-from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, weigh
+from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, update_inv_mass
 from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, broadcast, finite
 from pbd_gym.runtime.compile_messages import first_launch
 from pbd_gym.sim.layout import pad_rows, to_lanes, to_rows
@@ -171,9 +171,9 @@ class State(StateArrays):
         """Let masses follow from the parameters."""
         model, slots = self.model, self.model.group_count * self.model.lanes
         every = wp.full(slots, 1, dtype=wp.int32, device=model.device)
-        with first_launch(weigh, model.device):
+        with first_launch(update_inv_mass, model.device):
             wp.launch(
-                weigh,
+                update_inv_mass,
                 dim=(slots, model.particle_count),
                 inputs=[
                     every, model.inv_mass, model.dimensions, self.parameters.rows_scalar, model.lanes, self.held,

@@ -57,7 +57,9 @@ def parameters_kernels() -> ModuleType:
     for scalar in SCALARS:
         lanes = wp.array(dtype=scalar, ndim=3)
         base = {"base_inv_mass": wp.array(dtype=scalar, ndim=1)}
-        wp.overload(parameter_columns.weigh, {**base, "rows": lanes, "free_inv_mass": lanes, "inv_mass": lanes})
+        wp.overload(
+            parameter_columns.update_inv_mass, {**base, "rows": lanes, "free_inv_mass": lanes, "inv_mass": lanes}
+        )
     return parameter_columns
 
 
