@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space
 from pbd_gym.envs.core import randomization
 from pbd_gym.envs.core.actions import ActionMode, Actions
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.divergence import speed_limit
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.core.lifecycle import Lifecycle, add_buffers
 from pbd_gym.envs.core.modes import RewardMode, check_action_mode, check_obs_mode, check_reward_mode
@@ -31,11 +32,12 @@ from pbd_gym.envs.core.validation import (
     check_options,
     check_starts,
     make_config,
+    make_options,
     split_range,
     split_seed,
 )
 from pbd_gym.rendering.pictures.options import RenderOptions
-from pbd_gym.runtime.checks import whole
+from pbd_gym.runtime.checks import switch, whole
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.threads import default_threads
 from pbd_gym.sim.memory_report import memory_report
@@ -121,25 +123,26 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             max_episode_steps = whole("max_episode_steps", max_episode_steps, 1)
         num_envs = whole("num_envs", num_envs, 1)
         self.config = make_config(self.config_type, overrides)
-        self.ranges = dict(randomize or {})
+        self.ranges = randomization.as_ranges(randomize)
+        hand = switch("hand", hand)
+        threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.split = split
         self.action_mode = check_action_mode(action_mode, self.action_modes)
         self.obs_mode = check_obs_mode(obs_mode, self.obs_modes, pixels)
         self.reward_mode = check_reward_mode(reward_mode, obs_mode)
-        self.pixels = pixels if isinstance(pixels, Pixels) else make_config(Pixels, dict(pixels or {}))
+        self.pixels = make_options("pixels", Pixels, pixels)
         self.render_mode = render_mode
-        given = render_options if isinstance(render_options, RenderOptions) else dict(render_options or {})
-        self.render_options = given if isinstance(given, RenderOptions) else make_config(RenderOptions, given)
+        self.render_options = make_options("render_options", RenderOptions, render_options)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         with compiling():
             self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))
 
-    def _build(self, device: str, output: Literal["numpy", "torch"], threads: int | None, hand: bool) -> None:
+    def _build(self, device: str, output: Literal["numpy", "torch"], threads: int, hand: bool) -> None:
         """Make everything that needs Warp."""
         config, num_envs = self.config, self.num_envs
-        self._threads = threads = default_threads() if threads is None else whole("threads", threads, 1)
+        self._threads = threads
         self.task = task = self.build(config)
         self.scene, self.goal_particles = task.scene, task.goal_particles
         self.actions = Actions(self.action_mode, task.hands, self.largest_size)
@@ -151,7 +154,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         if task.ground is not None and "ground_height" in self.ranges:
             self.scene.moving_colliders.append(task.ground)
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
-        self.solver = Solver(self.model, config.substeps, damping=config.damping, threads=threads)
+        gravity = float(np.linalg.norm(self.scene.gravity))
+        limit = speed_limit(task.hands, config.ctrl_dt, gravity, self.ranges)
+        self.solver = Solver(self.model, config.substeps, damping=config.damping, max_speed=limit, threads=threads)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.randomization = randomization.Randomization(self.ranges, self.model.labels, task.ground is not None)
         """Which parameters differ from environment to environment."""
@@ -201,7 +206,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     @property
     def largest_size(self) -> float:
         """Largest factor of the size that an episode can have."""
-        return max(1.0, randomization.declared_size(self.ranges))
+        return max(1.0, randomization.declared_largest(self.ranges, "size"))
 
     @property
     def goal_radius(self) -> float:

@@ -36,8 +36,8 @@ def conclude(
     success_at: float,
     failed: wp.array1d[wp.int32],
     overflow: wp.array1d[wp.int32],
-    start_performance: wp.array1d[float],
     # State:
+    start_performance: wp.array1d[float],
     last_performance: wp.array1d[float],
     terms: wp.array2d[float],
     elapsed: wp.array1d[wp.int32],
@@ -60,15 +60,33 @@ def conclude(
     above zero the task says so itself.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
-    their reward is zero and nothing ends. An environment that failed (NaN or runaway) has been put back to the start
-    already, is rated there, and is terminated.
+    their reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.divergence`)
+    has been put back to the start already, is rated there, and is terminated. So is one whose rating is not finite: it
+    counts as zero.
     """
     env = wp.tid()
     resetting = autoreset == NEXT_STEP and finished[env] != 0
     bad = int(0)
     over = int(0)
+    unrated = int(0)
+    for k3 in range(terms.shape[1]):
+        if not wp.isfinite(terms[env, k3]):
+            terms[env, k3] = 0.0
+            unrated = 1
+    start = start_performance[env]
+    if not wp.isfinite(start):
+        start = 0.0
+        start_performance[env] = 0.0
+        unrated = 1
+    before = last_performance[env]
+    if not wp.isfinite(before):
+        before = start
+        unrated = 1
+    if not wp.isfinite(performance[env]):
+        performance[env] = start
+        unrated = 1
     if not resetting:
-        bad = failed[env]
+        bad = wp.max(failed[env], unrated)
         elapsed[env] = elapsed[env] + 1
         if time_limit > 0 and elapsed[env] >= time_limit:
             over = 1
@@ -79,12 +97,12 @@ def conclude(
     for k2 in range(terms.shape[1]):
         total += terms[env, k2]
     # 0 is where the episode started and 1 is perfect, as SoftGym defines it.
-    start = start_performance[env]
     normalized = (performance[env] - start) / wp.max(best - start, 1.0e-6)
     normalized_performance[env] = normalized
     if success_at > 0.0:
         is_success[env] = wp.where(normalized >= success_at, 1, 0)
-    before = last_performance[env]
+    if bad != 0:
+        is_success[env] = 0
     last_performance[env] = performance[env]
     if not resetting:
         if reward_mode == DELTA:
@@ -93,6 +111,12 @@ def conclude(
             total = normalized
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
+    if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not
+        total = 0.0
+        normalized_performance[env] = 0.0
+        is_success[env] = 0
+        if not resetting:
+            bad = 1
     reward[env] = total
     contact_overflow[env] = overflow[env]
     diverged[env] = bad
@@ -154,8 +178,8 @@ def reset_state(
         memory[group, slot1, lane] = start_memory[start[env] % start_memory.shape[0], slot1]
     if i == 0:
         for slot3 in range(start_poses.shape[0]):
-            if roles[slot3] != GROUND:
-                for number in range(7):
+            for number in range(7):
+                if roles[slot3] != GROUND or number != 1:
                     poses[env, slot3, number] = start_poses[slot3, number]
             if roles[slot3] == PADDLE:
                 origin = wp.vec3(start_poses[slot3, 0], start_poses[slot3, 1], start_poses[slot3, 2])

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 from gymnasium.vector import AutoresetMode
 
-from pbd_gym.envs.core import episodes, randomization
+from pbd_gym.envs.core import divergence, episodes, randomization
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.launches import Launches, device_points, prepare
 from pbd_gym.envs.core.paddles import slots_of
@@ -77,13 +77,17 @@ class Lifecycle:
         """For the environments in buffer ``chosen``."""
         self.restart: Launches = self._begin(b["restart"])
         """For those in buffer ``restart``."""
+        self.inspect: Any = prepare(
+            batch, divergence.inspect, state.grip_positions, state.poses, b["goals"], state.diverged
+        )
+        """Adds to the environments that the solver has marked as diverged."""
         self.reset_diverged: Any = self._reset_state(state.diverged)
-        """Puts particles that are no numbers back to the start."""
+        """Puts these back to the start."""
         self.conclude: Any = prepare(
             batch, episodes.conclude,
             AUTORESET[autoreset], REWARD[batch.reward_mode], batch.max_episode_steps or 0,
-            score.best_performance, score.success_at, state.diverged, state.contacts.overflow, b["start_performance"],
-            b["last_performance"], b["terms"], b["elapsed"], b["finished"], b["performance"],
+            score.best_performance, score.success_at, state.diverged, state.contacts.overflow,
+            b["start_performance"], b["last_performance"], b["terms"], b["elapsed"], b["finished"], b["performance"],
             b["normalized_performance"], b["is_success"], b["reward"],
             b["contact_overflow"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
         )  # fmt: skip

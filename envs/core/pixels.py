@@ -15,6 +15,7 @@ from pbd_gym.envs.core.validation import make_config
 from pbd_gym.rendering.batched.tables import CAMERA, PALETTE
 from pbd_gym.rendering.batched.views import aim
 from pbd_gym.rendering.camera import Camera
+from pbd_gym.runtime.checks import FARTHEST, image_size, number, switch
 from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
@@ -32,7 +33,7 @@ class Pixels:
 
     Raises:
         ValueError: for a picture without pixels, or a number that is negative or not finite.
-        TypeError: for cameras that are none.
+        TypeError: for cameras that are none, or anything but numbers where numbers are due.
     """
 
     size: int | tuple[int, int] = 64
@@ -53,24 +54,20 @@ class Pixels:
     """Largest change of red, green and blue of each thing and of the backdrop, as a share of full brightness."""
 
     def __post_init__(self) -> None:
-        size = (self.size, self.size) if isinstance(self.size, int | np.integer) else tuple(self.size)
-        if len(size) != 2 or any(int(n) != n or n < 1 for n in size):
-            raise ValueError(f"a picture needs a whole, positive width and height, got {self.size}")
+        size = image_size(self.size)
         for name in ("far", "turn", "shift", "zoom", "color"):
-            value = float(getattr(self, name))
-            if not (np.isfinite(value) and value >= 0.0) or (name == "far" and value == 0.0):
-                bound = "above zero" if name == "far" else "not negative"
-                raise ValueError(f"{name} must be finite and {bound}, got {value}")
-        if not isinstance(self.shadows, bool):
-            raise TypeError(f"shadows must be True or False, got {self.shadows!r}")
+            number(name, getattr(self, name), 0.0, FARTHEST, positive=name == "far")
+        switch("shadows", self.shadows)
         if self.zoom >= 1.0:
             raise ValueError(f"zoom must be below 1, got {self.zoom}")
         cameras = []
+        if isinstance(self.cameras, str) or not isinstance(self.cameras, Sequence):
+            raise TypeError(f"cameras must be a sequence of cameras, got {self.cameras!r}")
         for camera in self.cameras:
             if not isinstance(camera, Camera | Mapping):
                 raise TypeError(f"a camera is a pbd_gym.rendering.Camera or a dict of its arguments, got {camera!r}")
             cameras.append(camera if isinstance(camera, Camera) else make_config(Camera, dict(camera)))
-        object.__setattr__(self, "size", (int(size[0]), int(size[1])))
+        object.__setattr__(self, "size", size)
         object.__setattr__(self, "cameras", tuple(cameras))
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels import parameter_columns as columns
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import finite, real
 from pbd_gym.sim.parameters import LIMITS, check_factor
 
 wp.set_module_options({"enable_backward": False})
@@ -32,6 +32,7 @@ class Uniform:
     """Numbers from ``low`` to ``high``, all equally likely.
 
     Raises:
+        TypeError: if one of them is no number.
         ValueError: if ``low`` is above ``high``, or one of them is not finite.
     """
 
@@ -39,7 +40,8 @@ class Uniform:
     high: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
+        low, high = real("low", self.low), real("high", self.high)
+        if not (np.isfinite(low) and np.isfinite(high) and low <= high):
             raise ValueError(f"a range needs low <= high, both finite, got {self.low} and {self.high}")
 
 
@@ -58,6 +60,32 @@ class LogUniform(Uniform):
 
 
 Range = Uniform | tuple[float, float]
+
+
+def as_range(name: str, given: Any) -> Uniform:
+    """Return what ``randomize`` declares for a parameter as a range.
+
+    Raises:
+        TypeError: for anything but a :class:`Uniform` or a pair of numbers.
+        ValueError: for a pair that is no range.
+    """
+    if isinstance(given, Uniform):
+        return given
+    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) != 2:
+        raise TypeError(f"randomize[{name!r}] must be a pair (low, high), Uniform or LogUniform, got {given!r}")
+    return Uniform(real(f"randomize[{name!r}]", given[0]), real(f"randomize[{name!r}]", given[1]))
+
+
+def as_ranges(given: Mapping[str, Range] | None) -> dict[str, Range]:
+    """Return what ``randomize`` declares as ranges by name.
+
+    Raises:
+        TypeError: for anything but a mapping, or a range that is none.
+        ValueError: for a pair that is no range.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"randomize must be a dict of ranges by name, got {given!r}")
+    return {name: as_range(name, value) for name, value in (given or {}).items()}
 
 
 class Randomization:
@@ -88,14 +116,7 @@ class Randomization:
                 raise ValueError(f"there is no parameter {name!r} to randomize; there are {', '.join(self.names)}")
             if name == "ground_height" and not ground:
                 raise ValueError("ground_height cannot differ in a task whose object lies on the ground at the start")
-            if not isinstance(given, Uniform):
-                try:
-                    low, high = (float(number) for number in given)
-                except (TypeError, ValueError):
-                    raise TypeError(
-                        f"randomize[{name!r}] must be a pair (low, high), Uniform or LogUniform, got {given!r}"
-                    ) from None
-                given = Uniform(low, high)
+            given = as_range(name, given)
             check(name, [given.low, given.high], (2,))
             column = self.names.index(name)
             self.columns[name] = column
@@ -110,13 +131,34 @@ class Randomization:
         """Look at values from elsewhere, shape (rows, names): what is not drawn here could not be drawn anew later.
 
         Raises:
-            ValueError: if a parameter differs from its nominal value that is not declared.
+            ValueError: if a parameter differs from its nominal value that is not declared, or is out of its bounds.
         """
         for column, name in enumerate(self.names):
-            if name not in self.columns and (values[:, column] != self.nominal[column]).any():
+            if name in self.columns:
+                self._check_column(name, values[:, column])
+            elif (values[:, column] != self.nominal[column]).any():
                 raise ValueError(
-                    f"{name!r} differs in this state: make the environment with randomize={{{name!r}: ...}}"
+                    f"parameters: {name!r} differs in this state: make the environment with randomize={{{name!r}: ...}}"
                 )
+
+    def check_fixed(self, values: np.ndarray) -> None:
+        """Look at values from elsewhere that are not to be drawn, NaN for the others, shape (rows, names).
+
+        Raises:
+            ValueError: if a parameter is fixed that is not declared, or is out of its bounds.
+        """
+        for column, name in enumerate(self.names):
+            given = values[~np.isnan(values[:, column]), column]
+            if given.size and name not in self.columns:
+                raise ValueError(f"fixed_parameters: {name!r} is fixed in this state, and not declared here")
+            if given.size:
+                self._check_column(name, given)
+
+    def _check_column(self, name: str, given: np.ndarray) -> None:
+        check(f"{name!r} among the parameters", given, given.shape, name)
+        largest = self.table[self.columns[name], 1]
+        if name == "size" and given.max() > largest:  # the scene leaves room for that
+            raise ValueError(f"parameters: size must be at most {largest:g}, the largest that was declared here")
 
     def fixed(self, given: Mapping[str, Any], num_envs: int) -> np.ndarray:
         """Return values that are not to be drawn, NaN for the others, shape (num_envs, names), float32.
@@ -129,6 +171,8 @@ class Randomization:
             ValueError: for a parameter that is not drawn here, a value out of its bounds or of a wrong shape, or a size
                 above the largest that was declared.
         """
+        if not isinstance(given, Mapping):
+            raise TypeError(f"the option parameters must be a dict of numbers by name, got {given!r}")
         values = np.full((num_envs, len(self.names)), np.nan, dtype=np.float32)
         for name, value in given.items():
             if name not in self.columns:
@@ -142,26 +186,34 @@ class Randomization:
         return values
 
 
-def check(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+def check(name: str, values: Any, shape: tuple[int, ...], kind: str | None = None) -> np.ndarray:
     """Return values of a parameter as floats of ``shape``.
 
+    Args:
+        name: that errors give it.
+        values: numbers.
+        shape: to broadcast to.
+        kind: name of the parameter, if it is another.
+
     Raises:
+        TypeError: for anything but real numbers.
         ValueError: for a number that is not finite or out of its bounds, or a wrong shape.
     """
-    if name in PLACES:
-        given = finite(name, np.asarray(values, dtype=np.float64), shape)
-        limit = 100.0 if name == "ground_height" else STEEPEST
+    kind = name if kind is None else kind
+    if kind in PLACES:
+        given = finite(name, values, shape)
+        limit = 100.0 if kind == "ground_height" else STEEPEST
         if (np.abs(given) > limit).any():
             raise ValueError(f"{name} must be from {-limit:g} to {limit:g}, got {given[np.abs(given) > limit][0]}")
         return given
-    kind = "stiffness" if name.endswith("_stiffness") else name
+    kind = "stiffness" if kind.endswith("_stiffness") else kind
     return check_factor(name, values, shape, LIMITS.get(kind, 0.0))
 
 
-def declared_size(ranges: Mapping[str, Range]) -> float:
-    """Return the largest size that can be drawn; scenes and pictures leave room for it."""
-    given = ranges.get("size", (1.0, 1.0))
-    return float(given.high if isinstance(given, Uniform) else given[1])
+def declared_largest(ranges: Mapping[str, Range], name: str) -> float:
+    """Return the largest value of a factor that can be drawn, 1 if it is not; scenes and limits leave room for it."""
+    given = as_range(name, ranges.get(name, (1.0, 1.0)))
+    return given.high
 
 
 @wp.func

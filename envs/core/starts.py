@@ -8,9 +8,12 @@ import numpy as np
 
 from pbd_gym.envs.core.start_bank import cached
 from pbd_gym.envs.core.task import Batch
+from pbd_gym.runtime.checks import whole
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 
+MOST_STEPS = 1_000_000
+"""Control steps in which shapes may come to rest."""
 SETTLING_DAMPING = 4.0
 """Rate at which particles lose velocity while shapes come to rest [1/s]."""
 
@@ -36,7 +39,8 @@ class SettledStarts:
         state.set_positions(shapes)
         if held.size:
             state.hold(held)
-        for _ in range(round(config.settle_time / config.ctrl_dt)):
+        steps = whole("settle_time in steps of ctrl_dt", round(config.settle_time / config.ctrl_dt), 0, MOST_STEPS)
+        for _ in range(steps):
             solver.step(state, control, config.ctrl_dt)
         return state.get_positions()
 

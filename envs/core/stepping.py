@@ -102,6 +102,7 @@ class Stepper:
         for _ in range(batch.actions.repeat):
             batch.actions.launch()
             batch.solver.step(batch.state, batch.control, batch.config.ctrl_dt)
+        self.episodes.inspect.launch()
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.
         if batch.model.device.is_cuda or batch.state.diverged.numpy()[: batch.num_envs].any():

@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import sys
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import warp as wp
 
+from pbd_gym.runtime.checks import instance, integers, number, switch, whole
+
 Split = Literal["train", "eval", "all"]
 SPLITS: tuple[Split, ...] = ("train", "eval", "all")
+SEEDS = 2**128
+"""Largest seed: NumPy's streams have as many."""
 _OPTIONS = ("reset_mask", "split", "variation", "parameters")
 
 
@@ -28,7 +33,62 @@ def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
             close = difflib.get_close_matches(name, names, 1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; {config_type.__name__} has {', '.join(names)}"
             raise TypeError(f"unknown option {name!r}{hint}")
+    check_types(config_type, overrides)
     return config_type(**overrides)
+
+
+def make_options(name: str, kind: Any, given: Any) -> Any:
+    """Return options that a user gave as an object of their dataclass, as a mapping of its fields, or not at all.
+
+    Raises:
+        TypeError: for something else, an unknown field, or a value of a wrong type.
+        ValueError: for a value out of its range.
+    """
+    if isinstance(given, kind):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{name} must be a {kind.__name__} or a dict of its fields, got {given!r}")
+    return make_config(kind, dict(given or {}))
+
+
+def check_types(config_type: Any, values: Mapping[str, Any]) -> None:
+    """Check values of fields of a dataclass by their annotations: numbers, switches, strings, and tuples of numbers.
+
+    Raises:
+        TypeError: for a value of a wrong type, such as a number in a string.
+        ValueError: for a number that is not finite or does not fit into 32 bits, or a tuple of a wrong length.
+    """
+    try:
+        hints = get_type_hints(config_type)
+    except (NameError, TypeError):  # of a class in a function, or names that only type checkers see
+        return
+    for name, value in values.items():
+        _check_type(name, value, hints.get(name, Any))
+
+
+def _check_type(name: str, value: Any, hint: Any) -> None:
+    if hint is int:
+        whole(name, value, -(2**31))
+    elif hint is float:
+        number(name, value)
+    elif hint is bool:
+        switch(name, value)
+    elif hint is str:
+        instance(name, value, str)
+    elif get_origin(hint) is tuple:
+        parts = get_args(hint)
+        if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+            raise TypeError(f"{name} must be several numbers, got {value!r}")
+        if parts[-1] is Ellipsis:
+            parts = (parts[0],) * len(value)
+        if len(value) != len(parts):
+            raise ValueError(f"{name} must be {len(parts)} numbers, got {value!r}")
+        for entry, part in zip(value, parts, strict=True):
+            _check_type(name, entry, part)
+    elif get_origin(hint) in (Union, UnionType):
+        wanted = [part for part in get_args(hint) if part is not NoneType]
+        if len(wanted) == 1 and value is not None:
+            _check_type(name, value, wanted[0])
 
 
 def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = ()) -> None:
@@ -40,8 +100,10 @@ def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = 
         signed: fields that may be negative.
 
     Raises:
+        TypeError: for the first one that is no number.
         ValueError: for the first one out of range.
     """
+    check_types(type(config), {field.name: getattr(config, field.name) for field in dataclasses.fields(config)})
     for field in dataclasses.fields(config):
         value = np.asarray(getattr(config, field.name), dtype=np.float64)
         if not np.isfinite(value).all():
@@ -98,8 +160,11 @@ def check_options(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:
     """Return which environments a reset is for, bool, shape (num_envs,). The caller's dict is left as it is.
 
     Raises:
+        TypeError: for options that are no mapping.
         ValueError: for an unknown option, or a mask of a wrong shape or dtype, or one that chooses nothing.
     """
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"options must be a dict, got {options!r}")
     unknown = set(options or {}) - set(_OPTIONS)
     if unknown:
         raise ValueError(f"unknown reset options {sorted(unknown)}; there are {', '.join(_OPTIONS)}")
@@ -145,8 +210,8 @@ def check_starts(
     variation = (options or {}).get("variation")
     if variation is None:
         return first, size
-    chosen = np.asarray(variation)
-    if not np.issubdtype(chosen.dtype, np.integer) or chosen.shape not in ((), (num_envs,)):
+    chosen = integers("variation", variation)
+    if chosen.shape not in ((), (num_envs,)):
         raise ValueError(f"variation must be an int or ints of shape ({num_envs},), got {variation!r}")
     if chosen.min() < 0 or chosen.max() >= size:
         raise ValueError(f"variation must be from 0 to {size - 1}, got {variation!r}")
@@ -157,16 +222,17 @@ def split_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> np.nda
     """Return a 32-bit seed per environment, int32, shape (num_envs,), or None.
 
     Raises:
-        ValueError: for a negative seed, or a list of a wrong length or with a None in it.
+        TypeError: for a seed that is not a whole number.
+        ValueError: for a negative seed, one beyond 128 bits, or a list of a wrong length or with a None in it.
     """
     if seed is None:
         return None
-    if isinstance(seed, int | np.integer):
-        seeds = [int(seed) + i for i in range(num_envs)]
+    if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray):
+        seeds = [whole("seed", seed, -SEEDS, SEEDS) + i for i in range(num_envs)]
     else:
         if len(seed) != num_envs or any(s is None for s in seed):
             raise ValueError(f"a list of seeds must name {num_envs} integers, got {seed}")
-        seeds = [int(s) for s in seed if s is not None]
+        seeds = [whole("each seed", s, -SEEDS, SEEDS) for s in seed]
     if min(seeds) < 0:
         raise ValueError(f"seeds must not be negative, got {min(seeds)}")
     # Small seeds are taken as they are; larger ones are hashed into 32 bits.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.colliders.solid import Mesh, Point, Solid, check_rotation
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
+from pbd_gym.runtime.checks import shaped
 
 SWEPT = True
 
@@ -38,11 +39,8 @@ class Box(Solid):
     """Matrix that turns the box's axes into the world's, by rows: its columns are the box's axes."""
 
     def __post_init__(self) -> None:
-        center, half = (np.asarray(v, dtype=np.float64) for v in (self.center, self.half_extents))
-        if center.shape != (3,) or half.shape != (3,):
-            raise ValueError(f"a box needs a center (3,) and half extents (3,), got {self}")
-        if not np.isfinite(np.concatenate([center, half])).all():
-            raise ValueError(f"a box needs finite numbers, got {self}")
+        center = shaped("the center of a box", self.center, (3,))
+        half = shaped("the half extents of a box", self.half_extents, (3,))
         if (half <= 0.0).any():
             raise ValueError(f"a box needs positive half extents, got {self}")
         turn = check_rotation("a box", self.rotation)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.colliders.solid import Mesh, Point, Solid
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
+from pbd_gym.runtime.checks import FARTHEST, number, shaped
 
 SWEPT = True
 
@@ -94,13 +95,11 @@ def check_segment(shape: Any, name: str) -> None:
     """Check a shape round a segment and make its ends tuples, which can be hashed.
 
     Raises:
+        TypeError: for anything but numbers.
         ValueError: if it is not one.
     """
-    ends = [np.asarray(point, dtype=np.float64) for point in (shape.start, shape.end)]
-    if any(end.shape != (3,) for end in ends) or not np.isfinite(np.concatenate([*ends, [shape.radius]])).all():
-        raise ValueError(f"a {name} needs two finite ends (x, y, z) and a finite radius, got {shape}")
-    if shape.radius <= 0.0:
-        raise ValueError(f"a {name} needs a positive radius, got {shape}")
+    ends = [shaped(f"the {field} of a {name}", getattr(shape, field), (3,)) for field in ("start", "end")]
+    number(f"the radius of a {name}", shape.radius, most=FARTHEST, positive=True)
     shape.check_surface()
     # Ends closer than rounding can tell apart (in float32, which kernels use) have no direction.
     if np.linalg.norm(ends[1] - ends[0]) <= 1e-6 * max(1e-6, float(np.abs(ends).max())):

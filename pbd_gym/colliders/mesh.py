@@ -15,7 +15,7 @@ from pbd_gym.geometry.surfaces import closed_surface, winding_number
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.lanes import NATIVE
 from pbd_gym.kernels.wide import Wide
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import shaped
 
 SWEPT = True
 
@@ -56,7 +56,7 @@ class MeshCollider(Solid):
         fields = {
             "vertices": points[used],
             "triangles": flat.reshape(faces.shape),
-            "position": finite("position", np.array(self.position, dtype=np.float64), (3,)).copy(),
+            "position": shaped("position", self.position, (3,)),
             "rotation": check_rotation("a mesh collider", self.rotation),
         }
         fields["grid"] = sample(fields["vertices"], fields["triangles"], cell, margin)

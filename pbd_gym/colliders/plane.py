@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.colliders.solid import Point, Solid
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
+from pbd_gym.runtime.checks import FARTHEST, number, shaped
 
 SWEPT = False
 """Nothing passes through: behind a plane all is solid."""
@@ -31,9 +32,11 @@ class Plane(Solid):
     """Signed distance of the plane from the origin along the normal [m]."""
 
     def __post_init__(self) -> None:
+        shaped("the normal of a plane", self.normal, (3,))
+        number("the offset of a plane", self.offset, -FARTHEST, FARTHEST)
         length = math.sqrt(sum(float(c) ** 2 for c in self.normal))
-        if len(self.normal) != 3 or not math.isfinite(length) or length == 0.0 or not math.isfinite(self.offset):
-            raise ValueError(f"a plane needs a finite, non-zero normal and a finite offset, got {self}")
+        if length == 0.0:
+            raise ValueError(f"a plane needs a normal other than zero, got {self}")
         self.check_surface()
         object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
 

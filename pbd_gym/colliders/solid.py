@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pbd_gym.runtime.checks import LARGEST, number, reals
+
 Point = tuple[float, float, float]
 Mesh = tuple[np.ndarray, np.ndarray]
 """Vertices [m], shape (v, 3), float64, and outward triangles, shape (t, 3), int64."""
@@ -33,16 +35,15 @@ class Solid:
         """Check the numbers of the surface, and complete them.
 
         Raises:
-            ValueError: for a negative friction, a static one below the kinetic one, a restitution out of range, or a
-                number that is not finite.
+            TypeError: for anything but numbers.
+            ValueError: for a friction that is negative or above 1e6, a static one below the kinetic one, a restitution
+                out of range, or a number that is not finite.
         """
         static = self.friction if self.static_friction is None else self.static_friction
-        if not (math.isfinite(self.friction) and self.friction >= 0.0):
-            raise ValueError(f"friction must be finite and not negative, got {self.friction}")
-        if not (math.isfinite(static) and static >= self.friction):
-            raise ValueError(f"static_friction must be finite and not below friction, got {static} < {self.friction}")
-        if not 0.0 <= self.restitution <= 1.0:
-            raise ValueError(f"restitution must be from 0 to 1, got {self.restitution}")
+        number("friction", self.friction, 0.0, LARGEST)
+        if number("static_friction", static, 0.0, LARGEST) < self.friction:
+            raise ValueError(f"static_friction must not be below friction, got {static} < {self.friction}")
+        number("restitution", self.restitution, 0.0, 1.0)
         object.__setattr__(self, "static_friction", static)
 
     @property
@@ -93,7 +94,7 @@ def check_rotation(name: str, rotation: ArrayLike) -> np.ndarray:
     Raises:
         ValueError: if it is not one to 1e-6.
     """
-    turn = np.array(rotation, dtype=np.float64)
+    turn = reals(f"the rotation of {name}", rotation).astype(np.float64)
     if turn.shape != (3, 3) or not np.isfinite(turn).all():
         raise ValueError(f"{name} needs a finite rotation matrix (3, 3), got {turn.tolist()}")
     if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0.0:

@@ -1,7 +1,6 @@
 """Solid balls."""
 
 import functools
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.colliders.solid import Point, Solid
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
+from pbd_gym.runtime.checks import FARTHEST, number, shaped
 
 SWEPT = True
 
@@ -32,10 +32,8 @@ class Sphere(Solid):
     """[m]"""
 
     def __post_init__(self) -> None:
-        if len(self.center) != 3 or not all(math.isfinite(c) for c in [*self.center, self.radius]):
-            raise ValueError(f"a sphere needs a finite center (x, y, z) and radius, got {self}")
-        if self.radius <= 0.0:
-            raise ValueError(f"a sphere needs a positive radius, got {self}")
+        shaped("the center of a sphere", self.center, (3,))
+        number("the radius of a sphere", self.radius, most=FARTHEST, positive=True)
         self.check_surface()
 
     @property

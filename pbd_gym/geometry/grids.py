@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pbd_gym.runtime.checks import FARTHEST, INT32_MAX, number, whole
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -36,12 +38,14 @@ def grid(rows: int, columns: int, width: float, height: float) -> Grid:
     """Make a sheet of ``rows`` x ``columns`` particles, ``width`` by ``height`` metres.
 
     Raises:
+        TypeError: if rows or columns are not whole numbers, or a side is no number.
         ValueError: if there are fewer than 2 rows or columns, or the size is not positive and finite.
     """
-    if rows < 2 or columns < 2:
+    if whole("rows", rows, -INT32_MAX) < 2 or whole("columns", columns, -INT32_MAX) < 2:
         raise ValueError(f"a cloth needs at least 2 x 2 particles, got {rows} x {columns}")
-    if not (np.isfinite(width) and np.isfinite(height) and width > 0 and height > 0):
-        raise ValueError(f"a cloth needs a positive, finite size, got {width} x {height} m")
+    whole("rows * columns", int(rows) * int(columns), 4)
+    for side in (width, height):
+        number("each side of the size of a cloth", side, most=FARTHEST, positive=True)
     y, x = np.meshgrid(np.linspace(0.0, -height, rows), np.linspace(-width / 2, width / 2, columns), indexing="ij")
     positions = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
     index = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)

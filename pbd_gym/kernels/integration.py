@@ -11,6 +11,7 @@ from pbd_gym.kernels.packed import make_packed_advance
 from pbd_gym.kernels.step_data import settings_type, state_type
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
+from pbd_gym.runtime.checks import FARTHEST
 
 
 @functools.cache
@@ -90,7 +91,8 @@ def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -
 def make_finish(wide: Wide, options: SweepOptions, bouncing: bool) -> Any:
     """Build the end of a step: velocities into the state, and positions too where ``body`` has copies of them.
 
-    Environments in which a particle is faster than ``max_speed``, or has a NaN for its speed, are marked as diverged.
+    Environments in which a particle is faster than ``max_speed`` or farther away than ``FARTHEST``, or has a NaN for
+    its speed or place, are marked as diverged.
 
     Args:
         wide: lane count and precision.
@@ -124,6 +126,9 @@ def make_finish(wide: Wide, options: SweepOptions, bouncing: bool) -> Any:
                     previous[i, axis] = body.previous[i, axis]
                 speed2 += wp.cw_mul(v, v)
             bad = exceeds(speed2, settings.max_speed * settings.max_speed, bad)
+            for coordinate in range(3):
+                x = body.x[i, coordinate]
+                bad = exceeds(wp.cw_mul(x, x), scalar(FARTHEST * FARTHEST), bad)
         for lane in range(wp.static(lanes)):
             if bad[lane] > scalar(0.0):
                 state.diverged[group * wp.static(lanes) + lane] = 1

@@ -14,6 +14,7 @@ import numpy as np
 
 from pbd_gym.materials import presets, springs
 from pbd_gym.materials.materials import check_bending, check_positive, take_preset
+from pbd_gym.runtime.checks import real
 
 if TYPE_CHECKING:
     from pbd_gym.geometry.grids import Grid
@@ -56,7 +57,7 @@ class Fabric:
         positive = ["density", "young_modulus", "thickness", "bend_angle"]
         positive += [name for name in ("shear_modulus", "bend_stiffness") if getattr(self, name) is not None]
         check_positive(self, positive)
-        if not -1.0 < self.poisson_ratio <= 0.5:
+        if not -1.0 < real("Fabric.poisson_ratio", self.poisson_ratio) <= 0.5:
             raise ValueError(f"Fabric.poisson_ratio must be above -1 and at most 0.5, got {self.poisson_ratio}")
         _check_angle(self)
         check_bending(self)

@@ -7,13 +7,13 @@ and a finer mesh is another cloth. :class:`~pbd_gym.materials.fabrics.Fabric` an
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pbd_gym.materials import presets, springs
+from pbd_gym.runtime.checks import instance, number, real
 
 if TYPE_CHECKING:
     from pbd_gym.geometry.grids import Grid
@@ -112,9 +112,8 @@ class Plasticity:
 
     def __post_init__(self) -> None:
         check_positive(self, ["creep_rate"])
-        if not 0.0 <= self.yield_strain < math.inf:
-            raise ValueError(f"Plasticity.yield_strain must be finite and not negative, got {self.yield_strain}")
-        if not 0.0 <= self.max_strain < 1.0:
+        number("Plasticity.yield_strain", self.yield_strain, 0.0)
+        if not 0.0 <= real("Plasticity.max_strain", self.max_strain) < 1.0:
             raise ValueError(f"Plasticity.max_strain must be at least 0 and below 1, got {self.max_strain}")
 
 
@@ -141,10 +140,12 @@ class SoftMaterial:
     edges give way, volumes do not."""
 
     def __post_init__(self) -> None:
+        if self.plasticity is not None:
+            instance("SoftMaterial.plasticity", self.plasticity, Plasticity)
         if self.plasticity is not None and self.model != "edges_and_volumes":
             raise ValueError(f"SoftMaterial.plasticity needs model='edges_and_volumes', got {self.model!r}")
         check_positive(self, ["density", "young_modulus"])
-        if not -1.0 < self.poisson_ratio < 0.5:
+        if not -1.0 < real("SoftMaterial.poisson_ratio", self.poisson_ratio) < 0.5:
             raise ValueError(f"SoftMaterial.poisson_ratio must be above -1 and below 0.5, got {self.poisson_ratio}")
         if self.model not in ("neo_hookean", "edges_and_volumes"):
             raise ValueError(f"SoftMaterial.model must be neo_hookean or edges_and_volumes, got {self.model!r}")
@@ -204,9 +205,7 @@ class ShapeMaterial:
     def __post_init__(self) -> None:
         check_positive(self, ["density"])
         for name in ("compliance", "damping_time"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ValueError(f"ShapeMaterial.{name} must be finite and not negative, got {value}")
+            number(f"ShapeMaterial.{name}", getattr(self, name), 0.0)
 
     @classmethod
     def from_alpha(cls, alpha: float, time_step: float, **changes: float) -> ShapeMaterial:
@@ -221,14 +220,14 @@ class ShapeMaterial:
         Raises:
             ValueError: for a share or a time step out of range.
         """
-        if not (0.0 < alpha <= 1.0 and math.isfinite(time_step) and time_step > 0.0):
-            raise ValueError(f"alpha must be above 0 and at most 1, time_step above 0, got {alpha} and {time_step}")
+        number("alpha", alpha, most=1.0, positive=True)
+        number("time_step", time_step, positive=True)
         return cls(compliance=time_step**2 * (1.0 / alpha - 1.0), **changes)
 
 
 def take_preset(table: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     """Return the numbers of a preset, or raise a ValueError that names those there are."""
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         raise ValueError(f"there is no preset {name!r}; there are {', '.join(table)}")
     return table[name]
 
@@ -236,9 +235,7 @@ def take_preset(table: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
 def check_positive(material: Any, names: list[str]) -> None:
     """Raise a ValueError that names the first of some numbers of a material that is not finite and above zero."""
     for name in names:
-        value = getattr(material, name)
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{type(material).__name__}.{name} must be finite and above zero, got {value}")
+        number(f"{type(material).__name__}.{name}", getattr(material, name), positive=True)
 
 
 def check_bending(material: Any) -> None:
@@ -253,8 +250,4 @@ def _check_springs(material: ClothMaterial | RopeMaterial) -> None:
         value = getattr(material, field.name)
         if field.name == "bending" or (value is None and field.name == "bend_compliance"):
             continue
-        if not math.isfinite(value) or value < 0 or (field.name == "density" and value == 0):
-            kind = type(material).__name__
-            raise ValueError(
-                f"{kind}.{field.name} must be finite and not negative, and a density not zero: got {value}"
-            )
+        number(f"{type(material).__name__}.{field.name}", value, 0.0, positive=field.name == "density")

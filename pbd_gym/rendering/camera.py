@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pbd_gym.runtime.checks import number, shaped
+
 Size = tuple[int, int]
 
 NEAR = 0.01
@@ -20,6 +22,7 @@ class Camera:
     """Looks at ``target`` from ``distance`` away; :meth:`orbit`, :meth:`zoom` and :meth:`pan` change it in place.
 
     Raises:
+        TypeError: for anything but numbers.
         ValueError: if the distance or the field of view is out of range, or a number is not finite.
     """
 
@@ -35,11 +38,12 @@ class Camera:
     """Field of view across the shorter side of the picture [rad]."""
 
     def __post_init__(self) -> None:
-        self.target = np.array(self.target, dtype=np.float64)
-        if self.target.shape != (3,) or not np.isfinite([*self.target, self.yaw, self.pitch]).all():
-            raise ValueError(f"a camera needs a finite target of shape (3,), yaw and pitch, got {self}")
-        if not (np.isfinite(self.distance) and self.distance > 0 and 0 < self.fov < np.pi):
-            raise ValueError(f"a camera needs a positive distance and 0 < fov < pi, got {self.distance}, {self.fov}")
+        self.target = shaped("the target of a camera", self.target, (3,))
+        number("the yaw of a camera", self.yaw)
+        number("the pitch of a camera", self.pitch)
+        number("the distance of a camera", self.distance, positive=True)
+        if not 0.0 < number("the fov of a camera", self.fov) < np.pi:
+            raise ValueError(f"the fov of a camera must be above 0 and below pi, got {self.fov}")
         self.pitch = float(np.clip(self.pitch, -PITCH_LIMIT, PITCH_LIMIT))
 
     @classmethod

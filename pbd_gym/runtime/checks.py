@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ INT32_MAX = 2**31 - 1
 """Largest count: kernels count in 32 bits."""
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Largest number: beyond it, float32 has infinity only."""
+MAX_SIDE = 16384
+"""Largest side of a picture [pixels]."""
 FARTHEST = 1e6
 """Largest coordinate of a position or displacement [m]; float32 is no finer than 6 cm out there."""
 FASTEST = 1e6
@@ -32,7 +34,12 @@ def broadcast(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarra
         raise ValueError(f"{name} must broadcast to shape {shape}, got {array.shape}") from None
 
 
-def _array(name: str, value: Any) -> np.ndarray:
+def as_array(name: str, value: Any) -> np.ndarray:
+    """Return ``value`` as an array.
+
+    Raises:
+        ValueError: for rows of different lengths.
+    """
     try:
         return np.asarray(value)
     except ValueError:
@@ -46,7 +53,7 @@ def reals(name: str, value: Any) -> np.ndarray:
         TypeError: for anything but integers and floating-point numbers, such as strings, booleans and None.
         ValueError: for rows of different lengths.
     """
-    given = _array(name, value)
+    given = as_array(name, value)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be real numbers, got {given.dtype}")
     return given
@@ -58,7 +65,7 @@ def integers(name: str, value: Any, least: int = -INT32_MAX - 1, most: int = INT
     Raises:
         ValueError: for numbers that are not integers or out of range, or rows of different lengths.
     """
-    given = _array(name, value)
+    given = as_array(name, value)
     if given.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers, got {given.dtype}")
     if given.size and (int(given.min()) < least or int(given.max()) > most):
@@ -89,6 +96,19 @@ def finite(
     if given.size and float(np.abs(given.astype(np.float64)).max()) > largest:
         raise ValueError(f"{name} must be finite and at most {largest:g} in magnitude")
     return broadcast(name, given.astype(dtype, copy=False), shape)
+
+
+def shaped(name: str, value: Any, shape: Sequence[int], largest: float = FARTHEST) -> np.ndarray:
+    """Return ``value`` as a float64 array of exactly this shape, in which -1 stands for any length.
+
+    Raises:
+        TypeError: for anything but real numbers.
+        ValueError: for another shape, or a number that is not finite or too large.
+    """
+    given = reals(name, value)
+    if given.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, given.shape, strict=True)):
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got {given.shape}")
+    return finite(name, given, given.shape, largest=largest).copy()
 
 
 def whole(name: str, value: Any, least: int, most: int = INT32_MAX) -> int:
@@ -175,3 +195,17 @@ def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
         names = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise TypeError(f"{name} must be a {names}, got {value!r}")
     return value
+
+
+def image_size(size: Any) -> tuple[int, int]:
+    """Return the width and height of a picture [pixels], given as two numbers or one for both.
+
+    Raises:
+        TypeError: for anything but whole numbers.
+        ValueError: for a side that is not from 1 to 16384 pixels, or more or fewer than two numbers.
+    """
+    sides = tuple(size) if isinstance(size, Sequence | np.ndarray) and not isinstance(size, str) else (size, size)
+    if len(sides) != 2:
+        raise ValueError(f"size must be a width and a height, got {size!r}")
+    width, height = (whole("size: each side of a picture", side, 1, MAX_SIDE) for side in sides)
+    return width, height

@@ -11,7 +11,21 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Collider
 from pbd_gym.constraints import kinds
-from pbd_gym.runtime.checks import finite, whole
+from pbd_gym.runtime.checks import (
+    FARTHEST,
+    FASTEST,
+    LARGEST,
+    finite,
+    instance,
+    integers,
+    number,
+    shaped,
+    switch,
+    whole,
+)
+
+LEAST_MASS = 1e-30
+"""Smallest mass of a particle [kg]: float32 holds its inverse, also at the least density."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +71,8 @@ class BaseScene:
     def __init__(
         self, gravity: ArrayLike = (0.0, -9.81, 0.0), contact_radius: float = 0.005, grip_count: int = 0
     ) -> None:
-        self.gravity = array("gravity", gravity, (3,))
-        if not (np.isfinite(contact_radius) and contact_radius >= 0):
-            raise ValueError(f"contact_radius must be finite and not negative, got {contact_radius}")
-        self.contact_radius = float(contact_radius)
+        self.gravity = shaped("gravity", gravity, (3,), LARGEST)
+        self.contact_radius = number("contact_radius", contact_radius, 0.0, FARTHEST)
         self.grip_count = whole("grip_count", grip_count, 0)
         self.positions = np.zeros((0, 3))
         """[m], shape (n, 3), float64."""
@@ -110,17 +122,20 @@ class BaseScene:
             Their indices, shape (k,), int32.
 
         Raises:
-            ValueError: for a wrong shape, a number that is not finite, a mass of zero or less, or a dimension that is
-                not 0 to 3.
+            TypeError: for anything but numbers.
+            ValueError: for a wrong shape, a number that is not finite or too large (1e6 m, 1e6 m/s), a mass below
+                1e-30 kg, or a dimension that is not 0 to 3.
         """
-        positions = array("positions", positions, (-1, 3))
+        positions = shaped("positions", positions, (-1, 3))
         count = len(positions)
-        mass = finite("mass", np.asarray(mass, dtype=np.float64), (count,))
-        velocities = finite("velocities", np.asarray(velocities, dtype=np.float64), (count, 3))
-        if (mass <= 0).any():
-            raise ValueError("every mass must be above zero; use Scene.pin to fix a particle")
-        if whole("dimension", dimension, 0) > 3:
-            raise ValueError(f"dimension must be 0 to 3, got {dimension}")
+        whole("the number of particles", self.particle_count + count, 0)
+        mass = finite("mass", mass, (count,))
+        velocities = finite("velocities", velocities, (count, 3), largest=FASTEST)
+        if (mass < LEAST_MASS).any():
+            raise ValueError(
+                f"every mass must be above zero, at least {LEAST_MASS:g} kg; use Scene.pin to fix a particle"
+            )
+        whole("dimension", dimension, 0, 3)
         first = self.particle_count
         self.positions = np.concatenate([self.positions, positions])
         self.velocities = np.concatenate([self.velocities, velocities])
@@ -167,12 +182,17 @@ class BaseScene:
         Raises:
             ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint, or
                 parameters that are out of range.
-            TypeError: for clusters that are no sequence.
+            TypeError: for clusters that are no sequence, a label that is no string, or parameters that are no numbers.
         """
         known = kinds()
         if kind not in known:
             raise ValueError(f"kind must be one of {', '.join(known)}, got {kind!r}")
         chosen = known[kind]
+        if label is not None:
+            instance("label", label, str)
+        for name, value in parameters.items():
+            if value is not None and np.asarray(value).dtype.kind not in "biuf":
+                raise TypeError(f"{name} must be real numbers, got {value!r}")
         found: np.ndarray | list[np.ndarray]
         if chosen.width is None:
             found = self._check_clusters(indices)
@@ -182,7 +202,7 @@ class BaseScene:
             if (ordered[:, 1:] == ordered[:, :-1]).any():
                 raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
         values = chosen.prepare(self.positions, found, **parameters)
-        values["damping_time"] = finite("damping_time", np.asarray(damping_time, dtype=np.float64), (len(found),))
+        values["damping_time"] = finite("damping_time", damping_time, (len(found),))
         if (values["damping_time"] < 0).any():
             raise ValueError("damping_time must not be negative")
         label = label or kind
@@ -205,11 +225,12 @@ class BaseScene:
             Its number, to name it by.
 
         Raises:
-            TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`.
+            TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`, or ``moving`` is not a bool.
             ValueError: for a mesh whose grid reaches less far than the contact radius.
         """
         if not isinstance(collider, Collider):
             raise TypeError(f"not a collider: {collider!r}")
+        switch("moving", moving)
         if collider.reach < self.contact_radius:
             raise ValueError(
                 f"the grid of the mesh reaches {collider.reach:.3g} m beyond it, less than the contact radius of "
@@ -243,10 +264,8 @@ class BaseScene:
                 coefficient that is negative or not finite.
         """
         found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
-        if not (np.isfinite(radius) and radius > 0):
-            raise ValueError(f"radius must be finite and above zero, got {radius}")
-        if not (np.isfinite(friction) and friction >= 0):
-            raise ValueError(f"friction must be finite and not negative, got {friction}")
+        number("radius", radius, most=FARTHEST, positive=True)
+        number("friction", friction, 0.0, LARGEST)
         known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])
         if len(np.unique(known)) != len(known):
             raise ValueError("a particle can be named for particle contacts once only")
@@ -266,13 +285,13 @@ class BaseScene:
         if not isinstance(clusters, Sequence | np.ndarray):
             raise TypeError(f"clusters must be a sequence of index arrays, got {clusters!r}")
         found = [self._check_indices(np.reshape(members, (-1, 1)), 1)[:, 0] for members in clusters]
-        for number, members in enumerate(found):
+        for place, members in enumerate(found):
             if len(members) < 2 or len(np.unique(members)) < len(members):
-                raise ValueError(f"a cluster needs at least 2 particles, all different: number {number} does not")
+                raise ValueError(f"a cluster needs at least 2 particles, all different: number {place} does not")
         return found
 
     def _check_indices(self, indices: ArrayLike, width: int) -> np.ndarray:
-        found = np.asarray(indices)
+        found = np.asarray(integers("indices", indices))
         if found.ndim != 2 or found.shape[1] != width or not np.issubdtype(found.dtype, np.integer):
             raise ValueError(
                 f"indices must be integers of shape (m, {width}), got {found.dtype} of shape {found.shape}"
@@ -280,13 +299,3 @@ class BaseScene:
         if found.size and (found.min() < 0 or found.max() >= self.particle_count):
             raise ValueError(f"indices must name particles 0 to {self.particle_count - 1}")
         return found.astype(np.int32)
-
-
-def array(name: str, value: ArrayLike, shape: Sequence[int]) -> np.ndarray:
-    """Return ``value`` as float64 of the given shape (-1 is any length), or raise a ValueError that names it."""
-    array = np.array(value, dtype=np.float64)
-    if array.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, array.shape, strict=True)):
-        raise ValueError(f"{name} must have shape {tuple(shape)}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite")
-    return array

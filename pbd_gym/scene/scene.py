@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,8 @@ from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
-from pbd_gym.scene.base import BaseScene, array
+from pbd_gym.runtime.checks import instance, number, shaped
+from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
 
 
@@ -54,11 +56,13 @@ class Scene(BaseScene):
             Its particles and triangles.
 
         Raises:
+            TypeError: for a material of something else, or anything but numbers where numbers are due.
             ValueError: for fewer than 2 x 2 particles, a size that is not positive, cells too long for the fabric, a
                 rotation that does not keep lengths, or arrays of a wrong shape.
         """
-        material = material or ClothMaterial()
-        sheet = grid(rows, columns, *size)
+        material = _made_of(material, ClothMaterial, Fabric)
+        width, height = shaped("size", size, (2,)).tolist()
+        sheet = grid(rows, columns, width, height)
         stretch, shear, bend = material.sheet_compliances(sheet)
         particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
         self.add_distance_constraints(particles[sheet.structural], stretch, label="stretch")
@@ -89,9 +93,11 @@ class Scene(BaseScene):
             Its particles, triangles, openings and landmarks.
 
         Raises:
+            TypeError: for a mesh or a material of something else.
             ValueError: for arrays of a wrong shape.
         """
-        material = material or ClothMaterial()
+        instance("mesh", mesh, TriMesh)
+        material = _made_of(material, ClothMaterial, Fabric)
         stretch, found = material.edge_compliances(mesh), mesh.hinges()
         particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation, dimension=2)
         self.add_distance_constraints(particles[mesh.edges()], stretch, label="stretch")
@@ -112,10 +118,11 @@ class Scene(BaseScene):
             Its particles in order, shape (k,), int32.
 
         Raises:
+            TypeError: for a material of something else, or points that are no numbers.
             ValueError: for fewer than two points, a segment without length, or a number that is not finite.
         """
-        material = material or RopeMaterial()
-        path = array("points", points, (-1, 3))
+        material = _made_of(material, RopeMaterial, Cord)
+        path = shaped("points", points, (-1, 3))
         if len(path) < 2:
             raise ValueError(f"a rope needs at least 2 points, got {len(path)}")
         segments = np.linalg.norm(np.diff(path, axis=0), axis=1)
@@ -152,9 +159,11 @@ class Scene(BaseScene):
             Its particles, tetrahedra and surface.
 
         Raises:
+            TypeError: for a mesh or a material of something else.
             ValueError: for a flat or inverted tetrahedron, or arrays of a wrong shape.
         """
-        material = material or SoftMaterial()
+        instance("mesh", mesh, TetMesh)
+        material = _made_of(material, SoftMaterial)
         volumes = mesh.volumes()
         particles = self._place(
             mesh.positions, material.density * mesh.vertex_volumes(), position, rotation, dimension=3
@@ -212,24 +221,25 @@ class Scene(BaseScene):
             Its particles, and the tetrahedra and surface of a mesh.
 
         Raises:
+            TypeError: for a material of something else, or anything but numbers where numbers are due.
             ValueError: for points without a mass, regions of vertices that do not exist or in one place, or arrays of a
                 wrong shape.
         """
-        material = material or ShapeMaterial()
+        material = _made_of(material, ShapeMaterial)
         if isinstance(body, TetMesh):
             points, tets, triangles = body.positions, body.tets, body.triangles
             dimension = 3 if mass is None else 0
             mass = material.density * body.vertex_volumes() if mass is None else mass
         else:
-            points = array("body", body, (-1, 3))
+            points = shaped("body", body, (-1, 3))
             tets, triangles = np.zeros((0, 4), dtype=np.int32), np.zeros((0, 3), dtype=np.int32)
             dimension = 0
             if mass is None:
                 raise ValueError("points have no volume: give their mass")
         clusters = [np.arange(len(points))] if regions is None else [np.asarray(region) for region in regions]
-        for number, members in enumerate(clusters):
+        for place, members in enumerate(clusters):
             if not np.issubdtype(members.dtype, np.integer) or not ((members >= 0) & (members < len(points))).all():
-                raise ValueError(f"region {number} must be integers from 0 to {len(points) - 1}")
+                raise ValueError(f"region {place} must be integers from 0 to {len(points) - 1}")
         particles = self._place(points, mass, position, rotation, dimension)
         self.add_constraints(
             "shape_matching",
@@ -245,11 +255,11 @@ class Scene(BaseScene):
         self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None, dimension: int
     ) -> np.ndarray:
         """Add the particles of a body, turned and moved."""
-        turn = np.eye(3) if rotation is None else array("rotation", rotation, (3, 3))
+        turn = np.eye(3) if rotation is None else shaped("rotation", rotation, (3, 3))
         # Masses and stiffnesses are those of the shape as it is given: it must keep its lengths. A mirror does so too.
         if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-5:
             raise ValueError(f"rotation must keep lengths (an orthonormal matrix), got {turn.tolist()}")
-        return self.add_particles(points @ turn.T + array("position", position, (3,)), mass, dimension=dimension)
+        return self.add_particles(points @ turn.T + shaped("position", position, (3,)), mass, dimension=dimension)
 
     def _add_hinges(self, found: np.ndarray, material: ClothMaterial | Fabric) -> None:
         """Add what bends between triangles: shared edge and wings, shape (h, 4)."""
@@ -286,8 +296,7 @@ class Scene(BaseScene):
         Raises:
             ValueError: for particles that do not exist, no anchor, no edges, or a slack that is negative or not finite.
         """
-        if not (np.isfinite(slack) and slack >= 0):
-            raise ValueError(f"slack must be finite and not negative, got {slack}")
+        number("slack", slack, 0.0)
         fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)
         fixed = self._check_indices(np.reshape(fixed, (-1, 1)), 1)[:, 0]
         if not len(fixed):
@@ -304,3 +313,8 @@ class Scene(BaseScene):
         if len(found):
             self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)
         return found
+
+
+def _made_of(material: Any, usual: type, *others: type) -> Any:
+    """Return the material given, which must be of one of these types, or the usual one."""
+    return usual() if material is None else instance("material", material, (usual, *others))

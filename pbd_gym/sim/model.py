@@ -17,8 +17,9 @@ from pbd_gym.kernels.particle_contact_data import SCANNED, stranger_masks
 from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.runtime.blocks import choose_block_dim
-from pbd_gym.runtime.checks import whole
+from pbd_gym.runtime.checks import instance, whole
 from pbd_gym.runtime.devices import find_device
+from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 
@@ -59,7 +60,8 @@ class Model:
             the same bits; see docs/gpu.md. By default ``PBD_GYM_CPU_BLOCKS`` says, and without it there is one thread.
 
     Raises:
-        ValueError: for an empty scene, ``num_envs`` below 1, or an unknown order, dtype, lane count or ``block_dim``.
+        TypeError: if ``scene`` is no scene, or a count is not a whole number.
+        ValueError: for an empty scene, a count below 1, or an unknown order, dtype, lane count or ``block_dim``.
         MemoryError: if the batch would not fit into the memory that is free now.
     """
 
@@ -74,9 +76,12 @@ class Model:
         threads: int = 1,
         block_dim: int | None = None,
     ) -> None:
-        if scene.particle_count == 0:
+        if instance("scene", scene, BaseScene).particle_count == 0:
             raise ValueError("the scene has no particles")
         num_envs = whole("num_envs", num_envs, 1)
+        threads = whole("threads", threads, 1)
+        if lanes is not None and whole("lanes", lanes, 0) not in LANE_COUNTS:
+            raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
         if order not in ("colored", "given"):
             raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
         if dtype not in ("float32", "float64"):
@@ -87,8 +92,6 @@ class Model:
         self.in_blocks = bool(self.device.is_cuda) or self.thread_count > 1
         """Whether a block of threads serves a group, as on a GPU."""
         self.lanes = choose_lanes(num_envs, threads, self.in_blocks) if lanes is None else lanes
-        if self.lanes not in LANE_COUNTS:
-            raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
         self.scene = scene
         self.num_envs = num_envs
         self.group_count = -(-num_envs // self.lanes)
@@ -157,9 +160,10 @@ class Model:
             collider: what :meth:`Scene.add_collider` returned.
 
         Raises:
+            TypeError: for anything but a whole number.
             ValueError: for one that does not move.
         """
-        if collider not in self.moving_colliders:
+        if whole("collider", collider, 0) not in self.moving_colliders:
             raise ValueError(f"collider {collider} does not move: add it with moving=True")
         return self.moving_colliders.index(collider)
 

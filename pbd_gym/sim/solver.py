@@ -16,7 +16,7 @@ from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.step_data import Launch, control_type, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.blocks import ONE_AT_A_TIME, with_blocks
-from pbd_gym.runtime.checks import finite, whole
+from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite, instance, number, real, whole
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
@@ -66,7 +66,7 @@ class Solver:
 
     Raises:
         ValueError: if a number is out of its range, or ``method`` or ``schedule`` are unknown.
-        TypeError: if a count is not a whole number.
+        TypeError: if a count is not a whole number, another number is none, or ``model`` is no model.
     """
 
     def __init__(
@@ -86,21 +86,19 @@ class Solver:
             raise ValueError(f"method must be 'gauss-seidel', 'symmetric' or 'jacobi', got {method!r}")
         if schedule not in (None, "block", "colors"):
             raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
-        if not 0.0 < relaxation < 2.0:
+        if not 0.0 < real("relaxation", relaxation) < 2.0:
             raise ValueError(f"relaxation must be above 0 and below 2, got {relaxation}")
         if relaxation != 1.0 and method != "jacobi":
             raise ValueError("relaxation is for method='jacobi'")
-        if not 0.0 <= chebyshev < 1.0:
+        if not 0.0 <= real("chebyshev", chebyshev) < 1.0:
             raise ValueError(f"chebyshev must be at least 0 and below 1, got {chebyshev}")
-        if not (math.isfinite(damping) and damping >= 0.0):
-            raise ValueError(f"damping must be finite and not negative, got {damping}")
-        if not max_speed > 0.0:
+        if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
-        self.model = model
+        self.model = instance("model", model, Model)
         self.substeps = whole("substeps", substeps, 1)
         self.iterations = whole("iterations", iterations, 1)
-        self.damping = damping
-        self.max_speed = max_speed
+        self.damping = number("damping", damping, 0.0)
+        self.max_speed = float(max_speed)
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.threads = 1 if model.in_blocks else min(threads, model.group_count)
         self.method = method
@@ -125,7 +123,7 @@ class Solver:
         """Go on with other numbers; what is left out stays. A change of ``iterations`` may compile another kernel.
 
         Raises:
-            ValueError: for a number below 1. The solver is then as it was.
+            ValueError: for a number below 1 or beyond 32 bits. The solver is then as it was.
             TypeError: for one that is not whole.
         """
         found = [
@@ -172,14 +170,14 @@ class Solver:
         Held particles travel along a straight line by ``control.motion`` and end exactly there.
 
         Raises:
-            ValueError: if ``ctrl_dt`` is not positive and finite, or state or control are of another model.
+            TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
+            ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, or state or control are of another model.
         """
         key = (state, control, ctrl_dt, state.parameters.varied)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             if state.model is not self.model or control.model is not self.model:
                 raise ValueError("state and control must be of the solver's own model")
-            if not (math.isfinite(ctrl_dt) and ctrl_dt > 0.0):
-                raise ValueError(f"ctrl_dt must be positive and finite, got {ctrl_dt}")
+            ctrl_dt = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
             options = self.options
             state.make_room(options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
             with compiling(), with_blocks(self.model.thread_count):
@@ -276,10 +274,11 @@ class Control:
         """Set the displacement of every grip [m], broadcast to (num_envs, grips, 3).
 
         Raises:
-            ValueError: for a wrong shape or a number that is not finite.
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is not finite or beyond 1e6 m.
         """
         shape = (self.model.num_envs, self.model.grip_count, 3)
-        given = finite("motion", np.asarray(motion, dtype=self.model.dtype), shape)
+        given = finite("motion", motion, shape, self.model.dtype, FARTHEST)
         padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
         padded[: self.model.num_envs] = given
         self.motion.assign(padded)
@@ -295,11 +294,12 @@ class Control:
             rotation: axis times angle [rad], in the axes of the world, broadcast to (num_envs, 3).
 
         Raises:
-            ValueError: for a collider that does not move, a wrong shape or a number that is not finite.
+            TypeError: for anything but real numbers.
+            ValueError: for a collider that does not move, a wrong shape, or a number that is not finite or beyond 1e6.
         """
         slot, shape = self.model.pose_index(collider), (self.model.num_envs, 3)
         given = [
-            finite(name, np.asarray(value, dtype=self.model.dtype), shape)
+            finite(name, value, shape, self.model.dtype, FARTHEST)
             for name, value in (("displacement", displacement), ("rotation", rotation))
         ]
         motion = self.collider_motion.numpy()

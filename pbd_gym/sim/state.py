@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels import grips
 from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, update_inv_mass
-from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, broadcast, finite
+from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, as_array, broadcast, finite
 from pbd_gym.runtime.compile_messages import first_launch
 from pbd_gym.sim.layout import pad_rows, to_lanes, to_rows
 from pbd_gym.sim.model import Model
@@ -148,10 +148,14 @@ class State(StateArrays):
             TypeError: if they are not bool.
         """
         shape = (self.model.num_envs, self.model.particle_count)
-        if pinned is not None and np.asarray(pinned).dtype != np.bool_:
-            raise TypeError(f"pinned must be bool, got {np.asarray(pinned).dtype}")
+        given = None
+        if pinned is not None:
+            given = as_array("pinned", pinned)
+            if given.dtype != np.bool_:
+                raise TypeError(f"pinned must be bool, got {given.dtype}")
+            given = broadcast("pinned", given, shape).copy()
         before = self.get_pinned()
-        self._pinned = None if pinned is None else broadcast("pinned", np.asarray(pinned), shape).copy()
+        self._pinned = given
         changed = before != self.get_pinned()
         velocities = self.get_velocities()
         velocities[changed] = 0.0

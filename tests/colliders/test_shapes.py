@@ -103,11 +103,11 @@ MIRROR = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))
     [
         (((0, 0, 0), (0, 0, 0), 1.0), "two ends that differ"),
         (((1e3, 0, 0), (1e3, 0, 1e-6), 1.0), "two ends that differ"),
-        (((0, 0), (0, 1, 0), 1.0), "two finite ends"),
-        (((0, 0, 0), (0, np.inf, 0), 1.0), "two finite ends"),
-        (((0, 0, 0), (0, 1, 0), np.nan), "finite radius"),
-        (((0, 0, 0), (0, 1, 0), 0.0), "positive radius"),
-        (((0, 0, 0), (0, 1, 0), -1.0), "positive radius"),
+        (((0, 0), (0, 1, 0), 1.0), "(start|end) of a"),
+        (((0, 0, 0), (0, np.inf, 0), 1.0), "(start|end) of a"),
+        (((0, 0, 0), (0, 1, 0), np.nan), "radius"),
+        (((0, 0, 0), (0, 1, 0), 0.0), "radius"),
+        (((0, 0, 0), (0, 1, 0), -1.0), "radius"),
     ],
 )
 def test_bad_segments_are_refused(kind: Any, arguments: Any, message: str) -> None:

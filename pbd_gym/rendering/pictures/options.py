@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from pbd_gym.runtime.checks import image_size, switch
+
 Coloring = Literal["sides", "stretch", "velocity", "contact"]
 
 
@@ -27,8 +29,7 @@ class Style:
 
     def __post_init__(self) -> None:
         for field in fields(Style):
-            if not isinstance(getattr(self, field.name), bool):
-                raise TypeError(f"{field.name} must be True or False, got {getattr(self, field.name)!r}")
+            switch(field.name, getattr(self, field.name))
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class RenderOptions(Style):
 
     Raises:
         ValueError: for a picture without pixels or an unknown colouring.
-        TypeError: for a switch that is neither True nor False, or a camera that is none.
+        TypeError: for a switch that is neither True nor False, a size that is not whole, or a camera that is none.
     """
 
     size: int | tuple[int, int] = 512
@@ -49,10 +50,7 @@ class RenderOptions(Style):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        size = (self.size, self.size) if isinstance(self.size, int) else tuple(self.size)
-        if len(size) != 2 or any(int(n) != n or n < 1 for n in size):
-            raise ValueError(f"a picture needs a whole, positive width and height, got {self.size}")
-        object.__setattr__(self, "size", (int(size[0]), int(size[1])))
+        object.__setattr__(self, "size", image_size(self.size))
         if self.color_by not in get_args(Coloring):
             raise ValueError(f"color_by must be one of {get_args(Coloring)}, got {self.color_by!r}")
         if self.camera is not None:

@@ -181,7 +181,8 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no substeps": ({"substeps": 0}, ValueError, "substeps"),
     "no environments": ({"num_envs": 0}, ValueError, "num_envs.*0"),
     "fewer than none": ({"num_envs": -3}, ValueError, "num_envs.*-3"),
-    "too many environments": ({"num_envs": 10**12}, MemoryError, "GiB"),
+    "too many environments": ({"num_envs": 10**9}, MemoryError, "GiB"),
+    "environments beyond 32 bits": ({"num_envs": 2**32 + 3}, ValueError, "num_envs"),
 }
 UNCHECKED: dict[str, tuple[dict[str, Any], Any, str]] = {
     "endless settling": ({"settle_time": float("inf")}, ValueError, "settle_time"),
