@@ -77,7 +77,7 @@ def slide(viewer: Viewer, name: str, place: float) -> None:
     panel = viewer._panel
     assert panel is not None
     (dial,) = (dial for dial in panel.dials if dial.name == name)
-    drag(viewer, handle(viewer, name, dial.place()), handle(viewer, name, place))
+    drag(viewer, handle(viewer, name, dial.fraction()), handle(viewer, name, place))
     wait(viewer)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pbd_gym.envs.core.experts import box_share
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.rendering.window.interactive import Live
+from pbd_gym.rendering.window.interactive import InteractiveSimulation
 
 if TYPE_CHECKING:
     from pbd_gym.rendering.window.dials import Dial
@@ -30,7 +30,9 @@ class InteractiveEnv:
         if batch.hand_grip is None or batch.num_envs != 1:
             raise ValueError("only a single environment with hand=True has a hand for a person")
         self.batch = batch
-        self.live = Live(batch.solver, batch.state, batch.control, batch.config.ctrl_dt, batch.hand_grip)
+        self.live = InteractiveSimulation(
+            batch.solver, batch.state, batch.control, batch.config.ctrl_dt, batch.hand_grip
+        )
         self.particle = -1
         """What the person's own hand holds, -1 for nothing."""
         self.commands = np.zeros(batch.actions.grip_count, dtype=np.float32)

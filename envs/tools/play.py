@@ -142,7 +142,7 @@ class Player(EnvViewer):
     def advance(self, pull: np.ndarray) -> None:
         """Act once; the person's hand, or the one that the person leads, moves by ``pull`` [m], shape (3,)."""
         if self.hand is not None:
-            action = self.interactive.action(self.hand, self.way())
+            action = self.interactive.action(self.hand, self.offset())
         elif self.manual:
             action = self.interactive.action()
         else:
@@ -152,7 +152,7 @@ class Player(EnvViewer):
         self.steps += 1
         if self.demo_recorder.demonstrations.episodes[-1].steps[-1].terminated:
             self._restart()
-            self.said = "the simulation had run away: another episode"
+            self.message = "the simulation had run away: another episode"
 
     def restart(self) -> None:
         """Begin another episode."""
@@ -177,13 +177,13 @@ class Player(EnvViewer):
 
     def _take_over(self) -> None:
         if not self.manual:
-            self.said = "yours; a: back to the agent"
+            self.message = "yours; a: back to the agent"
             self.manual = True
             self.interactive.take_over()
 
     def _toggle_agent(self) -> None:
         self.manual = not self.manual
-        self.said = ""
+        self.message = ""
         if self.manual:
             self.interactive.take_over()
         self._begin()

@@ -70,16 +70,16 @@ class FEMDemo(Demo):
 
     def _load(self) -> None:
         options = self.options
-        place, self.triangles = mesh(options.width, options.height)
+        positions, self.triangles = mesh(options.width, options.height)
         self.fixed = np.array([0, options.width - 1])
         self.bodies = [
             TriangleBody(
-                place, self.triangles, self.fixed, stress, options.young_modulus, options.poisson_ratio,
+                positions, self.triangles, self.fixed, stress, options.young_modulus, options.poisson_ratio,
                 options.density, (0.0, options.gravity), options.damping,
             )
             for stress in MATERIALS.values()
         ]  # fmt: skip
-        self.count = len(place)
+        self.count = len(positions)
         apart = SPACING * (options.width + 1)
         self.offsets = apart * np.array([-1.0, 0.0, 1.0])
         """Where the sheets hang [m]."""
@@ -128,8 +128,8 @@ class FEMDemo(Demo):
 
     def positions(self) -> np.ndarray:
         """Return the particles of all sheets [m], shape (3 n, 3)."""
-        places = [body.positions + np.array([x, 0.0]) for body, x in zip(self.bodies, self.offsets, strict=True)]
-        return np.pad(np.concatenate(places), ((0, 0), (0, 1)))
+        positions = [body.positions + np.array([x, 0.0]) for body, x in zip(self.bodies, self.offsets, strict=True)]
+        return np.pad(np.concatenate(positions), ((0, 0), (0, 1)))
 
     def hold(self, particle: int | None) -> None:
         """Put a particle into the hand; None opens the hand."""

@@ -138,9 +138,9 @@ def _hooks() -> np.ndarray:
     return np.stack([across, np.zeros(len(NAMES)), np.zeros(len(NAMES))], axis=1)
 
 
-def _coil(hook: np.ndarray, place: np.ndarray) -> np.ndarray:
+def _coil(hook: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Return the zigzag of a spring between two points [m], shape (18, 3)."""
     side = np.zeros((18, 3))
     side[2:-2, 0] = 0.09 * np.resize([1.0, -1.0], 14)
-    zigzag: np.ndarray = hook + np.linspace(0.0, 1.0, 18)[:, None] * (place - hook) + side
+    zigzag: np.ndarray = hook + np.linspace(0.0, 1.0, 18)[:, None] * (mass - hook) + side
     return zigzag

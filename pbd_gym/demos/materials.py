@@ -67,8 +67,8 @@ class MaterialsDemo(SceneDemo):
         tip = int(np.argmax(mesh.positions @ np.array([1.0, 1e-3, 1e-3])))
         self.tips = []
         for i, kinds in enumerate(MATERIALS.values()):
-            place = mesh.positions + np.array([0.0, 0.0, (i - 1) * APART])
-            particles = scene.add_particles(place, mass)
+            positions = mesh.positions + np.array([0.0, 0.0, (i - 1) * APART])
+            particles = scene.add_particles(positions, mass)
             for kind in kinds:
                 scene.add_constraints(
                     kind, particles[mesh.tets],

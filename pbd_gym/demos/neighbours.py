@@ -47,13 +47,13 @@ class NeighboursDemo(Demo):
         rng = np.random.default_rng(self.options.seed)
         self.time = 0.0
         self.held = None
-        self.place = rng.uniform(-1.0, 1.0, (self.options.count, 3))
+        self.points = rng.uniform(-1.0, 1.0, (self.options.count, 3))
         """[m], shape (n, 3)."""
-        way = rng.normal(size=self.place.shape)
+        way = rng.normal(size=self.points.shape)
         self.velocity = self.options.speed * way / np.linalg.norm(way, axis=1, keepdims=True)
         """[m/s], shape (n, 3)."""
         self._pull = np.zeros(3)
-        self.chosen = int(np.argmin((self.place**2).sum(axis=1)))
+        self.chosen = int(np.argmin((self.points**2).sum(axis=1)))
         """The particle whose neighbours are shown."""
         self._search()
 
@@ -72,33 +72,33 @@ class NeighboursDemo(Demo):
     def step(self) -> None:
         """Advance by one frame."""
         dt = 1.0 / self.fps
-        place = self.place + dt * self.velocity
+        points = self.points + dt * self.velocity
         if self.held is not None:
-            place[self.held] = np.clip(self.place[self.held] + self._pull, -1.0, 1.0)
+            points[self.held] = np.clip(self.points[self.held] + self._pull, -1.0, 1.0)
         # A particle that would leave is mirrored at the wall, and so is its way.
-        outside = np.abs(place) > 1.0
-        self.place = np.where(outside, np.clip(2.0 * np.sign(place) - place, -1.0, 1.0), place)
+        outside = np.abs(points) > 1.0
+        self.points = np.where(outside, np.clip(2.0 * np.sign(points) - points, -1.0, 1.0), points)
         self.velocity = np.where(outside, -self.velocity, self.velocity)
         self._pull = np.zeros(3)
         self.time += dt
         self._search()
 
     def _search(self) -> None:
-        grid = NeighbourGrid(self.place, self.options.radius)
-        here = self.place[self.chosen]
+        grid = NeighbourGrid(self.points, self.options.radius)
+        here = self.points[self.chosen]
         self.candidates, self.neighbours = grid.candidates(here), grid.near(here)
         self.neighbours = self.neighbours[self.neighbours != self.chosen]
 
     def point(self, eye: np.ndarray, direction: np.ndarray) -> None:
         """Choose the particle that is nearest to the line of sight, unless one is held."""
-        away = self.place - eye
+        away = self.points - eye
         along = away @ direction
         distance = np.linalg.norm(away - along[:, None] * direction, axis=1)
         self.chosen = int(np.argmin(distance)) if self.held is None else self.held
 
     def positions(self) -> np.ndarray:
         """Return the particles [m], shape (n, 3)."""
-        return self.place.copy()
+        return self.points.copy()
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""
@@ -106,12 +106,12 @@ class NeighboursDemo(Demo):
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""
-        colors = np.tile(OTHERS, (len(self.place), 1))
+        colors = np.tile(OTHERS, (len(self.points), 1))
         colors[self.candidates] = CANDIDATES
         colors[self.neighbours] = NEIGHBOURS
         colors[self.chosen] = CHOSEN
         return Frame(
-            self.place, colors=colors, line_radius=0.025, polylines=[(edge, (140, 150, 170)) for edge in _edges()],
+            self.points, colors=colors, line_radius=0.025, polylines=[(edge, (140, 150, 170)) for edge in _edges()],
             caption=caption,
         )  # fmt: skip
 
@@ -123,7 +123,7 @@ class NeighboursDemo(Demo):
     def readout(self) -> str:
         """Return how many particles were looked at, and how many are neighbours."""
         counts = f"looked at {len(self.candidates) - 1}, neighbours {len(self.neighbours)}"
-        return f"{super().readout()}   of {len(self.place) - 1} others {counts}"
+        return f"{super().readout()}   of {len(self.points) - 1} others {counts}"
 
 
 def _edges() -> list[np.ndarray]:

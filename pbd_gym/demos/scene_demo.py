@@ -14,7 +14,7 @@ from pbd_gym.demos.options import Options
 from pbd_gym.rendering import Frame, Picker
 from pbd_gym.rendering.pictures.scenes import scene_frame
 from pbd_gym.rendering.window.dials import Dial
-from pbd_gym.rendering.window.interactive import Live
+from pbd_gym.rendering.window.interactive import InteractiveSimulation
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model, Order
 from pbd_gym.sim.solver import Method, Solver
@@ -39,7 +39,7 @@ class SceneDemo(Demo):
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
 
-    live: Live
+    live: InteractiveSimulation
     """What a person does to it: pins, and numbers that are no options."""
 
     def reset(self) -> None:
@@ -56,7 +56,7 @@ class SceneDemo(Demo):
         self.solver = self._solver(scene)
         self.state, self.control = self.solver.state(), self.solver.control()
         if not hasattr(self, "live"):
-            self.live = Live(self.solver, self.state, self.control, self.substeps * self.time_step, 0)
+            self.live = InteractiveSimulation(self.solver, self.state, self.control, self.substeps * self.time_step, 0)
         else:
             self.live.ctrl_dt = self.substeps * self.time_step
             self.live.attach(self.solver, self.state, self.control, 0)

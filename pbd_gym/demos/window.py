@@ -93,10 +93,10 @@ class DemoWindow(Viewer):
         if not self.names:
             return
         self.release()
-        self.said = ""
+        self.message = ""
         dial, name = self.demo.dials()[self.chosen], self.names[self.chosen]
         try:
             options = replace(self.demo.options, **{name: self.waiting.get(dial.name, dial.read())})
             self.turn(dial, getattr(changed(options, name, direction), name))
         except ValueError as error:  # two options that do not go together
-            self.said = str(error)
+            self.message = str(error)

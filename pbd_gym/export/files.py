@@ -73,7 +73,7 @@ def _write_obj(folder: Path, trajectory: Trajectory, parts: list[Part]) -> None:
 
 
 def _write_usd(file: Path, trajectory: Trajectory, parts: list[Part]) -> None:
-    """Write meshes, curves and points whose places are sampled at every moment."""
+    """Write meshes, curves and points whose positions are sampled at every moment."""
     _library("pxr")
     from pxr import Gf, Usd, UsdGeom, Vt
 
@@ -106,12 +106,12 @@ def _write_usd(file: Path, trajectory: Trajectory, parts: list[Part]) -> None:
             shape.CreateWidthsAttr([2.0 * part.radius])
             shape.SetWidthsInterpolation(UsdGeom.Tokens.constant)
         shape.CreateDisplayColorAttr([Gf.Vec3f(*(channel / 255.0 for channel in part.color))])
-        points, extent = shape.CreatePointsAttr(), shape.CreateExtentAttr()
+        attribute, extent = shape.CreatePointsAttr(), shape.CreateExtentAttr()
         for moment in range(len(part.points)):
             time = moment if len(part.points) > 1 else Usd.TimeCode.Default()
-            places = part.points[moment, order].astype(np.float32)
-            points.Set(Vt.Vec3fArray.FromNumpy(places), time)
-            low, high = places.min(axis=0) - part.radius, places.max(axis=0) + part.radius
+            points = part.points[moment, order].astype(np.float32)
+            attribute.Set(Vt.Vec3fArray.FromNumpy(points), time)
+            low, high = points.min(axis=0) - part.radius, points.max(axis=0) + part.radius
             extent.Set(Vt.Vec3fArray.FromNumpy(np.stack([low, high]).astype(np.float32)), time)
     stage.GetRootLayer().Save()
 
@@ -127,16 +127,16 @@ def _write_rrd(file: Path, trajectory: Trajectory, parts: list[Part]) -> None:
         for part in parts:
             if moment and len(part.points) == 1:
                 continue
-            places = part.at(moment).astype(np.float32)
+            points = part.at(moment).astype(np.float32)
             if len(part.triangles):
-                thing = rerun.Mesh3D(
-                    vertex_positions=places, triangle_indices=part.triangles, albedo_factor=[*part.color, 255]
+                entity = rerun.Mesh3D(
+                    vertex_positions=points, triangle_indices=part.triangles, albedo_factor=[*part.color, 255]
                 )
             elif part.chains:
-                strips = [places[chain] for chain in part.chains]
-                thing = rerun.LineStrips3D(strips, radii=part.radius, colors=[part.color])
+                strips = [points[chain] for chain in part.chains]
+                entity = rerun.LineStrips3D(strips, radii=part.radius, colors=[part.color])
             else:
-                thing = rerun.Points3D(places, radii=part.radius, colors=[part.color])
-            recording.log(part.name, thing)
+                entity = rerun.Points3D(points, radii=part.radius, colors=[part.color])
+            recording.log(part.name, entity)
     recording.flush()
     recording.disconnect()

@@ -1,4 +1,4 @@
-"""Colours that tell a number of every particle: stretch, speed, contact."""
+"""Colour maps, which show a number of every particle: stretch, speed, contact."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ class Coloring:
 
 def ramp(share: np.ndarray) -> np.ndarray:
     """Return the colours at shares (n,) of the range, from 0 to 1, shape (n, 3)."""
-    place = np.clip(share, 0.0, 1.0) * (len(STOPS) - 1)
-    return np.stack([np.interp(place, np.arange(len(STOPS)), STOPS[:, k]) for k in range(3)], axis=1)
+    level = np.clip(share, 0.0, 1.0) * (len(STOPS) - 1)
+    return np.stack([np.interp(level, np.arange(len(STOPS)), STOPS[:, k]) for k in range(3)], axis=1)

@@ -149,7 +149,7 @@ def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch)
     window = DemoWindow("double-pendulum", make("double-pendulum"), (100, 100))
     window.tick()
     press(window, "s")
-    assert "read-only folder" in window.said
+    assert "read-only folder" in window.message
     window.renderer.close()
 
 

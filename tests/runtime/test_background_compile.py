@@ -64,7 +64,7 @@ def move(viewer: DemoWindow, name: str, place: float) -> None:
     """Drag a slider, without waiting for what it does."""
     assert viewer._panel is not None
     (dial,) = (dial for dial in viewer._panel.dials if dial.name == name)
-    drag(viewer, handle(viewer, name, dial.place()), handle(viewer, name, place), ticks=3)
+    drag(viewer, handle(viewer, name, dial.fraction()), handle(viewer, name, place), ticks=3)
 
 
 @pytest.mark.parametrize(("name", "place"), [("iterations", 0.3), ("friction factor", 0.75)])
@@ -92,7 +92,7 @@ def test_the_window_goes_on_and_then_takes_the_value(gate: Gate, viewer: DemoWin
     wait(viewer)
     assert "compiling" not in viewer._text()
     (dial,) = (dial for dial in demo.dials() if dial.name == name)
-    assert dial.place() == pytest.approx(place, abs=0.03)
+    assert dial.fraction() == pytest.approx(place, abs=0.03)
     after = demo.state.save()
     for field in ("positions", "velocities"):
         assert_array_equal(after[field], saved[field], err_msg=field)

@@ -38,7 +38,7 @@ def tile(images: Sequence[np.ndarray], columns: int | None = None, pad: int = 2)
 
     Returns:
         A new array of shape (rows * height + (rows - 1) * pad, columns * width + (columns - 1) * pad, 3), uint8;
-        places without a picture are white.
+        cells without a picture are white.
 
     Raises:
         ValueError: without pictures, with pictures of different sizes, or with a bad ``columns`` or ``pad``.

@@ -137,14 +137,14 @@ def _visible(buffers: Buffers, primitives: Any, view: Any) -> Any:
 def _shadow(buffers: Buffers, frame: Frame, camera: Camera, size: Size, picture: Any) -> None:
     """Darken the ground where a coarse picture says so."""
     step = max(1, round(min(size) / SHADOW_POINTS))
-    places, corners = shadow_triangles(frame, camera, size)
+    points, corners = shadow_triangles(frame, camera, size)
     if len(corners) == 0:
         return
     shape = (2 * (-(-size[1] // step)), 2 * (-(-size[0] // step)))
     mask = buffers.grid("mask", shape, wp.uint8)
     mask.zero_()
-    places = buffers.put("shadow points", places * (2 / step), wp.vec2)
-    _launch(shading.cover, places, buffers.put("shadow corners", corners, wp.int32, 3), len(corners), mask)
+    points = buffers.put("shadow points", points * (2 / step), wp.vec2)
+    _launch(shading.cover, points, buffers.put("shadow corners", corners, wp.int32, 3), len(corners), mask)
     darkness = buffers.grid("dark", (shape[0] // 2, shape[1] // 2), float)
     dark = darkness.numpy()
     dark[:] = soften(mask.numpy())

@@ -92,18 +92,18 @@ def touching(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = Non
     Particles are ``size`` times as large for one another, but not for colliders.
     """
     found = np.zeros(len(positions), dtype=bool)
-    places = np.nan_to_num(np.asarray(positions, dtype=np.float64), posinf=1e6, neginf=-1e6).clip(-1e6, 1e6)
+    positions = np.nan_to_num(np.asarray(positions, dtype=np.float64), posinf=1e6, neginf=-1e6).clip(-1e6, 1e6)
     for collider in _placed(scene, poses):
-        found |= collider.signed_distance(places)[0] < max(_TOUCH * scene.contact_radius, 1e-3)
+        found |= collider.signed_distance(positions)[0] < max(_TOUCH * scene.contact_radius, 1e-3)
     if scene.particle_contacts:
         radius = np.zeros(len(positions))
         for group in scene.particle_contacts:
             radius[group.indices] = group.radius
         able = np.flatnonzero(radius)
-        pairs = able[NeighbourGrid(places[able], 2 * _TOUCH * size * radius.max()).pairs()].reshape(-1, 2)
+        pairs = able[NeighbourGrid(positions[able], 2 * _TOUCH * size * radius.max()).pairs()].reshape(-1, 2)
         reach = radius[pairs].sum(axis=1)
         apart = np.linalg.norm(scene.positions[pairs[:, 0]] - scene.positions[pairs[:, 1]], axis=1) >= 1.5 * reach
-        near = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1) < _TOUCH * size * reach
+        near = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1) < _TOUCH * size * reach
         found[pairs[apart & near].ravel()] = True
     return found
 

@@ -220,16 +220,16 @@ def mark(
 
 
 @wp.kernel
-def cover(places: wp.array1d[wp.vec2], corners: wp.array2d[wp.int32], count: int, mask: wp.array2d[wp.uint8]):
+def cover(points: wp.array1d[wp.vec2], corners: wp.array2d[wp.int32], count: int, mask: wp.array2d[wp.uint8]):
     """Set the mask to one where its points lie in the first ``count`` triangles, of any orientation.
 
-    Their corners, shape (t, 3), are numbers of ``places`` [points of the mask], shape (v,). Those with a corner far
+    Their corners, shape (t, 3), are numbers of ``points`` [points of the mask], shape (v,). Those with a corner far
     away or nowhere are left out.
     """
     for t in range(count):
-        a = places[corners[t, 0]]
-        b = places[corners[t, 1]]
-        c = places[corners[t, 2]]
+        a = points[corners[t, 0]]
+        b = points[corners[t, 1]]
+        c = points[corners[t, 2]]
         area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
         size = wp.length_sq(a) + wp.length_sq(b) + wp.length_sq(c)
         # Comparisons with NaN are false.

@@ -1,4 +1,4 @@
-"""Dials: the numbers of a running simulation that a person turns, each with its range, whatever they belong to."""
+"""Dials: numbers of a running simulation that a person can change, each with its range."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class Dial:
     read: Callable[[], Any]
     """Returns the value as it is now."""
     turn: Callable[[Any], object]
-    """Sets it; raises ValueError if it does not go with the rest, and all is then as it was."""
+    """Sets it. Raises ValueError, and changes nothing, if it does not go with the other numbers."""
     low: float = 0.0
     """Smallest value on the scale."""
     high: float = 1.0
     """Largest value on the scale."""
     logarithmic: bool = False
-    """Whether equal ways are equal factors."""
+    """Whether equal distances on the scale are equal factors."""
     whole: bool = False
     """Whether it is a whole number."""
     choices: Sequence[Any] = ()
-    """The only values there are, in place of a range."""
+    """The only values allowed, instead of a range."""
     ready: Callable[[Any], bool] = lambda value: True
-    """Returns whether it can be turned to a value without a wait. If not, what that needs is being made ready in the
-    background, and asking again tells when it is done."""
+    """Returns whether a value can be set without waiting. If not, what it needs is being prepared in the background;
+    ask again to learn when it is done."""
 
     def __post_init__(self) -> None:
         if not self.choices and not (self.low < self.high and math.isfinite(self.high - self.low)):
@@ -49,20 +49,20 @@ class Dial:
             return len(self.choices) - 1
         return int(self.high - self.low) if self.whole and self.high - self.low < 100 else 100
 
-    def place(self) -> float:
-        """Return where on the scale the value is, from 0 to 1; at its end if it is beyond."""
+    def fraction(self) -> float:
+        """Return where the value is on the scale, from 0 to 1; a value beyond the scale counts as its end."""
         value = self.read()
         if self.choices:
             return self.choices.index(value) / max(self.stops, 1)
         low, high, value = self._scale(self.low), self._scale(self.high), self._scale(max(float(value), self.low))
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
-    def at(self, place: float) -> Any:
-        """Return the value at a place on the scale."""
+    def value_at(self, fraction: float) -> Any:
+        """Return the value at a fraction of the scale, from 0 to 1."""
         if self.choices:
-            return self.choices[round(place * self.stops)]
+            return self.choices[round(fraction * self.stops)]
         low, high = self._scale(self.low), self._scale(self.high)
-        value = low + min(max(place, 0.0), 1.0) * (high - low)
+        value = low + min(max(fraction, 0.0), 1.0) * (high - low)
         value = min(max(math.exp(value) if self.logarithmic else value, self.low), self.high)
         return round(value) if self.whole else float(f"{value:.3g}")
 

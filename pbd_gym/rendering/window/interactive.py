@@ -1,4 +1,4 @@
-"""A simulation that a person handles while it runs: a hand, pins, numbers that change without a restart, read-outs."""
+"""A simulation that a person can interact with while it runs: a hand, pins, dials and read-outs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pbd_gym.sim.solver import Control, Solver
 from pbd_gym.sim.state import State
 
 
-class Live:
-    """Handles the first environment of a batch, which should be its only one.
+class InteractiveSimulation:
+    """Interaction with the first environment of a batch, which should be its only one.
 
     Args:
         solver: what advances it.
@@ -27,12 +27,12 @@ class Live:
 
     def __init__(self, solver: Solver, state: State, control: Control, ctrl_dt: float, grip: int) -> None:
         self.ctrl_dt = self._usual_dt = ctrl_dt
-        """Time that a step takes [s]: who steps reads it here."""
+        """Time that a step takes [s]; the code that steps reads it here."""
         self._turned: dict[str, Any] = {}
         self.attach(solver, state, control, grip)
 
     def attach(self, solver: Solver, state: State, control: Control, grip: int) -> None:
-        """Go on with another solver and state of the same particles: what was turned and pinned is done again."""
+        """Continue with another solver and state of the same particles; dials keep their values."""
         self.solver, self.state, self.control, self.grip = solver, state, control, grip
         self._usual_steps = (solver.substeps, solver.iterations)
         turned, self._turned = self._turned, {}
@@ -49,12 +49,12 @@ class Live:
         self.state.hold(held)
 
     def move(self, pull: np.ndarray) -> None:
-        """Move the hand, and what it holds, by ``pull`` [m], shape (3,), in each step from now on."""
+        """Move the hand, and what it holds, by ``pull`` [m], shape (3,), in every step from now on."""
         held = int(self.state.held.numpy()[0, self.grip])
         if held >= 0:
-            places = self.state.grip_positions.numpy()
-            places[0, self.grip] = self.state.get_positions()[0, held]
-            self.state.grip_positions.assign(places)
+            positions = self.state.grip_positions.numpy()
+            positions[0, self.grip] = self.state.get_positions()[0, held]
+            self.state.grip_positions.assign(positions)
         motion = self.control.motion.numpy()
         motion[0, self.grip] = pull
         self.control.motion.assign(motion)
@@ -73,7 +73,7 @@ class Live:
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     def dials(self) -> list[Dial]:
-        """Return what can be turned: factors are of what the scene says."""
+        """Return the dials; factors multiply the numbers of the scene."""
         scene, soft = self.state.model.scene, self._soft_labels()
         found = [
             self._factor(f"stiffness factor, {label}" if len(soft) > 1 else "stiffness factor", "stiffness", label)
@@ -155,7 +155,7 @@ class Live:
         return (found if label is None else found[label])[0]
 
     def _soft_labels(self) -> list[str]:
-        """Return the labels of constraints that are not rigid: a factor would leave those as they are."""
+        """Return the labels of constraints that are not rigid: a factor would not change rigid ones."""
         scene, soft = self.state.model.scene, set()
         for batch in scene.constraints.values():
             labels = np.concatenate(batch.labels)
@@ -193,7 +193,7 @@ class Live:
         return strain
 
     def readout(self, stretch: bool = True) -> str:
-        """Return two lines with the size of the simulation, its energies and, if asked for, its stretch."""
+        """Return two lines: the size of the simulation and, if asked for, its stretch; then its energies."""
         model, strain = self.state.model, self.stretch() if stretch else None
         first = f"{model.particle_count:,} particles   {model.constraint_count:,} constraints"
         if strain is not None:

@@ -40,10 +40,10 @@ def _count_quit() -> None:
 
 
 class SliderPanel:
-    """One slider per dial, and a button that puts all of them back.
+    """One slider per dial, and a button that resets all of them.
 
     Args:
-        dials: what is turned.
+        dials: to show.
         left: where the panel begins [pixels from the left edge of the whole picture].
         height: of the picture [pixels].
 
@@ -55,7 +55,7 @@ class SliderPanel:
         import pygame
         import pygame_menu
 
-        if not pygame.get_init():  # pygame-menu insists; nobody here wants to hear anything
+        if not pygame.get_init():  # pygame-menu needs all of pygame; sound stays off
             os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
             pygame.init()
         self.dials = tuple(dials)
@@ -65,7 +65,7 @@ class SliderPanel:
         self._held = False
         pygame.register_quit(_count_quit)
         self._quits = _QUITS[0]
-        # Fonts of our own: those that pygame-menu keeps are dead, and deadly, after anyone has quit pygame.
+        # Fonts of our own: those that pygame-menu caches crash after anyone has quit pygame.
         fonts = [pygame.font.Font(pygame_menu.font.FONT_OPEN_SANS, size) for size in (15, 13)]
         theme = pygame_menu.Theme(
             background_color=PAPER, title=False, scrollarea_outer_margin=(0, 0), scrollbar_thick=8,
@@ -82,7 +82,7 @@ class SliderPanel:
         for number, dial in enumerate(self.dials):
             self._labels.append(self._menu.add.label(dial.text()))
             self._sliders.append(self._menu.add.range_slider(
-                "", dial.place(), (0.0, 1.0), 1.0 / max(dial.stops, 1), width=200, number=number,
+                "", dial.fraction(), (0.0, 1.0), 1.0 / max(dial.stops, 1), width=200, number=number,
                 onchange=self._turn, range_text_value_enabled=False, slider_text_value_enabled=False,
                 range_line_height=4, range_line_color=(196, 204, 218), slider_thickness=12, slider_color=PALETTE[0],
                 slider_selected_color=PALETTE[0], slider_sel_highlight_color=PALETTE[0], slider_height_factor=0.8,
@@ -131,12 +131,12 @@ class SliderPanel:
             if label.get_title() != dial.text():
                 label.set_title(dial.text())
             # A handle under the mouse stays under the mouse.
-            if not self._held and dial.name not in waiting and slider.get_value() != dial.place():
-                slider.set_value(dial.place())
+            if not self._held and dial.name not in waiting and slider.get_value() != dial.fraction():
+                slider.set_value(dial.fraction())
         self._menu.draw(surface)
 
-    def _turn(self, place: float, number: int) -> None:
-        self._wanted[number] = self.dials[number].at(place)
+    def _turn(self, fraction: float, number: int) -> None:
+        self._wanted[number] = self.dials[number].value_at(fraction)
 
     def _put_back(self) -> None:
         self._wanted = dict(enumerate(self._start))

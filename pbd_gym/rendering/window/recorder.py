@@ -1,4 +1,4 @@
-"""What a person keeps of a window: single pictures, and a film between two presses of a key."""
+"""Saving what a window shows: single pictures, and films between two presses of a key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pygame
 
 LONGEST = 30.0
-"""A film stops by itself after this time [s], before it fills the memory."""
+"""A film ends by itself after this time [s], before it fills the memory."""
 FILM_SIZE = 480
 """Largest width and height of a film [pixels]."""
 
@@ -21,11 +21,11 @@ FILM_SIZE = 480
 class Recorder:
     """Writes NAME-0001.png, NAME-0001.mp4 and so on into the current folder, never over a file that is there.
 
-    A film is a GIF where moviepy, which writes MP4 files, is not installed.
+    Without moviepy, which writes MP4 files, a film is a GIF.
 
     Args:
-        name: what files are called.
-        fps: pictures per second that a film is shown at.
+        name: of the files.
+        fps: pictures per second of films.
     """
 
     def __init__(self, name: str, fps: float) -> None:
@@ -35,7 +35,7 @@ class Recorder:
 
     @property
     def running(self) -> bool:
-        """Whether a film is being taken."""
+        """Whether a film is being recorded."""
         return self._film is not None
 
     @property
@@ -48,7 +48,7 @@ class Recorder:
         self._film = []
 
     def add(self, picture: pygame.Surface) -> None:
-        """Put a picture into the film, if one is being taken."""
+        """Add a picture to the film, if one is being recorded."""
         import pygame
 
         if self._film is None or self.full:

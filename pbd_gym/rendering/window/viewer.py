@@ -1,4 +1,4 @@
-"""A window on a simulation, in which a person turns the view, drags particles, turns dials and presses keys."""
+"""A window on a simulation: a person moves the camera, drags particles, turns dials and presses keys."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     import pygame
 
 GRAB_PIXELS = 24.0
-"""Distance from the mouse within which a particle is taken."""
+"""Particles within this distance of the mouse can be picked."""
 LAYER = 0.1
-"""Particles under the mouse that are farther behind the first than this are hidden by it [m]."""
+"""Particles farther behind the nearest one than this count as hidden [m]."""
 SLOWEST = 16
 """Largest factor of slow motion."""
 
 
 class _Picture(Renderer):
-    """A renderer whose pictures the viewer completes before they are shown."""
+    """A renderer that lets the viewer add texts and the panel before a picture is shown."""
 
     def __init__(self, viewer: Viewer, size: Size, title: str, fps: float) -> None:
         super().__init__("human", size, title, fps)
@@ -44,14 +44,14 @@ class _Picture(Renderer):
 
 
 class Viewer(ABC):
-    """Draws, reacts and steps until the window is closed. Subclasses say what is simulated.
+    """Draws, handles events and steps until the window is closed. Subclasses say what is simulated.
 
     Args:
-        title: of the window, also of the files that are saved from it.
+        title: of the window, and of files saved from it.
         size: width and height of the picture [pixels].
-        fps: steps per second that the window is held to; 0 does not wait.
-        camera: what it is seen by; the mouse moves it.
-        sliders: whether the panel of sliders is shown at first, if pygame-menu is there to draw it.
+        fps: steps per second; 0 does not wait.
+        camera: where it is seen from; the mouse moves it.
+        sliders: whether the panel of sliders is shown at first; it needs pygame-menu.
 
     Raises:
         ImportError: without pygame.
@@ -59,7 +59,7 @@ class Viewer(ABC):
     """
 
     max_pull = 0.08
-    """Largest move of the person's hand per step [m], so that a jerk of the mouse does not tear a cloth."""
+    """How far the person's hand moves in a step at most [m], so that a jerk of the mouse does not tear a cloth."""
 
     def __init__(self, title: str, size: Size, fps: float, camera: Camera, sliders: bool = True) -> None:
         self.renderer: Renderer = _Picture(self, size, title, fps)
@@ -70,13 +70,13 @@ class Viewer(ABC):
         self.paused = False
         self.help = False
         self.slow = 1
-        """Only one picture in so many is followed by a step; those between show what lies between two steps."""
+        """Pictures per step; those between two steps show interpolated states."""
         self.grabbed: int | None = None
-        """What is in the person's hand: a row of :meth:`positions`."""
+        """The row of :meth:`positions` that the person holds, or None."""
         self.waiting: dict[str, Any] = {}
-        """Values that dials, by their names, are turned to once what that needs is ready."""
-        self.said = ""
-        """What is told beside the numbers: the picture that was saved, the value that was refused."""
+        """Values by names of dials that are set once the kernels they need are ready."""
+        self.message = ""
+        """Shown below the numbers: which picture was saved, why a value was refused."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {
             "space": ("pause", self._pause),
             "n": ("one step", self.step_once),
@@ -91,7 +91,7 @@ class Viewer(ABC):
             "h": ("this help", self._show_help),
             "q": ("quit", self.renderer.close),
         }
-        """What keys do: a few words and the deed, by the name that pygame gives the key."""
+        """What keys do: a description and a function, by pygame's name of the key."""
         self._sliders = sliders and panel.available()
         self._panel: panel.SliderPanel | None = None
         self._depth = 0.0
@@ -109,11 +109,11 @@ class Viewer(ABC):
 
     @abstractmethod
     def positions(self) -> np.ndarray:
-        """Return what the mouse can take [m], shape (n, 3); NaN for what it cannot take now."""
+        """Return the points that the mouse can pick [m], shape (n, 3); NaN for those it cannot pick now."""
 
     @abstractmethod
     def hold(self, grabbed: int | None) -> None:
-        """Put something into the person's hand, a row of :meth:`positions`; None opens the hand."""
+        """Hold a row of :meth:`positions`; None lets go."""
 
     @abstractmethod
     def advance(self, pull: np.ndarray) -> None:
@@ -125,24 +125,24 @@ class Viewer(ABC):
 
     @abstractmethod
     def caption(self) -> str:
-        """Return the read-outs, without time per step, state and help."""
+        """Return the read-outs; time per step, state and hints are added to them."""
 
     def pin(self, row: int) -> str:
-        """Fix what is in a row of :meth:`positions`, or set it free. Returns what to tell."""
+        """Pin a row of :meth:`positions`, or free it. Returns a message."""
         return "nothing can be pinned here"
 
     def dials(self) -> Sequence[Dial]:
-        """Return the numbers that the sliders turn."""
+        """Return the dials that the panel shows."""
         return ()
 
     def more_help(self) -> str:
-        """Return lines of help that only this window has."""
+        """Return further lines of help."""
         return ""
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Go on until the window is closed.
+        """Run until the window is closed.
 
         Raises:
             DisplayError: if there is no display.
@@ -154,14 +154,14 @@ class Viewer(ABC):
             self.close()
 
     def close(self) -> None:
-        """Close the window, and write the film that is being taken. May be called again."""
+        """Close the window, and write the film that is being recorded. May be called again."""
         if self.recorder.running:
             self._film()
-            print(self.said)
+            print(self.message)
         self.renderer.close()
 
     def tick(self) -> None:
-        """Draw, react to what the person did, and simulate one frame unless paused."""
+        """Draw, handle events, and simulate one frame unless paused."""
         self.look()
         if self.due():
             start = time.perf_counter()
@@ -169,8 +169,8 @@ class Viewer(ABC):
             self._costs.append(time.perf_counter() - start)
 
     def look(self) -> None:
-        """Draw, and react to what the person did."""
-        dials = self.dials() if self._sliders else ()  # what can be turned may change with what is turned
+        """Draw, and handle events."""
+        dials = self.dials() if self._sliders else ()  # a dial may change which dials there are
         if self._panel is not None and not self._panel.fits(dials):
             self._panel = None
         self.renderer.draw(self._moment(), self.camera)
@@ -191,7 +191,7 @@ class Viewer(ABC):
                     self.turn(dial, self.waiting[dial.name])
 
     def turn(self, dial: Dial, value: Any) -> None:
-        """Turn a dial; where kernels have to be compiled for that, later, and all goes on as it is until then."""
+        """Set a dial; where kernels have to be compiled first, set it later and go on until then."""
         self.waiting.pop(dial.name, None)
         try:
             if dial.read() == value:
@@ -201,10 +201,10 @@ class Viewer(ABC):
             else:
                 self.waiting[dial.name] = value
         except ValueError as error:
-            self.said = str(error)
+            self.message = str(error)
 
     def due(self) -> bool:
-        """Return whether it is time for a step: the window is open, and not paused."""
+        """Return whether it is time for a step: the window is open and not paused."""
         if self._single:
             self._ticks = -1  # the picture after a single step shows all of it
         elif not self.paused:
@@ -217,18 +217,18 @@ class Viewer(ABC):
         return due
 
     def forget(self) -> None:
-        """Show what there is, not the way from what there was: it did not move there."""
+        """Do not interpolate from the last state: nothing moved from there to here."""
         self._before = None
 
     def _moment(self) -> Frame:
-        """Return what is to be drawn now: in slow motion, what lies between the last two steps."""
+        """Return what is to be drawn now; in slow motion, an interpolation between the last two steps."""
         frame = self.frame("")
         if self._before is None:
             return frame
         return between(self._before, frame, (self._ticks % self.slow + 1) / self.slow)
 
     def complete(self, picture: pygame.Surface) -> pygame.Surface:
-        """Return what the window shows: the picture with its texts, and the panel beside it."""
+        """Return what the window shows: the picture with its texts, with the panel beside it."""
         import pygame
 
         self._last = picture.copy()
@@ -262,7 +262,7 @@ class Viewer(ABC):
         film = "   filming" if self.recorder.running else ""
         hint = "" if self.help else "   h: help"
         first, *rest = self.caption().split("\n")
-        return "\n".join([f"{first}{cost}{state}{film}{hint}", *rest, self.said])
+        return "\n".join([f"{first}{cost}{state}{film}{hint}", *rest, self.message])
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -286,14 +286,14 @@ class Viewer(ABC):
         return chosen
 
     def grab(self, pixel: tuple[int, int]) -> None:
-        """Take what is nearest to a pixel, if something is near."""
+        """Pick what is nearest to a pixel, if something is near, and hold it."""
         chosen = self.pick(pixel)
         if chosen is not None:
             self.grabbed = chosen
             self.hold(chosen)
 
     def release(self) -> None:
-        """Let go of what the person holds; it flies on."""
+        """Let go of what the person holds; it keeps its velocity."""
         if self.grabbed is not None:
             self.hold(None)
             self.grabbed = None
@@ -302,7 +302,7 @@ class Viewer(ABC):
         """Pause, and simulate one frame."""
         self.paused = self._single = True
 
-    def way(self) -> np.ndarray:
+    def offset(self) -> np.ndarray:
         """Return the vector from the held particle to the mouse [m], shape (3,).
 
         It is zero if nothing is held, and if what is held has left all that is drawn.
@@ -315,15 +315,15 @@ class Viewer(ABC):
         return self.camera.unproject(self.mouse.position, self._depth, self.size) - held
 
     def pull(self) -> np.ndarray:
-        """Return :meth:`way`, shortened to what a hand can move in a frame [m], shape (3,)."""
-        way = self.way()
-        return way * min(1.0, self.max_pull / max(float(np.linalg.norm(way)), 1e-9))
+        """Return :meth:`offset`, shortened to what a hand can move in a frame [m], shape (3,)."""
+        offset = self.offset()
+        return offset * min(1.0, self.max_pull / max(float(np.linalg.norm(offset)), 1e-9))
 
     def toggle(self, pixel: tuple[int, int]) -> None:
-        """Pin what is nearest to a pixel, or set it free."""
+        """Pin what is nearest to a pixel, or free it."""
         chosen = self.pick(pixel)
         if chosen is not None:
-            self.said = self.pin(chosen)
+            self.message = self.pin(chosen)
 
     def _react(self, event: Any) -> None:
         import pygame
@@ -351,18 +351,18 @@ class Viewer(ABC):
 
     def _show_panel(self) -> None:
         if not panel.available():
-            self.said = panel.MISSING
+            self.message = panel.MISSING
             return
         self._sliders, self._panel = not self._sliders, None
 
     def _restart(self) -> None:
         self.release()
         self.forget()
-        self.said = ""
+        self.message = ""
         self.restart()
 
     def _save(self) -> None:
-        """Write the picture as it is now, without texts, into the first free file of this folder."""
+        """Save the picture as it is now, without texts, under the next free name in this folder."""
         picture = self._last
         if picture is not None:
             self._keep(lambda: self.recorder.snap(picture))
@@ -375,6 +375,6 @@ class Viewer(ABC):
 
     def _keep(self, write: Callable[[], Any]) -> None:
         try:
-            self.said = f"saved {write()}"
+            self.message = f"saved {write()}"
         except (OSError, ImportError) as error:  # a folder that cannot be written to: no reason to close the window
-            self.said = f"not saved: {error}"
+            self.message = f"not saved: {error}"

@@ -141,7 +141,7 @@ def test_a_right_click_closes_a_hand(folding: Player) -> None:
     click(player, hands_at(player, 1), 3)
     assert player.manual
     first = player.interactive.commands[1]
-    assert player.said == ("the hand closes" if first > 0 else "the hand opens")
+    assert player.message == ("the hand closes" if first > 0 else "the hand opens")
     press(player, "n")
     assert player.demo_recorder.demonstrations.episodes[0].steps[-1].action[7] == first
     click(player, hands_at(player, 1), 3)
@@ -157,7 +157,7 @@ def test_hands_of_the_first_episode_are_as_it_begins(env_id: str, closed: bool) 
     assert [held >= 0 for held in player.interactive.agent_holds()] == [closed, closed]
     press(player, "space")
     click(player, hands_at(player, 1), 3)
-    assert player.said == ("the hand opens" if closed else "the hand closes")
+    assert player.message == ("the hand opens" if closed else "the hand closes")
     assert player.interactive.commands.tolist() == ([1.0, -1.0] if closed else [-1.0, 1.0])
     player.close()
 

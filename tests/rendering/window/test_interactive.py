@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.colliders import Plane
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.rendering.window.dials import Dial
-from pbd_gym.rendering.window.interactive import Live
+from pbd_gym.rendering.window.interactive import InteractiveSimulation
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -19,24 +19,24 @@ from pbd_gym.sim.solver import Solver
 STEP = 1 / 30
 
 
-def make(friction: float = 0.4, gravity: float = -9.81, **solver: Any) -> Live:
+def make(friction: float = 0.4, gravity: float = -9.81, **solver: Any) -> InteractiveSimulation:
     scene = Scene(gravity=(0.0, gravity, 0.0), grip_count=1)
     scene.add_cloth(4, 5, (0.4, 0.3), ClothMaterial(bend_compliance=0.1), (0.0, 0.5, 0.0))
     scene.pin([0])
     if friction:
         scene.add_collider(Plane(friction=friction))
     found = Solver(Model(scene), **{"substeps": 6, "threads": 1, **solver})
-    return Live(found, found.state(), found.control(), STEP, 0)
+    return InteractiveSimulation(found, found.state(), found.control(), STEP, 0)
 
 
-def run(live: Live, steps: int = 8) -> np.ndarray:
+def run(live: InteractiveSimulation, steps: int = 8) -> np.ndarray:
     for _ in range(steps):
         live.solver.step(live.state, live.control, live.ctrl_dt)
         live.control.motion.zero_()
     return live.state.get_positions()[0]
 
 
-def turn(live: Live, name: str, value: Any) -> None:
+def turn(live: InteractiveSimulation, name: str, value: Any) -> None:
     (dial,) = (dial for dial in live.dials() if dial.name == name)
     dial.turn(value)
     assert dial.read() == pytest.approx(value)
@@ -70,7 +70,7 @@ def test_rigid_constraints_have_no_dial() -> None:
     scene.add_distance_constraints([[0, 1]], 0.0, label="rigid")
     scene.add_distance_constraints([[1, 2]], 0.1, label="soft")
     solver = Solver(Model(scene))
-    names = [dial.name for dial in Live(solver, solver.state(), solver.control(), STEP, 0).dials()]
+    names = [dial.name for dial in InteractiveSimulation(solver, solver.state(), solver.control(), STEP, 0).dials()]
     assert [name for name in names if "stiffness" in name] == ["stiffness factor"]
 
 
@@ -111,7 +111,7 @@ def test_energies_and_stretch_are_those_of_the_formulas() -> None:
     scene.add_distance_constraints([[0, 1], [1, 2]], 0.1, rest_length=[2.0**0.5, 1.6])
     scene.pin([0])
     solver = Solver(Model(scene))
-    live = Live(solver, solver.state(), solver.control(), STEP, 0)
+    live = InteractiveSimulation(solver, solver.state(), solver.control(), STEP, 0)
     live.state.set_velocities([[[0, 0, 0], [0, 3.0, 4.0], [0.5, 0, 0]]])
     assert live.kinetic_energy() == pytest.approx(0.5 * 2 * 25 + 0.5 * 4 * 0.25)
     assert live.gravitational_energy() == pytest.approx(60.0)
@@ -142,7 +142,7 @@ def test_a_free_fall_keeps_its_energy() -> None:
     scene = Scene(grip_count=1)
     scene.add_particles([[0.0, 1.0, 0.0]], 2.0)
     solver = Solver(Model(scene), substeps=20)
-    live = Live(solver, solver.state(), solver.control(), STEP, 0)
+    live = InteractiveSimulation(solver, solver.state(), solver.control(), STEP, 0)
     before = live.gravitational_energy() + live.kinetic_energy()
     run(live, 5)
     assert live.kinetic_energy() > 1.0
@@ -161,20 +161,20 @@ def test_places_on_a_scale(low: float, high: float, logarithmic: bool, whole: bo
     dial = Dial("x", lambda: value[0], lambda v: value.__setitem__(0, v), low, high, logarithmic, whole)
     places = np.linspace(0.0, 1.0, 20)
     for place in places:
-        dial.turn(dial.at(place))
+        dial.turn(dial.value_at(place))
         assert low <= value[0] <= high
-        assert dial.place() == pytest.approx(place, abs=0.03)
-    assert (dial.at(0.0), dial.at(1.0)) == (low, high)
-    middle = dial.at(0.5)
+        assert dial.fraction() == pytest.approx(place, abs=0.03)
+    assert (dial.value_at(0.0), dial.value_at(1.0)) == (low, high)
+    middle = dial.value_at(0.5)
     assert middle == pytest.approx(10.0 if logarithmic else (low + high) / 2, abs=0.6)
     assert isinstance(middle, int) == whole
     value[0] = 10 * high  # keys may have gone beyond the scale
-    assert dial.place() == 1.0
+    assert dial.fraction() == 1.0
 
 
 def test_words_have_stops() -> None:
     dial = Dial("shape", lambda: "ball", lambda v: None, choices=("box", "ball", "torus"))
-    assert (dial.stops, dial.place(), dial.at(0.9), dial.text()) == (2, 0.5, "torus", "shape ball")
+    assert (dial.stops, dial.fraction(), dial.value_at(0.9), dial.text()) == (2, 0.5, "torus", "shape ball")
 
 
 @pytest.mark.parametrize(("low", "high", "logarithmic"), [(1.0, 1.0, False), (0.0, 1.0, True), (0.0, np.inf, False)])

@@ -89,10 +89,10 @@ def test_the_right_button_pins_and_frees(window: Any, name: str) -> None:
     viewer = window(name)
     start = viewer.positions()
     click(viewer, pixel_of(viewer, CORNER), 3)
-    assert viewer.said == "pinned"
+    assert viewer.message == "pinned"
     fixed = viewer.positions()[CORNER]
     click(viewer, pixel_of(viewer, 0), 3)  # one of the two that the scene pins
-    assert viewer.said == "free"
+    assert viewer.message == "free"
     for _ in range(6):
         viewer.tick()
     assert_array_equal(viewer.positions()[CORNER], fixed)
@@ -121,7 +121,7 @@ def test_nothing_is_picked_after_an_explosion(window: Any, depth: float) -> None
     for button in (1, 2, 3):
         click(viewer, pixel, button)
         assert viewer.grabbed is None
-    assert viewer.said == ""
+    assert viewer.message == ""
     assert not viewer.renderer.closed
     press(viewer, "r")
     assert np.isfinite(viewer.positions()).all()
@@ -230,7 +230,7 @@ def test_sliders_turn_the_running_simulation(cloth: DemoWindow) -> None:
     ):  # fmt: skip
         (dial,) = (dial for dial in demo.dials() if dial.name == name)
         slide(cloth, name, place)
-        assert dial.place() == pytest.approx(place, abs=0.03)
+        assert dial.fraction() == pytest.approx(place, abs=0.03)
         assert getattr(demo.options, field) == dial.read()
     assert_array_equal(cloth.positions(), before)
     press(cloth, "space")
@@ -304,7 +304,7 @@ def test_a_value_that_is_refused_is_told(window: Any) -> None:
 
     viewer.demo.try_change = refuse  # type: ignore[method-assign]
     slide(viewer, "friction", 0.9)
-    assert viewer.said == "not so much"
+    assert viewer.message == "not so much"
 
 
 def test_without_the_widgets_there_is_a_window_and_a_message(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +312,7 @@ def test_without_the_widgets_there_is_a_window_and_a_message(window: Any, monkey
     viewer = window()
     assert screen().shape == (440, 440, 3)
     press(viewer, "p")
-    assert "pip install 'pbd-gym[render]'" in viewer.said
+    assert "pip install 'pbd-gym[render]'" in viewer.message
     drag(viewer, pixel_of(viewer, CORNER), (150, 150))
 
 
