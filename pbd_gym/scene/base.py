@@ -201,7 +201,7 @@ class BaseScene:
             ordered = np.sort(found, axis=1)
             if (ordered[:, 1:] == ordered[:, :-1]).any():
                 raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
-        values = chosen.prepare(self.positions, found, **parameters)
+        values = chosen.numbers(self.positions, found, **parameters)
         values["damping_time"] = finite("damping_time", damping_time, (len(found),))
         if (values["damping_time"] < 0).any():
             raise ValueError("damping_time must not be negative")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,26 @@ def test_wrong_formulas_are_named_at_once() -> None:
         Kind("a leash", 1, prepare, {"anchor": (3,)}, leash)
     with pytest.raises(ValueError, match="a width and a formula"):
         Kind("a_leash", 1, prepare, {"anchor": (3,)})
+    with pytest.raises(ValueError, match="cannot be called 'share'"):
+        Kind("a_leash", 1, prepare, {"share": (3,)}, leash)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ({"anchor": np.zeros((1, 3))}, "must return compliance, anchor, got anchor"),
+        ({"anchor": np.zeros((1, 2)), "compliance": np.zeros(1)}, r"anchor of leash_\w+ must have the shape \(1, 3\)"),
+        ({"anchor": np.zeros((1, 3)), "compliance": 0.0}, r"compliance of leash_\w+ must have the shape \(1,\)"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_named(found: dict[str, Any], message: str) -> None:
+    """Guards kernels: they would read beyond an array that is missing or too short."""
+    kind = replace(new_kind(leash), prepare=lambda positions, indices: found)
+    scene = Scene(gravity=NO_GRAVITY)
+    scene.add_particles([[1.0, 2.0, 2.0]], 1.0)
+    register(kind)
+    with pytest.raises(ValueError, match=message):
+        scene.add_constraints(kind.name, [[0]])
 
 
 def test_the_kind_of_contributing_works() -> None:

@@ -16,6 +16,24 @@ from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.projection import GIVEN, Inputs, needs
 from pbd_gym.kernels.wide import Wide
 
+_TAKEN = frozenset(
+    [
+        "indices",
+        "bounds",
+        "first_color",
+        "first",
+        "first_memory",
+        "damping_time",
+        "label",
+        "share",
+        "side",
+        "offsets",
+        "mass",
+        "part",
+    ]
+)
+"""Names that the tables of all kinds use for themselves."""
+
 
 def _element(shape: tuple[int, ...], scalar: Any) -> Any:
     if not shape:
@@ -62,6 +80,9 @@ class Kind:
             raise ValueError(f"the name of a kind must be an identifier, got {self.name!r}")
         if (self.formula is None) != (self.width is None):
             raise ValueError(f"kind {self.name} needs a width and a formula, or neither")
+        taken = sorted(_TAKEN.union(GIVEN).intersection({*self.fields, *self.member_fields}))
+        if taken:
+            raise ValueError(f"a field of {self.name} cannot be called {taken[0]!r}")
         for name in needs(self.formula) if self.formula else ():
             if (name in GIVEN) == (name in self.fields):
                 known = ", ".join([*self.fields, *GIVEN])
@@ -71,6 +92,29 @@ class Kind:
     def remembers(self) -> bool:
         """Whether each constraint has a number that lasts from substep to substep."""
         return self.formula is not None and "memory" in needs(self.formula)
+
+    def numbers(
+        self, positions: np.ndarray, indices: np.ndarray | list[np.ndarray], **parameters: Any
+    ) -> dict[str, np.ndarray]:
+        """Return what :attr:`prepare` returns for new constraints, after a look whether it is all there.
+
+        Raises:
+            ValueError: for a field that is missing or too many, or has another shape than it should.
+        """
+        values = self.prepare(positions, indices, **parameters)
+        shapes: dict[str, tuple[int, ...]] = {
+            "compliance": (),
+            **self.fields,
+            **({"side": ()} if self.one_sided else {}),
+        }
+        wanted = {name: (len(indices), *shape) for name, shape in shapes.items()}
+        wanted |= {name: (sum(map(len, indices)), *shape) for name, shape in self.member_fields.items()}
+        if values.keys() != wanted.keys():
+            raise ValueError(f"prepare of {self.name} must return {', '.join(wanted)}, got {', '.join(values)}")
+        for name, shape in wanted.items():
+            if np.shape(values[name]) != shape:
+                raise ValueError(f"{name} of {self.name} must have the shape {shape}, got {np.shape(values[name])}")
+        return values
 
     def check(self) -> None:
         """Trace the formula, so that what is wrong with it shows before a kernel is built."""
