@@ -86,6 +86,23 @@ def covered_area(
     area[env] = float(count) * cell * cell
 
 
+@wp.func
+def distance_to_goals(
+    env: int,
+    particles: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    size: float,
+    lanes: int,
+    positions: wp.array4d[float],
+):
+    """Mean distance of particles to their goals in an environment of a size [m]."""
+    total = float(0.0)
+    for k in range(particles.shape[0]):
+        p = point(positions, env // lanes, particles[k], env % lanes)
+        total += wp.length(p - wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2]))
+    return total / (float(particles.shape[0]) * size)
+
+
 @wp.kernel
 def mean_distance_to_goals(
     # In:
@@ -99,11 +116,7 @@ def mean_distance_to_goals(
 ):
     """Mean distance of particles to their goals [m]."""
     env = wp.tid()
-    total = float(0.0)
-    for k in range(particles.shape[0]):
-        p = point(positions, env // lanes, particles[k], env % lanes)
-        total += wp.length(p - wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2]))
-    distance[env] = total / (float(particles.shape[0]) * parameters[env, SIZE])
+    distance[env] = distance_to_goals(env, particles, goals, parameters[env, SIZE], lanes, positions)
 
 
 @wp.kernel

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from pbd_gym.envs.core.measures import point
+from pbd_gym.envs.core.measures import distance_to_goals, point
 from pbd_gym.envs.core.randomization import SIZE, scaled
 
 wp.set_module_options({"enable_backward": False})
@@ -158,9 +158,6 @@ def closest_approach(
 ):
     """Smallest mean distance of particles to their goals that the episode has seen [m]."""
     env = wp.tid()
-    total = float(0.0)
-    for k in range(particles.shape[0]):
-        p = point(positions, env // lanes, particles[k], env % lanes)
-        total += wp.length(p - wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2]))
-    closest[env] = wp.min(closest[env], total / (float(particles.shape[0]) * parameters[env, SIZE]))
+    now = distance_to_goals(env, particles, goals, parameters[env, SIZE], lanes, positions)
+    closest[env] = wp.min(closest[env], now)
     distance[env] = closest[env]
