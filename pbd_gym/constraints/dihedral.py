@@ -46,7 +46,7 @@ def prepare(
         rest_angle = angles(positions[indices])
     values = {}
     for name, value in (("rest_angle", rest_angle), ("compliance", compliance)):
-        values[name] = finite(name, np.asarray(value, dtype=np.float64), (len(indices),))
+        values[name] = finite(name, value, (len(indices),))
     if (values["compliance"] < 0).any():
         raise ValueError("compliance must not be negative")
     if (np.abs(values["rest_angle"]) > np.pi).any():

@@ -32,7 +32,7 @@ def prepare(
         rest_length = np.linalg.norm(positions[indices[:, 0]] - positions[indices[:, 1]], axis=1)
     values = {}
     for name, value in (("rest_length", rest_length), ("compliance", compliance)):
-        values[name] = finite(name, np.asarray(value, dtype=np.float64), (len(indices),))
+        values[name] = finite(name, value, (len(indices),))
         if (values[name] < 0).any():
             raise ValueError(f"{name} must not be negative")
     return values

@@ -70,7 +70,7 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
     Raises:
         ValueError: for a triangle without area, a compliance that is negative or not finite, or a wrong shape.
     """
-    stiff = finite("compliance", np.asarray(compliance, dtype=np.float64), (len(indices),))
+    stiff = finite("compliance", compliance, (len(indices),))
     if (stiff < 0).any():
         raise ValueError("compliance must not be negative")
     return {"coefficients": bending_coefficients(positions[indices]), "compliance": stiff}

@@ -9,7 +9,7 @@ from pbd_gym.constraints import distance
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.formulas import Number, Vec3, clamp, maximum, norm, where
 from pbd_gym.kernels.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import finite, reals
 
 
 def prepare(
@@ -44,12 +44,12 @@ def prepare(
     if (values["rest_length"] <= 0).any():
         raise ValueError("rest_length of a plastic_distance must be above zero: strain is relative to it")
     for name, value in (("yield_strain", yield_strain), ("max_strain", max_strain)):
-        values[name] = finite(name, np.asarray(value, dtype=np.float64), (count,))
+        values[name] = finite(name, value, (count,))
         if (values[name] < 0).any():
             raise ValueError(f"{name} must not be negative")
     if (values["max_strain"] >= 1).any():
         raise ValueError("max_strain must be below 1: an edge cannot shrink to nothing")
-    rate = np.asarray(creep_rate, dtype=np.float64)
+    rate = reals("creep_rate", creep_rate)
     if not (rate > 0).all():
         raise ValueError("creep_rate must be above zero")
     values["creep_time"] = finite("creep_rate", 1.0 / rate, (count,))

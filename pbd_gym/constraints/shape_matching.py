@@ -24,7 +24,7 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
         ValueError: for a cluster without extent, a compliance that is negative, a number that is not finite, or a
             wrong shape.
     """
-    values = finite("compliance", np.asarray(compliance, dtype=np.float64), (len(indices),))
+    values = finite("compliance", compliance, (len(indices),))
     if (values < 0).any():
         raise ValueError("compliance must not be negative")
     rest = [positions[members] - positions[members[0]] for members in indices]

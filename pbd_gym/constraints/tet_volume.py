@@ -36,7 +36,7 @@ def prepare(
         rest_volume = np.einsum("ij,ij->i", sides[0], np.cross(sides[1], sides[2])) / 6.0
     values = {}
     for name, value in (("rest_volume", rest_volume), ("compliance", compliance)):
-        values[name] = finite(name, np.asarray(value, dtype=np.float64), (len(indices),))
+        values[name] = finite(name, value, (len(indices),))
     if (values["compliance"] < 0).any():
         raise ValueError("compliance must not be negative")
     bad = np.flatnonzero(values["rest_volume"] <= 0)

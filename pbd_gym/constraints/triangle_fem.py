@@ -10,7 +10,7 @@ from pbd_gym.constraints.common.material_frame import inverse_rest
 from pbd_gym.constraints.common.tet_fem import green_strain
 from pbd_gym.formulas import Matrix, Number, Vec3
 from pbd_gym.kernels.projection import Residual, energy
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import finite, reals
 
 
 def prepare(
@@ -47,9 +47,9 @@ def prepare(
             given (nu nu' of both directions must be below 1), or a triangle without area.
     """
     count = len(indices)
-    young = np.asarray(young_modulus, dtype=np.float64)
+    young = reals("young_modulus", young_modulus)
     young = finite("young_modulus", young[..., None] if young.ndim == 0 else young, (count, 2))
-    poisson = finite("poisson_ratio", np.asarray(poisson_ratio, dtype=np.float64), (count,))
+    poisson = finite("poisson_ratio", poisson_ratio, (count,))
     if (young <= 0).any():
         raise ValueError("young_modulus must be above zero")
     ratio = young[:, 1] / young[:, 0]
@@ -58,7 +58,7 @@ def prepare(
         raise ValueError("poisson_ratio is too large: its product with the ratio from weft to warp must be below 1")
     if shear_modulus is None:
         shear_modulus = np.sqrt(young[:, 0] * young[:, 1]) / (2.0 * (1.0 + poisson * np.sqrt(ratio)))
-    shear = finite("shear_modulus", np.asarray(shear_modulus, dtype=np.float64), (count,))
+    shear = finite("shear_modulus", shear_modulus, (count,))
     if (shear <= 0).any():
         raise ValueError("shear_modulus must be above zero")
     inv_rest, area = inverse_rest(positions, indices, warp, material_positions)

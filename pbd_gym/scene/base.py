@@ -190,10 +190,6 @@ class BaseScene:
         chosen = known[kind]
         if label is not None:
             instance("label", label, str)
-        for name, value in parameters.items():
-            kinds_of_number = "biufU" if name == "component" else "biuf"  # components of a strain have names
-            if value is not None and np.asarray(value).dtype.kind not in kinds_of_number:
-                raise TypeError(f"{name} must be real numbers, got {value!r}")
         found: np.ndarray | list[np.ndarray]
         if chosen.width is None:
             found = self._check_clusters(indices)

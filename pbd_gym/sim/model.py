@@ -62,7 +62,6 @@ class Model:
     Raises:
         TypeError: if ``scene`` is no scene, or a count is not a whole number.
         ValueError: for an empty scene, a count below 1, or an unknown order, dtype, lane count or ``block_dim``.
-        MemoryError: if the batch would not fit into the memory that is free now.
     """
 
     def __init__(

@@ -156,7 +156,11 @@ class Solver:
         return make_step(model.lanes, model.scalar, options, model.kinds, model.parts, model.bouncing)
 
     def state(self) -> State:
-        """Make a state for this solver, at the scene's positions."""
+        """Make a state for this solver, at the scene's positions.
+
+        Raises:
+            MemoryError: if the batch would not fit into the memory that is free now.
+        """
         options = self.options
         return State(self.model, options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
 

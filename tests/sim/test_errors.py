@@ -152,4 +152,4 @@ def test_constructors_refuse(make: Callable[[], object], words: str) -> None:
 def test_too_many_environments_for_the_memory(lanes: int) -> None:
     """Guards the check of the memory: it comes before any array is made, and says what is needed and what is free."""
     with pytest.raises(MemoryError, match=r"needs .* GiB but .* GiB are free"):
-        Model(small_scene(), num_envs=10**9, lanes=lanes)
+        Solver(Model(small_scene(), num_envs=10**9, lanes=lanes)).state()

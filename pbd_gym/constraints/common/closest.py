@@ -106,7 +106,7 @@ def make_kind(
             rest_length = distance(positions[indices])
         values = {}
         for key, value in (("rest_length", rest_length), ("compliance", compliance)):
-            values[key] = finite(key, np.asarray(value, dtype=np.float64), (len(indices),))
+            values[key] = finite(key, value, (len(indices),))
             if (values[key] < 0).any():
                 raise ValueError(f"{key} must not be negative")
         return values | {"side": sides(unilateral, -1.0, len(indices))}

@@ -33,7 +33,7 @@ def inverse_rest(
     """
     count = len(indices)
     if material_positions is not None:
-        flat = finite("material_positions", np.asarray(material_positions, dtype=np.float64), (count, 3, 2))
+        flat = finite("material_positions", material_positions, (count, 3, 2))
         edges = (flat[:, 1:] - flat[:, :1]).transpose(0, 2, 1)
         longest = np.linalg.norm(edges, axis=1).max(axis=1, initial=0.0)
     else:
@@ -43,7 +43,7 @@ def inverse_rest(
         normal = np.cross(sides[:, 0], sides[:, 1])
         _need(np.linalg.norm(normal, axis=1) > _THIN * longest**2, "triangle {} has no area at rest")
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-        along = finite("warp", np.asarray(warp, dtype=np.float64), (count, 3))
+        along = finite("warp", warp, (count, 3))
         inside = along - np.einsum("ij,ij->i", along, normal)[:, None] * normal
         length = np.linalg.norm(inside, axis=1, keepdims=True)
         _need(length[:, 0] > 1e-6 * np.linalg.norm(along, axis=1), "warp is at a right angle to triangle {}")

@@ -107,7 +107,7 @@ def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callab
         unknown = sorted(set(names.tolist()) - set(components))
         if unknown:
             raise ValueError(f"component must be one of {', '.join(components)}, got {unknown[0]!r}")
-        soft = finite("compliance", np.asarray(compliance, dtype=np.float64), (count,))
+        soft = finite("compliance", compliance, (count,))
         if (soft < 0).any():
             raise ValueError("compliance must not be negative")
         inverse = rest(positions, indices, **parameters)

@@ -38,8 +38,8 @@ def prepare(
         ValueError: for a number out of its range, a wrong shape, or a tetrahedron that is flat or turned inside out.
     """
     count = len(indices)
-    young = finite("young_modulus", np.asarray(young_modulus, dtype=np.float64), (count,))
-    poisson = finite("poisson_ratio", np.asarray(poisson_ratio, dtype=np.float64), (count,))
+    young = finite("young_modulus", young_modulus, (count,))
+    poisson = finite("poisson_ratio", poisson_ratio, (count,))
     if (young <= 0).any():
         raise ValueError("young_modulus must be above zero")
     if ((poisson <= -1) | (poisson >= 0.5)).any():
