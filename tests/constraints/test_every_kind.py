@@ -354,3 +354,17 @@ def test_lanes_give_the_same_bits(kind: str) -> None:
     assert np.abs(found[0] - starts).max() > 1e-2
     for other in found[1:]:
         assert_array_equal(other, found[0])
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_parameters_that_are_no_numbers_are_named(kind: str) -> None:
+    """Guards each kind's own checks: strings are refused where numbers belong, and a component's name is none."""
+    sample = SAMPLES[kind]
+    scene = Scene()
+    particles = scene.add_particles(sample.rest(np.random.default_rng(0)).reshape(-1, 3), 1.0)
+    for name, value in sample.parameters.items():
+        if name != "component":
+            with pytest.raises(TypeError, match=f"{name} must be real numbers"):
+                scene.add_constraints(
+                    kind, particles.reshape(COUNT, -1), **{**sample.parameters, name: np.asarray(value).astype(str)}
+                )

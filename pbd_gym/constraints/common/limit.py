@@ -15,6 +15,8 @@ def sides(unilateral: ArrayLike, side: float, count: int) -> np.ndarray:
         count: of constraints.
 
     Raises:
+        TypeError: for anything but truth values and numbers.
         ValueError: for a wrong shape.
     """
-    return side * (finite("unilateral", np.asarray(unilateral, dtype=np.float64), (count,)) != 0.0)
+    given = np.asarray(unilateral)
+    return side * (finite("unilateral", given.astype(np.float64) if given.dtype == bool else given, (count,)) != 0.0)
