@@ -316,10 +316,13 @@ def test_bad_clusters_are_named(case: str) -> None:
     assert not scene.constraints
 
 
-@pytest.mark.parametrize(("alpha", "h"), [(0.0, 0.1), (1.5, 0.1), (0.5, 0.0), (np.nan, 0.1)])
-def test_bad_alpha(alpha: float, h: float) -> None:
+@pytest.mark.parametrize(
+    ("alpha", "h", "message"),
+    [(0.0, 0.1, "alpha"), (1.5, 0.1, "alpha"), (0.5, 0.0, "time_step"), (np.nan, 0.1, "alpha")],
+)
+def test_bad_alpha(alpha: float, h: float, message: str) -> None:
     """Guards the classical stiffness, which is a share."""
-    with pytest.raises(ValueError, match="alpha"):
+    with pytest.raises(ValueError, match=message):
         ShapeMaterial.from_alpha(alpha, h)
 
 

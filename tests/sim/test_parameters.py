@@ -232,7 +232,7 @@ def test_refused(values: dict[str, Any], words: str) -> None:
 
 
 LABEL_ERRORS: list[tuple[Callable[[Scene], object], str]] = [
-    (lambda s: s.add_particles([[0, 0, 0]], 1.0, dimension=4), "dimension must be 0 to 3"),
+    (lambda s: s.add_particles([[0, 0, 0]], 1.0, dimension=4), "dimension must be at most 3"),
     (lambda s: s.add_particles([[0, 0, 0]], 1.0, dimension=-1), "dimension must be at least 0"),
 ]
 

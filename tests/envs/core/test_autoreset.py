@@ -120,7 +120,7 @@ def test_same_step(obs_mode: str) -> None:
         assert_array_equal(final[name][ended], last[4][name][ended])
         assert not final[name][~ended].any()
     assert_array_equal(final["_reward_terms"], ended)
-    for name in env.term_names:
+    for name in env.task.score.term_names:
         assert_array_equal(terms[f"_{name}"], ended)
         assert_array_equal(terms[name][ended], last[4]["reward_terms"][name][ended])
         assert_array_equal(info["reward_terms"][f"_{name}"], ~ended)  # a reset has no terms
@@ -137,7 +137,7 @@ def test_nothing_in_masked_rows() -> None:
     poison(env, 1)
     info = env.step(random_actions(env, 1)[0])[4]
     terms, final = info["reward_terms"], info["final_info"]["reward_terms"]
-    for name in env.term_names:
+    for name in env.task.score.term_names:
         assert_array_equal(terms[name] == 0.0, [False, True, False])
         assert_array_equal(final[name][[0, 2]], 0.0)
 

@@ -161,9 +161,9 @@ def test_rgbd_suits_policies_of_dicts() -> None:
 @pytest.mark.parametrize(
     ("pixels", "error", "message"),
     [
-        ({"size": 0}, ValueError, "positive width and height"),
-        ({"size": (64, 0)}, ValueError, "positive width and height"),
-        ({"size": (64, 64, 3)}, ValueError, "width and height"),
+        ({"size": 0}, ValueError, "side of a picture must be at least 1"),
+        ({"size": (64, 0)}, ValueError, "side of a picture must be at least 1"),
+        ({"size": (64, 64, 3)}, ValueError, "a width and a height"),
         ({"far": 0.0}, ValueError, "far must be finite and above zero"),
         ({"turn": -0.1}, ValueError, "turn must be finite and not negative"),
         ({"color": np.nan}, ValueError, "color must be finite"),
@@ -171,7 +171,7 @@ def test_rgbd_suits_policies_of_dicts() -> None:
         ({"shadows": 1}, TypeError, "shadows must be True or False"),
         ({"cameras": [3]}, TypeError, "a camera is"),
         ({"cameras": [{"yam": 3}]}, TypeError, "did you mean 'yaw'"),
-        ({"cameras": [{"distance": -3.0}]}, ValueError, "positive distance"),
+        ({"cameras": [{"distance": -3.0}]}, ValueError, "distance of a camera must be finite and above zero"),
         ({"sise": 64}, TypeError, "did you mean 'size'"),
     ],
 )
