@@ -10,6 +10,7 @@ from pbd_gym.constraints import (
     edge_edge,
     edge_point,
     isometric_bending,
+    line,
     plastic_distance,
     shape_matching,
     strain_tet,
@@ -48,6 +49,7 @@ KINDS = tuple(
         edge_edge,
         triangle_point,
         tether,
+        line,
     )
 )
 """The kinds of the package, in the order in which an iteration sweeps them."""

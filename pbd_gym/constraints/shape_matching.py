@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.kernels.clusters import cluster_text
 from pbd_gym.runtime.checks import finite
 
 
@@ -34,7 +35,7 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
     return {"compliance": values, "rest": np.concatenate([np.zeros((0, 3)), *rest])}
 
 
-KIND = Kind("shape_matching", None, prepare, member_fields={"rest": (3,)})
+KIND = Kind("shape_matching", None, prepare, member_fields={"rest": (3,)}, text=cluster_text)
 """``C(x) = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] of the goals g, the rest shape in the best rigid motion.
 
 Energy ``C^2 / (2 compliance)``, compliance in s^2; :mod:`pbd_gym.kernels.clusters` derives gradients and steps. One

@@ -28,3 +28,5 @@ class SweepOptions:
     """Particles for whose positions and weights a CUDA block has shared memory; 0 leaves them in global memory."""
     varied: bool = False
     """Whether environments differ in their parameters."""
+    longest_line: int = 32
+    """Segments for which there is room in a line."""

@@ -192,7 +192,7 @@ class BaseScene:
             instance("label", label, str)
         found: np.ndarray | list[np.ndarray]
         if chosen.width is None:
-            found = self._check_clusters(indices)
+            found = self._check_clusters(kind, indices)
         else:
             found = self._check_indices(indices, chosen.width)
             ordered = np.sort(found, axis=1)
@@ -278,13 +278,15 @@ class BaseScene:
         self.inv_mass[found] = 0.0
         self.velocities[found] = 0.0
 
-    def _check_clusters(self, clusters: Any) -> list[np.ndarray]:
+    def _check_clusters(self, kind: str, clusters: Any) -> list[np.ndarray]:
         if not isinstance(clusters, Sequence | np.ndarray):
             raise TypeError(f"clusters must be a sequence of index arrays, got {clusters!r}")
         found = [self._check_indices(np.reshape(members, (-1, 1)), 1)[:, 0] for members in clusters]
         for place, members in enumerate(found):
             if len(members) < 2 or len(np.unique(members)) < len(members):
-                raise ValueError(f"a cluster needs at least 2 particles, all different: number {place} does not")
+                raise ValueError(
+                    f"a {kind} constraint needs at least 2 particles, all different: number {place} does not"
+                )
         return found
 
     def _check_indices(self, indices: ArrayLike, width: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.tether import attachments
+from pbd_gym.geometry.edge_paths import edge_paths
 from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.hinges import hinges
 from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
-from pbd_gym.runtime.checks import instance, number, shaped
+from pbd_gym.runtime.checks import instance, number, shaped, switch
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
 
@@ -41,6 +43,7 @@ class Scene(BaseScene):
         material: ClothMaterial | Fabric | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
+        lines: bool = False,
     ) -> Cloth:
         """Add a rectangular cloth of ``rows`` x ``columns`` particles with stretch, shear and bending constraints.
 
@@ -51,6 +54,8 @@ class Scene(BaseScene):
             material: what it is made of.
             position: where the middle of its upper edge goes [m], shape (3,).
             rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
+            lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), so that fine
+                cloth stretches less.
 
         Returns:
             Its particles and triangles.
@@ -65,12 +70,15 @@ class Scene(BaseScene):
         sheet = grid(rows, columns, width, height)
         stretch, shear, bend = material.sheet_compliances(sheet)
         particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
-        self.add_distance_constraints(particles[sheet.structural], stretch, label="stretch")
+        if not switch("lines", lines):
+            self.add_distance_constraints(particles[sheet.structural], stretch, label="stretch")
         self.add_distance_constraints(particles[sheet.shear], shear, label="shear")
         if material.bending != "distance":
             self._add_hinges(particles[hinges(sheet.triangles)], material)
         elif bend is not None and len(sheet.bending):
             self.add_distance_constraints(particles[sheet.bending], bend, label="bend")
+        if lines:
+            self._add_lines(particles, sheet.positions, sheet.structural, stretch)
         self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
@@ -80,6 +88,7 @@ class Scene(BaseScene):
         material: ClothMaterial | Fabric | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
+        lines: bool = False,
     ) -> Garment:
         """Add a cloth of any shape: a distance constraint per edge, and one that bends per pair of adjacent triangles.
 
@@ -88,6 +97,8 @@ class Scene(BaseScene):
             material: what it is made of; its ``bending`` chooses the constraint kind.
             position: where the origin of the mesh goes [m], shape (3,).
             rotation: orthonormal matrix applied before, shape (3, 3).
+            lines: whether paths along the edges that go nearly straight are each solved as a whole; see
+                :func:`pbd_gym.geometry.edge_paths.edge_paths` and :meth:`add_cloth`.
 
         Returns:
             Its particles, triangles, openings and landmarks.
@@ -100,19 +111,26 @@ class Scene(BaseScene):
         material = _made_of(material, ClothMaterial, Fabric)
         stretch, found = material.edge_compliances(mesh), mesh.hinges()
         particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation, dimension=2)
-        self.add_distance_constraints(particles[mesh.edges()], stretch, label="stretch")
+        if not switch("lines", lines):
+            self.add_distance_constraints(particles[mesh.edges()], stretch, label="stretch")
         self._add_hinges(particles[found], material)
+        if lines:
+            self._add_lines(particles, mesh.positions, mesh.edges(), stretch)
         self.triangles = np.concatenate([self.triangles, particles[mesh.triangles]])
         loops = [particles[loop] for loop in mesh.boundary_loops()]
         landmarks = {name: int(particles[vertex]) for name, vertex in mesh.landmarks.items()}
         return Garment(particles, particles[mesh.triangles], loops, landmarks)
 
-    def add_rope(self, points: ArrayLike, material: RopeMaterial | Cord | None = None) -> np.ndarray:
+    def add_rope(
+        self, points: ArrayLike, material: RopeMaterial | Cord | None = None, lines: bool = False
+    ) -> np.ndarray:
         """Add a rope: a chain of particles with stretch and bending constraints.
 
         Args:
             points: where its particles lie now, in order, which is also its rest shape [m], shape (k, 3), k at least 2.
             material: what it is made of.
+            lines: whether all segments are solved at once, so that a long rope keeps its length; see
+                :mod:`pbd_gym.constraints.line`.
 
         Returns:
             Its particles in order, shape (k,), int32.
@@ -132,11 +150,15 @@ class Scene(BaseScene):
         mass = 0.5 * material.linear_density * (np.append(segments, 0.0) + np.insert(segments, 0, 0.0))
         particles = self.add_particles(path, mass, dimension=1)
         links = np.stack([particles[:-1], particles[1:]], axis=1)
-        self.add_distance_constraints(links, material.segment_compliances(segments), label="stretch")
+        stretch = material.segment_compliances(segments)
+        if not switch("lines", lines):
+            self.add_distance_constraints(links, stretch, label="stretch")
         bend = material.joint_compliances(segments)
         if bend is not None and len(particles) > 2:
             skips = np.stack([particles[:-2], particles[2:]], axis=1)
             self.add_distance_constraints(skips, bend, label="bend")
+        if lines:
+            self.add_constraints("line", [particles], label="stretch", compliance=stretch)
         self.lines = np.concatenate([self.lines, links])
         return particles
 
@@ -261,6 +283,16 @@ class Scene(BaseScene):
             raise ValueError(f"rotation must keep lengths (an orthonormal matrix), got {turn.tolist()}")
         return self.add_particles(points @ turn.T + shaped("position", position, (3,)), mass, dimension=dimension)
 
+    def _add_lines(
+        self, particles: np.ndarray, positions: np.ndarray, edges: np.ndarray, compliance: np.ndarray
+    ) -> None:
+        """Add the edges of a body as lines: vertices of ``edges``, shape (m, 2), one compliance for each [m/N]."""
+        paths = edge_paths(positions, edges)
+        known = {(min(a, b), max(a, b)): value for (a, b), value in zip(edges.tolist(), compliance, strict=True)}
+        pairs = [(int(min(a, b)), int(max(a, b))) for path in paths for a, b in itertools.pairwise(path)]
+        values = [known[pair] for pair in pairs]
+        self.add_constraints("line", [particles[path] for path in paths], label="stretch", compliance=values)
+
     def _add_hinges(self, found: np.ndarray, material: ClothMaterial | Fabric) -> None:
         """Add what bends between triangles: shared edge and wings, shape (h, 4)."""
         compliance = material.hinge_compliances(self.positions[found])
@@ -286,7 +318,7 @@ class Scene(BaseScene):
         Args:
             anchors: particles that are fixed, shape (a,), int; by default all that are pinned.
             edges: pairs of particles along which the material reaches, shape (m, 2), int; their length is that now.
-                By default those of the distance constraints, with the rest lengths of these.
+                By default those of the distance constraints and lines, with their rest lengths.
             slack: how much longer than the way along the material a tether is, as a share of it; not negative.
             compliance: inverse stiffness of the tethers [m/N]; 0 is rigid.
 
@@ -302,10 +334,7 @@ class Scene(BaseScene):
         if not len(fixed):
             raise ValueError("tethers need anchors: pin particles first, or name some")
         if edges is None:
-            batch = self.constraints.get("distance")
-            if batch is None:
-                raise ValueError("tethers need edges: add distance constraints first, or name edges")
-            pairs, lengths = np.concatenate(batch.indices), np.concatenate(batch.values["rest_length"])
+            pairs, lengths = self._lengths()
         else:
             pairs = self._check_indices(edges, 2)
             lengths = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
@@ -313,6 +342,22 @@ class Scene(BaseScene):
         if len(found):
             self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)
         return found
+
+    def _lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of particles that the material keeps at a length, shape (m, 2), and the lengths [m]."""
+        pairs, lengths = [np.zeros((0, 2), dtype=np.int32)], [np.zeros(0)]
+        if "distance" in self.constraints:
+            batch = self.constraints["distance"]
+            pairs, lengths = [*pairs, *batch.indices], [*lengths, *batch.values["rest_length"]]
+        if "line" in self.constraints:
+            batch = self.constraints["line"]
+            ends = np.cumsum([len(line) for line in batch.indices]) - 1
+            pairs += [np.stack([line[:-1], line[1:]], axis=1) for line in batch.indices]
+            lengths.append(np.delete(np.concatenate(batch.values["rest_length"]), ends))
+        found = np.concatenate(pairs)
+        if not len(found):
+            raise ValueError("tethers need edges: add distance constraints or lines first, or name edges")
+        return found, np.concatenate(lengths)
 
 
 def _made_of(material: Any, usual: type, *others: type) -> Any:

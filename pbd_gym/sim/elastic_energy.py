@@ -29,7 +29,9 @@ def elastic_energy(state: State, env: int = 0) -> float:
         batch = model.scene.constraints[kind.name]
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
         compliance = values["compliance"] * softness[np.concatenate(batch.labels)] * size**kind.compliance_power
-        if kind.width is None:
+        if kind.chain:
+            squares, compliance = _segment_squares(list(batch.indices), values, compliance, size, positions)
+        elif kind.width is None:
             squares = _cluster_squares(state, env, list(batch.indices), values["rest"] * size, positions)
         else:
             count = len(compliance) * kind.remembers
@@ -83,6 +85,16 @@ def constraint_values(
     found = kind.formula(vectors("x"), **arguments)
     (result,) = evaluate([found.value if isinstance(found, Residual) else found], symbols)
     return np.broadcast_to(result, (len(points),))
+
+
+def _segment_squares(
+    rows: list[np.ndarray], values: dict[str, np.ndarray], compliance: np.ndarray, size: float, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``C^2`` and the compliance of each segment of lines; see :mod:`pbd_gym.constraints.line`."""
+    ends = np.cumsum([len(row) for row in rows]) - 1
+    lengths = np.concatenate([np.linalg.norm(np.diff(positions[row], axis=0), axis=1) for row in rows])
+    rest, relative = (np.delete(values[name], ends) for name in ("rest_length", "relative_compliance"))
+    return (lengths - size * rest) ** 2, np.repeat(compliance, [len(row) - 1 for row in rows]) * relative
 
 
 def _cluster_squares(

@@ -27,6 +27,8 @@ Order = Literal["colored", "given"]
 
 # Time of one group relative to sixteen lanes, measured with `pbd-gym bench lanes` on a core with AVX-512 (float32).
 _LANE_COST = {1: 0.33, 4: 0.71, 8: 0.68, 16: 1.0}
+# Lines of about as many segments share a kernel.
+_ROOM = 32
 
 
 def choose_lanes(num_envs: int, threads: int = 1, in_blocks: bool = False) -> int:
@@ -134,6 +136,10 @@ class Model:
         """Whether some constraint has a damping time."""
         self.constraint_order: dict[str, np.ndarray] = {}
         """For each kind, the index each constraint of the solve order had when it was added."""
+        self.multiplier_order: dict[str, np.ndarray] = {}
+        """Likewise for each multiplier: a line has one for every segment."""
+        self.longest_line = _ROOM
+        """Segments for which kernels have room in a line."""
         self.bounds: dict[str, np.ndarray] = {}
         """For each kind, the first constraint of each colour, and the end."""
         self.constraint_count = 0
@@ -226,5 +232,12 @@ class Model:
         self.color_count += len(bounds) - 1
         self.constraint_order[kind.name] = permutation
         self.bounds[kind.name] = bounds
-        self.constraint_count += len(rows)
+        segments = np.array([len(row) - 1 for row in rows]) if kind.chain else np.ones(len(rows), dtype=int)
+        first = np.cumsum(segments) - segments
+        self.multiplier_order[kind.name] = np.concatenate(
+            [np.zeros(0, dtype=int), *(np.arange(first[c], first[c] + segments[c]) for c in permutation)]
+        )
+        if kind.chain:
+            self.longest_line = _ROOM * -(-int(segments.max(initial=1)) // _ROOM)
+        self.constraint_count += len(self.multiplier_order[kind.name])
         self.memory_count += len(rows) * kind.remembers

@@ -109,6 +109,7 @@ class Solver:
         self.options = SweepOptions(
             keep_lambda=self.iterations > 1,
             damped=model.damped,
+            longest_line=model.longest_line,
             jacobi=method == "jacobi",
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,

@@ -294,7 +294,7 @@ class State(StateArrays):
         lanes = to_rows(self.lam.numpy(), self.model.num_envs)
         found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
         first = 0
-        for permutation in self.model.constraint_order.values():
+        for permutation in self.model.multiplier_order.values():
             found[:, first + permutation] = lanes[:, first : first + len(permutation)]
             first += len(permutation)
         return found

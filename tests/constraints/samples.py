@@ -77,6 +77,8 @@ SAMPLES: dict[str, Sample] = {
     "edge_point": Sample(POINT_OVER_EDGE, {"compliance": 1e-2}, frame=((1, 2),)),
     "edge_edge": Sample(CROSSING, {"compliance": 1e-2}, frame=((0, 1), (2, 3))),
     "triangle_point": Sample(POINT_OVER_TRIANGLE, {"compliance": 1e-2}, frame=((1, 2), (1, 3), (2, 3))),
+    # A line of one segment is a distance constraint; test_line.py has longer ones.
+    "line": Sample(SEGMENT, {"compliance": 1e-2}),
     "tether": Sample(0.1 * SEGMENT, {"compliance": 1e-2}),  # so short that most are taut once they are deformed
 }
 """By name of the kind."""

@@ -11,7 +11,6 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels import sweep
-from pbd_gym.kernels.clusters import cluster_text
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.projection import GIVEN, Inputs, needs
 from pbd_gym.kernels.wide import Wide
@@ -52,7 +51,7 @@ class Kind:
     name: str
     """Name in :meth:`pbd_gym.scene.scene.Scene.add_constraints`."""
     width: int | None
-    """Particles of one constraint; None for clusters, of which each has as many as it likes."""
+    """Particles of one constraint; None for clusters and lines, of which each has as many as it likes."""
     prepare: Callable[..., dict[str, np.ndarray]]
     """``prepare(positions, indices, **parameters)`` checks the parameters of new constraints and returns an array for
     each of ``fields`` and for ``compliance`` (inverse stiffness), with one row per constraint."""
@@ -66,7 +65,7 @@ class Kind:
     It may also take ``size``, the size of the environment (1 unless set), and ``inv_size``; ``before``, the positions
     at the start of the substep; ``inv_h``, one over the time step [1/s]; ``memory``, a number that lasts from substep
     to substep, 0 at first; and ``first_iteration``, a condition that holds in the first iteration of a substep. None
-    for clusters, whose goals are found by :mod:`pbd_gym.kernels.clusters`."""
+    where a ``text`` takes its place."""
     compliance_power: int = 0
     """Power of an environment's size that the compliance grows with."""
     one_sided: bool = False
@@ -74,12 +73,17 @@ class Kind:
     see :func:`pbd_gym.kernels.projection.one_sided`."""
     member_fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Likewise for arrays with one row per particle of a cluster, those of the first cluster first."""
+    text: Callable[[SweepOptions, Any], str] | None = None
+    """In place of a formula, for any number of particles: from options and scalar type to C++ on lanes that projects
+    one constraint, like :func:`pbd_gym.kernels.clusters.cluster_text`."""
+    chain: bool = False
+    """Whether neighbours along its particles are constraints of their own, each with a multiplier."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
             raise ValueError(f"the name of a kind must be an identifier, got {self.name!r}")
-        if (self.formula is None) != (self.width is None):
-            raise ValueError(f"kind {self.name} needs a width and a formula, or neither")
+        if (self.formula is None) != (self.width is None) or (self.formula is None) == (self.text is None):
+            raise ValueError(f"kind {self.name} needs a width and a formula, or a text")
         taken = sorted(_TAKEN.union(GIVEN).intersection({*self.fields, *self.member_fields}))
         if taken:
             raise ValueError(f"a field of {self.name} cannot be called {taken[0]!r}")
@@ -153,8 +157,9 @@ class Kind:
 
     def make_sweep(self, wide: Wide, data: Any, options: SweepOptions) -> Any:
         """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.sweep.make_sweep`."""
-        if self.formula is None or self.width is None:
-            return sweep.make_sweep(wide, data, options, self.name, cluster_text(options, wide.scalar))
+        if self.text is not None:
+            return sweep.make_sweep(wide, data, options, self.name, self.text(options, wide.scalar))
+        assert self.formula is not None and self.width is not None
         text = sweep.element_text(
             self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided
         )
