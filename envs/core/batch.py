@@ -58,9 +58,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             :class:`pbd_gym.envs.core.pixels.PixelObservations`.
         pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.actions.Actions`.
-        reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 at the goal, -1 elsewhere), ``"delta"`` (gain of
-            ``performance`` in this step) or ``"normalized"`` (``normalized_performance``); sparse by default with
-            ``obs_mode="goal"``, which takes the first two only, dense otherwise.
+        reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 while it is a success, -1 otherwise), ``"delta"``
+            (gain of ``performance`` in this step) or ``"normalized"`` (``normalized_performance``). With
+            ``obs_mode="goal"``, which takes the first two only, sparse is the default and a function of goals alone: 0
+            at the goals, held or moving or not.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         render_options: how it is drawn, a :class:`pbd_gym.rendering.RenderOptions` or a dict of its fields.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
@@ -171,7 +172,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         add_buffers(self.buffers, self)
         self.outputs = Outputs(
             self.buffers, task.score.term_names, self.observations.names, output, self.scene.has_particle_contacts,
-            self.randomization.columns,
+            self.randomization.columns, task.score.completion.conditions,
         )  # fmt: skip
         self.pictures = Pictures(self, self.render_options)
         self._seeded = False

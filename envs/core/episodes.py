@@ -26,6 +26,16 @@ def random_stream(seed: wp.int32, episode: wp.int32):
     return wp.rand_init(seed, episode)
 
 
+@wp.func
+def nothing_held(held: wp.array2d[wp.int32], env: int):
+    """1 if no grip of an environment holds a particle, 0 otherwise."""
+    free = int(1)
+    for slot in range(held.shape[1]):
+        if held[env, slot] >= 0:
+            free = 0
+    return free
+
+
 @wp.kernel
 def conclude(
     # In:
@@ -34,6 +44,10 @@ def conclude(
     time_limit: int,
     best: float,
     success_at: float,
+    let_go: int,
+    rest_needed: int,
+    rest_steps: wp.array1d[wp.int32],
+    held: wp.array2d[wp.int32],
     failed: wp.array1d[wp.int32],
     overflow: wp.array1d[wp.int32],
     # State:
@@ -43,8 +57,11 @@ def conclude(
     elapsed: wp.array1d[wp.int32],
     finished: wp.array1d[wp.int32],
     performance: wp.array1d[float],
+    at_goal: wp.array1d[wp.int32],
     # Out:
     normalized_performance: wp.array1d[float],
+    released: wp.array1d[wp.int32],
+    at_rest: wp.array1d[wp.int32],
     is_success: wp.array1d[wp.int32],
     reward: wp.array1d[float],
     contact_overflow: wp.array1d[wp.int32],
@@ -56,8 +73,9 @@ def conclude(
     """Work out the reward, count the step, and say which environments end and which begin anew.
 
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), or
-    the normalised performance. ``success_at`` is the normalised performance that counts as success; where it is not
-    above zero the task says so itself.
+    the normalised performance. ``success_at`` is the normalised performance that counts as being at the goal; where it
+    is not above zero the score has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing
+    is held) or ``rest_needed`` is not (``rest_steps`` has come to it); see :mod:`pbd_gym.envs.core.completion`.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
     their reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.divergence`)
@@ -100,9 +118,13 @@ def conclude(
     normalized = (performance[env] - start) / wp.max(best - start, 1.0e-6)
     normalized_performance[env] = normalized
     if success_at > 0.0:
-        is_success[env] = wp.where(normalized >= success_at, 1, 0)
-    if bad != 0:
-        is_success[env] = 0
+        at_goal[env] = wp.where(normalized >= success_at, 1, 0)
+    at_rest[env] = wp.where(rest_steps[env] >= rest_needed, 1, 0)
+    if bad != 0:  # it has been put back to the start
+        at_goal[env] = 0
+        at_rest[env] = 0
+    released[env] = nothing_held(held, env)
+    is_success[env] = at_goal[env] * at_rest[env] * wp.where(let_go != 0, released[env], 1)
     last_performance[env] = performance[env]
     if not resetting:
         if reward_mode == DELTA:
@@ -114,6 +136,7 @@ def conclude(
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not
         total = 0.0
         normalized_performance[env] = 0.0
+        at_goal[env] = 0
         is_success[env] = 0
         if not resetting:
             bad = 1
@@ -206,6 +229,7 @@ def begin(
     episode: wp.array1d[wp.int32],
     finished: wp.array1d[wp.int32],
     streak: wp.array1d[wp.int32],
+    rest_steps: wp.array1d[wp.int32],
     diverged: wp.array1d[wp.int32],
 ):
     """Count a new episode for the chosen environments, and sample what it starts from."""
@@ -218,6 +242,7 @@ def begin(
         start[env] = start_first[env] + wp.randi(random, 0, start_count[env])
         finished[env] = 0
         streak[env] = 0
+        rest_steps[env] = 0
         diverged[env] = 0
 
 
@@ -226,10 +251,22 @@ def remember(
     # In:
     chosen: wp.array1d[wp.int32],
     performance: wp.array1d[float],
+    held: wp.array2d[wp.int32],
     # Out:
     last_performance: wp.array1d[float],
+    at_goal: wp.array1d[wp.int32],
+    released: wp.array1d[wp.int32],
+    at_rest: wp.array1d[wp.int32],
+    is_success: wp.array1d[wp.int32],
 ):
-    """Note how well an episode begins: the first gain is counted from there, whatever it is normalised with."""
+    """Note how well an episode begins: the first gain is counted from there, whatever it is normalised with.
+
+    No episode begins with a success: nothing has been done, and nobody has watched whether anything moves.
+    """
     env = wp.tid()
     if chosen[env] != 0:
         last_performance[env] = performance[env]
+        at_goal[env] = 0
+        released[env] = nothing_held(held, env)
+        at_rest[env] = 0
+        is_success[env] = 0

@@ -30,9 +30,9 @@ AUTORESET = {
 
 def add_buffers(buffers: Buffers, batch: Batch) -> None:
     """Add what every batch keeps for each environment: its episode, random numbers, results, actions and goals."""
-    counters = ("seed", "episode", "start", "start_first", "start_count", "elapsed", "streak")
-    flags = ("finished", "chosen", "restart", "is_success", "contact_overflow", "diverged", "terminated", "truncated")
-    for name in (*counters, *flags):
+    counters = ("seed", "episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps")
+    flags = ("finished", "chosen", "restart", "contact_overflow", "diverged", "terminated", "truncated")
+    for name in (*counters, *flags, "at_goal", "released", "at_rest", "is_success"):
         buffers.add(name, dtype=wp.int32)
     for name in ("reward", "performance", "normalized_performance", "start_performance", "last_performance"):
         buffers.add(name)
@@ -86,9 +86,11 @@ class Lifecycle:
         self.conclude: Any = prepare(
             batch, episodes.conclude,
             AUTORESET[autoreset], REWARD[batch.reward_mode], batch.max_episode_steps or 0,
-            score.best_performance, score.success_at, state.diverged, state.contacts.overflow,
-            b["start_performance"], b["last_performance"], b["terms"], b["elapsed"], b["finished"], b["performance"],
-            b["normalized_performance"], b["is_success"], b["reward"],
+            score.best_performance, score.success_at, int(score.completion.let_go),
+            score.completion.rest_steps(batch.config.ctrl_dt), b["rest_steps"], state.held, state.diverged,
+            state.contacts.overflow, b["start_performance"], b["last_performance"], b["terms"], b["elapsed"],
+            b["finished"], b["performance"], b["at_goal"], b["normalized_performance"], b["released"], b["at_rest"],
+            b["is_success"], b["reward"],
             b["contact_overflow"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
         )  # fmt: skip
         """Rewards, ends, and what is to be restarted."""
@@ -107,12 +109,14 @@ class Lifecycle:
         batch, b, task = self.batch, self.batch.buffers, self.batch.task
         count = prepare(
             batch, episodes.begin, chosen, b["seed"], b["start_first"], b["start_count"],
-            b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["diverged"],
+            b["start"], b["elapsed"], b["episode"], b["finished"], b["streak"], b["rest_steps"], b["diverged"],
         )  # fmt: skip
         launches = Launches([count, *self._sample_parameters(chosen), self._reset_state(chosen)])
         for part in (*task.parts, task.score):
             launches.extend(part.begin(chosen))
-        launches.append(prepare(batch, episodes.remember, chosen, b["performance"], b["last_performance"]))
+        flags = [b[name] for name in ("at_goal", "released", "at_rest", "is_success")]
+        held, last = batch.state.held, b["last_performance"]
+        launches.append(prepare(batch, episodes.remember, chosen, b["performance"], held, last, *flags))
         return launches
 
     def _reset_state(self, chosen: Any) -> Any:

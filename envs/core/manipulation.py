@@ -12,12 +12,13 @@ import warp as wp
 from pbd_gym.envs.core import measures
 from pbd_gym.envs.core.actions import ActionMode
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.completion import LETTING_GO, Completion, put_down
 from pbd_gym.envs.core.goals import goal_points
 from pbd_gym.envs.core.launches import Launches, device_indices, prepare
 from pbd_gym.envs.core.task import Batch, Score
 from pbd_gym.envs.core.validation import check_numbers
 
-PICKER_MODES: tuple[ActionMode, ...] = ("picker", "pick_place")
+PICKER_MODES: tuple[ActionMode, ...] = LETTING_GO
 """Action modes of tasks in which pickers grasp any particle."""
 
 
@@ -40,12 +41,17 @@ class ManipulationConfig:
     starts_seed: int = 0
     """Seed that these states are sampled from."""
     success_at: float = 0.9
-    """Normalised performance that counts as success."""
+    """Normalised performance that counts as being at the goal. Success takes more; see :class:`Completion`."""
+    rest_speed: float = 0.01
+    """Mean speed of the particles up to which they are at rest [m/s]. What has come to rest in these tasks, towels
+    that hang and creep included, moves by less than 0.003 m/s."""
+    rest_time: float = 0.2
+    """How long they have to be so slow for a success [s]; longer than what swings takes to turn around."""
     effort_weight: float = 0.0
     """Reward lost for an action of mean square one."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, positive=("ctrl_dt", "max_step", "substeps", "starts", "success_at"))
+        check_numbers(self, positive=("ctrl_dt", "max_step", "substeps", "starts", "success_at", "rest_speed"))
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,9 @@ class WeightedMeasures(Score):
     """Weighted measures of how the object lies: their sum is the performance, and the dense reward.
 
     Each measure is a reward term, and ``effort`` is the last term. Normalised performance is 0 at the start and 1 at
-    ``best``; ``config.success_at`` of it counts as success. With ``obs_mode="goal"`` the only measure is the mean
-    distance of the goal particles from their goals, so that rewards follow from the goals alone.
+    ``best``; ``config.success_at`` of it counts as being at the goal. With ``obs_mode="goal"`` the only measure is the
+    mean distance of the goal particles from their goals, so that rewards follow from the goals alone; success still
+    asks for the rest of ``completion``.
 
     Args:
         batch: the environments.
@@ -91,6 +98,8 @@ class WeightedMeasures(Score):
         goal_tolerance: mean distance at which goals count as reached [m].
         best: the performance that counts as 1 when normalised.
         zero: the performance that counts as 0 when normalised; by default that of the first state.
+        completion: what success asks for besides being at the goal; by default that hands have let go, where they can,
+            and that everything is at rest (``config.rest_speed`` and ``rest_time``).
     """
 
     def __init__(
@@ -100,6 +109,7 @@ class WeightedMeasures(Score):
         goal_tolerance: float = 0.05,
         best: float = 0.0,
         zero: float | None = None,
+        completion: Completion | None = None,
     ) -> None:
         super().__init__(batch)
         self.only_goals = batch.obs_mode == "goal"
@@ -109,6 +119,7 @@ class WeightedMeasures(Score):
         self.best_performance = 0.0 if self.only_goals else best
         self.success_at = 0.0 if self.only_goals else batch.config.success_at
         self.zero = None if self.only_goals else zero
+        self.completion = put_down(batch.config, batch.action_mode) if completion is None else completion
 
     def add_buffers(self, buffers: Buffers) -> None:
         buffers.add("measures", (len(self.measures),))
@@ -129,9 +140,7 @@ class WeightedMeasures(Score):
         if self.only_goals:
             sparse = int(batch.reward_mode == "sparse")
             launches.append(
-                prepare(
-                    batch, measures.reach_goals, b["measures"], sparse, self.goal_radius, b["terms"], b["is_success"]
-                )
+                prepare(batch, measures.reach_goals, b["measures"], sparse, self.goal_radius, b["terms"], b["at_goal"])
             )
         return launches
 

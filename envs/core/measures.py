@@ -291,11 +291,11 @@ def reach_goals(
     radius: float,
     # Out:
     terms: wp.array2d[float],
-    is_success: wp.array1d[wp.int32],
+    at_goal: wp.array1d[wp.int32],
 ):
-    """Terms and success of goal mode, where both must follow from the goals alone."""
+    """Terms of goal mode, and whether the goals are reached, where both must follow from the goals alone."""
     env = wp.tid()
     for k in range(terms.shape[1]):
         terms[env, k] = 0.0
     terms[env, 0] = goal_reward(distance[env, 0], sparse, radius)
-    is_success[env] = wp.where(distance[env, 0] < radius, 1, 0)
+    at_goal[env] = wp.where(distance[env, 0] < radius, 1, 0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.episodes import random_stream
 from pbd_gym.envs.core.goals import goal_points
 from pbd_gym.envs.core.launches import Launches, device_indices, device_points, prepare
@@ -118,7 +119,7 @@ def score(
     # Out:
     terms: wp.array2d[float],
     performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    at_goal: wp.array1d[wp.int32],
 ):
     """Rate each environment: distances of the particles to their goals, their speed, and the effort."""
     env = wp.tid()
@@ -151,7 +152,7 @@ def score(
         terms[env, 3] = -weights[3] * effort
     performance[env] = -mean * length
     streak[env] = wp.where(worst < radius, streak[env] + 1, 0)
-    is_success[env] = wp.where(streak[env] >= needed, 1, 0)
+    at_goal[env] = wp.where(streak[env] >= needed, 1, 0)
 
 
 @wp.kernel
@@ -256,13 +257,18 @@ class ReachingScore(Score):
     Its numbers are those of :class:`ReachingConfig`. The terms are ``distance``, ``near``, ``rest`` and ``effort``; the
     performance is minus the mean distance of the goal particles from their goals [m]. The first state of an episode is
     rated by what samples the goals, a :class:`SampledGoals`.
+
+    Args:
+        batch: the environments.
+        completion: what success asks for besides that; by default nothing, since hands hold things up at these goals.
     """
 
     term_names = ("distance", "near", "rest", "effort")
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, completion: Completion = Completion()) -> None:
         super().__init__(batch)
         config = batch.config
+        self.completion = completion
         self.goal_radius = config.goal_radius * config.length
         self._weights = wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
 
@@ -273,7 +279,7 @@ class ReachingScore(Score):
             batch, score, device_indices(batch, batch.goal_particles), b["goals"], b["actions"],
             int(batch.reward_mode == "sparse"), int(batch.obs_mode == "goal"), config.length, self.goal_radius,
             config.goal_steps, self._weights, batch.model.lanes, state.positions_scalar, state.velocities_scalar,
-            b["streak"], b["terms"], b["performance"], b["is_success"],
+            b["streak"], b["terms"], b["performance"], b["at_goal"],
         )  # fmt: skip
         return Launches([one])
 

@@ -32,6 +32,7 @@ class Outputs:
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, and lost contacts are to be reported.
         parameters: name and column of each parameter that differs from environment to environment.
+        conditions: flags that tell what success is made of, where it is more than being at the goal.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class Outputs:
         output: Literal["numpy", "torch"],
         contacts: bool,
         parameters: dict[str, int],
+        conditions: tuple[str, ...] = (),
     ) -> None:
         self.buffers = buffers
         self.term_names = term_names
         self.names = names
         self.parameters = parameters
-        self.results = {**_RESULTS, **(_CONTACTS if contacts else {})}
+        flags = dict.fromkeys(conditions, np.bool_)
+        self.results = {**_RESULTS, **flags, **(_CONTACTS if contacts else {})}
         """Name and dtype of what is reported of every environment."""
         self.torch: Any = None
         self.waits = True

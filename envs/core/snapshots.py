@@ -15,9 +15,12 @@ from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_checks import check_names, check_rows, take_rows
 
-FLAGS = ("finished", "chosen", "restart", "is_success", "diverged", "terminated", "truncated")
+FLAGS = (
+    "finished", "chosen", "restart", "at_goal", "released", "at_rest", "is_success", "diverged", "terminated",
+    "truncated",
+)  # fmt: skip
 """Buffers of 0 and 1."""
-COUNTS = ("episode", "start", "start_first", "start_count", "elapsed", "streak", "contact_overflow")
+COUNTS = ("episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps", "contact_overflow")
 """Buffers that are not negative, and far enough from the end of 32 bits to go on counting."""
 
 

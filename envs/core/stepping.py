@@ -8,6 +8,7 @@ import warp as wp
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
+from pbd_gym.envs.core.completion import RestWatch
 from pbd_gym.envs.core.launches import Launches
 from pbd_gym.envs.core.lifecycle import Lifecycle
 from pbd_gym.envs.core.results import Outputs
@@ -38,6 +39,7 @@ class Stepper:
     ) -> None:
         self.batch, self.autoreset, self.episodes = batch, autoreset, episodes
         self.score, self.observe, self.outputs = score, observe, outputs
+        self.rest = RestWatch(batch, batch.task.score.completion)
         self._graphs: list[Any] = []
 
     def advance(self, actions: Any) -> dict[str, Any]:
@@ -100,8 +102,10 @@ class Stepper:
         """Act, advance the physics, and rate what came of it."""
         batch = self.batch
         for _ in range(batch.actions.repeat):
+            self.rest.before_step()
             batch.actions.launch()
             batch.solver.step(batch.state, batch.control, batch.config.ctrl_dt)
+            self.rest.after_step()
         self.episodes.inspect.launch()
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.

@@ -15,6 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from pbd_gym.envs.core.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.launches import Launches
 from pbd_gym.envs.core.modes import RewardMode
 from pbd_gym.envs.core.observations import Observations, ObsMode
@@ -108,7 +109,7 @@ class Score(Part):
     """How well an environment does: reward terms, performance and success.
 
     A score fills the buffers ``terms`` (num_envs, terms), ``performance`` (num_envs,) and, where :attr:`success_at` is
-    0, ``is_success``. Its :meth:`begin` runs last of all parts, and sets ``start_performance``.
+    0, ``at_goal``. Its :meth:`begin` runs last of all parts, and sets ``start_performance``.
     """
 
     term_names: tuple[str, ...]
@@ -118,7 +119,9 @@ class Score(Part):
     best_performance: float = 0.0
     """The performance that counts as 1 when normalised."""
     success_at: float = 0.0
-    """Normalised performance that counts as success; 0 where the score decides that itself."""
+    """Normalised performance that counts as being at the goal; 0 where the score decides that itself."""
+    completion: Completion = Completion()
+    """What success asks for besides that."""
 
     def rate(self) -> Launches:
         """Return the launches that rate every environment."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, prepare
@@ -162,7 +163,7 @@ class RopeWhipVectorEnv(TaskVectorEnv):
             goal_particles=np.array([config.particles - 1]),
             starts=StartBank(self, self.sample_starts),
             parts=[approach, StartGoals(self, self.goal_sets)],
-            score=WeightedMeasures(self, [Measure("distance", -1.0, approach.prepare)]),
+            score=WeightedMeasures(self, [Measure("distance", -1.0, approach.prepare)], completion=Completion()),
             expert=self.best_swing,
             view_box=lambda starts: (np.array([-0.9, 0.0, -0.9]) * length, np.array([0.9, 1.7, 0.9]) * length),
         )

@@ -10,6 +10,7 @@ import numpy as np
 from pbd_gym.colliders import Box
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.experts import goals_and_points, paddle_actions, paddle_poses
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, prepare
@@ -151,6 +152,7 @@ class SoftLiftVectorEnv(TaskVectorEnv):
             holding=False,
             paddles=self.add_plates(body.scene) if self.action_mode == "paddle" else (),
         )
+        held_up = Completion(rest_speed=config.rest_speed, rest_time=config.rest_time)
         return Task(
             scene=body.scene,
             hands=hands,
@@ -158,7 +160,7 @@ class SoftLiftVectorEnv(TaskVectorEnv):
             goal_particles=body.middle,
             starts=StartBank(self, body.sample_starts, body.strains),
             parts=[StartGoals(self, self.goal_sets)],
-            score=WeightedMeasures(self, measures, goal_tolerance=0.02),
+            score=WeightedMeasures(self, measures, goal_tolerance=0.02, completion=held_up),
             expert=self.squeeze_and_lift,
             view_box=hands_box(hands),
         )
