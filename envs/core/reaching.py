@@ -265,10 +265,10 @@ class ReachingScore(Score):
 
     term_names = ("distance", "near", "rest", "effort")
 
-    def __init__(self, batch: Batch, completion: Completion = Completion()) -> None:
+    def __init__(self, batch: Batch, completion: Completion | None = None) -> None:
         super().__init__(batch)
         config = batch.config
-        self.completion = completion
+        self.completion = completion or Completion()
         self.goal_radius = config.goal_radius * config.length
         self._weights = wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, prepare
 from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
