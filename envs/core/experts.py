@@ -38,7 +38,7 @@ class Script:
     Args:
         batch: environments in action mode ``"picker"`` or ``"pick_place"``.
         plan: called for an environment that begins an episode, or has reached all of its waypoints; without waypoints
-            the hands stay where they are, open. So do empty hands whose way would take longer than the episode.
+            the hands stay where they are, open. So they do at the goal, if a way would take longer than the episode.
     """
 
     def __init__(self, batch: Batch, plan: Plan) -> None:
@@ -56,9 +56,8 @@ class Script:
                 self._steps[env].clear()
             if not self._steps[env]:
                 self._expand(env, hands[env])
-                # What is begun too late is still under way when the episode ends, which is no success.
                 late = len(self._steps[env]) > actions_left(batch, env)
-                if late and (held_particles(batch)[env] < 0).all():
+                if late and batch.buffers.peek("at_goal")[env] != 0:  # it would be under way when the episode ends
                     self._steps[env].clear()
             if self._steps[env]:
                 found[env] = self._steps[env].pop(0)
