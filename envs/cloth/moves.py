@@ -31,18 +31,20 @@ def lay_down(goals: np.ndarray, pull: float = 0.05, release: bool = True) -> Ite
         yield Waypoint(near + pull * way, (False, False), wait=3)
 
 
-def tighten(x: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
+def tighten(x: np.ndarray, goals: np.ndarray, release: bool = True) -> Iterator[Waypoint]:
     """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
 
     Args:
         x: where its particles are, shape (rows, columns, 3) [m].
         goals: where they are to lie, likewise.
+        release: whether they let go in the end, and wait for it to shrink back.
     """
     worst = max(range(4), key=lambda k: float(np.abs(np.rot90(goals - x, k)[0]).sum()))
     corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
     yield Waypoint(x, (False, False))
     yield Waypoint(goals + 0.05 * corners, (True, True), 0.3)
-    yield Waypoint(goals + 0.05 * corners, (False, False), wait=3)
+    if release:
+        yield Waypoint(goals + 0.05 * corners, (False, False), wait=3)
 
 
 def fold_over(
@@ -52,6 +54,7 @@ def fold_over(
     held: bool = False,
     hands: tuple[bool, bool] = (True, True),
     short: float = 0.05,
+    wait: int = 3,
 ) -> Iterator[Waypoint]:
     """Return the way of hands that take hold of points and carry them over to their targets in a flat arc.
 
@@ -62,6 +65,7 @@ def fold_over(
         held: whether the hands hold them already.
         hands: which of them are used.
         short: share of the way that is left in the end, so that the rest of the cloth is left in peace.
+        wait: actions to wait for the cloth to sink when they have let go.
     """
     middle, arm = 0.5 * (points + targets), 0.5 * (points - targets)
     # Lower than a half circle, for the same reason.
@@ -73,4 +77,4 @@ def fold_over(
         c = np.cos(angle)
         last = middle + (c if c > 0.0 else (1.0 - 2.0 * short) * c) * arm + np.sin(angle) * height + up
         yield Waypoint(last, hands, 0.7)
-    yield Waypoint(last, (False, False), wait=3)
+    yield Waypoint(last, (False, False), wait=wait)

@@ -220,7 +220,7 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
             pair = [self.shirt.landmarks[name] for name in names]
             away = np.linalg.norm((x - goals)[pair], axis=1)
             if away.max() > 0.35 * self.config.width and self.buffers.peek("elapsed")[env] < 30 * (number + 1):
-                yield from fold_over(x[pair], goals[pair], self.shirt.radius, short=0.0)
+                yield from fold_over(x[pair], goals[pair], self.shirt.radius, short=0.0, wait=1)
                 return
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pbd_gym.colliders import Box
 from pbd_gym.envs.core.actions import ActionMode, Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import goals_and_points, paddle_actions, paddle_poses
+from pbd_gym.envs.core.experts import actions_left, goals_and_points, paddle_actions, paddle_poses
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
 from pbd_gym.envs.core.paddles import Paddle
@@ -232,6 +232,9 @@ class RopePushVectorEnv(TaskVectorEnv):
         move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
         turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
         turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
+        # No stroke is begun that the episode would cut off.
+        stay = np.array([actions_left(self, env) for env in range(self.num_envs)]) < STROKE - phase
+        move[stay], turn[stay] = 0.0, 0.0
         return paddle_actions(self, move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
 
     @cached_property

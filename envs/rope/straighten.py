@@ -117,20 +117,31 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
         )  # fmt: skip
 
     def pull_apart(self) -> np.ndarray:
-        """Return the expert's actions: take both ends and lead them apart, the way they are apart already."""
+        """Return the expert's actions: take both ends, lead them apart, the way they are apart already, and let go.
+
+        A rope with a knot would snap back from its full length: they go back until it is not stretched.
+        """
         config, x = self.config, self.state.get_positions()
         ends = x[:, [0, -1]]
         held = held_particles(self)
         holding = (held == [0, config.particles - 1]).all(axis=1)
         across = (ends[:, 1] - ends[:, 0]) * [1.0, 0.0, 1.0]
         across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
-        half = 0.5 * config.rope_length * sizes(self) * across
+        full, distance = config.rope_length * sizes(self), np.linalg.norm(ends[:, 1:] - ends[:, 0:1], axis=2)
+        stretch = np.linalg.norm(np.diff(x, axis=1), axis=2).sum(axis=1, keepdims=True) / full - 1.0
+        eased = np.clip(distance - np.maximum(stretch - 0.01, 0.0) * full, 0.94 * full, full)
+        length = np.where((distance > 0.93 * full) & (stretch > 0.005), eased, full)
+        half = 0.5 * length * across
         middle = np.array([0.0, config.radius, 0.0])
         apart = np.stack([middle - half, middle + half], axis=1)
         # Where the picker has to be for what it holds to be there.
         apart += grip_positions(self) - ends
         wrong = (held >= 0) & (held != [0, config.particles - 1])
-        return picker_actions(self, np.where(holding[:, None, None], apart, ends), ~wrong)
+        still = (self.buffers.peek("at_rest") > 0) & (np.abs(distance - length) < 0.005 * full)[:, 0]
+        straight = np.where((held >= 0).any(axis=1), holding & still, self.buffers.peek("at_goal") > 0)
+        targets = np.where(holding[:, None, None], apart, ends)
+        targets = np.where(straight[:, None, None], grip_positions(self), targets)
+        return picker_actions(self, targets, ~wrong & ~straight[:, None])
 
 
 class RopeStraightenEnv(TaskEnv):
