@@ -14,7 +14,7 @@ from pbd_gym.envs.cloth.heaps import Spreading
 from pbd_gym.envs.cloth.moves import tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, actions_left, grip_positions
+from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
 from pbd_gym.envs.core.launches import device_indices, prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.measures import covered_area
@@ -182,15 +182,13 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
         fits = [fitted(flat, turned) for turned in same]
         distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(same, fits, strict=True)]
         nearest = int(np.argmin(distances))
-        left, places = actions_left(self, env), self.action_mode == "pick_place"
-        lying = towel.corners_held(env) == [None, None] or (places and grip_positions(self)[env, :, 1].max() < 0.05)
-        near = distances[nearest] < 0.15 * towel.config.side and lying
+        near = distances[nearest] < 0.15 * towel.config.side and towel.corners_held(env) == [None, None]
         begins = self.buffers.peek("elapsed")[env] == 0
-        late = left < (12 if places else 40)
+        late = actions_left(self, env) < (12 if self.action_mode == "pick_place" else 40)
         covered = self.buffers.peek("performance")[env] / self.area.flat
         if near and (begins or late or covered > 0.9):
-            # A hand that opens lets go before it moves: with absolute places that spares it an action, but for the last.
-            yield from tighten(same[nearest], fits[nearest], release=not places or left <= 3)
+            pull = 0.08 if self.action_mode == "pick_place" else 0.05
+            yield from tighten(same[nearest], fits[nearest], pull)
         else:
             yield from self.spreading.plan(env)
 

@@ -93,7 +93,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         lies_flat = away.mean() < 0.08 and away[np.ix_([0, -1], [0, -1])].max() < 0.2
         if towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)
-        elif lies_flat or (away.mean() < 0.15 and left < 34):
+        elif lies_flat or (away.mean() < 0.15 and left < 30):
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius)
         elif self.buffers.peek("normalized_performance")[env] < 0.6:
             if left > 60:

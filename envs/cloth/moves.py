@@ -31,20 +31,19 @@ def lay_down(goals: np.ndarray, pull: float = 0.05, release: bool = True) -> Ite
         yield Waypoint(near + pull * way, (False, False), wait=3)
 
 
-def tighten(x: np.ndarray, goals: np.ndarray, release: bool = True) -> Iterator[Waypoint]:
+def tighten(x: np.ndarray, goals: np.ndarray, pull: float = 0.05) -> Iterator[Waypoint]:
     """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
 
     Args:
         x: where its particles are, shape (rows, columns, 3) [m].
         goals: where they are to lie, likewise.
-        release: whether they let go in the end, and wait for it to shrink back.
+        pull: how far they go on, as a share of the way from the middle to its corners: it shrinks back when let go.
     """
     worst = max(range(4), key=lambda k: float(np.abs(np.rot90(goals - x, k)[0]).sum()))
     corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
     yield Waypoint(x, (False, False))
-    yield Waypoint(goals + 0.05 * corners, (True, True), 0.3)
-    if release:
-        yield Waypoint(goals + 0.05 * corners, (False, False), wait=3)
+    yield Waypoint(goals + pull * corners, (True, True), 0.3)
+    yield Waypoint(goals + pull * corners, (False, False), wait=3)
 
 
 def fold_over(
