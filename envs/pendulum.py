@@ -189,7 +189,7 @@ class PendulumVectorEnv(TaskVectorEnv):
 
     Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the two bobs; distances are compared with the 2 m of both links,
     and `r` = 0.2 m. Above all, `distance` is how far the bobs are below their goals. Success takes 30 steps in a row,
-    which is a second.
+    which is a second; the pivot is held all along.
 
     ## Starting State
 

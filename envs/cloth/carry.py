@@ -116,7 +116,8 @@ class ClothVectorEnv(TaskVectorEnv):
     `obs_mode="goal"`, whose reward depends on the goals only.
 
     `info` has `performance` (minus the mean distance [m]), `normalized_performance` (0 at the start, 1 at the goals)
-    and `is_success` (all goal particles within `r` for the last ten steps).
+    and `is_success` (all goal particles within `r` for the last ten steps). The point is to hold the cloth there, so
+    that nothing has to be let go.
 
     ## Starting State
 

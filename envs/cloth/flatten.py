@@ -125,7 +125,9 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     `"normalized"`.
 
     `info` has `performance` (the covered area A), `normalized_performance` = (A - A0) / (A_flat - A0) with A0 at the
-    start, and `is_success` (a normalized performance of at least 0.9).
+    start, and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` (no picker
+    holds anything) and `at_rest` (the particles have moved by no more than `rest_speed`, 0.01 m/s, on average for
+    `rest_time`, 0.2 s), each of which `info` has as well.
 
     ## Starting State
 

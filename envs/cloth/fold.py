@@ -105,9 +105,10 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     gained in this step) or `"normalized"`.
 
     `info` has `performance` p, which is `gap` + `fixation`; `normalized_performance` = (p - p0) / (p1 - p0), with p0 at
-    the start; and `is_success`, a normalized performance of at least 0.9. SoftGym divides by -p0. Here p1 is what two
-    layers on top of one another leave: minus the thickness of the towel, which is next to nothing at SoftGym's
-    resolution.
+    the start; and `is_success`: done. That is `at_goal` (a normalized performance of at least 0.9), `released` and
+    `at_rest`, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`. With `obs_mode="goal"`, `at_goal` is what the sparse
+    reward asks for, and success takes the other two as well. SoftGym divides by -p0. Here p1 is what two layers on top
+    of one another leave: minus the thickness of the towel, which is next to nothing at SoftGym's resolution.
 
     ## Starting State
 

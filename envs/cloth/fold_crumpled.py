@@ -41,7 +41,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothFoldVectorEnv`: `gap`, `fixation` and `effort`, with the same performance and
-    success.
+    success, for which the towel has to be let go and at rest.
 
     ## Starting State
 

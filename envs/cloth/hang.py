@@ -116,7 +116,8 @@ class ClothHangVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
-    and p1 = 0; success is a normalized performance of at least 0.9.
+    and p1 = 0; success is a normalized performance of at least 0.9 (`at_goal`) of a towel that has been let go and is
+    at rest.
 
     ## Starting State
 

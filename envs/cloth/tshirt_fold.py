@@ -47,7 +47,7 @@ class TShirtFoldConfig(ManipulationConfig):
     """Distance from which a picker grasps [m]."""
 
     success_at: float = 0.7
-    """Normalised performance that counts as success."""
+    """Normalised performance that counts as being at the goal."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,7 +157,8 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
 
     Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `distance` as the performance p
-    and p1 = 0; success is a normalized performance of at least 0.7.
+    and p1 = 0; success is a normalized performance of at least 0.7 (`at_goal`) of a shirt that has been let go and is
+    at rest.
 
     ## Starting State
 

@@ -11,6 +11,7 @@ import warp as wp
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.completion import put_down
 from pbd_gym.envs.core.episodes import random_stream
 from pbd_gym.envs.core.launches import device_points
 from pbd_gym.envs.core.measures import begin_rating
@@ -57,12 +58,16 @@ class RopeConfig(ReachingConfig):
     """Largest shift of the line from the middle of the rope, along x and z [m]."""
     goal_turn: float = 0.8
     """Largest turn of the line from the direction of the rope [rad]."""
+    rest_speed: float = 0.01
+    """Mean speed of the particles up to which they are at rest [m/s]."""
+    rest_time: float = 0.2
+    """How long they have to be so slow for a success [s]."""
 
     def __post_init__(self) -> None:
         check_numbers(
             self,
             positive=(
-                "rope_length", "density", "ctrl_dt", "max_step", "goal_radius", "goal_steps", "starts",
+                "rope_length", "density", "ctrl_dt", "max_step", "goal_radius", "goal_steps", "starts", "rest_speed",
             ),
             signed=("goal_turn", "goal_shift"),
         )  # fmt: skip
@@ -202,7 +207,9 @@ class RopeVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the five points; distances are compared with the length of the
-    rope, and `r` = 0.05 m.
+    rope, and `r` = 0.05 m. Success asks for the five points within `r` for ten steps (`info["at_goal"]`), for a rope at
+    rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01 m/s, on average for `rest_time`, 0.2 s)
+    and, with `picker` and `pick_place`, for hands that have let go (`released`).
 
     ## Starting State
 
@@ -259,7 +266,7 @@ class RopeVectorEnv(TaskVectorEnv):
             goal_particles=keypoints,
             starts=SettledStarts(self, crooked_shapes(config)),
             parts=[LineGoals(self)],
-            score=ReachingScore(self),
+            score=ReachingScore(self, put_down(config, self.action_mode)),
             view_box=lambda starts: (np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length),
         )
 

@@ -108,8 +108,9 @@ class RopeWhipVectorEnv(TaskVectorEnv):
 
     `distance`: minus the smallest distance of the tip to the goal that the episode has seen [m]; `effort` is 0 unless
     `effort_weight` is given. `info["performance"]` is the distance term p, and `normalized_performance` is
-    (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of it. Since p never falls,
-    `reward_mode="delta"` pays exactly for new closest approaches.
+    (p - p0) / (0 - p0) with p0 that of the start. Success is 0.9 of it: a hit, for which
+    the rope has to be held and to move. Since p never falls, `reward_mode="delta"` pays exactly for new closest
+    approaches.
 
     ## Starting State
 

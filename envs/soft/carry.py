@@ -100,7 +100,7 @@ class SoftVectorEnv(TaskVectorEnv):
     ## Rewards
 
     Those of :class:`pbd_gym.envs.ClothVectorEnv`, over the four points; distances are compared with the diameter of the
-    ball, and `r` = 0.036 m.
+    ball, and `r` = 0.036 m. The goals are in the air, where the ball has to be held: success does not ask to let go.
 
     ## Starting State
 

@@ -104,7 +104,8 @@ class SoftPushVectorEnv(TaskVectorEnv):
     - `effort`: -0.0 * mean square of the action (`effort_weight`)
 
     `performance` is the first of them, and `normalized_performance` is 0 at the start and 1 at the goal. `is_success`:
-    `normalized_performance` is at least 0.9 now. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
+    `normalized_performance` is at least 0.9 now (`at_goal`) and the block at rest, as in
+    :class:`pbd_gym.envs.SoftLiftVectorEnv`. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in
     :class:`pbd_gym.envs.TaskVectorEnv`; with `obs_mode="goal"` the reward is that of the goals alone,
     sparse by default: 0 within 0.02 m and -1 elsewhere.
 
