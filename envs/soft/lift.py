@@ -105,7 +105,8 @@ class SoftLiftVectorEnv(TaskVectorEnv):
     `near` shows the way to the ball and is no part of the performance. `performance` is `distance`, and
     `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
     now (`at_goal`) and the ball at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01 m/s, on
-    average for `rest_time`, 0.2 s). The point is to hold it, so that nothing has to be let go. `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
+    average for `rest_time`, 0.2 s). The point is to hold it, so that nothing has to be let go.
+    `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
     `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.
 
     ## Starting State
