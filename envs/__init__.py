@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.actions import Hands as Hands
     from pbd_gym.envs.core.batch import TaskVectorEnv as TaskVectorEnv
     from pbd_gym.envs.core.buffers import Buffers as Buffers
+    from pbd_gym.envs.core.completion import Completion as Completion
+    from pbd_gym.envs.core.completion import put_down as put_down
     from pbd_gym.envs.core.experts import Script as Script
     from pbd_gym.envs.core.experts import Waypoint as Waypoint
     from pbd_gym.envs.core.experts import actions_left as actions_left
@@ -146,6 +148,7 @@ _HOMES = {
     "ClothUnfoldEnv": "pbd_gym.envs.cloth.unfold",
     "ClothUnfoldVectorEnv": "pbd_gym.envs.cloth.unfold",
     "ClothVectorEnv": "pbd_gym.envs.cloth.carry",
+    "Completion": "pbd_gym.envs.core.completion",
     "GoalShape": "pbd_gym.envs.core.goals",
     "Handler": "pbd_gym.envs.core.start_bank",
     "Hands": "pbd_gym.envs.core.actions",
@@ -223,6 +226,7 @@ _HOMES = {
     "paddle_poses": "pbd_gym.envs.core.experts",
     "picker_actions": "pbd_gym.envs.core.experts",
     "prepare": "pbd_gym.envs.core.launches",
+    "put_down": "pbd_gym.envs.core.completion",
     "register": "pbd_gym.registry",
     "sizes": "pbd_gym.envs.core.sizing",
 }
