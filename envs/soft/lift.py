@@ -46,6 +46,8 @@ class SoftLiftConfig(SoftTaskConfig):
     """Reward lost per metre that the plates are away from the middle of the ball; it is no part of the performance."""
     reach: float = 0.03
     """Distance from which a picker grasps [m]."""
+    rest_speed: float = 0.02
+    """Mean speed of the particles up to which they are at rest [m/s]; a ball that two pickers hold turns slowly."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,7 +106,7 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     `near` shows the way to the ball and is no part of the performance. `performance` is `distance`, and
     `normalized_performance` is 0 at the start and 1 at the goal. `is_success`: `normalized_performance` is at least 0.9
-    now (`at_goal`) and the ball at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.01 m/s, on
+    now (`at_goal`) and the ball at rest (`at_rest`: its particles have moved by no more than `rest_speed`, 0.02 m/s, on
     average for `rest_time`, 0.2 s). The point is to hold it, so that nothing has to be let go.
     `reward_mode="delta"`, `"normalized"` and `"sparse"` as in :class:`pbd_gym.envs.TaskVectorEnv`; with
     `obs_mode="goal"` the reward is that of the goals alone, sparse by default: 0 within 0.02 m and -1 elsewhere.

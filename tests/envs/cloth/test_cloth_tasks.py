@@ -119,7 +119,7 @@ def test_goals_are_rated_as_hindsight_rates_them(reward_mode: str) -> None:
     assert_array_equal(reward, env.compute_reward(observation["achieved_goal"], observation["desired_goal"]))
     assert_allclose(info["performance"], -distance, atol=1e-3)
     if reward_mode == "sparse":
-        assert_array_equal(info["is_success"], distance < 0.05)
+        assert_array_equal(info["at_goal"], distance < 0.05)
         assert reward.tolist() == [0.0, -1.0, -1.0]
     env = make("ClothFold", **coarse)
     assert_allclose(rate(env, env.fold.goals(0)), (0.0, 1.0), atol=1e-5)

@@ -50,7 +50,7 @@ def test_straightness_is_that_of_softgym() -> None:
     assert_allclose(rate(env, np.stack([x, ring, half, 1.2 * x])), [0.0, -0.5, -0.25, -0.1], atol=1e-6)
     env._episodes.conclude.launch()
     assert_allclose(env.buffers.read("normalized_performance"), [1.0, 0.0, 0.5, 0.8], atol=1e-5)
-    assert env.buffers.read("is_success").tolist() == [1, 0, 0, 0]
+    assert env.buffers.read("at_goal").tolist() == [1, 0, 0, 0]
 
 
 def test_the_first_gain_is_counted_from_the_start() -> None:
