@@ -78,7 +78,7 @@ def write_baselines() -> None:
     from docs.figures.suite import scores
     from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
 
-    expert = dict(scores())
+    expert = {env_id: outcome.normalized_performance for env_id, outcome in scores()}
     rows = []
     for entry in ENTRIES:
         env = unseen_env(entry.id, 100)

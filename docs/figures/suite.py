@@ -1,7 +1,7 @@
 """Draws docs/suite.png: every task of the suite as an episode starts, and as its scripted expert leaves it.
 
 Run ``python -m docs.figures.suite``; a few minutes, most of them for the states that episodes start from. With
-``--scores`` it prints the normalised performance of every expert over 50 states for evaluation instead.
+``--scores`` it prints the normalised performance and success of every expert over 50 states for evaluation instead.
 """
 
 from __future__ import annotations
@@ -50,18 +50,19 @@ def expert_outcome(entry: Entry, episodes: int) -> Outcome:
     return outcome
 
 
-def scores() -> Iterator[tuple[str, np.ndarray]]:
-    """Yield each id and its expert's normalised performance at the end of episodes from states for evaluation."""
+def scores() -> Iterator[tuple[str, Outcome]]:
+    """Yield each id and how episodes of its expert end, from states for evaluation."""
     for entry in ENTRIES:
         config: Any = load_env_creator(entry.vector)
         if issubclass(config.config_type, ManipulationConfig):
-            yield entry.id, expert_outcome(entry, EPISODES).normalized_performance
+            yield entry.id, expert_outcome(entry, EPISODES)
 
 
 def main() -> None:
     if "--scores" in sys.argv:
-        for env_id, score in scores():
-            print(f"| `{env_id}` | {score.mean():.2f} | {score.min():.2f} | {len(score)} |", flush=True)
+        for env_id, outcome in scores():
+            score, done = outcome.normalized_performance, outcome.is_success.mean()
+            print(f"| `{env_id}` | {score.mean():.2f} | {score.min():.2f} | {done:.0%} | {len(score)} |", flush=True)
         return
     found: list[np.ndarray] = []
     for entry in ENTRIES:
