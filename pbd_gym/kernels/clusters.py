@@ -98,6 +98,9 @@ _SCATTER = """
     for (int j = first; j < last; ++j) {
         MEMBER
         DEVIATION
+#if FORCES
+        ADD_PULL(a, dx * (m * s), dy * (m * s), dz * (m * s), inv_mass)
+#endif
         const V move = s * (inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
 #if JACOBI
         STORE(PLACE(a, 0), LOAD(PLACE(a, 0)) + dx * move);
@@ -123,6 +126,7 @@ def cluster_text(options: SweepOptions, scalar: Any) -> str:
     """
     measure = _MEASURE.replace("PINNED_FACTOR", f"{PINNED_FACTOR}")
     measure = measure.replace("TRANSFORMATION", rotation_code(scalar, _SQUARINGS[scalar]))
+    scatter = _SCATTER.replace("FORCES", str(int(options.grip_forces)))
     inputs = Inputs(options)
     value, weight, advanced = (inputs.graph.symbol(name) for name in ("value", "reached", "advanced"))
     s = solve(inputs, value, value, weight, advanced if options.damped else None, inputs.alpha)
@@ -131,4 +135,4 @@ def cluster_text(options: SweepOptions, scalar: Any) -> str:
     outputs = [("const V s = {};", [s])]
     if options.keep_lambda:
         outputs.append(("STORE(lam + LANES * c, {});", [inputs.old + s * value]))
-    return measure + emit(outputs, precision(scalar)) + _SCATTER
+    return measure + emit(outputs, precision(scalar)) + scatter

@@ -48,6 +48,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.memory = state.memory[group]
         body.delta = state.delta[group]
         body.frames = state.frames[group]
+        body.pull = state.pull[group]
         body.relaxation = settings.relaxation
         body.friction = vec(scalar(1.0))
         if wp.static(options.varied):

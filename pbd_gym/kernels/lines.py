@@ -105,6 +105,9 @@ _SOLVE = """
         STORE(PLACE(a, 0), LOAD(PLACE(a, 0)) + weight * (push_x - pulled_x));
         STORE(PLACE(a, 1), LOAD(PLACE(a, 1)) + weight * (push_y - pulled_y));
         STORE(PLACE(a, 2), LOAD(PLACE(a, 2)) + weight * (push_z - pulled_z));
+#if {forces}
+        ADD_PULL(a, push_x - pulled_x, push_y - pulled_y, push_z - pulled_z, weight)
+#endif
         pulled_x = push_x; pulled_y = push_y; pulled_z = push_z;
     }}
 """
@@ -118,4 +121,5 @@ def line_text(options: SweepOptions, scalar: Any) -> str:
         scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
     """
     flags = {name: int(getattr(options, name)) for name in ("damped", "varied", "keep_lambda")}
+    flags["forces"] = int(options.grip_forces)
     return _SOLVE.format(longest=max(options.longest_line, 1), least=LEAST_COMPLIANCE, **flags)

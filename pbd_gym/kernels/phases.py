@@ -11,11 +11,13 @@ class Phase(enum.IntFlag):
     """
 
     GRIPS = enum.auto()
-    """Held particles take the velocity of their grip; flags of the last step are cleared."""
+    """Held particles take the velocity of their grip; flags of the last step are cleared; lengths of tethers follow what is held now."""
     PREDICT = enum.auto()
     """Positions under gravity at the end of the first substep."""
     PLACE = enum.auto()
     """Poses of moving colliders at the end of a substep."""
+    TETHERS = enum.auto()
+    """Tethers to what is held or pinned, before the sweep of each iteration."""
     SWEEP = enum.auto()
     """Projection of all constraints, once per iteration."""
     CORRECT = enum.auto()
@@ -30,4 +32,7 @@ class Phase(enum.IntFlag):
     """Velocities at the end of the step, and a check for divergence."""
     ARRIVE = enum.auto()
     """Colliders and held particles exactly where their motion ends."""
-    ALL = GRIPS | PREDICT | PLACE | SWEEP | CORRECT | PARTICLE_CONTACTS | COLLIDER_CONTACTS | ADVANCE | FINISH | ARRIVE
+    ALL = (
+        GRIPS | PREDICT | PLACE | TETHERS | SWEEP | CORRECT | PARTICLE_CONTACTS | COLLIDER_CONTACTS | ADVANCE | FINISH
+        | ARRIVE
+    )  # fmt: skip

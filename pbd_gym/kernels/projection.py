@@ -258,6 +258,8 @@ def project(
     if options.keep_lambda:
         done.append(("STORE(lam + LANES * c, {});", [inputs.old + s * scale]))
     for k, (w, point, (factor, rest)) in enumerate(zip(weights, points, shared, strict=True)):
+        if options.grip_forces:
+            done.append((f"PULL({k}, {{}}, {{}}, {{}}, w{k})", list(Vec3(*rest) * (s * factor))))
         step = s * w * factor
         onto = point
         if options.jacobi:

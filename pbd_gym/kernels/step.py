@@ -15,6 +15,7 @@ import warp as wp
 
 from pbd_gym.kernels.collider_contacts import make_collider_contacts
 from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.grip_forces import make_grip_forces
 from pbd_gym.kernels.grip_motion import make_grip_motion
 from pbd_gym.kernels.group_data import make_clear, make_load, make_substep
 from pbd_gym.kernels.integration import make_advance, make_finish, make_predict
@@ -24,6 +25,7 @@ from pbd_gym.kernels.particle_contacts import make_particle_contacts
 from pbd_gym.kernels.phases import Phase
 from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
+from pbd_gym.kernels.tethers import make_tethers
 from pbd_gym.kernels.wide import barrier, wide
 
 
@@ -58,7 +60,7 @@ def make_step(
     """
     numbers = wide(lanes, scalar)
     data, colliders_, control_ = (
-        model_data(scalar, kinds, options.particle_contacts),
+        model_data(scalar, kinds, options.particle_contacts, options.anchors > 0),
         table_type(scalar),
         control_type(scalar),
     )
@@ -74,6 +76,9 @@ def make_step(
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     separate = make_particle_contacts(numbers, options, data) if options.particle_contacts else None
+    tethers = make_tethers(numbers, options, data) if options.anchors else None
+    measure, settle, hold = tethers or (None, None, None)
+    clear_forces, report_forces = make_grip_forces(numbers)
     collide, bounce = make_collider_contacts(numbers, parts)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
     has_moving = any(part.moving for part in parts)
@@ -94,9 +99,16 @@ def make_step(
         if asks(launch, wp.static(int(Phase.GRIPS))):
             if wp.static(has_moving):
                 place_colliders(colliders, state, control, settings, group, 0, thread, threads)
+            if wp.static(options.grip_forces):
+                clear_forces(state, group, thread, threads)
+            if wp.static(options.anchors > 0):
+                measure(model, state, group, thread, threads)
+                barrier()  # what has been measured is then taken for done
             if thread == 0:
                 clear(state, group)
                 start_grips(state, control, settings, group)
+                if wp.static(options.anchors > 0):
+                    settle(model, state, group)
             barrier()
         if asks(launch, wp.static(int(Phase.PREDICT))):
             predict(model, state, body, now, group, thread, threads)
@@ -111,6 +123,10 @@ def make_step(
                 for earlier in range(launch.first_iteration):
                     omega = next_omega(omega, settings.spectral_radius, earlier)
             for iteration in range(launch.first_iteration, launch.last_iteration):
+                if wp.static(options.anchors > 0):
+                    if asks(launch, wp.static(int(Phase.TETHERS))):
+                        hold(state, body, group, thread, threads)
+                        barrier()
                 if asks(launch, wp.static(int(Phase.SWEEP))):
                     sweep(model, body, now.inv_h, iteration, launch.color, thread, threads)
                 if wp.static(options.chebyshev):
@@ -141,5 +157,7 @@ def make_step(
                 arrive_colliders(colliders, state, control, group, thread, threads)
             if thread == 0:
                 arrive_grips(state, control, settings, group)
+                if wp.static(options.grip_forces):
+                    report_forces(state, settings, now, group)
 
     return step

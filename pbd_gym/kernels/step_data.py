@@ -8,22 +8,27 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels import particle_contact_data
+from pbd_gym.kernels import particle_contact_data, tether_data
 
 
 @functools.cache
-def model_data(scalar: Any, kinds: tuple[Any, ...], has_particle_contacts: bool = False) -> Any:
+def model_data(
+    scalar: Any, kinds: tuple[Any, ...], has_particle_contacts: bool = False, has_tethers: bool = False
+) -> Any:
     """Warp struct with everything constant but colliders: gravity [m/s^2], shape (3,), and a table per constraint kind.
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
         kinds: the constraint kinds that a scene uses.
         has_particle_contacts: whether particles collide with one another; their table is called ``particle_contacts``.
+        has_tethers: whether there are tethers to what is held or pinned; their table is called ``tethers``.
     """
     fields: dict[str, Any] = {"gravity": wp.array1d[scalar]}
     fields |= {kind.name: kind.table_type(scalar) for kind in kinds}
     if has_particle_contacts:
         fields["particle_contacts"] = particle_contact_data.table_type(scalar)
+    if has_tethers:
+        fields["tethers"] = tether_data.table_type(scalar)
     return wp.struct(type("ModelData", (), {"__annotations__": fields, "__module__": __name__}))
 
 
@@ -116,6 +121,23 @@ def state_type(vec: Any) -> Any:
         """[m], shape (slots, grips, 3)"""
         grip_targets: wp.array3d[scalar]
         """scratch: where held particles are at the end of the step [m], shape (slots, grips, 3)"""
+        pins: wp.array2d[wp.int32]
+        """pinned particles that have tethers, -1 for none, shape (slots, pins)"""
+        tethered: wp.array2d[wp.int32]
+        """scratch: particles that tethers were measured for, first those held, then pins, shape (slots, anchors)"""
+        tether_bounds: wp.array3d[wp.int32]
+        """scratch: first particle that may have a tether to an anchor, and the one after the last, shape (groups,
+        anchors, 2)"""
+        tether_lengths: wp.array3d[vec]
+        """scratch: lengths in the size of the scene [m], shape (groups, anchors, n)"""
+        tether_pull: wp.array4d[vec]
+        """scratch: corrections per inverse mass that tethers to grips have made [kg m], shape (groups, grips, n, 3)"""
+        pull: wp.array3d[vec]
+        """scratch: likewise what constraints would have made of a particle that is held [kg m], shape (groups, n, 3)"""
+        grip_forces: wp.array3d[scalar]
+        """what held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)"""
+        free_inv_mass: wp.array2d[vec]
+        """[1/kg], shape (groups, n); what a particle returns to when it is let go"""
         poses: wp.array3d[scalar]
         """origin [m] and orientation (x, y, z, w) of moving colliders, shape (slots, moving, 7)"""
         frames: wp.array3d[vec]
@@ -140,6 +162,8 @@ def state_type(vec: Any) -> Any:
         """``positions`` by lane, in the same place, shape (groups, n, 3, L)"""
         velocities_scalar: wp.array4d[scalar]
         """``velocities`` by lane, in the same place, shape (groups, n, 3, L)"""
+        tether_lengths_scalar: wp.array4d[scalar]
+        """``tether_lengths`` by lane, in the same place, shape (groups, anchors, n, L)"""
         frames_scalar: wp.array4d[scalar]
         """``frames`` by lane, in the same place, shape (groups, moving, 24, L)"""
 

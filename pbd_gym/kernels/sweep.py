@@ -50,6 +50,8 @@ def body_type(vec: Any) -> Any:
         """factor of every Coulomb coefficient"""
         frames: wp.array2d[vec]
         """where moving colliders are, see :mod:`pbd_gym.kernels.poses`, shape (moving, 24)"""
+        pull: wp.array2d[vec]
+        """corrections per inverse mass that would have moved what is held [kg m], shape (n, 3)"""
 
     return Body
 
@@ -93,6 +95,7 @@ constexpr int ROW = {row};
     T* const delta = (T*)body.delta.data;
     T* const lam = (T*)body.lam.data + LANES * table.first;
     T* const memory = (T*)body.memory.data + LANES * table.first_memory;
+    T* const pull = (T*)body.pull.data;
     const T* const w = (const T*)body.inv_mass.data;
     const T* const previous = (const T*)body.previous.data;
     const T* const parameters = (const T*)body.parameters.data;
@@ -153,6 +156,16 @@ _ONE = """
 #define GATHERED(k, axis) LOAD(PLACE(a##k, axis))
 #define SCATTER(k, px, py, pz, weight) \\
     STORE(PLACE(a##k, 0), px); STORE(PLACE(a##k, 1), py); STORE(PLACE(a##k, 2), pz);
+// What would have moved a particle that is held, per inverse mass.
+#define ADD_PULL(a, px, py, pz, weight) \\
+    if (ANY((weight) <= T(0))) { \\
+        T* const sum = pull + 3 * (a) * LANES; \\
+        const V fixed = (weight) <= T(0) ? V(T(1)) : V(T(0)); \\
+        STORE(sum, LOAD(sum) + fixed * (px)); \\
+        STORE(sum + LANES, LOAD(sum + LANES) + fixed * (py)); \\
+        STORE(sum + 2 * LANES, LOAD(sum + 2 * LANES) + fixed * (pz)); \\
+    }
+#define PULL(k, px, py, pz, weight) ADD_PULL(a##k, px, py, pz, weight)
 """
 """Access to the particles of one constraint."""
 
@@ -185,6 +198,15 @@ _BATCH = """
         STORE_ROWS(k, 2, FIRSTS(t1, t3)) \\
         STORE_ROWS(k, 3, LASTS(t1, t3)) \\
     }
+#define PULL(k, px, py, pz, weight) \\
+    if (ANY((weight) <= T(0))) { \\
+        const V fx = px, fy = py, fz = pz; \\
+        for (int l = 0; l < BATCH; ++l) \\
+            if (weight[l] <= T(0)) { \\
+                T* const sum = pull + 3 * at[WIDTH * l + k]; \\
+                sum[0] += fx[l]; sum[1] += fy[l]; sum[2] += fz[l]; \\
+            } \\
+    }
     typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
     for (; n + BATCH <= end; n += BATCH) {
         // Backwards from the end, so that the few that are left are the first ones: those that the loop below comes to.
@@ -207,6 +229,8 @@ _DONE = """
 #undef BEFORE
 #undef STIFFNESS
 #undef GATHERED
+#undef ADD_PULL
+#undef PULL
 #undef PLACE
 """
 

@@ -23,6 +23,7 @@ from pbd_gym.runtime.checks import (
     switch,
     whole,
 )
+from pbd_gym.scene.tethered_body import TetheredBody
 
 LEAST_MASS = 1e-30
 """Smallest mass of a particle [kg]: float32 holds its inverse, also at the least density."""
@@ -97,6 +98,8 @@ class BaseScene:
         self.labels: list[str] = []
         """Names of the groups of constraints whose stiffness can differ by itself."""
         self.particle_contacts: list[ParticleContacts] = []
+        self.tethered_bodies: list[TetheredBody] = []
+        """Bodies that have tethers to whatever grips hold and whatever is pinned."""
         self.contact_capacity = 96
         """Room for the contact candidates of a particle, in all environments that share a group of lanes. A particle
         with more is compared with all others: slower, with the same result."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.tether import attachments
 from pbd_gym.geometry.edge_paths import edge_paths
 from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.hinges import hinges
@@ -18,12 +17,12 @@ from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
-from pbd_gym.runtime.checks import instance, number, shaped, switch
-from pbd_gym.scene.base import BaseScene
+from pbd_gym.runtime.checks import instance, shaped, switch
 from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
+from pbd_gym.scene.tethered_scene import TetheredScene
 
 
-class Scene(BaseScene):
+class Scene(TetheredScene):
     """What ONE environment holds: particles, constraints, colliders, pins and grips. y is up, units are SI.
 
     Args:
@@ -44,6 +43,7 @@ class Scene(BaseScene):
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
         lines: bool = False,
+        tethers: bool = False,
     ) -> Cloth:
         """Add a rectangular cloth of ``rows`` x ``columns`` particles with stretch, shear and bending constraints.
 
@@ -56,6 +56,8 @@ class Scene(BaseScene):
             rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
             lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), so that fine
                 cloth stretches less.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at rest; see
+                :meth:`add_grip_tethers`.
 
         Returns:
             Its particles and triangles.
@@ -79,6 +81,9 @@ class Scene(BaseScene):
             self.add_distance_constraints(particles[sheet.bending], bend, label="bend")
         if lines:
             self._add_lines(particles, sheet.positions, sheet.structural, stretch)
+        if switch("tethers", tethers):
+            edges = np.concatenate([sheet.structural, sheet.shear])
+            self.add_grip_tethers(particles, particles[edges], sheet.positions[:, :2])
         self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
@@ -89,6 +94,7 @@ class Scene(BaseScene):
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
         lines: bool = False,
+        tethers: bool = False,
     ) -> Garment:
         """Add a cloth of any shape: a distance constraint per edge, and one that bends per pair of adjacent triangles.
 
@@ -99,16 +105,19 @@ class Scene(BaseScene):
             rotation: orthonormal matrix applied before, shape (3, 3).
             lines: whether paths along the edges that go nearly straight are each solved as a whole; see
                 :func:`pbd_gym.geometry.edge_paths.edge_paths` and :meth:`add_cloth`.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at rest; see
+                :meth:`add_grip_tethers`.
 
         Returns:
             Its particles, triangles, openings and landmarks.
 
         Raises:
             TypeError: for a mesh or a material of something else.
-            ValueError: for arrays of a wrong shape.
+            ValueError: for arrays of a wrong shape, and as :meth:`add_grip_tethers` does.
         """
         instance("mesh", mesh, TriMesh)
         material = _made_of(material, ClothMaterial, Fabric)
+        body = self._tethered_mesh(mesh) if switch("tethers", tethers) else []
         stretch, found = material.edge_compliances(mesh), mesh.hinges()
         particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation, dimension=2)
         if not switch("lines", lines):
@@ -116,13 +125,18 @@ class Scene(BaseScene):
         self._add_hinges(particles[found], material)
         if lines:
             self._add_lines(particles, mesh.positions, mesh.edges(), stretch)
+        self.tethered_bodies += body
         self.triangles = np.concatenate([self.triangles, particles[mesh.triangles]])
         loops = [particles[loop] for loop in mesh.boundary_loops()]
         landmarks = {name: int(particles[vertex]) for name, vertex in mesh.landmarks.items()}
         return Garment(particles, particles[mesh.triangles], loops, landmarks)
 
     def add_rope(
-        self, points: ArrayLike, material: RopeMaterial | Cord | None = None, lines: bool = False
+        self,
+        points: ArrayLike,
+        material: RopeMaterial | Cord | None = None,
+        lines: bool = False,
+        tethers: bool = False,
     ) -> np.ndarray:
         """Add a rope: a chain of particles with stretch and bending constraints.
 
@@ -131,6 +145,8 @@ class Scene(BaseScene):
             material: what it is made of.
             lines: whether all segments are solved at once, so that a long rope keeps its length; see
                 :mod:`pbd_gym.constraints.line`.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the rope at rest; see
+                :meth:`add_grip_tethers`.
 
         Returns:
             Its particles in order, shape (k,), int32.
@@ -159,6 +175,9 @@ class Scene(BaseScene):
             self.add_distance_constraints(skips, bend, label="bend")
         if lines:
             self.add_constraints("line", [particles], label="stretch", compliance=stretch)
+        if switch("tethers", tethers):
+            along = np.insert(np.cumsum(segments), 0, 0.0)
+            self.add_grip_tethers(particles, links, np.stack([along, np.zeros_like(along)], axis=1))
         self.lines = np.concatenate([self.lines, links])
         return particles
 
@@ -302,62 +321,6 @@ class Scene(BaseScene):
             self.add_distance_constraints(found[:, 2:], compliance, label="bend")
         else:
             self.add_constraints(material.bending, found, label="bend", compliance=compliance)
-
-    def add_tethers(
-        self,
-        anchors: ArrayLike | None = None,
-        edges: ArrayLike | None = None,
-        slack: float = 0.0,
-        compliance: ArrayLike = 0.0,
-    ) -> np.ndarray:
-        """Keep particles as near to where they hang as the material allows, however few iterations there are.
-
-        Each particle gets a tether to the nearest anchor of each group of neighbouring anchors that it hangs on; see
-        :mod:`pbd_gym.constraints.tether`. Add what is to be tethered first, and pin it.
-
-        Args:
-            anchors: particles that are fixed, shape (a,), int; by default all that are pinned.
-            edges: pairs of particles along which the material reaches, shape (m, 2), int; their length is that now.
-                By default those of the distance constraints and lines, with their rest lengths.
-            slack: how much longer than the way along the material a tether is, as a share of it; not negative.
-            compliance: inverse stiffness of the tethers [m/N]; 0 is rigid.
-
-        Returns:
-            Anchor and particle of each tether, shape (k, 2), int32.
-
-        Raises:
-            ValueError: for particles that do not exist, no anchor, no edges, or a slack that is negative or not finite.
-        """
-        number("slack", slack, 0.0)
-        fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)
-        fixed = self._check_indices(np.reshape(fixed, (-1, 1)), 1)[:, 0]
-        if not len(fixed):
-            raise ValueError("tethers need anchors: pin particles first, or name some")
-        if edges is None:
-            pairs, lengths = self._lengths()
-        else:
-            pairs = self._check_indices(edges, 2)
-            lengths = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
-        found, ways = attachments(self.particle_count, pairs, lengths, fixed)
-        if len(found):
-            self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)
-        return found
-
-    def _lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs of particles that the material keeps at a length, shape (m, 2), and the lengths [m]."""
-        pairs, lengths = [np.zeros((0, 2), dtype=np.int32)], [np.zeros(0)]
-        if "distance" in self.constraints:
-            batch = self.constraints["distance"]
-            pairs, lengths = [*pairs, *batch.indices], [*lengths, *batch.values["rest_length"]]
-        if "line" in self.constraints:
-            batch = self.constraints["line"]
-            ends = np.cumsum([len(line) for line in batch.indices]) - 1
-            pairs += [np.stack([line[:-1], line[1:]], axis=1) for line in batch.indices]
-            lengths.append(np.delete(np.concatenate(batch.values["rest_length"]), ends))
-        found = np.concatenate(pairs)
-        if not len(found):
-            raise ValueError("tethers need edges: add distance constraints or lines first, or name edges")
-        return found, np.concatenate(lengths)
 
 
 def _made_of(material: Any, usual: type, *others: type) -> Any:

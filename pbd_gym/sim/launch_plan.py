@@ -61,6 +61,8 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
             yield Piece(Phase.PLACE, now, (0, 0), -1, block)
         for iteration in range(iterations):
             once = (iteration, iteration + 1)
+            if options.anchors:
+                yield Piece(Phase.TETHERS, now, once, -1, each)
             colors = list(enumerate(sizes))
             for color, size in reversed(colors) if options.symmetric and iteration % 2 else colors:
                 yield Piece(Phase.SWEEP, now, once, color, size)

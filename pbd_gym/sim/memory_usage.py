@@ -19,6 +19,10 @@ PARTS = {
     "older": "iterations",
     "contacts": "contacts",
     "parameters": "parameters",
+    "tether_lengths": "tethers",
+    "tether_bounds": "tethers",
+    "tether_pull": "tethers",
+    "pull": "tethers",
 }
 """Part of the report that an attribute of a state belongs to; all others are ``state``."""
 

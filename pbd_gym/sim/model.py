@@ -15,12 +15,14 @@ from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
 from pbd_gym.kernels.particle_contact_data import SCANNED, stranger_masks
 from pbd_gym.kernels.step_data import model_data
+from pbd_gym.kernels.tether_data import PIN_ANCHORS, fill_tethers
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.runtime.blocks import choose_block_dim
 from pbd_gym.runtime.checks import instance, whole
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
+from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 
 Order = Literal["colored", "given"]
@@ -130,7 +132,14 @@ class Model:
         """[kg], shape (n,), float64; also of what is pinned."""
         self.start_positions = scene.positions.copy()
         self.start_velocities = scene.velocities.copy()
-        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts)()
+        self.tethered_bodies = tuple(scene.tethered_bodies)
+        """Bodies that have tethers to what grips hold and to what is pinned."""
+        self.anchor_room = scene.grip_count + PIN_ANCHORS if self.tethered_bodies else 0
+        """Grips and pins for whose tethers kernels have room."""
+        self.scene_pins = len(spread_out(self.tethered_bodies, scene.inv_mass == 0.0, PIN_ANCHORS))
+        """Pins of the scene that have tethers."""
+        has_tethers = self.anchor_room > 0
+        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts, has_tethers)()
         self.data.gravity = self.gravity
         self.damped = False
         """Whether some constraint has a damping time."""
@@ -153,6 +162,9 @@ class Model:
         for kind in self.kinds:
             self._upload_constraints(kind, valence)
 
+        if self.tethered_bodies:
+            bodies = list(self.tethered_bodies)
+            fill_tethers(self.data.tethers, bodies, self.particle_count, self.dtype.type, self.device)
         self.contact_count = 0
         """Particles that collide with others."""
         if scene.has_particle_contacts:

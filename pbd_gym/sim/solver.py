@@ -16,7 +16,7 @@ from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.step_data import Launch, control_type, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.blocks import ONE_AT_A_TIME, with_blocks
-from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite, instance, number, real, whole
+from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite, instance, number, real, switch, whole
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
@@ -63,9 +63,11 @@ class Solver:
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
             launch of many blocks for each colour of constraints, for few environments that are huge; by default what
             :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
+        grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces`. Without it, it costs nothing.
 
     Raises:
-        ValueError: if a number is out of its range, or ``method`` or ``schedule`` are unknown.
+        ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` and
+            ``chebyshev`` come together: what is extrapolated is no sum of corrections.
         TypeError: if a count is not a whole number, another number is none, or ``model`` is no model.
     """
 
@@ -81,6 +83,7 @@ class Solver:
         relaxation: float = 1.0,
         chebyshev: float = 0.0,
         schedule: Schedule | None = None,
+        grip_forces: bool = False,
     ) -> None:
         if method not in ("gauss-seidel", "symmetric", "jacobi"):
             raise ValueError(f"method must be 'gauss-seidel', 'symmetric' or 'jacobi', got {method!r}")
@@ -92,6 +95,8 @@ class Solver:
             raise ValueError("relaxation is for method='jacobi'")
         if not 0.0 <= real("chebyshev", chebyshev) < 1.0:
             raise ValueError(f"chebyshev must be at least 0 and below 1, got {chebyshev}")
+        if switch("grip_forces", grip_forces) and chebyshev > 0.0:
+            raise ValueError("grip_forces cannot be summed with chebyshev above 0")
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
@@ -116,6 +121,8 @@ class Solver:
             particle_contacts=model.contact_count > 0,
             packed=by_block and is_packed(model, method),
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
+            anchors=model.anchor_room,
+            grip_forces=grip_forces and model.grip_count > 0,
         )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
@@ -162,8 +169,12 @@ class Solver:
         Raises:
             MemoryError: if the batch would not fit into the memory that is free now.
         """
-        options = self.options
-        return State(self.model, options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
+        return State(self.model, *self._memory(self.options))
+
+    @staticmethod
+    def _memory(options: SweepOptions) -> tuple[bool, ...]:
+        """Return what a state needs memory for, in the order of its arguments."""
+        return options.keep_lambda, options.jacobi, options.chebyshev, options.packed, options.grip_forces
 
     def control(self) -> Control:
         """Make a control that moves nothing."""
@@ -178,17 +189,16 @@ class Solver:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
             ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, or state or control are of another model.
         """
-        key = (state, control, ctrl_dt, state.parameters.varied)
+        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             if state.model is not self.model or control.model is not self.model:
                 raise ValueError("state and control must be of the solver's own model")
             ctrl_dt = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
-            options = self.options
-            state.make_room(options.keep_lambda, options.jacobi, options.chebyshev, options.packed)
+            state.make_room(*self._memory(self.options))
             with compiling(), with_blocks(self.model.thread_count):
                 self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
             self._launched_for = key
-        state.has_multipliers = self.options.keep_lambda
+        state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         launches = [launches.launch for launches in self._launches]
         if self.model.in_blocks and not self.model.device.is_cuda:
             with ONE_AT_A_TIME:

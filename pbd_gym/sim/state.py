@@ -15,11 +15,11 @@ from pbd_gym.runtime.compile_messages import first_launch
 from pbd_gym.sim.layout import pad_rows, to_lanes, to_rows
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Stiffness
-from pbd_gym.sim.state_arrays import StateArrays
 from pbd_gym.sim.state_checks import check_held, check_orientation, check_saved
+from pbd_gym.sim.step_reports import StepReports
 
 
-class State(StateArrays):
+class State(StepReports):
     """Everything that a step changes, for all environments of a model. Arrays are updated in place.
 
     Lane ``l`` of group ``g`` is environment ``g * lanes + l``; the last group may have idle lanes.
@@ -30,6 +30,7 @@ class State(StateArrays):
         gathers: whether there is memory for the corrections of Jacobi iterations.
         extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
         packs: whether there is memory for positions in rows with their weights.
+        forces: whether there is memory for sums of what pulls at grips.
     """
 
     def __init__(self, model: Model, *memory: bool, **options: bool) -> None:
@@ -40,6 +41,7 @@ class State(StateArrays):
         """Put every environment back to the scene: nothing held, particles where they were added, nothing varied."""
         model = self.model
         self._pinned = None
+        self.tether_pins(self.get_pinned())
         self.parameters.reset()
         self.held.fill_(-1)
         self.grip_positions.zero_()
@@ -156,6 +158,7 @@ class State(StateArrays):
             given = broadcast("pinned", given, shape).copy()
         before = self.get_pinned()
         self._pinned = given
+        self.tether_pins(self.get_pinned())
         changed = before != self.get_pinned()
         velocities = self.get_velocities()
         velocities[changed] = 0.0
@@ -282,33 +285,6 @@ class State(StateArrays):
                 slots[first + order] = first + np.arange(len(order))
                 first += len(order)
         return slots
-
-    def get_lambda(self) -> np.ndarray:
-        """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
-
-        Raises:
-            RuntimeError: if they are not stored, because the solver does one iteration only.
-        """
-        if not self.has_multipliers:
-            raise RuntimeError("multipliers are stored by a solver with iterations > 1 only")
-        lanes = to_rows(self.lam.numpy(), self.model.num_envs)
-        found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
-        first = 0
-        for permutation in self.model.multiplier_order.values():
-            found[:, first + permutation] = lanes[:, first : first + len(permutation)]
-            first += len(permutation)
-        return found
-
-    def get_contact_overflow(self) -> np.ndarray:
-        """Return how many contacts more than ``Scene.contact_capacity`` the most crowded particle had in the last step.
-
-        No contact is lost: a crowded particle is compared with all others, which takes longer. Where that happens
-        often, raise ``Scene.contact_capacity``.
-
-        Returns:
-            0 where no particle was crowded, shape (num_envs,), int32.
-        """
-        return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
 
     def hold(self, held: ArrayLike) -> None:
         """Let each grip hold a particle: what it held before is released, and keeps its velocity.

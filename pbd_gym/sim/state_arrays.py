@@ -11,6 +11,9 @@ import warp as wp
 from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.kernels.step_data import state_type
+from pbd_gym.kernels.tether_data import LOOSE, PIN_ANCHORS
+from pbd_gym.scene.tethered_body import spread_out
+from pbd_gym.sim.layout import pad_rows
 from pbd_gym.sim.memory_usage import count_memory
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Parameters
@@ -47,6 +50,7 @@ class StateArrays:
         gathers: whether there is memory for the corrections of Jacobi iterations.
         extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
         packs: whether there is memory for positions in rows with their weights.
+        forces: whether there is memory for sums of what pulls at grips.
     """
 
     def __init__(
@@ -56,15 +60,18 @@ class StateArrays:
         gathers: bool = False,
         extrapolates: bool = False,
         packs: bool = False,
+        forces: bool = False,
     ) -> None:
         self.model = model
         self.keep_lambda = keep_lambda
         self.has_multipliers = keep_lambda
         """Whether the solver of the last step stored multipliers."""
-        self._gathers, self._extrapolates, self._packs = gathers, extrapolates, packs
+        self.has_grip_forces = False
+        """Whether the solver of the last step summed forces at grips."""
+        self._gathers, self._extrapolates, self._packs, self._forces = gathers, extrapolates, packs, forces
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
-        self._check_memory(keep_lambda, gathers, extrapolates, packs)
+        self._check_memory(keep_lambda, gathers, extrapolates, packs, forces)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
             self.positions = wp.empty(shape, dtype=model.vec)
@@ -81,6 +88,9 @@ class StateArrays:
             self.memory = wp.zeros((groups, max(model.memory_count, 1)), dtype=model.vec)
             """What constraints remember from substep to substep, such as permanent strains, in solve order."""
             self._make_scratch()
+            self.grip_forces = wp.zeros((slots, grips, 3), dtype=model.scalar)
+            """What held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)."""
+            self._make_anchors(np.full((slots, model.scene_pins), -1, dtype=np.int32))
             self.contacts = contact_lists(model)
             """Which particles touch or may do so soon; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
@@ -116,29 +126,35 @@ class StateArrays:
         return data
 
     def make_room(
-        self, keep_lambda: bool = False, gathers: bool = False, extrapolates: bool = False, packs: bool = False
+        self,
+        keep_lambda: bool = False,
+        gathers: bool = False,
+        extrapolates: bool = False,
+        packs: bool = False,
+        forces: bool = False,
     ) -> None:
         """Make the memory that a solver needs and that there is none of: it would write past the end of what there is.
 
         So it is when the ``iterations`` of a solver were raised from one, and when another solver goes on with a state.
 
         Args:
-            keep_lambda, gathers, extrapolates, packs: as for the class; what there is already stays.
+            keep_lambda, gathers, extrapolates, packs, forces: as for the class; what there is already stays.
 
         Raises:
             MemoryError: if it would not fit.
         """
-        before = (self.keep_lambda, self._gathers, self._extrapolates, self._packs)
+        before = (self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces)
         wanted = (
             self.keep_lambda or keep_lambda,
             self._gathers or gathers,
             self._extrapolates or extrapolates,
             self._packs or packs,
+            self._forces or forces,
         )
         if wanted == before:
             return
         self._check_memory(*wanted)
-        self.keep_lambda, self._gathers, self._extrapolates, self._packs = wanted
+        self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces = wanted
         with wp.ScopedDevice(self.model.device):
             self._make_scratch()
             if self.keep_lambda != before[0]:
@@ -176,6 +192,48 @@ class StateArrays:
         kept = (groups, self._multiplier_count if self._extrapolates else 1)
         self.lam_recent, self.lam_older = (wp.empty(kept, dtype=vec) for _ in "ab")
         """Scratch: multipliers of the last two iterations."""
+        summed = particles if self._forces else 0
+        self.pull = wp.zeros((groups, summed, 3), dtype=vec)
+        """Scratch: corrections per inverse mass that would have moved what is held [kg m]."""
+        grips = model.grip_count if model.tethered_bodies and summed else 0
+        self.tether_pull = wp.zeros((groups, grips, summed, 3), dtype=vec)
+        """Scratch: those that tethers to grips have made [kg m]."""
+
+    def tether_pins(self, pinned: np.ndarray) -> None:
+        """Choose the pins that have tethers, and make room for as many.
+
+        Args:
+            pinned: whether each particle is pinned, shape (num_envs, n), bool.
+        """
+        bodies = self.model.tethered_bodies
+        if bodies:
+            rows, which = np.unique(pinned, axis=0, return_inverse=True)
+            found = [spread_out(bodies, row, PIN_ANCHORS) for row in rows]
+            pins = np.full((len(rows), max(map(len, found))), -1, dtype=np.int32)
+            for row, chosen in zip(pins, found, strict=True):
+                row[: len(chosen)] = chosen
+            padded = pad_rows(pins[which.reshape(-1)], len(self.pins))
+            if padded.shape == self.pins.shape:
+                self.pins.assign(padded)
+            else:
+                self._make_anchors(padded)
+
+    def _make_anchors(self, pins: np.ndarray) -> None:
+        """Make the memory of tethers to grips and pins, shape (slots, p), int32, which are still to be measured."""
+        model = self.model
+        slots = len(pins)
+        anchors = model.grip_count + pins.shape[1] if model.tethered_bodies else 0
+        with wp.ScopedDevice(model.device):
+            self.pins = wp.array(pins, dtype=wp.int32)
+            """Pinned particles that have tethers, -1 for none, shape (slots, pins), int32."""
+            self.tethered = wp.full((slots, anchors), -1, dtype=wp.int32)
+            """Scratch: what is held and pinned, as of the last step: lengths of tethers are for these."""
+            self.tether_bounds = wp.zeros((model.group_count, anchors, 2), dtype=wp.int32)
+            """Scratch: particles that may have a tether to an anchor."""
+            shape = (model.group_count, anchors, model.particle_count)
+            self.tether_lengths = wp.full(shape, model.vec(LOOSE), dtype=model.vec)
+            """Scratch: lengths of tethers in the size of the scene [m]."""
+        self.tether_lengths_scalar = self._by_scalar(self.tether_lengths)
 
     @property
     def _multiplier_count(self) -> int:

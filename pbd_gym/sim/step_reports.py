@@ -1,0 +1,56 @@
+"""What a state can tell of the last step: multipliers, forces at grips, contacts beyond the room for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pbd_gym.sim.layout import to_rows
+from pbd_gym.sim.state_arrays import StateArrays
+
+
+class StepReports(StateArrays):
+    """Arrays of a state, and what the last step has left in them for whoever asks."""
+
+    def get_lambda(self) -> np.ndarray:
+        """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
+
+        Raises:
+            RuntimeError: if they are not stored, because the solver does one iteration only.
+        """
+        if not self.has_multipliers:
+            raise RuntimeError("multipliers are stored by a solver with iterations > 1 only")
+        lanes = to_rows(self.lam.numpy(), self.model.num_envs)
+        found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
+        first = 0
+        for permutation in self.model.multiplier_order.values():
+            found[:, first + permutation] = lanes[:, first : first + len(permutation)]
+            first += len(permutation)
+        return found
+
+    def get_grip_forces(self) -> np.ndarray:
+        """Return the force with which what is held pulled at each grip, averaged over the last step.
+
+        It is the sum of what constraints and tethers would have moved the held particle by, and its own weight: hands
+        that hold a towel still feel all of its weight together. What contacts would do to the held particle, and what
+        it takes to bring that one particle up to speed, are left out.
+
+        Returns:
+            Force [N], shape (num_envs, grips, 3); 0 where nothing is held.
+
+        Raises:
+            RuntimeError: if they were not summed; a solver with ``grip_forces=True`` does so.
+        """
+        if not self.has_grip_forces:
+            raise RuntimeError("forces at grips are summed by a solver with grip_forces=True only")
+        return self.grip_forces.numpy()[: self.model.num_envs].copy()
+
+    def get_contact_overflow(self) -> np.ndarray:
+        """Return how many contacts more than ``Scene.contact_capacity`` the most crowded particle had in the last step.
+
+        No contact is lost: a crowded particle is compared with all others, which takes longer. Where that happens
+        often, raise ``Scene.contact_capacity``.
+
+        Returns:
+            0 where no particle was crowded, shape (num_envs,), int32.
+        """
+        return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
