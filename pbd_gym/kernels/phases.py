@@ -11,7 +11,8 @@ class Phase(enum.IntFlag):
     """
 
     GRIPS = enum.auto()
-    """Held particles take the velocity of their grip; flags of the last step are cleared; lengths of tethers follow what is held now."""
+    """Held particles take the velocity of their grip; flags of the last step are cleared;
+    tethers follow what is held now."""
     PREDICT = enum.auto()
     """Positions under gravity at the end of the first substep."""
     PLACE = enum.auto()

@@ -73,15 +73,17 @@ _HOLD = """
             const int ahead = (thread - first) % thread_count;
             for (Index i = first + (ahead < 0 ? ahead + thread_count : ahead); i < last; i += thread_count) {
                 T* const place = x + ROW * i * LANES;
-                const V dx = LOAD(place) - ax[k], dy = LOAD(place + LANES) - ay[k], dz = LOAD(place + 2 * LANES) - az[k];
-                const V limit = scale * LOAD(rest + (a * (Index)count + i) * LANES), square = dx * dx + dy * dy + dz * dz;
+                const V px = LOAD(place), py = LOAD(place + LANES), pz = LOAD(place + 2 * LANES);
+                const V dx = px - ax[k], dy = py - ay[k], dz = pz - az[k];
+                const V limit = scale * LOAD(rest + (a * (Index)count + i) * LANES);
+                const V square = dx * dx + dy * dy + dz * dz;
                 const V weight = LOAD(w + i * LANES);
                 const auto over = (square > limit * limit) & (weight > T(0));
                 if (ANY(over)) {
                     const V part = limit / SQRT(square) - T(1), move = over ? part : V(T(0));
-                    STORE(place, LOAD(place) + dx * move);
-                    STORE(place + LANES, LOAD(place + LANES) + dy * move);
-                    STORE(place + 2 * LANES, LOAD(place + 2 * LANES) + dz * move);
+                    STORE(place, px + dx * move);
+                    STORE(place + LANES, py + dy * move);
+                    STORE(place + 2 * LANES, pz + dz * move);
 #if FORCES
                     if (a < pull.shape[0]) {
                         T* const sum = (T*)pull.data + (a * (Index)count + i) * 3 * LANES;
@@ -128,12 +130,9 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
     @wp.func
     def anchor_of(state: state_, slot: int, a: int):
         """Return the particle that an anchor is, -1 for none: grips come first, then pins."""
-        found = int(-1)
         if a < state.held.shape[1]:
-            found = state.held[slot, a]
-        else:
-            found = state.pins[slot, a - state.held.shape[1]]
-        return found
+            return state.held[slot, a]
+        return state.pins[slot, a - state.held.shape[1]]
 
     @wp.func
     def way(model: data, j: int, i: int):

@@ -56,8 +56,8 @@ class Scene(TetheredScene):
             rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
             lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), so that fine
                 cloth stretches less.
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at rest; see
-                :meth:`add_grip_tethers`.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
+                rest; see :meth:`add_grip_tethers`.
 
         Returns:
             Its particles and triangles.
@@ -105,8 +105,8 @@ class Scene(TetheredScene):
             rotation: orthonormal matrix applied before, shape (3, 3).
             lines: whether paths along the edges that go nearly straight are each solved as a whole; see
                 :func:`pbd_gym.geometry.edge_paths.edge_paths` and :meth:`add_cloth`.
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at rest; see
-                :meth:`add_grip_tethers`.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
+                rest; see :meth:`add_grip_tethers`.
 
         Returns:
             Its particles, triangles, openings and landmarks.
@@ -145,8 +145,8 @@ class Scene(TetheredScene):
             material: what it is made of.
             lines: whether all segments are solved at once, so that a long rope keeps its length; see
                 :mod:`pbd_gym.constraints.line`.
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the rope at rest; see
-                :meth:`add_grip_tethers`.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the rope at
+                rest; see :meth:`add_grip_tethers`.
 
         Returns:
             Its particles in order, shape (k,), int32.

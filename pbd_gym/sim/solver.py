@@ -63,7 +63,7 @@ class Solver:
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
             launch of many blocks for each colour of constraints, for few environments that are huge; by default what
             :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
-        grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces`. Without it, it costs nothing.
+        grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces`.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` and

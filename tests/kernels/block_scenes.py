@@ -19,7 +19,7 @@ NUM_ENVS = 3
 SPACING = 0.3
 
 
-def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0) -> Scene:
+def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0, tethers: bool = False) -> Scene:
     """Return a block in which elements of several kinds hang together, between the ground and a ball that moves.
 
     Elements share particles, within a kind and between kinds, so that each colour has to wait for the one before it.
@@ -29,6 +29,7 @@ def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0
         names: of the kinds.
         alone: leave out colliders, and contacts between particles.
         restitution: of the colliders.
+        tethers: to what is held.
     """
     rng = np.random.default_rng(3)
     mesh = tetmeshes.box((3, 3, 3), (3 * SPACING,) * 3)
@@ -45,6 +46,8 @@ def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0
         elements = particles[pool[rng.permutation(len(pool))[:COUNT]]]
         scene.add_constraints(name, elements, damping_time=0.02, **sample.parameters)
     scene.add_distance_constraints(particles[mesh.edges], 1e-4)
+    if tethers:
+        scene.add_grip_tethers(particles, particles[mesh.edges])
     if not alone:
         scene.add_particle_contacts(particles[3:], 0.11, 0.4)
         scene.add_collider(Plane(friction=0.5, restitution=restitution))
@@ -106,6 +109,7 @@ class Run:
                 self.solver.step(state, self.control, 1 / 30)
         parts = [state.get_positions(), state.get_velocities(), state.get_poses(), state.get_memory()]
         parts += [state.get_lambda()] if self.solver.iterations > 1 else []
+        parts += [state.get_grip_forces()] if self.solver.options.grip_forces else []
         assert all(np.isfinite(part).all() for part in parts)
         return b"".join(part.tobytes() for part in parts)
 
@@ -124,10 +128,17 @@ CASES = {
         tangle(tuple(SAMPLES)), {"iterations": 3, "method": "symmetric", "chebyshev": 0.6, "damping": 0.5}
     ),
     # Nothing that happens to wait at the same places.
-    "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6}),
+    "alone": Case(tangle(("distance", "dihedral"), alone=True, tethers=True), {"iterations": 3, "chebyshev": 0.6}),
     "jacobi": Case(
-        tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8),
-        {"lanes": 4, "dtype": "float64", "iterations": 2, "method": "jacobi", "relaxation": 1.2},
+        tangle(("distance", "tet_volume", "shape_matching", "line"), restitution=0.8, tethers=True),
+        {
+            "lanes": 4,
+            "dtype": "float64",
+            "iterations": 2,
+            "method": "jacobi",
+            "relaxation": 1.2,
+            "grip_forces": True,
+        },
     ),
     "every shape": Case(every_shape(), {}),
 }

@@ -26,7 +26,7 @@ SUBSTEPS = 6
 def make_scene(permutation: np.ndarray | None = None) -> Scene:
     """A cloth over a ball and a floor, with two hands; its constraints reordered if a permutation is given."""
     scene = Scene(grip_count=2)
-    cloth = scene.add_cloth(5, 6, size=(0.5, 0.4), position=(0.0, 0.42, 0.05))
+    cloth = scene.add_cloth(5, 6, size=(0.5, 0.4), position=(0.0, 0.42, 0.05), tethers=True)
     scene.pin(cloth.corners[0])
     scene.add_collider(Plane(friction=0.4))
     scene.add_collider(Sphere((0.05, 0.1, 0.0), 0.12, friction=0.3))

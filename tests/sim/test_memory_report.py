@@ -11,10 +11,18 @@ import warp as wp
 from pbd_gym.bench.scenes import hanging_cloth, towel
 from pbd_gym.runtime import devices
 from pbd_gym.runtime.devices import find_device
+from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.memory_report import memory_report
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from tests.envs.helpers import make_vec
+
+
+def tethered_cloth(particles: int) -> Scene:
+    """Return a cloth that has tethers to two hands and to a pin."""
+    scene = Scene(grip_count=2)
+    scene.pin(scene.add_cloth(particles, particles, tethers=True).corners[0])
+    return scene
 
 
 class Ledger:
@@ -38,6 +46,7 @@ class Ledger:
         (hanging_cloth, {}),
         (hanging_cloth, {"iterations": 3, "method": "jacobi", "chebyshev": 0.5}),
         (towel, {"iterations": 2}),
+        (tethered_cloth, {"grip_forces": True}),
     ],
 )
 def test_a_report_is_what_is_allocated(make: Any, options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
