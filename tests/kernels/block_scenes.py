@@ -105,8 +105,10 @@ class Run:
             self.control.move_collider(collider, motion[0], 10.0 * motion[1])
         # Code that is not optimised has the same bits, and takes the compiler a third of the time.
         with mock.patch.object(wp.config, "optimization_level", 0):
-            for _ in range(2):
-                self.solver.step(state, self.control, 1 / 30)
+            self.solver.step(state, self.control, 1 / 30)
+            if self.model.tethered_bodies:
+                state.hold([[5, 8], [7, -1], [-1, 40]])  # what tethers have been measured for is held no more
+            self.solver.step(state, self.control, 1 / 30)
         parts = [state.get_positions(), state.get_velocities(), state.get_poses(), state.get_memory()]
         parts += [state.get_lambda()] if self.solver.iterations > 1 else []
         parts += [state.get_grip_forces()] if self.solver.options.grip_forces else []
@@ -128,9 +130,10 @@ CASES = {
         tangle(tuple(SAMPLES)), {"iterations": 3, "method": "symmetric", "chebyshev": 0.6, "damping": 0.5}
     ),
     # Nothing that happens to wait at the same places.
-    "alone": Case(tangle(("distance", "dihedral"), alone=True, tethers=True), {"iterations": 3, "chebyshev": 0.6}),
+    "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6}),
+    "tethers": Case(tangle(("distance", "line"), alone=True, tethers=True), {"grip_forces": True}),
     "jacobi": Case(
-        tangle(("distance", "tet_volume", "shape_matching", "line"), restitution=0.8, tethers=True),
+        tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8),
         {
             "lanes": 4,
             "dtype": "float64",
