@@ -97,7 +97,7 @@ class Run:
         state.reset()
         state.set_parameters(size=[1.0, 0.9, 1.1], friction=[1.0, 0.5, 2.0], gravity=[0.0, -9.81, 0.0])
         state.set_positions(self.model.scene.positions + rng.uniform(-0.12, 0.12, (NUM_ENVS, count, 3)))
-        state.set_velocities(rng.uniform(-0.5, 0.5, (NUM_ENVS, count, 3)))
+        state.set_velocities(rng.uniform(-2.0, 2.0, (NUM_ENVS, count, 3)))
         state.hold([[5, -1], [60, 7], [-1, 40]])
         self.control.move(rng.uniform(-0.1, 0.1, (NUM_ENVS, 2, 3)))
         for collider in self.model.moving_colliders:
