@@ -25,7 +25,7 @@ class Row:
     limit_share: float | None = None
     """Speed as a share of that of hand-written C in the same run, in processor time."""
     strain: float | None = None
-    """Mean relative change of length that is left at the end."""
+    """Mean relative change of length that is left at the end; of a swung towel see :mod:`pbd_gym.bench.swing`."""
     device: str | None = None
     resolution: int | None = None
     """Particles along a side."""

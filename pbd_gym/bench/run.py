@@ -16,7 +16,7 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.bench import comparison, environments, rotations, scaling, workloads
+from pbd_gym.bench import comparison, environments, rotations, scaling, swing, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.compile_messages import compiling
@@ -38,8 +38,9 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "rotations": rotations.rotations,
     "startup": workloads.startup,
     "scaling": scaling.scaling,
+    "swing": swing.rows,
 }
-BY_NAME_ONLY = ("scaling",)
+BY_NAME_ONLY = ("scaling", "swing")
 """Workloads that take minutes: they are measured when they are asked for."""
 
 

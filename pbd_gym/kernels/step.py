@@ -76,8 +76,7 @@ def make_step(
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     separate = make_particle_contacts(numbers, options, data) if options.particle_contacts else None
-    tethers = make_tethers(numbers, options, data) if options.anchors else None
-    measure, settle, hold = tethers or (None, None, None)
+    measure, hold = make_tethers(numbers, options, data) if options.anchors else (None, None)
     clear_forces, report_forces = make_grip_forces(numbers)
     collide, bounce = make_collider_contacts(numbers, parts)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
@@ -103,12 +102,9 @@ def make_step(
                 clear_forces(state, group, thread, threads)
             if wp.static(options.anchors > 0):
                 measure(model, state, group, thread, threads)
-                barrier()  # what has been measured is then taken for done
             if thread == 0:
                 clear(state, group)
                 start_grips(state, control, settings, group)
-                if wp.static(options.anchors > 0):
-                    settle(model, state, group)
             barrier()
         if asks(launch, wp.static(int(Phase.PREDICT))):
             predict(model, state, body, now, group, thread, threads)
@@ -126,7 +122,6 @@ def make_step(
                 if wp.static(options.anchors > 0):
                     if asks(launch, wp.static(int(Phase.TETHERS))):
                         hold(state, body, group, thread, threads)
-                        barrier()
                 if asks(launch, wp.static(int(Phase.SWEEP))):
                     sweep(model, body, now.inv_h, iteration, launch.color, thread, threads)
                 if wp.static(options.chebyshev):

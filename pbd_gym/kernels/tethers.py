@@ -22,7 +22,7 @@ from pbd_gym.kernels.parameter_columns import SIZE
 from pbd_gym.kernels.step_data import state_type
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.tether_data import LOOSE
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.wide import Wide, barrier
 
 _HOLD = """
 // A number for each lane, from an expression in which its number is "lane".
@@ -107,12 +107,10 @@ class Tethers(NamedTuple):
     """Warp functions of what tethers do to one group."""
 
     measure: Any
-    """(model, state, group, thread, thread_count): lengths where a grip holds, or a pin is, something else than before;
-    for all threads."""
-    settle: Any
-    """(model, state, group): remembers what they were measured for; for one thread, after all have measured."""
+    """(model, state, group, thread, thread_count): finds lengths where a grip holds, or a pin is, something else than
+    before. A barrier has to follow."""
     hold: Any
-    """(state, body, group, thread, thread_count): brings back what is too far from an anchor."""
+    """(state, body, group, thread, thread_count): brings back what is too far from an anchor; ends with a barrier."""
 
 
 @functools.cache
@@ -153,7 +151,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         return found
 
     @wp.func
-    def measure(model: data, state: state_, group: int, thread: int, thread_count: int):
+    def lengthen(model: data, state: state_, group: int, thread: int, thread_count: int):
         for a in range(state.tethered.shape[1]):
             for lane in range(wp.static(lanes)):
                 slot = group * wp.static(lanes) + lane
@@ -178,6 +176,13 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
                         last = wp.max(last, model.tethers.bounds[number, 1])
             state.tether_bounds[group, a, 0] = first
             state.tether_bounds[group, a, 1] = last
+
+    @wp.func
+    def measure(model: data, state: state_, group: int, thread: int, thread_count: int):
+        lengthen(model, state, group, thread, thread_count)
+        barrier()  # what has been measured is then taken for done
+        if thread == 0:
+            settle(model, state, group)
 
     flags = {"VARIED": options.varied, "FORCES": options.grip_forces, "LANES_COUNT": lanes}
     code = _HOLD
@@ -208,5 +213,6 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
             body, state.tether_lengths[group], state.tether_bounds[group], state.tethered, state.tether_pull[group],
             group, thread, thread_count,
         )  # fmt: skip
+        barrier()
 
-    return Tethers(measure, settle, hold)
+    return Tethers(measure, hold)

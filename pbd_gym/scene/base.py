@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Collider
 from pbd_gym.constraints import kinds
+from pbd_gym.geometry.surface_paths import check_surface_lines
 from pbd_gym.runtime.checks import (
     FARTHEST,
     FASTEST,
@@ -183,8 +184,8 @@ class BaseScene:
             **parameters: what ``prepare`` of that kind takes.
 
         Raises:
-            ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint, or
-                parameters that are out of range.
+            ValueError: for an unknown kind, particles that do not exist, the same particle twice in a constraint,
+                parameters that are out of range, or a line that runs through a hole of a surface.
             TypeError: for clusters that are no sequence, a label that is no string, or parameters that are no numbers.
         """
         known = kinds()
@@ -196,6 +197,8 @@ class BaseScene:
         found: np.ndarray | list[np.ndarray]
         if chosen.width is None:
             found = self._check_clusters(kind, indices)
+            if chosen.chain:
+                check_surface_lines(found, self.positions, self.triangles)
         else:
             found = self._check_indices(indices, chosen.width)
             ordered = np.sort(found, axis=1)

@@ -102,7 +102,8 @@ class TetheredScene(BaseScene):
             Anchor and particle of each tether, shape (k, 2), int32.
 
         Raises:
-            ValueError: for particles that do not exist, no anchor, no edges, or a slack that is negative or not finite.
+            ValueError: for particles that do not exist, no anchor, one that is named and that no edge leads from, no
+                edges, or a slack that is negative or not finite.
         """
         number("slack", slack, 0.0)
         fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)
@@ -114,6 +115,13 @@ class TetheredScene(BaseScene):
         else:
             pairs = self._check_indices(edges, 2)
             lengths = np.linalg.norm(self.positions[pairs[:, 0]] - self.positions[pairs[:, 1]], axis=1)
+        if anchors is not None:
+            joined = np.unique(pairs)
+            apart = fixed[~np.isin(fixed, joined)]
+            if len(apart):
+                raise ValueError(
+                    f"the cloth is cut at anchor {apart[0]}: no edge leads from it, so nothing can hang on it"
+                )
         found, ways = attachments(self.particle_count, pairs, lengths, fixed)
         if len(found):
             self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)

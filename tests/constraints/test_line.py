@@ -9,6 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym import Model, Scene, Solver
+from pbd_gym.geometry.grids import grid
+from pbd_gym.geometry.trimeshes import trimesh
 from pbd_gym.kernels.lines import LEAST_COMPLIANCE
 from pbd_gym.kernels.wide import LANE_COUNTS
 
@@ -152,6 +154,21 @@ def test_a_rope_of_200_segments_holds_its_length_in_one_iteration() -> None:
         solver.step(state, solver.control(), 1 / 30)
     lengths = np.linalg.norm(np.diff(state.get_positions()[0], axis=0), axis=1)
     assert abs(lengths.sum() / 2.0 - 1.0) < 0.005
+
+
+def test_a_line_through_a_hole_is_refused() -> None:
+    """Guards lines that are given by hand: along the cloth they may skip particles, but not where there is no cloth."""
+    sheet = grid(5, 5, 0.4, 0.4)
+    holed = sheet.triangles[~(sheet.triangles == 12).any(axis=1)]
+    scene = Scene()
+    body = scene.add_garment(trimesh(sheet.positions, holed))
+    at = {tuple(np.round(p, 6)): i for i, p in enumerate(scene.positions)}
+    p = [at.get(tuple(np.round(q, 6)), -1) for q in sheet.positions]
+    scene.add_constraints("line", [[p[0], p[2], p[4]], [p[0], p[6]], [p[5], p[1]]])
+    with pytest.raises(ValueError, match=f"line 1 runs through a hole: .* particles {p[11]} and {p[13]}, 0.2 m"):
+        scene.add_constraints("line", [[p[0], p[1]], [p[10], p[11], p[13]]])
+    other = scene.add_garment(trimesh(sheet.positions, sheet.triangles), position=(0.0, 0.0, 0.1))
+    scene.add_constraints("line", [[body.indices[0], other.indices[0]]])  # two bodies that are sewn together
 
 
 @pytest.mark.parametrize(
