@@ -28,8 +28,9 @@ class Fabric:
     What a mesh of springs makes of it: on a rectangular sheet Young's modulus along warp and weft and the shear modulus
     are exact for small strains; Poisson's ratio follows from them. On a triangle mesh Young's modulus is exact for
     equilateral triangles and approximate for others, Poisson's ratio is 1/3, and ``shear_modulus`` has no effect.
-    Bending is exact for cylinders along the axes of a regular mesh with ``dihedral``, and at ``bend_angle`` with the
-    others. Everything is linear and isotropic.
+    Bending is exact for cylinders along the axes of a regular mesh with ``dihedral``. The others hold the moment at one
+    angle from cell to cell, ``bend_angle``: a finer mesh folds by less, and is limper. Everything is linear and
+    isotropic. docs/materials.md has the bending lengths that come of it.
 
     Raises:
         ValueError: if a number is out of its range, or the bending kind is unknown.
@@ -40,7 +41,7 @@ class Fabric:
     young_modulus: float
     """E [Pa]; E times the thickness is the force per width and strain [N/m]."""
     thickness: float
-    """t [m]."""
+    """t [m], also how far contact keeps layers apart."""
     poisson_ratio: float = 0.3
     """Widening when squeezed, above -1 and at most 0.5."""
     shear_modulus: float | None = None
@@ -48,8 +49,9 @@ class Fabric:
     bend_stiffness: float | None = None
     """Flexural rigidity D [N m]; by default that of a plate, ``E t^3 / (12 (1 - nu^2))``. Threads that slip make it far
     lower."""
-    bending: str = "distance"
-    """Constraint kind that bends: ``distance`` (cheapest), ``dihedral`` (linear) or ``isometric_bending``."""
+    bending: str = "dihedral"
+    """Constraint kind that bends: ``dihedral`` (linear, the same at any resolution), ``distance`` (cheapest) or
+    ``isometric_bending``."""
     bend_angle: float = math.pi / 6
     """Fold at which ``distance`` and ``isometric_bending`` hold the moment of D [rad], below pi."""
 
