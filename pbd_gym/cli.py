@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fabrics = commands.add_parser("fabrics", help="measure the preset fabrics as a textile laboratory does")
     fabrics.add_argument("names", nargs="*", help="some of the presets, for example towel (default: all)")
     fabrics.add_argument("--quick", action="store_true", help="with the coarser mesh only")
-    fabrics.add_argument("--bending", help="constraint kind that bends (default: dihedral)")
+    fabrics.add_argument("--bending", help="constraint kind that bends (default: that of the preset)")
     fabrics.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
     play = commands.add_parser("play", help="open a window and drag the particles with the mouse")
     play.add_argument("id", nargs="?", help="environment (default: PBDCloth-v0, or that of the checkpoint)")

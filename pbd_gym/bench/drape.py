@@ -84,6 +84,7 @@ def disc(cells: int) -> Grid:
         structural=number[whole.structural[widths > 0]],
         shear=number[whole.shear[inside]],
         bending=number[whole.bending[across > 0]],
+        bending_middles=number[whole.bending_middles[across > 0]],
         areas=corners.ravel()[used] * side**2,
         structural_widths=widths[widths > 0],
         bending_widths=across[across > 0],
@@ -97,12 +98,15 @@ def disc_scene(sheet: Grid, material: Fabric | ClothMaterial) -> Scene:
     scene.add_particles(places, material.density * sheet.areas, dimension=2)
     stretch, shear, bend = material.sheet_compliances(sheet)
     scene.add_distance_constraints(sheet.shear, shear, label="shear")
-    if material.bending != "distance":
+    if bend is not None and material.bending == "thread_bending":
+        threes = np.insert(sheet.bending, 1, sheet.bending_middles, axis=1)
+        scene.add_constraints("thread_bending", threes, label="bend", compliance=bend)
+    elif bend is not None and material.bending == "distance":
+        scene.add_distance_constraints(sheet.bending, bend, label="bend")
+    elif bend is not None:
         found = hinges(sheet.triangles)
         compliance = material.hinge_compliances(places[found])
         scene.add_constraints(material.bending, found, label="bend", compliance=compliance)
-    elif bend is not None:
-        scene.add_distance_constraints(sheet.bending, bend, label="bend")
     paths = edge_paths(places, sheet.structural)
     known = {tuple(sorted(pair)): value for pair, value in zip(sheet.structural.tolist(), stretch, strict=True)}
     values = [known[tuple(sorted(pair))] for path in paths for pair in itertools.pairwise(path.tolist())]
