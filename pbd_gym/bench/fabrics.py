@@ -133,7 +133,7 @@ def table(rows: Sequence[FabricRow]) -> str:
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     for row in rows:
         last = row.found[-1]
-        cells = [row.name, f"{1e3 * row.density:.0f}", f"{1e6 * row.rigidity:.2g}", f"{100 * row.expected:.2f}"]
+        cells = [row.name, f"{1e3 * row.density:.0f}", f"{1e6 * row.rigidity:.3g}", f"{100 * row.expected:.2f}"]
         cells += [f"{100 * found.bending_length:.2f}" for found in row.found]
         cells += [_range(row.bending_lengths, "{:.1f}"), verdict(last.bending_length, row.bending_lengths)]
         cells += [f"{100 * f.drape_coefficient:.0f} ± {100 * f.drape_spread:.0f}" for f in row.found]
