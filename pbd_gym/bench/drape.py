@@ -120,7 +120,8 @@ def drape(
     """Let discs of a fabric hang over a support.
 
     What lies within the support, and half a cell beyond, is pinned: with that rim the coefficient depends least on the
-    resolution. Layers do not feel each other.
+    resolution. The support is therefore a polygon of particles, and folds like its corners. Layers do not feel each
+    other.
 
     Args:
         material: of the discs.
@@ -193,10 +194,14 @@ def shadow(points: np.ndarray, triangles: np.ndarray) -> float:
 
 
 def folds(positions: np.ndarray) -> int:
-    """Return how many folds a draped disc has: the strongest wave of its outline, of positions (n, 3) [m]."""
+    """Return how many folds a draped disc has: how often its outline leaves the mean circle.
+
+    Args:
+        positions: of its particles [m], shape (n, 3).
+    """
     angle = np.arctan2(positions[:, 2], positions[:, 0])
     sectors = ((angle + math.pi) / (2 * math.pi) * SECTORS).astype(int) % SECTORS
     outline = np.zeros(SECTORS)
     np.maximum.at(outline, sectors, np.hypot(positions[:, 0], positions[:, 2]))
-    waves = np.abs(np.fft.rfft(outline))
-    return int(np.argmax(waves[2:13])) + 2
+    outside = outline > outline.mean()
+    return int((outside & ~np.roll(outside, 1)).sum())
