@@ -45,6 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_argument("--device", default="cpu", help="Warp device (default cpu); all: for scaling")
     bench.add_argument("--threads", type=int, help="CPU threads (default: one, and all)")
     bench.add_argument("--num-envs", type=int, help="environments of a batch (default: each workload's own)")
+    fabrics = commands.add_parser("fabrics", help="measure the preset fabrics as a textile laboratory does")
+    fabrics.add_argument("names", nargs="*", help="some of the presets, for example towel (default: all)")
+    fabrics.add_argument("--quick", action="store_true", help="with the coarser mesh only")
+    fabrics.add_argument("--bending", help="constraint kind that bends (default: that of the preset)")
+    fabrics.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
     play = commands.add_parser("play", help="open a window and drag the particles with the mouse")
     play.add_argument("id", nargs="?", help="environment (default: PBDCloth-v0, or that of the checkpoint)")
     play.add_argument("--seed", type=int, default=0)
@@ -151,6 +156,12 @@ def _bench(args: argparse.Namespace, rest: list[str]) -> None:
     run.main(args.workloads, options, args.json, args.csv, args.plot)
 
 
+def _fabrics(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.bench import fabrics
+
+    fabrics.main(args.names, args.quick, args.bending, args.json)
+
+
 def _play(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.envs.tools.play import play
     from pbd_gym.registry import find
@@ -255,6 +266,7 @@ _COMMANDS = {
     "plan": _learning,
     "collect": _learning,
     "bench": _bench,
+    "fabrics": _fabrics,
     "play": _play,
     "replay": _replay,
     "enjoy": _enjoy,

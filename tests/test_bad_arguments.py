@@ -79,7 +79,13 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, list[Any]]]] = {
     ),
     "ClothMaterial": (
         ClothMaterial,
-        {"density": [*SCALARS, 0.0], "stretch_compliance": SCALARS, "bend_compliance": SCALARS, "bending": ["x", 3]},
+        {
+            "density": [*SCALARS, 0.0],
+            "stretch_compliance": SCALARS,
+            "bend_compliance": SCALARS,
+            "bending": ["x", 3],
+            "thickness": [*SCALARS, 0.0],
+        },
     ),
     "RopeMaterial": (RopeMaterial, {"density": [*SCALARS, 0], "stretch_compliance": SCALARS}),
     "SoftMaterial": (

@@ -21,6 +21,7 @@ from pbd_gym.constraints import (
     tet_stvk,
     tet_volume,
     tether,
+    thread_bending,
     triangle_fem,
     triangle_point,
 )
@@ -49,6 +50,7 @@ KINDS = tuple(
         edge_edge,
         triangle_point,
         tether,
+        thread_bending,
         line,
     )
 )

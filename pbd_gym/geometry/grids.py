@@ -23,6 +23,8 @@ class Grid:
     """Both diagonals of every cell, shape (m, 2), int32."""
     bending: np.ndarray
     """Pairs two apart along rows and columns, shape (m, 2), int32."""
+    bending_middles: np.ndarray
+    """Particle between each of these pairs, shape (m,), int32."""
     areas: np.ndarray
     """Area that each particle stands for [m^2], shape (rows * columns,): a third of each triangle around it, averaged
     over the two ways of splitting a cell, so that the four corners weigh the same."""
@@ -71,6 +73,7 @@ def grid(rows: int, columns: int, width: float, height: float) -> Grid:
         structural=np.concatenate([pairs(index[:, :-1], index[:, 1:]), pairs(index[:-1], index[1:])]),
         shear=np.concatenate([pairs(index[:-1, :-1], index[1:, 1:]), pairs(index[:-1, 1:], index[1:, :-1])]),
         bending=np.concatenate([pairs(index[:, :-2], index[:, 2:]), pairs(index[:-2], index[2:])]),
+        bending_middles=np.concatenate([index[:, 1:-1].ravel(), index[1:-1].ravel()]),
         areas=(weights * (cell[0] * cell[1])).ravel(),
         cell=cell,
         structural_widths=np.concatenate([along_rows[:, 1:].ravel(), along_columns[1:].ravel()]),

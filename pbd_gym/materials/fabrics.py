@@ -28,8 +28,10 @@ class Fabric:
     What a mesh of springs makes of it: on a rectangular sheet Young's modulus along warp and weft and the shear modulus
     are exact for small strains; Poisson's ratio follows from them. On a triangle mesh Young's modulus is exact for
     equilateral triangles and approximate for others, Poisson's ratio is 1/3, and ``shear_modulus`` has no effect.
-    Bending is exact for cylinders along the axes of a regular mesh with ``dihedral``, and at ``bend_angle`` with the
-    others. Everything is linear and isotropic.
+    Bending is exact for cylinders along the axes of a regular mesh with ``dihedral``, and of a sheet with
+    ``thread_bending``, which leaves twist free. The others hold the moment at one angle from cell to cell,
+    ``bend_angle``: a finer mesh folds by less, and is limper. Everything is linear and isotropic. docs/materials.md has
+    the bending lengths that come of it.
 
     Raises:
         ValueError: if a number is out of its range, or the bending kind is unknown.
@@ -40,7 +42,7 @@ class Fabric:
     young_modulus: float
     """E [Pa]; E times the thickness is the force per width and strain [N/m]."""
     thickness: float
-    """t [m]."""
+    """t [m], also how far contact keeps layers apart."""
     poisson_ratio: float = 0.3
     """Widening when squeezed, above -1 and at most 0.5."""
     shear_modulus: float | None = None
@@ -48,8 +50,9 @@ class Fabric:
     bend_stiffness: float | None = None
     """Flexural rigidity D [N m]; by default that of a plate, ``E t^3 / (12 (1 - nu^2))``. Threads that slip make it far
     lower."""
-    bending: str = "distance"
-    """Constraint kind that bends: ``distance`` (cheapest), ``dihedral`` (linear) or ``isometric_bending``."""
+    bending: str = "thread_bending"
+    """Constraint kind that bends: ``thread_bending`` (linear, cheap; garments, which have no threads, take
+    ``dihedral``), ``dihedral`` (linear), ``distance`` or ``isometric_bending``."""
     bend_angle: float = math.pi / 6
     """Fold at which ``distance`` and ``isometric_bending`` hold the moment of D [rad], below pi."""
 
@@ -91,13 +94,18 @@ class Fabric:
         return self.bend_stiffness
 
     def sheet_compliances(self, sheet: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return the compliances of ``sheet.structural``, ``sheet.shear`` and, for ``distance``, ``sheet.bending``."""
+        """Return the compliances of ``sheet.structural``, ``sheet.shear`` and ``sheet.bending``.
+
+        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges.
+        """
         lengths = _lengths(sheet.positions, sheet.structural)
         across = sheet.cell[0] * sheet.cell[1] / lengths
         stretch = springs.grid_stiffness(lengths, sheet.structural_widths, across, self.tension, self.shear)
         shear = np.full(len(sheet.shear), springs.diagonal_stiffness(sheet.cell, self.shear))
         step = _lengths(sheet.positions, sheet.bending) / 2.0
         hinge = self.flexural_rigidity * sheet.bending_widths / step
+        if self.bending == "thread_bending":
+            return 1.0 / stretch, 1.0 / shear, 1.0 / hinge
         return 1.0 / stretch, 1.0 / shear, springs.fold_compliance(hinge, step, step, 0.0, self.bend_angle)
 
     def edge_compliances(self, mesh: TriMesh) -> np.ndarray:

@@ -29,7 +29,7 @@ class ClothMaterial:
     XPBD, doi:10.1145/2994258.2994272). Numbers default to a light cotton-like fabric.
 
     Raises:
-        ValueError: if a number is negative, not finite, or the density is zero, or the bending kind is unknown.
+        ValueError: if a number is negative or not finite, density or thickness is zero, or the bending kind is unknown.
     """
 
     density: float = 0.2
@@ -42,14 +42,20 @@ class ClothMaterial:
     """Compliance of bending constraints, in the units of ``bending``; ``None`` leaves them out."""
     bending: str = "distance"
     """Constraint kind that bends: ``distance`` [m/N] (skips one particle of a sheet, spans two triangles of a
-    garment), ``dihedral`` [rad^2/J] or ``isometric_bending`` [1/J]."""
+    garment), ``thread_bending`` [rad^2/J] (of garments, which have no threads, ``dihedral``), ``dihedral`` [rad^2/J] or
+    ``isometric_bending`` [1/J]."""
+    thickness: float = 1.5e-3
+    """How far contact keeps layers apart, from middle to middle [m], whatever the spacing of the particles; above 0."""
 
     def __post_init__(self) -> None:
         _check_springs(self)
         check_bending(self)
 
     def sheet_compliances(self, sheet: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return the compliances of ``sheet.structural``, ``sheet.shear`` and, for ``distance``, ``sheet.bending``."""
+        """Return the compliances of ``sheet.structural``, ``sheet.shear`` and ``sheet.bending``.
+
+        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges.
+        """
         bend = None if self.bend_compliance is None else np.full(len(sheet.bending), self.bend_compliance)
         structural = np.full(len(sheet.structural), self.stretch_compliance)
         return structural, np.full(len(sheet.shear), self.shear_compliance), bend
@@ -250,4 +256,4 @@ def _check_springs(material: ClothMaterial | RopeMaterial) -> None:
         value = getattr(material, field.name)
         if field.name == "bending" or (value is None and field.name == "bend_compliance"):
             continue
-        number(f"{type(material).__name__}.{field.name}", value, 0.0, positive=field.name == "density")
+        number(f"{type(material).__name__}.{field.name}", value, 0.0, positive=field.name in ("density", "thickness"))

@@ -1,18 +1,23 @@
 """From elastic moduli to constraints: how stiff a spring must be to stand for its share of a sheet, rod or solid.
 
 A bending spring holds the moment ``c phi`` of a fold ``phi``. Of the constraint kinds, ``dihedral`` does so at every
-angle. ``distance`` (across the fold) and ``isometric_bending`` resist a flat fold not at all and a sharp one more than
-in proportion: their stiffness is chosen so that the moment is right at one reference angle. A distance constraint
-across a fold also resists stretch, by ``4 k`` for each spring k that spans two cells: at 2 cm, 4 % of the tension of a
-jersey.
+angle, and ``thread_bending`` nearly. ``distance`` (across the fold) and ``isometric_bending`` resist a flat fold not at
+all and a sharp one more than in proportion: their stiffness is chosen so that the moment is right at one reference
+angle. A distance constraint across a fold also resists stretch, by ``4 k`` for each spring k that spans two cells: at
+2 cm, 4 % of the tension of a jersey.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-BENDING_KINDS = ("distance", "dihedral", "isometric_bending")
-"""Constraint kinds that may bend the edges of a triangle mesh."""
+BENDING_KINDS = ("distance", "thread_bending", "dihedral", "isometric_bending")
+"""Constraint kinds that may bend cloth."""
+
+
+def hinge_kind(kind: str) -> str:
+    """Return the constraint kind that bends the edges of a triangle mesh, which has no threads."""
+    return "dihedral" if kind == "thread_bending" else kind
 
 
 def grid_stiffness(
@@ -104,7 +109,7 @@ def hinge_compliance(kind: str, corners: np.ndarray, stiffness: np.ndarray, angl
     Returns:
         Shape (h,).
     """
-    if kind == "dihedral":
+    if hinge_kind(kind) == "dihedral":
         return 1.0 / stiffness
     edge, areas = _edge_and_areas(corners)
     if kind == "isometric_bending":

@@ -15,6 +15,7 @@ from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.hinges import hinges
 from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.materials import springs
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
 from pbd_gym.runtime.checks import instance, shaped, switch
@@ -75,10 +76,14 @@ class Scene(TetheredScene):
         if not switch("lines", lines):
             self.add_distance_constraints(particles[sheet.structural], stretch, label="stretch")
         self.add_distance_constraints(particles[sheet.shear], shear, label="shear")
-        if material.bending != "distance":
+        if material.bending not in ("distance", "thread_bending"):
             self._add_hinges(particles[hinges(sheet.triangles)], material)
         elif bend is not None and len(sheet.bending):
-            self.add_distance_constraints(particles[sheet.bending], bend, label="bend")
+            if material.bending == "distance":
+                self.add_distance_constraints(particles[sheet.bending], bend, label="bend")
+            else:
+                threes = particles[np.insert(sheet.bending, 1, sheet.bending_middles, axis=1)]
+                self.add_constraints("thread_bending", threes, label="bend", compliance=bend)
         if lines:
             self._add_lines(particles, sheet.positions, sheet.structural, stretch)
         if switch("tethers", tethers):
@@ -320,7 +325,7 @@ class Scene(TetheredScene):
         if material.bending == "distance":
             self.add_distance_constraints(found[:, 2:], compliance, label="bend")
         else:
-            self.add_constraints(material.bending, found, label="bend", compliance=compliance)
+            self.add_constraints(springs.hinge_kind(material.bending), found, label="bend", compliance=compliance)
 
 
 def _made_of(material: Any, usual: type, *others: type) -> Any:

@@ -21,6 +21,7 @@ CLUSTER = np.array([*TET, [1.0, 1.0, 1.0], [0.5, 0.2, 1.2]])
 HINGE_FRAME = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3))
 """Without it a triangle of a moving hinge loses its area sooner or later, and there its angle jumps."""
 TET_FRAME = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+CORNER = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
 TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.3, 0.9, 0.0]])
 TRIANGLE_FRAME = ((0, 1), (0, 2), (1, 2))
 POINT_OVER_EDGE = np.array([[0.4, 0.5, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
@@ -79,6 +80,7 @@ SAMPLES: dict[str, Sample] = {
     "triangle_point": Sample(POINT_OVER_TRIANGLE, {"compliance": 1e-2}, frame=((1, 2), (1, 3), (2, 3))),
     # A line of one segment is a distance constraint; test_line.py has longer ones.
     "line": Sample(SEGMENT, {"compliance": 1e-2}),
+    "thread_bending": Sample(CORNER, {"compliance": 1e-1}, frame=((0, 1), (1, 2))),
     "tether": Sample(0.1 * SEGMENT, {"compliance": 1e-2}),  # so short that most are taut once they are deformed
 }
 """By name of the kind."""

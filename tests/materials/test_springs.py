@@ -126,6 +126,21 @@ def test_rolled_grid_stores_the_energy_of_a_plate(direction: float) -> None:
     assert_allclose(hinge_energy(mesh, width, direction, bending), 0.5 * bending * width**2 * bent, rtol=1e-3)
 
 
+@pytest.mark.parametrize("along", [0, 1])
+def test_rolled_threads_store_the_energy_of_a_plate(along: int) -> None:
+    """Guards D of sheets bent by their threads: the same, to the square of the turn at a particle over 24."""
+    scene, width, size = Scene(), 0.5, (1.0, 0.8)
+    scene.add_cloth(9, 11, size, Fabric(0.2, 1e6, 1e-3, bend_stiffness=3e-5))
+    batch = scene.constraints["thread_bending"]
+    ends = roll(scene.positions, width, along * np.pi / 2)[batch.indices[0]]
+    parts = {name: np.concatenate(batch.values[name])[:, None] for name in ("inv_near", "inv_far")}
+    turn = parts["inv_near"] * (ends[:, 0] - ends[:, 1]) + parts["inv_far"] * (ends[:, 2] - ends[:, 1])
+    stored = (0.5 * (turn**2).sum(axis=1) / np.concatenate(batch.values["compliance"])).sum()
+    assert_allclose(batch.values["rest_turn"][0], 0.0, atol=1e-12)
+    bent = (size[along] - 0.1) * size[1 - along]  # the outer half cells do not bend
+    assert_allclose(stored, 0.5 * 3e-5 * width**2 * bent, rtol=1e-3)
+
+
 @pytest.mark.parametrize("direction", [0.1, 0.5, 1.2])
 def test_rolled_equilateral_mesh_stores_the_energy_of_a_plate(direction: float) -> None:
     """Guards D on equilateral triangles in any direction (Seung and Nelson 1988): within what the border takes."""
@@ -249,7 +264,7 @@ def test_edges_and_volumes_have_young_modulus(poisson: float) -> None:
 @pytest.mark.parametrize("name", presets.FABRICS)
 def test_fabrics_by_name(name: str) -> None:
     """Guards the table against slips of a power of ten: every preset is cloth, and makes a sheet and a garment."""
-    fabric = Fabric.preset(name, bending="dihedral")
+    fabric = Fabric.preset(name)
     assert 0.02 < fabric.density < 0.6
     assert 10 < fabric.tension < 1e4
     assert 1e-7 < fabric.flexural_rigidity < 1e-3
@@ -257,7 +272,9 @@ def test_fabrics_by_name(name: str) -> None:
     scene = Scene()
     scene.add_cloth(4, 4, (0.1, 0.1), fabric)
     scene.add_garment(lattice_mesh(3, 0.02), fabric)
-    assert set(scene.constraints) == {"distance", "dihedral"}
+    assert set(scene.constraints) == {"distance", "thread_bending", "dihedral"}
+    assert {name: low < high for name, (low, high) in presets.BENDING_LENGTHS.items()}[name]
+    assert set(presets.DRAPE_COEFFICIENTS) <= set(presets.FABRICS)
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ BUILDERS: dict[str, Callable[[Scene], object]] = {
     "lattice": lambda scene: scene.add_soft_body(lattice(*octahedron(), 0.05)),
     "edges_and_volumes": lambda scene: scene.add_soft_body(ball(0.1, 2), SoftMaterial(model="edges_and_volumes")),
     "shape_matching": matched,
-    "shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("jersey")),
-    "denim_shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("denim", bending="dihedral")),
-    "denim": lambda scene: scene.add_cloth(5, 5, (0.1, 0.1), Fabric.preset("denim")),
+    "shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("jersey", bending="distance")),
+    "denim_shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("denim")),
+    "denim": lambda scene: scene.add_cloth(5, 5, (0.1, 0.1), Fabric.preset("denim", bending="distance")),
     "cord": lambda scene: scene.add_rope(np.linspace([0, 0, 0], [0.3, 0.1, 0], 8), Cord.preset("nylon")),
 }
 
