@@ -35,7 +35,7 @@ class ClothDropVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A square towel hangs from two corners, which the pickers
+    SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the pickers
     hold, and is to be laid flat in its place on the ground. An action takes 0.16 s, twice as long as in the other
     tasks.
 

@@ -69,7 +69,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A square towel lies flat. One half of it is to be folded
+    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A towel lies flat. One half of it is to be folded
     over the other, which has to stay where it is.
 
     ## Action Space

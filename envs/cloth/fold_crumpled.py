@@ -24,8 +24,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFoldCrumpled (Lin et al. 2020, arXiv:2011.07215). A square towel lies in a heap, and is to be folded
-    in half in its place. SoftGym's fixation term averages over the wrong axis and disagrees with the performance it
+    SoftGym's ClothFoldCrumpled (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and is to be folded in half
+    in its place. SoftGym's fixation term averages over the wrong axis and disagrees with the performance it
     reports; here both are those of PBDClothFold-v0, with the targets of a flat towel.
 
     ## Action Space
@@ -89,7 +89,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         """Return where the hands go: they spread the towel, tighten it if need be, and carry the first row over."""
         towel = self.towel
         x, goals, flat = towel.shape(env), self.fold.goals(env), grown(self, towel.flat, env)
-        away, left = np.linalg.norm(x - flat, axis=2) / towel.config.side, actions_left(self, env)
+        away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(self, env)
         lies_flat = away.mean() < 0.08 and away[np.ix_([0, -1], [0, -1])].max() < 0.2
         if towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)

@@ -21,7 +21,7 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFoldDrop (Lin et al. 2020, arXiv:2011.07215). A square towel hangs from two corners, which the
+    SoftGym's ClothFoldDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the
     pickers hold. It is to be laid on the ground, folded in half: the lower half in its place and the upper half over
     it. SoftGym takes the targets of the lower half from the hanging towel, in mid-air; here they are those of a towel
     that lies flat.

@@ -1,5 +1,6 @@
 """The cloth tasks of the suite: what their performance says of hand-made shapes, and that experts solve them."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.cloth.body import fitted
-from pbd_gym.envs.cloth.towel import CORNERS
+from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
@@ -71,7 +72,7 @@ def test_fit() -> None:
 def test_flatten_performance() -> None:
     """Guards the covered area of the flat towel, of one folded in half wherever it lies, and of one on end."""
     env = make("ClothFlatten")
-    flat, side, r = env.towel.flat, env.config.side, 0.75 * env.config.spacing
+    flat, side, r = env.towel.flat, env.config.size[0], 0.75 * env.config.spacing
     area, normalized = rate(env, flat)
     assert_allclose(area, side * side + 4 * side * r + np.pi * r * r, rtol=0.01)
     assert_allclose(normalized, 1.0, atol=0.02)
@@ -135,6 +136,43 @@ def test_diagonal_pairs() -> None:
     assert_allclose(flat[env.fold.upper][:, [0, 2]] + flat[env.fold.lower][:, [2, 0]], 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="rows = columns"):
         make("ClothFoldDiagonal", rows=6, columns=5)
+    with pytest.raises(ValueError, match="square"):
+        make("ClothFoldDiagonal", rows=6, columns=6, size=(0.5, 0.4))
+
+
+def test_counts_follow_from_the_size() -> None:
+    """Guards which side rows and columns go with, and that particles are as far apart along both as they can be."""
+    for given, counts in [
+        ({}, (7, 10)),
+        ({"rows": 5}, (5, 7)),
+        ({"columns": 7}, (5, 7)),
+        ({"rows": 4, "columns": 12}, (4, 12)),
+    ]:
+        config = ClothTaskConfig(size=(0.6, 0.4), **{"resolution": 10, **given})
+        assert (config.rows, config.columns) == counts
+    assert ClothTaskConfig(size=(0.4, 0.6), resolution=10).spacings == (0.4 / 6, 0.6 / 9)
+    assert replace(config, rows=5, columns=7) == ClothTaskConfig(size=(0.6, 0.4), resolution=10, rows=5)
+    env = make("ClothFlatten", size=(0.6, 0.4), resolution=7)
+    assert_allclose(np.ptp(env.towel.flat, axis=(0, 1)), [0.6, 0.0, 0.4], atol=1e-6)
+    assert_allclose(rate(env, env.towel.flat)[0], env.area.flat, rtol=0.04)
+    with pytest.raises(ValueError, match="at least 4, got 3 and 7"):
+        ClothTaskConfig(size=(0.6, 0.2), resolution=7)
+    for wrong in ((0.6, 0.0), (0.6, np.nan)):
+        with pytest.raises(ValueError, match="size"):
+            ClothTaskConfig(size=wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "floor"),
+    [("Fold", 0.95), ("FoldDrop", 0.9), ("Drop", 0.9), ("Hang", 0.95), ("Unfold", 0.85), ("FoldCrumpled", 0.75)],
+)
+def test_expert_of_a_rectangle(name: str, floor: float) -> None:
+    """Guards that plans do not take towels for squares."""
+    env = make(f"Cloth{name}", 8, starts=40, size=(0.55, 0.4), rows=16)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(8)})
+    for _ in range(env.max_episode_steps):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
 
 
 def test_drop_performance() -> None:
@@ -164,7 +202,7 @@ def test_starts_are_not_flat(name: str) -> None:
     """Guards that there is something to be done at the start."""
     env = make(name, 16, starts=20)
     start = env.state.get_positions()
-    assert np.linalg.norm(start - env.scene.positions, axis=2).max(axis=1).min() > 0.1 * env.config.side
+    assert np.linalg.norm(start - env.scene.positions, axis=2).max(axis=1).min() > 0.1 * env.config.mean_side
 
 
 @pytest.mark.parametrize(
@@ -189,7 +227,7 @@ def test_starts_are_at_rest(name: str, closed: bool) -> None:
 def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:
     """Guards the choice of what to take a heap by: two corners that are folded under are left alone."""
     env = make("ClothFlatten")
-    x, radius, side = env.towel.flat.copy(), env.config.radius, env.config.side
+    x, radius, side = env.towel.flat.copy(), env.config.radius, env.config.mean_side
     under = x[..., 2] < -0.25 * side
     x[..., 1] = np.where(under, radius, 4.0 * radius)
     x[..., 2] = np.where(under, -0.5 * side - x[..., 2], x[..., 2])
@@ -206,7 +244,7 @@ def test_unfold_starts() -> None:
     edges = trimesh(env.scene.positions, env.towel.cloth.triangles).edges()
     assert max(crossings(x, env.towel.cloth.triangles, edges) for x in env.start_positions) == 0
     distance = np.linalg.norm(env.start_positions - env.scene.positions, axis=2).mean(axis=1)
-    assert distance.min() > 0.1 * env.config.side
+    assert distance.min() > 0.1 * env.config.mean_side
     assert_allclose(rate(env, env.towel.flat), (0.0, 1.0), atol=1e-6)
 
 
