@@ -12,7 +12,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import LYING, ClothBody
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.experts import held_particles
-from pbd_gym.envs.core.manipulation import ManipulationConfig
+from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import ClothMaterial
@@ -23,7 +23,7 @@ CORNERS = ((0, 0), (0, -1), (-1, -1), (-1, 0))
 
 
 @dataclass(frozen=True)
-class ClothTaskConfig(ManipulationConfig):
+class ClothTaskConfig(PickerConfig):
     """Numbers of the cloth tasks; each can be given to ``gym.make``."""
 
     size: tuple[float, float] = (0.4, 0.4)
@@ -42,12 +42,11 @@ class ClothTaskConfig(ManipulationConfig):
     """Of diagonal constraints [m/N]."""
     bend_compliance: float = 1.0
     """Of constraints that skip a particle [m/N]."""
-    reach: float = 0.06
-    """Distance from which a picker grasps [m]."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers(self, positive=("size", "density", "reach", "resolution"))
+        check_numbers(self, positive=("size", "density", "resolution"))
+        object.__setattr__(self, "size", tuple(self.size))
         counts = grid_counts(self.size, self.resolution, self.rows, self.columns)
         for name, count in zip(("rows", "columns"), counts, strict=True):
             object.__setattr__(self, name, count)  # so that equal towels have equal configurations
@@ -142,15 +141,8 @@ class Towel(ClothBody):
         """
         config = self.config
         extent = 1.5 * config.longest
-        return Hands(
-            particles=(int(self.corners[first]), int(self.corners[second])),
-            corners=tuple(int(c) for c in self.corners),
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, max(config.radius, lowest), -extent),
-            upper=(extent, height * config.longest, extent),
-            holding=holding,
-        )
+        box = (-extent, max(config.radius, lowest), -extent), (extent, height * config.longest, extent)
+        return two_pickers(config, self.corners[[first, second]], self.corners, box, config.radius, holding)
 
     def keypoints(self) -> np.ndarray:
         """Return the observed particles: corners, middles of the sides, and the centre, shape (9,)."""

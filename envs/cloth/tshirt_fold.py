@@ -14,7 +14,8 @@ from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import PICKER_MODES, ManipulationConfig, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Task
@@ -28,7 +29,7 @@ FOLDS = (("sleeve_low_right", "sleeve_top_right"), ("sleeve_low_left", "sleeve_t
 
 
 @dataclass(frozen=True)
-class TShirtFoldConfig(ManipulationConfig):
+class TShirtFoldConfig(PickerConfig):
     """Numbers of PBDTShirtFold-v0; each can be given to ``gym.make``."""
 
     width: float = 0.5
@@ -51,7 +52,7 @@ class TShirtFoldConfig(ManipulationConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers(self, positive=("width", "length", "spacing", "density", "reach"))
+        check_numbers(self, positive=("width", "length", "spacing", "density"))
 
     @property
     def radius(self) -> float:
@@ -90,15 +91,8 @@ class Shirt(ClothBody):
         """Return two open pickers at the corners of the right sleeve, in a box around the shirt."""
         config, extent = self.config, 1.2 * self.config.length
         first = tuple(self.landmarks[name] for name in FOLDS[0])
-        return Hands(
-            particles=first,
-            corners=first,
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, config.radius, -extent),
-            upper=(extent, config.length, extent),
-            holding=False,
-        )
+        box = (-extent, config.radius, -extent), (extent, config.length, extent)
+        return two_pickers(config, first, first, box, config.radius)
 
     def layered(self, x: np.ndarray, moved: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Return a shape of which a part is turned over onto the rest, as high as what it comes to lie on.

@@ -7,6 +7,7 @@ during the control step.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -56,6 +57,11 @@ class Hands:
     """Largest turn of a paddle about the vertical per control step [rad]; 0 for paddles that do not turn."""
     widest_turn: float = 0.5 * math.pi
     """Largest angle of a paddle, either way [rad]."""
+    floor: float | None = None
+    """Height below which hands do not lead what they hold [m]; by default the bottom of the box."""
+    places: Callable[[np.ndarray], np.ndarray] | None = None
+    """From start positions [m], shape (starts, n, 3), to where pickers start, shape (starts, hands, 3); by default they
+    are at their particles, as the hands of other action modes always are."""
 
 
 @wp.func
@@ -88,6 +94,7 @@ def move_grips(
     ctrl_dt: float,
     lower: wp.vec3,
     upper: wp.vec3,
+    floor: float,
     parameters: wp.array2d[float],
     anchor: wp.vec3,
     max_stretch: float,
@@ -113,6 +120,7 @@ def move_grips(
     size = parameters[env, SIZE]
     low = scaled(lower, anchor, size)
     high = scaled(upper, anchor, size)
+    lowest = scaled(wp.vec3(0.0, floor, 0.0), anchor, size)
     for slot in range(hand_count):
         farthest = float(0.0)  # of the axes of an absolute place
         if absolute != 0:
@@ -138,7 +146,7 @@ def move_grips(
             move = wp.clamp(start + step, low[axis], high[axis]) - start
             if i_held >= 0 and axis == 1:
                 # What was grasped below the hand is not pressed into the ground.
-                move = wp.max(move, wp.min(low[axis] - positions[group, i_held, axis, lane], 0.0))
+                move = wp.max(move, wp.min(lowest[axis] - positions[group, i_held, axis, lane], 0.0))
             motion[env, slot, axis] = move
     for first in range(hand_count):
         for second in range(first + 1, hand_count):
@@ -275,6 +283,16 @@ class Actions:
         held = [p if holds and p in self.hands.particles else -1 for p in self.particles]
         return np.array(held, dtype=np.int32)
 
+    def start_places(self, positions: np.ndarray) -> np.ndarray:
+        """Return where the hands start [m], shape (starts, grip_count, 3).
+
+        Args:
+            positions: start positions [m], shape (starts, n, 3).
+        """
+        if self.mode in ("picker", "pick_place") and self.hands.places is not None:
+            return self.hands.places(positions)
+        return np.asarray(positions[:, list(self.particles)])
+
     def prepare(
         self,
         actions: Any,
@@ -316,10 +334,11 @@ class Actions:
         if self.mode in ("picker", "pick_place"):
             add(grasp, actions, self.stride, hands.reach, self.grip_count, *where, *grips)
         rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
+        floor = hands.lower[1] if hands.floor is None else hands.floor
         add(
             move_grips, actions, self.stride, int(self.mode == "pick_place"), hands.axes,
             hands.max_step, hands.max_change, ctrl_dt,
-            wp.vec3(*hands.lower), wp.vec3(*hands.upper), parameters, anchor, hands.max_stretch, rest_array,
+            wp.vec3(*hands.lower), wp.vec3(*hands.upper), floor, parameters, anchor, hands.max_stretch, rest_array,
             state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
             self.grip_count, control.motion,
         )  # fmt: skip

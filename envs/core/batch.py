@@ -237,10 +237,13 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     def _prepare(self) -> None:
         """Prepare every launch of a step once."""
         b, state = self.buffers, self.state
-        grips = np.full((2, self.scene.grip_count), -1, dtype=np.int32)
-        grips[:, : self.actions.grip_count] = self.actions.initially_held, self.actions.particles
-        self.start_positions = self.task.starts.positions(grips[0])
+        count = self.actions.grip_count
+        held = np.full(self.scene.grip_count, -1, dtype=np.int32)
+        held[:count] = self.actions.initially_held
+        self.start_positions = self.task.starts.positions(held)
         """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
+        hands = np.repeat(self.start_positions[:, :1], self.scene.grip_count, axis=1)  # a person's is at the first one
+        hands[:, :count] = self.actions.start_places(self.start_positions)
         self.actions.prepare(
             b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt, b["parameters"], self.anchor
         )
@@ -250,7 +253,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             )
         else:
             self._observe = self.observations.prepare(b, state)
-        self._episodes = Lifecycle(self, self.autoreset_mode, grips[0], np.maximum(grips[1], 0))
+        self._episodes = Lifecycle(self, self.autoreset_mode, held, hands)
         self._score = self.task.score.rate()
         self._stepper = Stepper(self, self.autoreset_mode, self._episodes, self._score, self._observe, self.outputs)
 

@@ -292,3 +292,40 @@ def test_shirt_goal() -> None:
     env._score.launch()
     assert_allclose(env.buffers.peek("performance")[0], 0.0, atol=1e-6)
     assert env.buffers.peek("start_performance")[0] < -0.1
+
+
+@pytest.mark.parametrize(
+    ("hands_at", "first"),
+    [
+        ("corners", lambda x: x[0, 0] + [0.0, 0.1, 0.0]),
+        ("edge", lambda x: x[0, [0, -1]].mean(axis=0) * [1.0, 0.0, 1.0] + [0.15, 0.1, 0.0]),
+        ("middle", lambda x: 0.5 * (x.min(axis=(0, 1)) + x.max(axis=(0, 1))) * [1.0, 0.0, 1.0] + [0.15, 0.1, 0.0]),
+    ],
+)
+def test_where_hands_start(hands_at: str, first: Any) -> None:
+    """Guards the places of hands in every environment, also after a reset, and the box that keeps them up."""
+    box = (-0.3, 0.05, -0.4, 0.3, 0.2, 0.4)
+    env = make("ClothFold", 3, hands_at=hands_at, hand_height=0.1, hand_gap=0.3, hand_box=box)
+    for step in range(3):
+        if step != 1:
+            for k in range(3):
+                assert_allclose(env.state.grip_positions.numpy()[k, 0], first(env.towel.shape(k)), atol=1e-6)
+            assert (env.state.held.numpy()[:3] < 0).all()
+        env.step(np.tile(np.float32([1.0, -1.0, -1.0, -1.0]), (3, 2)))
+        if step == 1:
+            hands = env.state.grip_positions.numpy()[:3]
+            assert hands.min(axis=(0, 1))[1] == np.float32(0.05) and hands[..., 0].max() <= np.float32(0.3)
+            env.reset()
+
+
+def test_what_hangs_below_the_box_is_laid_on_the_ground() -> None:
+    """Guards pickers that stay above the ground: what they hold below them comes down to it."""
+    env = make("ClothFold", hands_at="corners", hand_height=0.05, hand_box=(-1, 0.05, -1, 1, 0.5, 1))
+    for move in (0.0, 1.0, 1.0, -1.0, -1.0, -1.0):
+        env.step(np.array([[0.0, move, 0.0, 1.0] * 2], dtype=np.float32))
+    assert (env.state.held.numpy()[0] == env.towel.corners[:2]).all()
+    assert_allclose(env.state.get_positions()[0, env.towel.corners[:2], 1], env.config.radius, atol=1e-4)
+    with pytest.raises(ValueError, match="hands_at"):
+        make("ClothFold", hands_at="nowhere")
+    with pytest.raises(ValueError, match="hand_box"):
+        make("ClothFold", hand_box=(1, 0, 0, 0, 1, 1))
