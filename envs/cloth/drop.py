@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 
 
 @dataclass(frozen=True)
-class ClothDropConfig(ClothTaskConfig):
+class ClothDropConfig(HangingTowelConfig):
     """Numbers of PBDClothDrop-v0; each can be given to ``gym.make``."""
 
     ctrl_dt: float = 0.16
@@ -85,6 +86,8 @@ class ClothDropVectorEnv(TaskVectorEnv):
     config_type = ClothDropConfig
     config: ClothDropConfig
     action_modes = PICKER_MODES
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["ClothDrop"]
 
     def build(self, config: ClothDropConfig) -> Task:
         self.towel = towel = Towel(self, config)
@@ -97,6 +100,7 @@ class ClothDropVectorEnv(TaskVectorEnv):
             starts=StartBank(self, towel.hanging),
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )

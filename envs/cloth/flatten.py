@@ -20,6 +20,7 @@ from pbd_gym.envs.core.launches import device_indices, prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.measures import covered_area
 from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
@@ -157,7 +158,8 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     config_type = ClothTaskConfig
     config: ClothTaskConfig
     action_modes = PICKER_MODES
-    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
+    presets = PRESETS["ClothFlatten"]
+    obs_modes = ("keypoints", "particles", "reduced", *PIXEL_MODES)
 
     def build(self, config: ClothTaskConfig) -> Task:
         self.towel = towel = Towel(self, config)
@@ -170,6 +172,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
             goal_particles=np.zeros(0, dtype=np.int32),
             starts=StartBank(self, towel.crumpled),
             score=WeightedMeasures(self, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,25 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.measures import mean_distance_of_pairs
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Task
 
 FIXATION = 1.2
 """Weight of the lower half's distance from its targets, beside that of the halves from one another."""
+
+
+@dataclass(frozen=True)
+class ClothFoldConfig(ClothTaskConfig):
+    """Numbers of PBDClothFold-v0; each can be given to ``gym.make``."""
+
+    start_turn: float = 0.25 * np.pi
+    """Largest angle about the vertical of the towel at the start, either way [rad]."""
+    start_shift: float = 0.0
+    """Standard deviation of where it lies at the start, along x and along z [m]."""
 
 
 class Fold:
@@ -123,7 +135,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothFoldConfig`. SoftGym's resolution:
 
     ```python
     gym.make("PBDClothFold-v0", rows=64, columns=64, reach=0.06)
@@ -134,11 +146,13 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothTaskConfig
-    config: ClothTaskConfig
+    config_type = ClothFoldConfig
+    config: ClothFoldConfig
     action_modes = PICKER_MODES
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["ClothFold"]
 
-    def build(self, config: ClothTaskConfig) -> Task:
+    def build(self, config: ClothFoldConfig) -> Task:
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *halves(towel), lambda: self.start_positions)
         return Task(
@@ -146,9 +160,10 @@ class ClothFoldVectorEnv(TaskVectorEnv):
             hands=towel.hands(),
             keypoints=towel.keypoints(),
             goal_particles=towel.keypoints(),
-            starts=StartBank(self, towel.turned),
+            starts=StartBank(self, lambda rng: towel.turned(rng, config.start_turn, config.start_shift)),
             parts=[fold.goal],
             score=fold.score,
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )

@@ -12,7 +12,8 @@ from pbd_gym.envs.cloth.moves import fold_over, tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
-from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
@@ -68,6 +69,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     config_type = ClothTaskConfig
     config: ClothTaskConfig
     action_modes = PICKER_MODES
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["ClothFoldCrumpled"]
 
     def build(self, config: ClothTaskConfig) -> Task:
         self.towel = towel = Towel(self, config)
@@ -81,6 +84,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
             starts=StartBank(self, towel.crumpled),
             parts=[fold.goal],
             score=fold.score,
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )

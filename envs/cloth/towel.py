@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import LYING, ClothBody
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.experts import held_particles
+from pbd_gym.envs.core.observations import Reduced
 from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.core.validation import check_numbers
@@ -42,6 +43,8 @@ class ClothTaskConfig(PickerConfig):
     """Of diagonal constraints [m/N]."""
     bend_compliance: float = 1.0
     """Of constraints that skip a particle [m/N]."""
+    lift: tuple[float, float] = (1.0, 1.6)
+    """Least and largest height from which a towel is dropped to make a heap, in longer sides."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,6 +101,16 @@ def grid_counts(size: tuple[float, float], resolution: int, rows: int, columns: 
     return tuple(round(side / max(size) * (resolution - 1)) + 1 for side in (depth, width))  # type: ignore[return-value]
 
 
+@dataclass(frozen=True)
+class HangingTowelConfig(ClothTaskConfig):
+    """Numbers of the cloth tasks that begin with a towel in the air; each can be given to ``gym.make``."""
+
+    hang_height: tuple[float, float] = (0.25, 0.5)
+    """Least and largest height of its lower edge, in lengths of the towel along z."""
+    hang_shift: tuple[float, float] = field(default=(-0.25, 0.25), metadata={"signed": True})
+    """Least and largest way from the middle of where it is to lie to where it hangs, along z, likewise."""
+
+
 class Towel(ClothBody):
     """A rectangular towel, flat on the ground about the origin, and how it may start.
 
@@ -149,6 +162,10 @@ class Towel(ClothBody):
         rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.indices.shape)
         return self.indices[np.ix_(rows, columns)].ravel()
 
+    def reduced(self) -> Reduced:
+        """Return what ``obs_mode="reduced"`` shows: the corners, as SoftGym's reduced state."""
+        return Reduced(self.corners)
+
     def covered(self, x: np.ndarray, cells: ArrayLike, size: float = 1.0) -> np.ndarray:
         """Return how many particles of other layers of a towel lie above some, shape (k,).
 
@@ -176,12 +193,12 @@ class Towel(ClothBody):
 
     def hanging(self, rng: np.random.Generator) -> np.ndarray:
         """Return towels that hang at rest from their first row, near the middle [m], shape (starts, n, 3)."""
-        config = self.config
+        config: HangingTowelConfig = self.config
         flat = self.scene.positions
         start = np.repeat(flat[None], config.starts, axis=0)
         depth = config.size[1]
-        start[..., 1] = 0.5 * depth - flat[:, 2] + depth * rng.uniform(0.25, 0.5, config.starts)[:, None]
-        start[..., 2] = depth * rng.uniform(-0.25, 0.25, config.starts)[:, None]
+        start[..., 1] = 0.5 * depth - flat[:, 2] + depth * rng.uniform(*config.hang_height, size=config.starts)[:, None]
+        start[..., 2] = depth * rng.uniform(*config.hang_shift, size=config.starts)[:, None]
         handler = self.handler(start)
         handler.grasp(np.repeat(self.corners[None, :2], config.starts, axis=0))
         handler.rest(75)
@@ -198,7 +215,7 @@ class Towel(ClothBody):
         held[:, 0] = self.indices.ravel()[rng.integers(n, size=count)]
         handler.grasp(held)
         lift = np.zeros((count, self.scene.grip_count, 3))
-        lift[:, 0, 1] = self.config.longest * rng.uniform(1.0, 1.6, count)
+        lift[:, 0, 1] = self.config.longest * rng.uniform(self.config.lift[0], self.config.lift[1], count)
         handler.move(lift, 40)
         handler.grasp(np.full_like(held, -1))
         handler.rest(50)

@@ -16,6 +16,7 @@ from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Task
@@ -180,6 +181,7 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     config_type = TShirtFoldConfig
     config: TShirtFoldConfig
     action_modes = PICKER_MODES
+    presets = PRESETS["TShirtFold"]
 
     def build(self, config: TShirtFoldConfig) -> Task:
         self.shirt = shirt = Shirt(self, config)

@@ -13,6 +13,7 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
@@ -84,6 +85,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
     config_type = ClothUnfoldConfig
     config: ClothUnfoldConfig
     action_modes = PICKER_MODES
+    presets = PRESETS["ClothUnfold"]
 
     def build(self, config: ClothUnfoldConfig) -> Task:
         self.towel = towel = Towel(self, config)
