@@ -11,7 +11,7 @@ import numpy as np
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.launches import device_indices, prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
@@ -148,7 +148,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
 
     config_type = ClothFoldConfig
     config: ClothFoldConfig
-    action_modes = PICKER_MODES
+    action_modes = (*PICKER_MODES, "pick_then_place")
     obs_modes = REDUCED_MODES
     presets = PRESETS["ClothFold"]
 
@@ -164,7 +164,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
             parts=[fold.goal],
             score=fold.score,
             reduced=towel.reduced(),
-            expert=Script(self, self.plan),
+            expert=Script(self, self.plan, self.transfer),
             view_box=towel.view_box,
         )
 
@@ -173,6 +173,12 @@ class ClothFoldVectorEnv(TaskVectorEnv):
         if self.buffers.peek("elapsed")[env] == 0:
             x, goals = self.towel.shape(env), self.fold.goals(env)
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius)
+
+    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which corner to carry where: the one that is farthest from its goal."""
+        corners = np.ix_([0, -1], [0, -1])
+        x, goals = self.towel.shape(env)[corners], self.fold.goals(env)[corners]
+        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.1 * self.config.mean_side)
 
 
 class ClothFoldEnv(TaskEnv):

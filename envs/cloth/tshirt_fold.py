@@ -12,7 +12,7 @@ from pbd_gym.envs.cloth.body import LYING, ClothBody, fitted
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
@@ -180,7 +180,7 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
 
     config_type = TShirtFoldConfig
     config: TShirtFoldConfig
-    action_modes = PICKER_MODES
+    action_modes = (*PICKER_MODES, "pick_then_place")
     presets = PRESETS["TShirtFold"]
 
     def build(self, config: TShirtFoldConfig) -> Task:
@@ -195,7 +195,7 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
             starts=StartBank(self, lambda rng: shirt.settled(shirt.handler(shirt.turned(rng)))),
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            expert=Script(self, self.plan),
+            expert=Script(self, self.plan, self.transfer),
             view_box=lambda starts: (np.array([-0.6, 0.0, -0.5]) * length, np.array([0.6, 0.2, 0.5]) * length),
         )
 
@@ -219,6 +219,16 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
             if away.max() > 0.35 * self.config.width and self.buffers.peek("elapsed")[env] < 30 * (number + 1):
                 yield from fold_over(x[pair], goals[pair], self.shirt.radius, short=0.0, wait=1)
                 return
+
+    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which point of the next fold to carry where: the one that is farthest from its goal."""
+        x, goals = self.shirt.shape(env), self.goal.of(env)[self.shirt.indices]
+        for names in FOLDS:
+            pair = [self.shirt.landmarks[name] for name in names]
+            found = farthest(x[pair], goals[pair], 0.35 * self.config.width)
+            if found is not None:
+                return found
+        return None
 
 
 class TShirtFoldEnv(TaskEnv):

@@ -10,7 +10,7 @@ import numpy as np
 from pbd_gym.envs.cloth.moves import fold_over, tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.presets import PRESETS
@@ -84,7 +84,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     config_type = ClothUnfoldConfig
     config: ClothUnfoldConfig
-    action_modes = PICKER_MODES
+    action_modes = (*PICKER_MODES, "pick_then_place")
     presets = PRESETS["ClothUnfold"]
 
     def build(self, config: ClothUnfoldConfig) -> Task:
@@ -98,7 +98,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
             starts=StartBank(self, self.sample_starts),
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            expert=Script(self, self.plan),
+            expert=Script(self, self.plan, self.transfer),
             view_box=towel.view_box,
         )
 
@@ -152,6 +152,12 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
         points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
         use = (True, bool(away[pair[1]] > 0.05 * side))
         yield from fold_over(points[pair], targets[pair], self.towel.radius, hands=use)
+
+    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which corner to carry where: the one that is farthest from its goal."""
+        corners = np.ix_([0, -1], [0, -1])
+        x, goals = self.towel.shape(env)[corners], self.goal.of(env)[self.towel.indices][corners]
+        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.05 * self.towel.config.mean_side)
 
 
 class ClothUnfoldEnv(TaskEnv):

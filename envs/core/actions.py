@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.core import transfers
 from pbd_gym.envs.core.paddles import Paddle, prepare_moves
 from pbd_gym.envs.core.randomization import SIZE, scaled
 from pbd_gym.kernels.grips import set_held
@@ -22,8 +23,10 @@ from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ActionMode = Literal["drag", "picker", "pin", "pick_place", "paddle"]
-ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place", "paddle")
+ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle"]
+ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place", "pick_then_place", "paddle")
+PICKING: tuple[ActionMode, ...] = ("picker", "pick_place", "pick_then_place")
+"""Those in which hands grasp whatever is in reach."""
 
 
 @dataclass(frozen=True)
@@ -243,8 +246,9 @@ class Actions:
         mode: ``"drag"`` (a displacement per axis and hand, what is held stays held), ``"picker"`` (one number more:
             above zero it closes the hand, else it opens), ``"pin"`` (one per corner: above zero fixes it), or
             ``"pick_place"`` (numbers of a picker, but the first are a place in the box that the hand goes to, and takes
-            as many control steps for as it may need: SoftGym's pick-and-place), or ``"paddle"`` (a displacement along
-            x, y and z per paddle, and a turn about the vertical where paddles turn).
+            as many control steps for as it may need: SoftGym's pick-and-place), ``"pick_then_place"`` (two places
+            in the box: the first hand picks at one, carries to the other and lets go, as in DaXBench), or ``"paddle"``
+            (a displacement along x, y and z per paddle, and a turn about the vertical where paddles turn).
         hands: what the hands can do.
         largest_size: of an environment; the box of the hands grows with it, but their steps do not.
 
@@ -259,17 +263,23 @@ class Actions:
         self.hands = hands
         self.paddles = hands.paddles if mode == "paddle" else ()
         """Solids that are moved."""
-        self.particles = {"pin": hands.corners, "paddle": ()}.get(mode, hands.particles)
+        others = {"pin": hands.corners, "paddle": (), "pick_then_place": hands.particles[:1]}
+        self.particles = others.get(mode, hands.particles)
         """Particle that belongs to each grip."""
         self.grip_count = len(self.particles)
-        strides = {"drag": hands.axes, "pin": 1, "paddle": 3 + int(self.turns)}
+        strides = {"drag": hands.axes, "pin": 1, "paddle": 3 + int(self.turns), "pick_then_place": transfers.NUMBERS}
         self.stride = strides.get(mode, hands.axes + 1)
         """Numbers per grip or paddle."""
-        way = largest_size * max(high - low for low, high in zip(hands.lower, hands.upper, strict=True))
-        self.repeat = math.ceil(way / hands.max_step) + 1 if mode == "pick_place" else 1
+        lower, upper = largest_size * np.array(hands.lower), largest_size * np.array(hands.upper)
+        self.repeat = math.ceil(float((upper - lower).max()) / hands.max_step) + 1 if mode == "pick_place" else 1
         """Control steps per action."""
+        self._stages: list[tuple[int, tuple[int, int, float]]] = []
+        if mode == "pick_then_place":
+            self._stages = transfers.stages(lower, upper, hands.max_step)
+            self.repeat = sum(steps for steps, _ in self._stages)
         self.size = self.stride * (self.grip_count + len(self.paddles))
-        self._launches: list[Any] = []
+        self._launches: list[list[Any]] = []
+        """For each control step of an action; those of the last one stand for all that follow."""
 
     @property
     def turns(self) -> bool:
@@ -289,8 +299,8 @@ class Actions:
         Args:
             positions: start positions [m], shape (starts, n, 3).
         """
-        if self.mode in ("picker", "pick_place") and self.hands.places is not None:
-            return self.hands.places(positions)
+        if self.mode in PICKING and self.hands.places is not None:
+            return self.hands.places(positions)[:, : self.grip_count]
         return np.asarray(positions[:, list(self.particles)])
 
     def prepare(
@@ -316,34 +326,45 @@ class Actions:
         """
         model, hands = state.model, self.hands
 
-        def add(kernel: Any, *inputs: Any) -> None:
-            self._launches.append(
-                wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
-            )
+        def launch(kernel: Any, *inputs: Any) -> Any:
+            return wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
 
         if self.paddles:
             limits = (self.stride, hands.max_step, hands.max_turn, hands.widest_turn)
-            self._launches.append(prepare_moves(self.paddles, actions, limits, state, control, parameters, anchor))
+            self._launches.append([prepare_moves(self.paddles, actions, limits, state, control, parameters, anchor)])
             return
         grips = (state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar)
         where = (state.free_inv_mass_scalar, model.lanes, state.positions_scalar)
         if self.mode == "pin":
             particles = wp.array(self.particles, dtype=wp.int32, device=model.device)
-            add(pin, actions, particles, *where, *grips, control.motion)
+            self._launches.append([launch(pin, actions, particles, *where, *grips, control.motion)])
             return
-        if self.mode in ("picker", "pick_place"):
-            add(grasp, actions, self.stride, hands.reach, self.grip_count, *where, *grips)
         rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
         floor = hands.lower[1] if hands.floor is None else hands.floor
-        add(
-            move_grips, actions, self.stride, int(self.mode == "pick_place"), hands.axes,
-            hands.max_step, hands.max_change, ctrl_dt,
-            wp.vec3(*hands.lower), wp.vec3(*hands.upper), floor, parameters, anchor, hands.max_stretch, rest_array,
-            state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
-            self.grip_count, control.motion,
-        )  # fmt: skip
+        box = wp.vec3(*hands.lower), wp.vec3(*hands.upper)
 
-    def launch(self) -> None:
-        """Apply the current actions."""
-        for command in self._launches:
+        def step(numbers: Any, stride: int, absolute: bool, max_step: float) -> list[Any]:
+            """Return the launches of a control step: grasp or let go, then move."""
+            take = [launch(grasp, numbers, stride, hands.reach, self.grip_count, *where, *grips)]
+            move = launch(
+                move_grips, numbers, stride, int(absolute), hands.axes, max_step, hands.max_change, ctrl_dt,
+                *box, floor, parameters, anchor, hands.max_stretch, rest_array,
+                state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
+                self.grip_count, control.motion,
+            )  # fmt: skip
+            return [*take, move] if self.mode in PICKING else [move]
+
+        if not self._stages:
+            self._launches.append(step(actions, self.stride, self.mode == "pick_place", hands.max_step))
+        for count, numbers in self._stages:
+            commands = wp.zeros((model.num_envs, 4), dtype=float, device=model.device)
+            height = floor + transfers.LIFT
+            staged = launch(transfers.stage, actions, *numbers, height, *box, parameters, anchor, commands)
+            fast = 1.0e6 if not self._launches else hands.max_step  # the first is at once
+            launches = [staged, *step(commands, 4, True, fast)]
+            self._launches.extend([launches] * count)
+
+    def launch(self, step: int = 0) -> None:
+        """Apply the current actions in a control step of theirs."""
+        for command in self._launches[min(step, len(self._launches) - 1)]:
             command.launch()

@@ -35,7 +35,7 @@ def _softgym_cloth(side: float, largest: float, **changes: Any) -> dict[str, Any
     """
     return {
         "size": (side, side),
-        "resolution": 64,
+        "resolution": 32,
         "density": 0.5 / side**2,  # half a kilogram
         "friction": 0.75,
         "damping": 1.0,
@@ -60,7 +60,8 @@ _DAXBENCH_CLOTH = {
     "rows": 32,
     "starts": 100,
     "reach": 0.02,
-    "hand_box": (-0.5, 0.0, -0.5, 0.5, 0.2, 0.5),
+    "hand_box": (-0.5, 0.0, -0.5, 0.5, 0.1, 0.5),
+    "action_mode": "pick_then_place",
     "obs_mode": "particles",
 }
 
@@ -71,7 +72,8 @@ PRESETS: dict[str, Presets] = {
             _SIDE, 1 / 3, hands_at="edge", hand_height=0.1, hand_box=(-0.35, 0.05, -0.93, 0.35, 0.45, 0.37), best=0.0
         ),
         **_PICK_PLACE,
-        "daxbench": {**_DAXBENCH_CLOTH, "friction": 0.5, "start_turn": 0.0, "start_shift": 0.05, "horizon": 3},
+        "daxbench": {**_DAXBENCH_CLOTH, "friction": 0.5, "start_turn": 0.0, "start_shift": 0.05},
+        ("daxbench", "pick_then_place"): {"horizon": 3},
     },
     "ClothFoldCrumpled": {"softgym": _softgym_cloth(_SIDE, 1 / 3, best=0.0, **_HEAP)},
     "ClothDrop": {
@@ -87,7 +89,10 @@ PRESETS: dict[str, Presets] = {
             hang_height=(0.1 / _SIDE, 0.2 / _SIDE), hang_shift=(-0.5 - 0.1 / _SIDE, -0.5 + 0.1 / _SIDE), **_HUNG,
         ),
     },
-    "ClothUnfold": {"daxbench": {**_DAXBENCH_CLOTH, "friction": 3.0, "folds": 3, "horizon": 15}},
+    "ClothUnfold": {
+        "daxbench": {**_DAXBENCH_CLOTH, "friction": 3.0, "folds": 3},
+        ("daxbench", "pick_then_place"): {"horizon": 15},
+    },
     "TShirtFold": {
         "daxbench": {
             "width": 0.357,
@@ -96,10 +101,11 @@ PRESETS: dict[str, Presets] = {
             "friction": 0.9,
             "starts": 100,
             "reach": 0.02,
-            "hand_box": (-0.5, 0.0, -0.5, 0.5, 0.2, 0.5),
+            "hand_box": (-0.5, 0.0, -0.5, 0.5, 0.1, 0.5),
+            "action_mode": "pick_then_place",
             "obs_mode": "particles",
-            "horizon": 5,
         },
+        ("daxbench", "pick_then_place"): {"horizon": 5},
     },
     "RopeStraighten": {"softgym": _ROPE},
     "RopeShape": {"softgym": _ROPE},
@@ -136,7 +142,8 @@ def preset_values(presets: Presets, preset: str | None, action_mode: str | None)
     if preset not in names:
         known = f"it has {', '.join(map(repr, names))}" if names else "it has none"
         raise ValueError(f"preset {preset!r} is none of this task's: {known}")
-    return {**presets[preset], **presets.get((preset, action_mode or ""), {})}
+    values = presets[preset]
+    return {**values, **presets.get((preset, action_mode or values.get("action_mode", "")), {})}
 
 
 def with_preset(
