@@ -72,10 +72,10 @@ class ClothDropVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothDropConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothDropConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothDrop-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothDrop-v0", preset="softgym")
     ```
 
     ## Version History

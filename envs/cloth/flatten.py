@@ -144,10 +144,10 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFlatten-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFlatten-v0", preset="softgym")
     ```
 
     ## Version History

@@ -135,10 +135,10 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothFoldConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothFoldConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFold-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFold-v0", preset="softgym")
     ```
 
     ## Version History

@@ -55,10 +55,10 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFoldCrumpled-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFoldCrumpled-v0", preset="softgym")
     ```
 
     ## Version History

@@ -59,10 +59,10 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothTaskConfig`. A finer towel:
 
     ```python
-    gym.make("PBDClothFoldDiagonal-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFoldDiagonal-v0", resolution=64)
     ```
 
     ## Version History

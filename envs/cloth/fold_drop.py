@@ -54,10 +54,10 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.HangingTowelConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.HangingTowelConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFoldDrop-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFoldDrop-v0", preset="softgym")
     ```
 
     ## Version History

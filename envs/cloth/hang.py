@@ -136,10 +136,10 @@ class ClothHangVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothHangConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothHangConfig`. A finer towel:
 
     ```python
-    gym.make("PBDClothHang-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothHang-v0", resolution=64)
     ```
 
     ## Version History

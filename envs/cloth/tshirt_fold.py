@@ -167,10 +167,10 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.TShirtFoldConfig`. A resolution like DaXBench's:
+    :class:`pbd_gym.envs.TShirtFoldConfig`. DaXBench's numbers:
 
     ```python
-    gym.make("PBDTShirtFold-v0", spacing=0.017)
+    gym.make("PBDTShirtFold-v0", preset="daxbench")
     ```
 
     ## Version History

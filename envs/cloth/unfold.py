@@ -71,10 +71,10 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothUnfoldConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothUnfoldConfig`. DaXBench's numbers:
 
     ```python
-    gym.make("PBDClothUnfold-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothUnfold-v0", preset="daxbench")
     ```
 
     ## Version History
