@@ -98,7 +98,8 @@ def grid_counts(size: tuple[float, float], resolution: int, rows: int, columns: 
         return rows, round(width / depth * (rows - 1)) + 1
     if columns:
         return round(depth / width * (columns - 1)) + 1, columns
-    return tuple(round(side / max(size) * (resolution - 1)) + 1 for side in (depth, width))  # type: ignore[return-value]
+    gaps = (resolution - 1) / max(size)
+    return round(depth * gaps) + 1, round(width * gaps) + 1
 
 
 @dataclass(frozen=True)
