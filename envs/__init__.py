@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.drop import ClothDropVectorEnv as ClothDropVectorEnv
     from pbd_gym.envs.cloth.flatten import ClothFlattenEnv as ClothFlattenEnv
     from pbd_gym.envs.cloth.flatten import ClothFlattenVectorEnv as ClothFlattenVectorEnv
+    from pbd_gym.envs.cloth.fold import ClothFoldConfig as ClothFoldConfig
     from pbd_gym.envs.cloth.fold import ClothFoldEnv as ClothFoldEnv
     from pbd_gym.envs.cloth.fold import ClothFoldVectorEnv as ClothFoldVectorEnv
     from pbd_gym.envs.cloth.fold_crumpled import ClothFoldCrumpledEnv as ClothFoldCrumpledEnv
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.hang import ClothHangEnv as ClothHangEnv
     from pbd_gym.envs.cloth.hang import ClothHangVectorEnv as ClothHangVectorEnv
     from pbd_gym.envs.cloth.towel import ClothTaskConfig as ClothTaskConfig
+    from pbd_gym.envs.cloth.towel import HangingTowelConfig as HangingTowelConfig
     from pbd_gym.envs.cloth.towel import Towel as Towel
     from pbd_gym.envs.cloth.tshirt_fold import TShirtFoldConfig as TShirtFoldConfig
     from pbd_gym.envs.cloth.tshirt_fold import TShirtFoldEnv as TShirtFoldEnv
@@ -41,12 +43,14 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.experts import Script as Script
     from pbd_gym.envs.core.experts import Waypoint as Waypoint
     from pbd_gym.envs.core.experts import actions_left as actions_left
+    from pbd_gym.envs.core.experts import farthest as farthest
     from pbd_gym.envs.core.experts import goals_and_points as goals_and_points
     from pbd_gym.envs.core.experts import grip_positions as grip_positions
     from pbd_gym.envs.core.experts import held_particles as held_particles
     from pbd_gym.envs.core.experts import paddle_actions as paddle_actions
     from pbd_gym.envs.core.experts import paddle_poses as paddle_poses
     from pbd_gym.envs.core.experts import picker_actions as picker_actions
+    from pbd_gym.envs.core.experts import transfer_actions as transfer_actions
     from pbd_gym.envs.core.goals import GoalShape as GoalShape
     from pbd_gym.envs.core.goals import StartGoals as StartGoals
     from pbd_gym.envs.core.launches import Launches as Launches
@@ -58,7 +62,10 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.manipulation import goal_distance as goal_distance
     from pbd_gym.envs.core.observations import OBS_MODES as OBS_MODES
     from pbd_gym.envs.core.observations import ObsMode as ObsMode
+    from pbd_gym.envs.core.observations import Reduced as Reduced
     from pbd_gym.envs.core.paddles import Paddle as Paddle
+    from pbd_gym.envs.core.pickers import PickerConfig as PickerConfig
+    from pbd_gym.envs.core.pickers import two_pickers as two_pickers
     from pbd_gym.envs.core.pixels import PIXEL_MODES as PIXEL_MODES
     from pbd_gym.envs.core.pixels import Pixels as Pixels
     from pbd_gym.envs.core.randomization import LogUniform as LogUniform
@@ -132,6 +139,7 @@ _HOMES = {
     "ClothEnv": "pbd_gym.envs.cloth.carry",
     "ClothFlattenEnv": "pbd_gym.envs.cloth.flatten",
     "ClothFlattenVectorEnv": "pbd_gym.envs.cloth.flatten",
+    "ClothFoldConfig": "pbd_gym.envs.cloth.fold",
     "ClothFoldCrumpledEnv": "pbd_gym.envs.cloth.fold_crumpled",
     "ClothFoldCrumpledVectorEnv": "pbd_gym.envs.cloth.fold_crumpled",
     "ClothFoldDiagonalEnv": "pbd_gym.envs.cloth.fold_diagonal",
@@ -152,6 +160,7 @@ _HOMES = {
     "GoalShape": "pbd_gym.envs.core.goals",
     "Handler": "pbd_gym.envs.core.start_bank",
     "Hands": "pbd_gym.envs.core.actions",
+    "HangingTowelConfig": "pbd_gym.envs.cloth.towel",
     "Launches": "pbd_gym.envs.core.launches",
     "LogUniform": "pbd_gym.envs.core.randomization",
     "ManipulationConfig": "pbd_gym.envs.core.manipulation",
@@ -165,9 +174,11 @@ _HOMES = {
     "PendulumConfig": "pbd_gym.envs.pendulum",
     "PendulumEnv": "pbd_gym.envs.pendulum",
     "PendulumVectorEnv": "pbd_gym.envs.pendulum",
+    "PickerConfig": "pbd_gym.envs.core.pickers",
     "Pixels": "pbd_gym.envs.core.pixels",
     "ReachingConfig": "pbd_gym.envs.core.reaching",
     "ReachingScore": "pbd_gym.envs.core.reaching",
+    "Reduced": "pbd_gym.envs.core.observations",
     "Rope": "pbd_gym.envs.rope.body",
     "RopeConfig": "pbd_gym.envs.rope.align",
     "RopeEnv": "pbd_gym.envs.rope.align",
@@ -216,6 +227,7 @@ _HOMES = {
     "actions_left": "pbd_gym.envs.core.experts",
     "check_numbers": "pbd_gym.envs.core.validation",
     "demonstrations": "pbd_gym.envs.tools.demonstrations",
+    "farthest": "pbd_gym.envs.core.experts",
     "goal_distance": "pbd_gym.envs.core.manipulation",
     "goals_and_points": "pbd_gym.envs.core.experts",
     "grip_positions": "pbd_gym.envs.core.experts",
@@ -229,6 +241,8 @@ _HOMES = {
     "put_down": "pbd_gym.envs.core.completion",
     "register": "pbd_gym.registry",
     "sizes": "pbd_gym.envs.core.sizing",
+    "transfer_actions": "pbd_gym.envs.core.experts",
+    "two_pickers": "pbd_gym.envs.core.pickers",
 }
 
 __all__ = [*_HOMES]

@@ -127,6 +127,8 @@ def _info(args: argparse.Namespace, rest: list[str]) -> None:
     print(f"particles          {batch.model.particle_count}\nconstraints        {batch.model.constraint_count}")
     print(f"memory             {batch.memory_report().per_env / 1024:.1f} KiB per environment of a batch")
     print(f"time limit         {entry.max_episode_steps} steps of {batch.action_time:.4g} s")
+    presets = [name for name in batch.presets if isinstance(name, str)]
+    print(f"presets            {', '.join(presets) or 'none'}")
     env.close()
 
 

@@ -44,7 +44,8 @@ def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> Ve
         frames: observations in a row that the policy is shown.
         **kwargs: arguments of the environment.
     """
-    return stacked(make_sb3_vec_env(env_id, episodes, **{**unseen_starts(env_id, episodes), **kwargs}), frames)
+    unseen = unseen_starts(env_id, episodes, kwargs.get("preset"))
+    return stacked(make_sb3_vec_env(env_id, episodes, **{**unseen, **kwargs}), frames)
 
 
 def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summary:

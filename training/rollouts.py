@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.presets import preset_values
 from pbd_gym.envs.core.validation import split_range
 from pbd_gym.registry import find
 
@@ -45,10 +46,17 @@ class Outcome:
         )
 
 
-def unseen_starts(env_id: str, episodes: int) -> dict[str, Any]:
-    """Return arguments for a bank that keeps as many start states for evaluation as there are episodes."""
+def unseen_starts(env_id: str, episodes: int, preset: str | None = None) -> dict[str, Any]:
+    """Return arguments for a bank that keeps as many start states for evaluation as there are episodes.
+
+    Args:
+        env_id: environment.
+        episodes: how many there are.
+        preset: of the environment; its bank may be larger than the usual one.
+    """
     batch: Any = load_env_creator(find(env_id).vector)
     usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
+    usual = preset_values(batch.presets, preset, None).get("starts", usual)
     # Banks of one seed may begin with the same states, so a smaller bank could keep states that training uses.
     bank = {} if usual is None else {"starts": max(KEPT_OF * episodes, usual)}
     return {"split": "eval", **bank}
@@ -57,7 +65,9 @@ def unseen_starts(env_id: str, episodes: int) -> dict[str, Any]:
 def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: Any) -> TaskVectorEnv:
     """Return a batch whose episodes start from states kept for evaluation. With ``film`` it renders pictures."""
     shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if film else {}
-    env: Any = gym.make_vec(env_id, episodes, **{**unseen_starts(env_id, episodes), **shown, **kwargs})
+    env: Any = gym.make_vec(
+        env_id, episodes, **{**unseen_starts(env_id, episodes, kwargs.get("preset")), **shown, **kwargs}
+    )
     return env
 
 

@@ -55,13 +55,22 @@ class ClothBody:
         handler.rest(25)
         return handler.positions()
 
-    def turned(self, rng: np.random.Generator, largest: float = 0.25 * np.pi) -> np.ndarray:
-        """Return flat cloths turned about the vertical by up to an angle [rad], shape (starts, n, 3) [m]."""
+    def turned(self, rng: np.random.Generator, largest: float = 0.25 * np.pi, shift: float = 0.0) -> np.ndarray:
+        """Return flat cloths turned about the vertical and shifted along x and z [m], shape (starts, n, 3).
+
+        Args:
+            rng: random numbers.
+            largest: largest angle, either way [rad].
+            shift: standard deviation along each axis [m].
+        """
         angle = rng.uniform(-largest, largest, self.config.starts)[:, None]
         flat = self.scene.positions
         c, s = np.cos(angle), np.sin(angle)
         x, z = c * flat[:, 0] + s * flat[:, 2], c * flat[:, 2] - s * flat[:, 0]
-        return np.stack([x, np.broadcast_to(flat[:, 1], x.shape), z], axis=-1)
+        found = np.stack([x, np.broadcast_to(flat[:, 1], x.shape), z], axis=-1)
+        if shift > 0.0:
+            found[..., [0, 2]] += shift * rng.standard_normal((len(found), 1, 2))
+        return found
 
 
 def fitted(shape: np.ndarray, x: np.ndarray, carried: np.ndarray | None = None) -> np.ndarray:

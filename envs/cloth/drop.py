@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 
 
 @dataclass(frozen=True)
-class ClothDropConfig(ClothTaskConfig):
+class ClothDropConfig(HangingTowelConfig):
     """Numbers of PBDClothDrop-v0; each can be given to ``gym.make``."""
 
     ctrl_dt: float = 0.16
@@ -35,7 +36,7 @@ class ClothDropVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A square towel hangs from two corners, which the pickers
+    SoftGym's ClothDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the pickers
     hold, and is to be laid flat in its place on the ground. An action takes 0.16 s, twice as long as in the other
     tasks.
 
@@ -71,10 +72,10 @@ class ClothDropVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothDropConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothDropConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothDrop-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothDrop-v0", preset="softgym")
     ```
 
     ## Version History
@@ -85,6 +86,8 @@ class ClothDropVectorEnv(TaskVectorEnv):
     config_type = ClothDropConfig
     config: ClothDropConfig
     action_modes = PICKER_MODES
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["ClothDrop"]
 
     def build(self, config: ClothDropConfig) -> Task:
         self.towel = towel = Towel(self, config)
@@ -97,6 +100,7 @@ class ClothDropVectorEnv(TaskVectorEnv):
             starts=StartBank(self, towel.hanging),
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from pbd_gym.envs.core.launches import device_indices, prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.measures import covered_area
 from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
@@ -43,8 +45,8 @@ class CoveredArea:
     @property
     def flat(self) -> float:
         """Area that the flat towel covers, with its rim [m^2]."""
-        side, r = self.towel.config.side, DISC * self.towel.config.spacing
-        return float(side * side + 4.0 * side * r + np.pi * r * r)
+        (width, depth), r = self.towel.config.size, DISC * self.towel.config.spacing
+        return float(width * depth + 2.0 * (width + depth) * r + np.pi * r * r)
 
     @cached_property
     def _words(self) -> Any:
@@ -55,7 +57,8 @@ class CoveredArea:
     def prepare(self, out: Any) -> Any:
         """Return the launch that measures it."""
         batch, config = self.towel.batch, self.towel.config
-        particles, cell = device_indices(batch, self.towel.indices), 1.6 * config.side / GRID
+        # Wherever the middle of its particles is, all of a towel is in the grid: most of it at least.
+        particles, cell = device_indices(batch, self.towel.indices), 1.13 * math.hypot(*config.size) / GRID
         return prepare(
             batch, covered_area, particles, DISC * config.spacing, cell, GRID, batch.buffers["parameters"],
             batch.model.lanes, batch.state.positions_scalar, self._words, out,
@@ -82,8 +85,8 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A square towel lies in a heap, and two pickers have to
-    spread it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
+    SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and two pickers have to spread
+    it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
     constraints, solved by XPBD in 32 substeps for each action of 0.08 s. It rubs against the ground and against itself.
 
     ## Action Space
@@ -141,10 +144,10 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFlatten-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFlatten-v0", preset="softgym")
     ```
 
     ## Version History
@@ -155,7 +158,8 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     config_type = ClothTaskConfig
     config: ClothTaskConfig
     action_modes = PICKER_MODES
-    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
+    presets = PRESETS["ClothFlatten"]
+    obs_modes = ("keypoints", "particles", "reduced", *PIXEL_MODES)
 
     def build(self, config: ClothTaskConfig) -> Task:
         self.towel = towel = Towel(self, config)
@@ -168,6 +172,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
             goal_particles=np.zeros(0, dtype=np.int32),
             starts=StartBank(self, towel.crumpled),
             score=WeightedMeasures(self, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )
@@ -184,7 +189,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
         fits = [fitted(flat, turned) for turned in same]
         distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(same, fits, strict=True)]
         nearest = int(np.argmin(distances))
-        near = distances[nearest] < 0.15 * towel.config.side and towel.corners_held(env) == [None, None]
+        near = distances[nearest] < 0.15 * towel.config.mean_side and towel.corners_held(env) == [None, None]
         begins = self.buffers.peek("elapsed")[env] == 0
         late = actions_left(self, env) < (12 if self.action_mode == "pick_place" else 40)
         covered = self.buffers.peek("performance")[env] / self.area.flat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,28 @@ import numpy as np
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.measures import mean_distance_of_pairs
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Task
 
 FIXATION = 1.2
 """Weight of the lower half's distance from its targets, beside that of the halves from one another."""
+
+
+@dataclass(frozen=True)
+class ClothFoldConfig(ClothTaskConfig):
+    """Numbers of PBDClothFold-v0; each can be given to ``gym.make``."""
+
+    start_turn: float = 0.25 * np.pi
+    """Largest angle about the vertical of the towel at the start, either way [rad]."""
+    start_shift: float = 0.0
+    """Standard deviation of where it lies at the start, along x and along z [m]."""
 
 
 class Fold:
@@ -69,7 +81,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A square towel lies flat. One half of it is to be folded
+    SoftGym's ClothFold (Lin et al. 2020, arXiv:2011.07215). A towel lies flat. One half of it is to be folded
     over the other, which has to stay where it is.
 
     ## Action Space
@@ -123,10 +135,10 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothFoldConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFold-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFold-v0", preset="softgym")
     ```
 
     ## Version History
@@ -134,11 +146,13 @@ class ClothFoldVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothTaskConfig
-    config: ClothTaskConfig
-    action_modes = PICKER_MODES
+    config_type = ClothFoldConfig
+    config: ClothFoldConfig
+    action_modes = (*PICKER_MODES, "pick_then_place")
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["ClothFold"]
 
-    def build(self, config: ClothTaskConfig) -> Task:
+    def build(self, config: ClothFoldConfig) -> Task:
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *halves(towel), lambda: self.start_positions)
         return Task(
@@ -146,10 +160,11 @@ class ClothFoldVectorEnv(TaskVectorEnv):
             hands=towel.hands(),
             keypoints=towel.keypoints(),
             goal_particles=towel.keypoints(),
-            starts=StartBank(self, towel.turned),
+            starts=StartBank(self, lambda rng: towel.turned(rng, config.start_turn, config.start_shift)),
             parts=[fold.goal],
             score=fold.score,
-            expert=Script(self, self.plan),
+            reduced=towel.reduced(),
+            expert=Script(self, self.plan, self.transfer),
             view_box=towel.view_box,
         )
 
@@ -158,6 +173,12 @@ class ClothFoldVectorEnv(TaskVectorEnv):
         if self.buffers.peek("elapsed")[env] == 0:
             x, goals = self.towel.shape(env), self.fold.goals(env)
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius)
+
+    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which corner to carry where: the one that is farthest from its goal."""
+        corners = np.ix_([0, -1], [0, -1])
+        x, goals = self.towel.shape(env)[corners], self.fold.goals(env)[corners]
+        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.1 * self.config.mean_side)
 
 
 class ClothFoldEnv(TaskEnv):

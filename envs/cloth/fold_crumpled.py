@@ -12,7 +12,8 @@ from pbd_gym.envs.cloth.moves import fold_over, tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
-from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
@@ -24,8 +25,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFoldCrumpled (Lin et al. 2020, arXiv:2011.07215). A square towel lies in a heap, and is to be folded
-    in half in its place. SoftGym's fixation term averages over the wrong axis and disagrees with the performance it
+    SoftGym's ClothFoldCrumpled (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and is to be folded in half
+    in its place. SoftGym's fixation term averages over the wrong axis and disagrees with the performance it
     reports; here both are those of PBDClothFold-v0, with the targets of a flat towel.
 
     ## Action Space
@@ -54,10 +55,10 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFoldCrumpled-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFoldCrumpled-v0", preset="softgym")
     ```
 
     ## Version History
@@ -68,6 +69,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     config_type = ClothTaskConfig
     config: ClothTaskConfig
     action_modes = PICKER_MODES
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["ClothFoldCrumpled"]
 
     def build(self, config: ClothTaskConfig) -> Task:
         self.towel = towel = Towel(self, config)
@@ -81,6 +84,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
             starts=StartBank(self, towel.crumpled),
             parts=[fold.goal],
             score=fold.score,
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )
@@ -89,7 +93,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         """Return where the hands go: they spread the towel, tighten it if need be, and carry the first row over."""
         towel = self.towel
         x, goals, flat = towel.shape(env), self.fold.goals(env), grown(self, towel.flat, env)
-        away, left = np.linalg.norm(x - flat, axis=2) / towel.config.side, actions_left(self, env)
+        away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(self, env)
         lies_flat = away.mean() < 0.08 and away[np.ix_([0, -1], [0, -1])].max() < 0.2
         if towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)

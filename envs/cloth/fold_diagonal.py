@@ -18,13 +18,7 @@ from pbd_gym.envs.core.task import Task
 
 
 def triangles(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the particles before the diagonal, and their mirror images behind it, shape (pairs,) each.
-
-    Raises:
-        ValueError: for a towel with more rows than columns, or fewer.
-    """
-    if grid.shape[0] != grid.shape[1]:
-        raise ValueError(f"a towel that is folded along its diagonal needs rows = columns, got {grid.shape}")
+    """Return the particles of a square before the diagonal, and their mirror images behind it, shape (pairs,) each."""
     rows, columns = np.indices(grid.shape)
     corner = rows + columns < len(grid) - 1  # the first corner is folded over onto the last
     return grid[corner], grid[::-1, ::-1].T[corner]
@@ -65,10 +59,10 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothTaskConfig`. A finer towel:
 
     ```python
-    gym.make("PBDClothFoldDiagonal-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFoldDiagonal-v0", resolution=64)
     ```
 
     ## Version History
@@ -81,6 +75,11 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     action_modes = PICKER_MODES
 
     def build(self, config: ClothTaskConfig) -> Task:
+        if config.rows != config.columns or config.size[0] != config.size[1]:
+            raise ValueError(
+                "a towel that is folded along its diagonal is square and needs rows = columns, got"
+                f" size={tuple(config.size)}, rows={config.rows} and columns={config.columns}"
+            )
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *triangles(towel.indices), lambda: self.start_positions)
         return Task(

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from pbd_gym.envs.cloth.fold import Fold, halves
 from pbd_gym.envs.cloth.moves import fold_over, hanging_height, lay_down
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.manipulation import PICKER_MODES
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown
 from pbd_gym.envs.core.starts import StartBank
@@ -21,7 +22,7 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    SoftGym's ClothFoldDrop (Lin et al. 2020, arXiv:2011.07215). A square towel hangs from two corners, which the
+    SoftGym's ClothFoldDrop (Lin et al. 2020, arXiv:2011.07215). A towel hangs from two corners, which the
     pickers hold. It is to be laid on the ground, folded in half: the lower half in its place and the upper half over
     it. SoftGym takes the targets of the lower half from the hanging towel, in mid-air; here they are those of a towel
     that lies flat.
@@ -53,10 +54,10 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothTaskConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.HangingTowelConfig`. SoftGym's numbers:
 
     ```python
-    gym.make("PBDClothFoldDrop-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothFoldDrop-v0", preset="softgym")
     ```
 
     ## Version History
@@ -64,11 +65,13 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
     * v0: initial version
     """
 
-    config_type = ClothTaskConfig
-    config: ClothTaskConfig
+    config_type = HangingTowelConfig
+    config: HangingTowelConfig
     action_modes = PICKER_MODES
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["ClothFoldDrop"]
 
-    def build(self, config: ClothTaskConfig) -> Task:
+    def build(self, config: HangingTowelConfig) -> Task:
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
         return Task(
@@ -79,6 +82,7 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
             starts=StartBank(self, towel.hanging),
             parts=[fold.goal],
             score=fold.score,
+            reduced=towel.reduced(),
             expert=Script(self, self.plan),
             view_box=towel.view_box,
         )

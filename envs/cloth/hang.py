@@ -26,9 +26,6 @@ from pbd_gym.envs.core.validation import check_numbers
 
 wp.set_module_options({"enable_backward": False})
 
-APART = 0.7
-"""From the axis of the rod to the middle of the flat towel, in sides of the towel."""
-
 
 @wp.kernel
 def move_rod(
@@ -55,14 +52,22 @@ class ClothHangConfig(ClothTaskConfig):
 
     rod_radius: float = 0.02
     """[m]"""
-    rod_height: float = 0.3
-    """Of its axis above the ground [m]."""
+    rod_height: float = 0.0
+    """Of its axis above the ground [m]. With 0 it is three quarters of the length of the towel along z."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, positive=("rod_radius",))
-        if self.rod_height < 0.5 * self.side + 2.0 * self.rod_radius:
+        if self.rod_height == 0.0:
+            object.__setattr__(self, "rod_height", 0.75 * self.size[1])
+        if self.rod_height < 0.5 * self.size[1] + 2.0 * self.rod_radius:
             raise ValueError(f"rod_height must leave room for half of the towel to hang, got {self.rod_height}")
+
+    @property
+    def apart(self) -> float:
+        """From the axis of the rod to the middle of the flat towel [m]: a turned one does not lie under the rod."""
+        width, depth = self.size
+        return 0.7 * depth + 0.3 * max(width - depth, 0.0)
 
 
 class Rod(Part):
@@ -77,7 +82,7 @@ class Rod(Part):
     def __init__(self, batch: Batch, towel: Towel, config: ClothHangConfig) -> None:
         super().__init__(batch)
         # As far off the middle as the towel is, so that both lie in the box of the pickers.
-        length, z = 0.8 * config.side, 0.5 * APART * config.side
+        length, z = 0.8 * config.size[0], 0.5 * config.apart
         ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
         rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
         self.collider = towel.scene.add_collider(rod, moving="size" in batch.ranges)
@@ -97,7 +102,7 @@ class ClothHangVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    A square towel lies flat beside a rod, and is to be hung over it, one half on each side. The rod is a fixed capsule.
+    A towel lies flat beside a rod, and is to be hung over it, one half on each side. The rod is a fixed capsule.
     The towel rubs against it, and stays where it hangs when it is let go.
 
     ## Action Space
@@ -131,10 +136,10 @@ class ClothHangVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothHangConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothHangConfig`. A finer towel:
 
     ```python
-    gym.make("PBDClothHang-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothHang-v0", resolution=64)
     ```
 
     ## Version History
@@ -150,7 +155,7 @@ class ClothHangVectorEnv(TaskVectorEnv):
         self.towel = towel = Towel(self, config)
         self.rod = Rod(self, towel, config)
         self.goal = GoalShape(self, towel.indices.ravel(), self.hung)
-        side = config.side
+        side = config.longest
         return Task(
             scene=towel.scene,
             hands=towel.hands(2, 3, height=1.6),
@@ -167,8 +172,8 @@ class ClothHangVectorEnv(TaskVectorEnv):
         """Return flat towels beside the rod, turned and shifted a little [m], shape (starts, n, 3)."""
         config = self.config
         shift = np.zeros((config.starts, 1, 3))
-        shift[..., [0, 2]] = config.side * rng.uniform(-0.1, 0.1, (config.starts, 1, 2))
-        shift[..., 2] -= 0.5 * APART * config.side
+        shift[..., [0, 2]] = np.array(config.size) * rng.uniform(-0.1, 0.1, (config.starts, 1, 2))
+        shift[..., 2] -= 0.5 * config.apart
         return self.towel.turned(rng, 0.3) + shift
 
     def hung(self) -> np.ndarray:
@@ -178,7 +183,7 @@ class ClothHangVectorEnv(TaskVectorEnv):
         along = flat[:, 2]  # from the rod's top on
         angle = np.clip(along / radius, -0.5 * np.pi, 0.5 * np.pi)
         down = np.maximum(np.abs(along) - 0.5 * np.pi * radius, 0.0)
-        z = 0.5 * APART * config.side + radius * np.sin(angle)
+        z = 0.5 * config.apart + radius * np.sin(angle)
         y = config.rod_height + radius * np.cos(angle) - down
         return np.stack([flat[:, 0], y, z], axis=1)[None]
 
@@ -191,9 +196,11 @@ class ClothHangVectorEnv(TaskVectorEnv):
         up, on = hanging_height(grown(self, self.towel.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
         yield Waypoint(x[-1, [0, -1]], (False, False))
         yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
-        # Up on this side, over the rod, and down on the other.
+        # Up on this side, and in an arc down on the other, so that the half that hangs there stays taut.
         yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
-        yield Waypoint(middle + 0.6 * up + 4.0 * on, both, 0.4, wait=2)
+        far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
+        for angle in np.linspace(0.15, 0.9, 6) * np.pi:
+            yield Waypoint(middle + 0.54 * (np.cos(angle) * up + np.sin(angle) * far), both, 0.6)
         yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
         yield Waypoint(last, (False, False), wait=3)
 

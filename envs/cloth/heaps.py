@@ -59,7 +59,7 @@ class Spreading:
         """Return the way of hands that lift the widest free edge of a heap, or else its freest corner."""
         config = self.towel.config
         corners, size = np.array([x[c] for c in CORNERS]), float(sizes(self.towel.batch)[env, 0])
-        side, covered = config.side * size, self.towel.covered(x, CORNERS, size)
+        side, covered = config.longest * size, self.towel.covered(x, CORNERS, size)
         widths = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)
         free = (covered + np.roll(covered, -1) == 0) & (widths > 1.5 * config.reach)
         if free.any():

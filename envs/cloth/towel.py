@@ -1,8 +1,9 @@
-"""What the cloth tasks of the suite share: a square towel on the ground, and two pickers."""
+"""What the cloth tasks of the suite share: a rectangular towel on the ground, and two pickers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,8 @@ from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import LYING, ClothBody
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.experts import held_particles
-from pbd_gym.envs.core.manipulation import ManipulationConfig
+from pbd_gym.envs.core.observations import Reduced
+from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import ClothMaterial
@@ -22,15 +24,17 @@ CORNERS = ((0, 0), (0, -1), (-1, -1), (-1, 0))
 
 
 @dataclass(frozen=True)
-class ClothTaskConfig(ManipulationConfig):
+class ClothTaskConfig(PickerConfig):
     """Numbers of the cloth tasks; each can be given to ``gym.make``."""
 
-    rows: int = 16
-    """Particles along z of the flat cloth. SoftGym has 60 to 120."""
-    columns: int = 16
-    """Particles along x."""
-    side: float = 0.4
-    """Length of each side [m]."""
+    size: tuple[float, float] = (0.4, 0.4)
+    """Lengths of the flat cloth along x and along z [m]."""
+    resolution: int = 16
+    """Particles along its longer side. SoftGym has 60 to 119."""
+    rows: int = 0
+    """Particles along z. With 0 they are as far apart as those along x: what ``resolution`` makes of the size."""
+    columns: int = 0
+    """Particles along x, likewise."""
     density: float = 0.5
     """Mass per area [kg/m^2]."""
     stretch_compliance: float = 1e-5
@@ -39,28 +43,79 @@ class ClothTaskConfig(ManipulationConfig):
     """Of diagonal constraints [m/N]."""
     bend_compliance: float = 1.0
     """Of constraints that skip a particle [m/N]."""
-    reach: float = 0.06
-    """Distance from which a picker grasps [m]."""
+    lift: tuple[float, float] = (1.0, 1.6)
+    """Least and largest height from which a towel is dropped to make a heap, in longer sides."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers(self, positive=("side", "density", "reach"))
-        if min(self.rows, self.columns) < 4:
+        check_numbers(self, positive=("size", "density", "resolution"))
+        object.__setattr__(self, "size", tuple(self.size))
+        counts = grid_counts(self.size, self.resolution, self.rows, self.columns)
+        for name, count in zip(("rows", "columns"), counts, strict=True):
+            object.__setattr__(self, name, count)  # so that equal towels have equal configurations
+        if min(counts) < 4:
             raise ValueError(f"rows and columns must be at least 4, got {self.rows} and {self.columns}")
 
     @property
+    def spacings(self) -> tuple[float, float]:
+        """Distances of neighbouring particles along x and along z [m]."""
+        return self.size[0] / (self.columns - 1), self.size[1] / (self.rows - 1)
+
+    @property
     def spacing(self) -> float:
-        """Distance of neighbouring particles [m]."""
-        return self.side / (max(self.rows, self.columns) - 1)
+        """Root mean square of the two distances of neighbouring particles [m]."""
+        return math.hypot(*self.spacings) / math.sqrt(2.0)
 
     @property
     def radius(self) -> float:
         """Of the particles, half the thickness of the cloth [m]."""
-        return 0.45 * self.spacing
+        return 0.45 * min(self.spacings)
+
+    @property
+    def longest(self) -> float:
+        """Length of the longer side [m]: how much room the cloth may need."""
+        return max(self.size)
+
+    @property
+    def mean_side(self) -> float:
+        """Mean length of the sides [m]: what errors are compared with."""
+        return 0.5 * sum(self.size)
+
+
+def grid_counts(size: tuple[float, float], resolution: int, rows: int, columns: int) -> tuple[int, int]:
+    """Return the rows (along z) and columns (along x) of a towel; what is 0 follows from the rest.
+
+    Args:
+        size: lengths along x and along z [m].
+        resolution: particles along the longer side, where both are 0.
+        rows: as given, 0 for as many as make distances most even.
+        columns: likewise.
+    """
+    width, depth = size
+    if rows and columns:
+        return rows, columns
+    if rows:
+        return rows, round(width / depth * (rows - 1)) + 1
+    if columns:
+        return round(depth / width * (columns - 1)) + 1, columns
+    gaps = (resolution - 1) / max(size)
+    return round(depth * gaps) + 1, round(width * gaps) + 1
+
+
+@dataclass(frozen=True)
+class HangingTowelConfig(ClothTaskConfig):
+    """Numbers of the cloth tasks that begin with a towel in the air; each can be given to ``gym.make``."""
+
+    hang_height: tuple[float, float] = (0.25, 0.5)
+    """Least and largest height of its lower edge, in lengths of the towel along z."""
+    hang_shift: tuple[float, float] = field(default=(-0.25, 0.25), metadata={"signed": True})
+    """Least and largest way from the middle of where it is to lie to where it hangs, along z, likewise."""
 
 
 class Towel(ClothBody):
-    """A square towel, flat on the ground about the origin, and how it may start.
+    """A rectangular towel, flat on the ground about the origin, and how it may start.
+
+    Its rows go along x and follow one another along z: the first row is one of its edges along x.
 
     Args:
         batch: the environments.
@@ -73,9 +128,9 @@ class Towel(ClothBody):
         self.cloth = scene.add_cloth(
             config.rows,
             config.columns,
-            (config.side, config.side),
+            config.size,
             ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
-            position=(0.0, config.radius, -0.5 * config.side),
+            position=(0.0, config.radius, -0.5 * config.size[1]),
             rotation=LYING,
         )
         scene.add_particle_contacts(self.cloth.indices.ravel(), config.radius, config.friction)
@@ -96,24 +151,21 @@ class Towel(ClothBody):
             second: that of the second one.
             holding: whether they hold it.
             lowest: height of the bottom of the box, if that is above the ground [m].
-            height: of its top, in sides of the towel.
+            height: of its top, in longer sides of the towel.
         """
         config = self.config
-        extent = 1.5 * config.side
-        return Hands(
-            particles=(int(self.corners[first]), int(self.corners[second])),
-            corners=tuple(int(c) for c in self.corners),
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, max(config.radius, lowest), -extent),
-            upper=(extent, height * config.side, extent),
-            holding=holding,
-        )
+        extent = 1.5 * config.longest
+        box = (-extent, max(config.radius, lowest), -extent), (extent, height * config.longest, extent)
+        return two_pickers(config, self.corners[[first, second]], self.corners, box, config.radius, holding)
 
     def keypoints(self) -> np.ndarray:
         """Return the observed particles: corners, middles of the sides, and the centre, shape (9,)."""
         rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.indices.shape)
         return self.indices[np.ix_(rows, columns)].ravel()
+
+    def reduced(self) -> Reduced:
+        """Return what ``obs_mode="reduced"`` shows: the corners, as SoftGym's reduced state."""
+        return Reduced(self.corners)
 
     def covered(self, x: np.ndarray, cells: ArrayLike, size: float = 1.0) -> np.ndarray:
         """Return how many particles of other layers of a towel lie above some, shape (k,).
@@ -142,11 +194,12 @@ class Towel(ClothBody):
 
     def hanging(self, rng: np.random.Generator) -> np.ndarray:
         """Return towels that hang at rest from their first row, near the middle [m], shape (starts, n, 3)."""
-        config = self.config
+        config: HangingTowelConfig = self.config
         flat = self.scene.positions
         start = np.repeat(flat[None], config.starts, axis=0)
-        start[..., 1] = 0.5 * config.side - flat[:, 2] + config.side * rng.uniform(0.25, 0.5, config.starts)[:, None]
-        start[..., 2] = config.side * rng.uniform(-0.25, 0.25, config.starts)[:, None]
+        depth = config.size[1]
+        start[..., 1] = 0.5 * depth - flat[:, 2] + depth * rng.uniform(*config.hang_height, size=config.starts)[:, None]
+        start[..., 2] = depth * rng.uniform(*config.hang_shift, size=config.starts)[:, None]
         handler = self.handler(start)
         handler.grasp(np.repeat(self.corners[None, :2], config.starts, axis=0))
         handler.rest(75)
@@ -163,7 +216,7 @@ class Towel(ClothBody):
         held[:, 0] = self.indices.ravel()[rng.integers(n, size=count)]
         handler.grasp(held)
         lift = np.zeros((count, self.scene.grip_count, 3))
-        lift[:, 0, 1] = self.config.side * rng.uniform(1.0, 1.6, count)
+        lift[:, 0, 1] = self.config.longest * rng.uniform(self.config.lift[0], self.config.lift[1], count)
         handler.move(lift, 40)
         handler.grasp(np.full_like(held, -1))
         handler.rest(50)
@@ -172,7 +225,7 @@ class Towel(ClothBody):
     def view_box(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return two corners of what pictures show [m], shape (3,) each; see :data:`ViewBox`."""
         # Towels that lie are lifted by up to half a side; those that hang at the start need more room.
-        side = self.config.side
+        side = self.config.longest
         height = max(0.45 * side, float(starts[..., 1].max()) + 0.05 * side)
         return np.array([-0.62 * side, 0.0, -0.62 * side]), np.array([0.62 * side, height, 0.62 * side])
 

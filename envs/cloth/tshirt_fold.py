@@ -12,9 +12,11 @@ from pbd_gym.envs.cloth.body import LYING, ClothBody, fitted
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import PICKER_MODES, ManipulationConfig, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Task
@@ -28,7 +30,7 @@ FOLDS = (("sleeve_low_right", "sleeve_top_right"), ("sleeve_low_left", "sleeve_t
 
 
 @dataclass(frozen=True)
-class TShirtFoldConfig(ManipulationConfig):
+class TShirtFoldConfig(PickerConfig):
     """Numbers of PBDTShirtFold-v0; each can be given to ``gym.make``."""
 
     width: float = 0.5
@@ -51,7 +53,7 @@ class TShirtFoldConfig(ManipulationConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers(self, positive=("width", "length", "spacing", "density", "reach"))
+        check_numbers(self, positive=("width", "length", "spacing", "density"))
 
     @property
     def radius(self) -> float:
@@ -90,15 +92,8 @@ class Shirt(ClothBody):
         """Return two open pickers at the corners of the right sleeve, in a box around the shirt."""
         config, extent = self.config, 1.2 * self.config.length
         first = tuple(self.landmarks[name] for name in FOLDS[0])
-        return Hands(
-            particles=first,
-            corners=first,
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, config.radius, -extent),
-            upper=(extent, config.length, extent),
-            holding=False,
-        )
+        box = (-extent, config.radius, -extent), (extent, config.length, extent)
+        return two_pickers(config, first, first, box, config.radius)
 
     def layered(self, x: np.ndarray, moved: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Return a shape of which a part is turned over onto the rest, as high as what it comes to lie on.
@@ -172,10 +167,10 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.TShirtFoldConfig`. A resolution like DaXBench's:
+    :class:`pbd_gym.envs.TShirtFoldConfig`. DaXBench's numbers:
 
     ```python
-    gym.make("PBDTShirtFold-v0", spacing=0.017)
+    gym.make("PBDTShirtFold-v0", preset="daxbench")
     ```
 
     ## Version History
@@ -185,7 +180,8 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
 
     config_type = TShirtFoldConfig
     config: TShirtFoldConfig
-    action_modes = PICKER_MODES
+    action_modes = (*PICKER_MODES, "pick_then_place")
+    presets = PRESETS["TShirtFold"]
 
     def build(self, config: TShirtFoldConfig) -> Task:
         self.shirt = shirt = Shirt(self, config)
@@ -199,7 +195,7 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
             starts=StartBank(self, lambda rng: shirt.settled(shirt.handler(shirt.turned(rng)))),
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            expert=Script(self, self.plan),
+            expert=Script(self, self.plan, self.transfer),
             view_box=lambda starts: (np.array([-0.6, 0.0, -0.5]) * length, np.array([0.6, 0.2, 0.5]) * length),
         )
 
@@ -223,6 +219,16 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
             if away.max() > 0.35 * self.config.width and self.buffers.peek("elapsed")[env] < 30 * (number + 1):
                 yield from fold_over(x[pair], goals[pair], self.shirt.radius, short=0.0, wait=1)
                 return
+
+    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which point of the next fold to carry where: the one that is farthest from its goal."""
+        x, goals = self.shirt.shape(env), self.goal.of(env)[self.shirt.indices]
+        for names in FOLDS:
+            pair = [self.shirt.landmarks[name] for name in names]
+            found = farthest(x[pair], goals[pair], 0.35 * self.config.width)
+            if found is not None:
+                return found
+        return None
 
 
 class TShirtFoldEnv(TaskEnv):

@@ -10,9 +10,10 @@ import numpy as np
 from pbd_gym.envs.cloth.moves import fold_over, tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
@@ -33,8 +34,8 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     ## Description
 
-    After DaXBench's unfold_cloth1 and unfold_cloth3 (Chen et al. 2023, arXiv:2210.13066), with pickers. A square towel
-    has been folded one to three times, each time by carrying a point of its rim inwards, and is to be laid flat where
+    After DaXBench's unfold_cloth1 and unfold_cloth3 (Chen et al. 2023, arXiv:2210.13066), with pickers. A towel has
+    been folded one to three times, each time by carrying a point of its rim inwards, and is to be laid flat where
     it was. DaXBench compares shapes by the distance of nearest neighbours, which cannot tell a towel that lies upside
     down; here each particle has a target of its own. DaXBench's folds come from a global stream of random numbers; here
     they are seeded.
@@ -70,10 +71,10 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
     ## Arguments
 
     Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
-    :class:`pbd_gym.envs.ClothUnfoldConfig`. SoftGym's resolution:
+    :class:`pbd_gym.envs.ClothUnfoldConfig`. DaXBench's numbers:
 
     ```python
-    gym.make("PBDClothUnfold-v0", rows=64, columns=64, reach=0.06)
+    gym.make("PBDClothUnfold-v0", preset="daxbench")
     ```
 
     ## Version History
@@ -83,7 +84,8 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     config_type = ClothUnfoldConfig
     config: ClothUnfoldConfig
-    action_modes = PICKER_MODES
+    action_modes = (*PICKER_MODES, "pick_then_place")
+    presets = PRESETS["ClothUnfold"]
 
     def build(self, config: ClothUnfoldConfig) -> Task:
         self.towel = towel = Towel(self, config)
@@ -96,7 +98,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
             starts=StartBank(self, self.sample_starts),
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            expert=Script(self, self.plan),
+            expert=Script(self, self.plan, self.transfer),
             view_box=towel.view_box,
         )
 
@@ -116,20 +118,20 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
             free = np.array([towel.covered(shape[grid], rim) == 0 for shape in x])
             chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
             start = x[np.arange(count), chosen]
-            aim = x.mean(axis=1) + config.side * rng.uniform(-0.2, 0.2, (count, 3))
+            aim = x.mean(axis=1) + config.mean_side * rng.uniform(-0.2, 0.2, (count, 3))
             way = (aim - start) * [1.0, 0.0, 1.0]
-            way *= config.side * rng.uniform(0.6, 1.0, (count, 1)) / np.linalg.norm(way, axis=1, keepdims=True)
+            way *= config.mean_side * rng.uniform(0.6, 1.0, (count, 1)) / np.linalg.norm(way, axis=1, keepdims=True)
             held[:, 0] = np.where(fold < folds, chosen, -1)
             handler.grasp(held)
             for angle in np.linspace(0.0, np.pi, 9)[:-1]:
                 along = 0.5 * (np.cos(angle) - np.cos(angle + np.pi / 8))
                 rise = 0.3 * (np.sin(angle + np.pi / 8) - np.sin(angle))
-                shift[:, 0] = along * way + [0.0, rise * config.side, 0.0]
+                shift[:, 0] = along * way + [0.0, rise * config.mean_side, 0.0]
                 handler.move(shift, 6)
             handler.grasp(np.full_like(held, -1))
             handler.rest(20)
         x = towel.settled(handler)
-        spoilt = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.side
+        spoilt = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.mean_side
         edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
         for copy in np.flatnonzero(~spoilt):
             spoilt[copy] = crossings(x[copy], towel.cloth.triangles, edges) > 0
@@ -137,7 +139,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     def plan(self, env: int) -> Iterator[Waypoint]:
         """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
-        x, goals, side = self.towel.shape(env), self.goal.of(env)[self.towel.indices], self.towel.config.side
+        x, goals, side = self.towel.shape(env), self.goal.of(env)[self.towel.indices], self.towel.config.mean_side
         if self.buffers.peek("normalized_performance")[env] > 0.97:
             return
         far = np.linalg.norm(x - goals, axis=2)
@@ -150,6 +152,12 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
         points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
         use = (True, bool(away[pair[1]] > 0.05 * side))
         yield from fold_over(points[pair], targets[pair], self.towel.radius, hands=use)
+
+    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which corner to carry where: the one that is farthest from its goal."""
+        corners = np.ix_([0, -1], [0, -1])
+        x, goals = self.towel.shape(env)[corners], self.goal.of(env)[self.towel.indices][corners]
+        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.05 * self.towel.config.mean_side)
 
 
 class ClothUnfoldEnv(TaskEnv):

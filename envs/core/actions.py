@@ -7,12 +7,14 @@ during the control step.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.core import transfers
 from pbd_gym.envs.core.paddles import Paddle, prepare_moves
 from pbd_gym.envs.core.randomization import SIZE, scaled
 from pbd_gym.kernels.grips import set_held
@@ -21,8 +23,10 @@ from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ActionMode = Literal["drag", "picker", "pin", "pick_place", "paddle"]
-ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place", "paddle")
+ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle"]
+ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place", "pick_then_place", "paddle")
+PICKING: tuple[ActionMode, ...] = ("picker", "pick_place", "pick_then_place")
+"""Those in which hands grasp whatever is in reach."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,11 @@ class Hands:
     """Largest turn of a paddle about the vertical per control step [rad]; 0 for paddles that do not turn."""
     widest_turn: float = 0.5 * math.pi
     """Largest angle of a paddle, either way [rad]."""
+    floor: float | None = None
+    """Height below which hands do not lead what they hold [m]; by default the bottom of the box."""
+    places: Callable[[np.ndarray], np.ndarray] | None = None
+    """From start positions [m], shape (starts, n, 3), to where pickers start, shape (starts, hands, 3); by default they
+    are at their particles, as the hands of other action modes always are."""
 
 
 @wp.func
@@ -88,6 +97,7 @@ def move_grips(
     ctrl_dt: float,
     lower: wp.vec3,
     upper: wp.vec3,
+    floor: float,
     parameters: wp.array2d[float],
     anchor: wp.vec3,
     max_stretch: float,
@@ -113,6 +123,7 @@ def move_grips(
     size = parameters[env, SIZE]
     low = scaled(lower, anchor, size)
     high = scaled(upper, anchor, size)
+    lowest = scaled(wp.vec3(0.0, floor, 0.0), anchor, size)
     for slot in range(hand_count):
         farthest = float(0.0)  # of the axes of an absolute place
         if absolute != 0:
@@ -138,7 +149,7 @@ def move_grips(
             move = wp.clamp(start + step, low[axis], high[axis]) - start
             if i_held >= 0 and axis == 1:
                 # What was grasped below the hand is not pressed into the ground.
-                move = wp.max(move, wp.min(low[axis] - positions[group, i_held, axis, lane], 0.0))
+                move = wp.max(move, wp.min(lowest[axis] - positions[group, i_held, axis, lane], 0.0))
             motion[env, slot, axis] = move
     for first in range(hand_count):
         for second in range(first + 1, hand_count):
@@ -235,8 +246,9 @@ class Actions:
         mode: ``"drag"`` (a displacement per axis and hand, what is held stays held), ``"picker"`` (one number more:
             above zero it closes the hand, else it opens), ``"pin"`` (one per corner: above zero fixes it), or
             ``"pick_place"`` (numbers of a picker, but the first are a place in the box that the hand goes to, and takes
-            as many control steps for as it may need: SoftGym's pick-and-place), or ``"paddle"`` (a displacement along
-            x, y and z per paddle, and a turn about the vertical where paddles turn).
+            as many control steps for as it may need: SoftGym's pick-and-place), ``"pick_then_place"`` (two places
+            in the box: the first hand picks at one, carries to the other and lets go, as in DaXBench), or ``"paddle"``
+            (a displacement along x, y and z per paddle, and a turn about the vertical where paddles turn).
         hands: what the hands can do.
         largest_size: of an environment; the box of the hands grows with it, but their steps do not.
 
@@ -251,17 +263,23 @@ class Actions:
         self.hands = hands
         self.paddles = hands.paddles if mode == "paddle" else ()
         """Solids that are moved."""
-        self.particles = {"pin": hands.corners, "paddle": ()}.get(mode, hands.particles)
+        others = {"pin": hands.corners, "paddle": (), "pick_then_place": hands.particles[:1]}
+        self.particles = others.get(mode, hands.particles)
         """Particle that belongs to each grip."""
         self.grip_count = len(self.particles)
-        strides = {"drag": hands.axes, "pin": 1, "paddle": 3 + int(self.turns)}
+        strides = {"drag": hands.axes, "pin": 1, "paddle": 3 + int(self.turns), "pick_then_place": transfers.NUMBERS}
         self.stride = strides.get(mode, hands.axes + 1)
         """Numbers per grip or paddle."""
-        way = largest_size * max(high - low for low, high in zip(hands.lower, hands.upper, strict=True))
-        self.repeat = math.ceil(way / hands.max_step) + 1 if mode == "pick_place" else 1
+        lower, upper = largest_size * np.array(hands.lower), largest_size * np.array(hands.upper)
+        self.repeat = math.ceil(float((upper - lower).max()) / hands.max_step) + 1 if mode == "pick_place" else 1
         """Control steps per action."""
+        self._stages: list[tuple[int, tuple[int, int, float]]] = []
+        if mode == "pick_then_place":
+            self._stages = transfers.stages(lower, upper, hands.max_step)
+            self.repeat = sum(steps for steps, _ in self._stages)
         self.size = self.stride * (self.grip_count + len(self.paddles))
-        self._launches: list[Any] = []
+        self._launches: list[list[Any]] = []
+        """For each control step of an action; those of the last one stand for all that follow."""
 
     @property
     def turns(self) -> bool:
@@ -274,6 +292,16 @@ class Actions:
         holds = self.hands.holding or self.mode == "drag"
         held = [p if holds and p in self.hands.particles else -1 for p in self.particles]
         return np.array(held, dtype=np.int32)
+
+    def start_places(self, positions: np.ndarray) -> np.ndarray:
+        """Return where the hands start [m], shape (starts, grip_count, 3).
+
+        Args:
+            positions: start positions [m], shape (starts, n, 3).
+        """
+        if self.mode in PICKING and self.hands.places is not None:
+            return self.hands.places(positions)[:, : self.grip_count]
+        return np.asarray(positions[:, list(self.particles)])
 
     def prepare(
         self,
@@ -298,33 +326,45 @@ class Actions:
         """
         model, hands = state.model, self.hands
 
-        def add(kernel: Any, *inputs: Any) -> None:
-            self._launches.append(
-                wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
-            )
+        def launch(kernel: Any, *inputs: Any) -> Any:
+            return wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
 
         if self.paddles:
             limits = (self.stride, hands.max_step, hands.max_turn, hands.widest_turn)
-            self._launches.append(prepare_moves(self.paddles, actions, limits, state, control, parameters, anchor))
+            self._launches.append([prepare_moves(self.paddles, actions, limits, state, control, parameters, anchor)])
             return
         grips = (state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar)
         where = (state.free_inv_mass_scalar, model.lanes, state.positions_scalar)
         if self.mode == "pin":
             particles = wp.array(self.particles, dtype=wp.int32, device=model.device)
-            add(pin, actions, particles, *where, *grips, control.motion)
+            self._launches.append([launch(pin, actions, particles, *where, *grips, control.motion)])
             return
-        if self.mode in ("picker", "pick_place"):
-            add(grasp, actions, self.stride, hands.reach, self.grip_count, *where, *grips)
         rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
-        add(
-            move_grips, actions, self.stride, int(self.mode == "pick_place"), hands.axes,
-            hands.max_step, hands.max_change, ctrl_dt,
-            wp.vec3(*hands.lower), wp.vec3(*hands.upper), parameters, anchor, hands.max_stretch, rest_array,
-            state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
-            self.grip_count, control.motion,
-        )  # fmt: skip
+        floor = hands.lower[1] if hands.floor is None else hands.floor
+        box = wp.vec3(*hands.lower), wp.vec3(*hands.upper)
 
-    def launch(self) -> None:
-        """Apply the current actions."""
-        for command in self._launches:
+        def step(numbers: Any, stride: int, absolute: bool, max_step: float) -> list[Any]:
+            """Return the launches of a control step: grasp or let go, then move."""
+            take = [launch(grasp, numbers, stride, hands.reach, self.grip_count, *where, *grips)]
+            move = launch(
+                move_grips, numbers, stride, int(absolute), hands.axes, max_step, hands.max_change, ctrl_dt,
+                *box, floor, parameters, anchor, hands.max_stretch, rest_array,
+                state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
+                self.grip_count, control.motion,
+            )  # fmt: skip
+            return [*take, move] if self.mode in PICKING else [move]
+
+        if not self._stages:
+            self._launches.append(step(actions, self.stride, self.mode == "pick_place", hands.max_step))
+        for count, numbers in self._stages:
+            commands = wp.zeros((model.num_envs, 4), dtype=float, device=model.device)
+            height = floor + transfers.LIFT
+            staged = launch(transfers.stage, actions, *numbers, height, *box, parameters, anchor, commands)
+            fast = 1.0e6 if not self._launches else hands.max_step  # the first is at once
+            launches = [staged, *step(commands, 4, True, fast)]
+            self._launches.extend([launches] * count)
+
+    def launch(self, step: int = 0) -> None:
+        """Apply the current actions in a control step of theirs."""
+        for command in self._launches[min(step, len(self._launches) - 1)]:
             command.launch()

@@ -19,9 +19,10 @@ from pbd_gym.envs.core.divergence import speed_limit
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.core.lifecycle import Lifecycle, add_buffers
 from pbd_gym.envs.core.modes import RewardMode, check_action_mode, check_obs_mode, check_reward_mode
-from pbd_gym.envs.core.observations import OBS_MODES, Observations, ObsMode
+from pbd_gym.envs.core.observations import OBS_MODES, Observations, ObsMode, ReducedObservations
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.pixels import PIXEL_MODES, PixelObservations, Pixels
+from pbd_gym.envs.core.presets import Presets, with_preset
 from pbd_gym.envs.core.rendering import Pictures
 from pbd_gym.envs.core.results import Outputs
 from pbd_gym.envs.core.snapshots import Snapshots
@@ -54,7 +55,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         num_envs: environments in the batch.
         max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
         device: Warp device, ``"cpu"`` or ``"cuda:0"``.
-        obs_mode: see :class:`pbd_gym.envs.core.observations.Observations`, and for pictures
+        preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: arguments that are taken unless others
+            are given here.
+        horizon: steps after which the task itself truncates an episode, if that is sooner than ``max_episode_steps``.
+        obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.observations.Observations`, and for pictures
             :class:`pbd_gym.envs.core.pixels.PixelObservations`.
         pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.actions.Actions`.
@@ -88,6 +92,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     """Action modes of the task, the default first."""
     obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
     """Observation modes of the task; without goals there is no ``"goal"``."""
+    presets: ClassVar[Presets] = {}
+    """Arguments by name of the preset; see :mod:`pbd_gym.envs.core.presets`."""
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
         "render_modes": ["human", "rgb_array"],
         "render_fps": 30,
@@ -100,7 +106,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         max_episode_steps: int | None = None,
         *,
         device: str = "cpu",
-        obs_mode: ObsMode = "keypoints",
+        preset: str | None = None,
+        horizon: int | None = None,
+        obs_mode: ObsMode | None = None,
         pixels: Pixels | Mapping[str, Any] | None = None,
         action_mode: ActionMode | None = None,
         reward_mode: RewardMode | None = None,
@@ -123,16 +131,22 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         if max_episode_steps is not None:
             max_episode_steps = whole("max_episode_steps", max_episode_steps, 1)
         num_envs = whole("num_envs", num_envs, 1)
+        modes: dict[str, Any] = {"action_mode": action_mode, "obs_mode": obs_mode, "reward_mode": reward_mode}
+        modes.update(randomize=randomize, horizon=horizon)
+        modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
         self.config = make_config(self.config_type, overrides)
-        self.ranges = randomization.as_ranges(randomize)
+        self.ranges = randomization.as_ranges(modes["randomize"])
+        if modes["horizon"] is not None:
+            horizon = whole("horizon", modes["horizon"], 1)
+            max_episode_steps = min(horizon, max_episode_steps or horizon)
         hand = switch("hand", hand)
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.split = split
-        self.action_mode = check_action_mode(action_mode, self.action_modes)
-        self.obs_mode = check_obs_mode(obs_mode, self.obs_modes, pixels)
-        self.reward_mode = check_reward_mode(reward_mode, obs_mode)
+        self.action_mode = check_action_mode(modes["action_mode"], self.action_modes)
+        self.obs_mode = check_obs_mode(modes["obs_mode"] or "keypoints", self.obs_modes, pixels)
+        self.reward_mode = check_reward_mode(modes["reward_mode"], self.obs_mode)
         self.pixels = make_options("pixels", Pixels, pixels)
         self.render_mode = render_mode
         self.render_options = make_options("render_options", RenderOptions, render_options)
@@ -225,10 +239,13 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
     # --- set-up -------------------------------------------------------------------------------------------------------
 
-    def _make_observations(self, task: Task) -> Observations | PixelObservations:
+    def _make_observations(self, task: Task) -> Observations | ReducedObservations | PixelObservations:
         axes, shown_grips = task.hands.axes, 0 if self.action_mode == "drag" else self.actions.grip_count
         if self.obs_mode in PIXEL_MODES:
             return PixelObservations(self.obs_mode, self.pixels, axes, task.goal_particles)
+        if self.obs_mode == "reduced":
+            assert task.reduced is not None  # of a task that has this mode
+            return ReducedObservations(task.reduced, len(task.goal_particles), shown_grips)
         return Observations(
             self.obs_mode, task.keypoints, task.goal_particles, self.scene.particle_count, shown_grips, axes,
             slots_of(self.actions.paddles, self.model), self.actions.turns,
@@ -237,10 +254,13 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     def _prepare(self) -> None:
         """Prepare every launch of a step once."""
         b, state = self.buffers, self.state
-        grips = np.full((2, self.scene.grip_count), -1, dtype=np.int32)
-        grips[:, : self.actions.grip_count] = self.actions.initially_held, self.actions.particles
-        self.start_positions = self.task.starts.positions(grips[0])
+        count = self.actions.grip_count
+        held = np.full(self.scene.grip_count, -1, dtype=np.int32)
+        held[:count] = self.actions.initially_held
+        self.start_positions = self.task.starts.positions(held)
         """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
+        hands = np.repeat(self.start_positions[:, :1], self.scene.grip_count, axis=1)  # a person's is at the first one
+        hands[:, :count] = self.actions.start_places(self.start_positions)
         self.actions.prepare(
             b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt, b["parameters"], self.anchor
         )
@@ -250,7 +270,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             )
         else:
             self._observe = self.observations.prepare(b, state)
-        self._episodes = Lifecycle(self, self.autoreset_mode, grips[0], np.maximum(grips[1], 0))
+        self._episodes = Lifecycle(self, self.autoreset_mode, held, hands)
         self._score = self.task.score.rate()
         self._stepper = Stepper(self, self.autoreset_mode, self._episodes, self._score, self._observe, self.outputs)
 

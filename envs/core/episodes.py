@@ -164,7 +164,7 @@ def reset_state(
     anchor: wp.vec3,
     start_memory: wp.array2d[float],
     start_held: wp.array1d[wp.int32],
-    grip_particles: wp.array1d[wp.int32],
+    start_hands: wp.array2d[wp.vec3],
     free_inv_mass: wp.array3d[float],
     start_poses: wp.array2d[float],
     roles: wp.array1d[wp.int32],
@@ -211,7 +211,7 @@ def reset_state(
                     poses[env, slot3, axis3] = origin[axis3]
         for slot2 in range(start_held.shape[0]):
             held[env, slot2] = start_held[slot2]
-            hand = scaled(start_positions[start[env], grip_particles[slot2]], anchor, parameters[env, SIZE])
+            hand = scaled(start_hands[start[env], slot2], anchor, parameters[env, SIZE])
             for axis2 in range(3):
                 grip_position[env, slot2, axis2] = hand[axis2]
 

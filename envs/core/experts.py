@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,22 +32,29 @@ Plan = Callable[[int], Iterable[Waypoint]]
 """From an environment to the waypoints of its hands; none where there is nothing left to do."""
 
 
+Transfer = Callable[[int], tuple[np.ndarray, np.ndarray] | None]
+"""From an environment to where to pick and where to place [m], shape (3,) each; None where nothing is left to do."""
+
+
 class Script:
     """An expert that follows waypoints, planned for each environment from its state.
 
     Args:
-        batch: environments in action mode ``"picker"`` or ``"pick_place"``.
+        batch: environments in action mode ``"picker"``, ``"pick_place"`` or, with ``transfer``, ``"pick_then_place"``.
         plan: called for an environment that begins an episode, or has reached all of its waypoints; without waypoints
             the hands stay where they are, open. So they do at the goal, if a way would take longer than the episode.
+        transfer: says what one action of mode ``"pick_then_place"`` does.
     """
 
-    def __init__(self, batch: Batch, plan: Plan) -> None:
-        self.batch, self.plan = batch, plan
+    def __init__(self, batch: Batch, plan: Plan, transfer: Transfer | None = None) -> None:
+        self.batch, self.plan, self.transfer = batch, plan, transfer
         self._steps: list[list[np.ndarray]] = [[] for _ in range(batch.num_envs)]
 
     def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
         batch = self.batch
+        if batch.action_mode == "pick_then_place" and self.transfer is not None:
+            return transfer_actions(batch, [self.transfer(env) for env in range(batch.num_envs)])
         hands = grip_positions(batch).astype(np.float64)
         found = np.zeros((batch.num_envs, batch.actions.grip_count, 4), dtype=np.float32)
         found[..., 3] = -1.0
@@ -164,6 +171,36 @@ def picker_actions(batch: Batch, targets: np.ndarray, closed: np.ndarray) -> np.
         move /= np.maximum(np.abs(move).max(axis=2, keepdims=True), 1.0)
     grip = np.where(closed, 1.0, -1.0)
     return np.concatenate([move, grip[..., None]], axis=2).reshape(batch.num_envs, -1).astype(np.float32)
+
+
+def farthest(x: np.ndarray, goals: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the point that is farthest from its goal, and that goal [m], shape (3,) each; see :data:`Transfer`.
+
+    Args:
+        x: points [m], shape (k, 3).
+        goals: where they are to be, likewise.
+        least: distance of a point that is worth the while [m].
+    """
+    away = np.linalg.norm(goals - x, axis=1)
+    worst = int(np.argmax(away))
+    return (x[worst], goals[worst]) if away[worst] > least else None
+
+
+def transfer_actions(batch: Batch, transfers: Sequence[tuple[np.ndarray, np.ndarray] | None]) -> np.ndarray:
+    """Return the actions that carry something from place to place, or pick at a corner of the box and find nothing.
+
+    Args:
+        batch: environments in action mode ``"pick_then_place"``.
+        transfers: for each environment where to pick and where to place [m], or None.
+
+    Returns:
+        Shape (num_envs, 6), float32.
+    """
+    found = np.ones((batch.num_envs, 2, 3), dtype=np.float32)
+    for env, places in enumerate(transfers):
+        if places is not None:
+            found[env] = box_share(batch, env, np.stack(places))
+    return np.clip(found, -1.0, 1.0).reshape(batch.num_envs, -1)
 
 
 def paddle_actions(batch: Batch, moves: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:

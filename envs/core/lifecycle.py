@@ -56,16 +56,16 @@ class Lifecycle:
         batch: whose buffers, state and start states are there already.
         autoreset: when environments begin anew by themselves.
         initially_held: particle that each grip holds at the start, -1 for none, shape (grips,), int32.
-        own: particle that belongs to each grip, shape (grips,), int32.
+        hands: where each grip is at the start, shape (starts, grips, 3) [m].
     """
 
-    def __init__(self, batch: Batch, autoreset: AutoresetMode, initially_held: np.ndarray, own: np.ndarray) -> None:
+    def __init__(self, batch: Batch, autoreset: AutoresetMode, initially_held: np.ndarray, hands: np.ndarray) -> None:
         self.batch = batch
         b, state, score = batch.buffers, batch.state, batch.task.score
         with wp.ScopedDevice(batch.model.device):
             self._starts = device_points(batch, batch.start_positions)
             self._strains = wp.array(state.arrange_memory(batch.task.starts.strains()), ndim=2)
-            self._held, self._own = wp.array(initially_held), wp.array(own)
+            self._held, self._hands = wp.array(initially_held), device_points(batch, hands)
             self._ranges = wp.array(batch.randomization.table)
             self._start_poses = wp.array(batch.model.start_poses, dtype=float, ndim=2)
         ground = batch.task.ground
@@ -124,7 +124,7 @@ class Lifecycle:
         batch, b, state = self.batch, self.batch.buffers, self.batch.state
         return prepare(
             batch, episodes.reset_state, chosen, b["start"], self._starts, b["parameters"], batch.anchor, self._strains,
-            self._held, self._own, state.free_inv_mass_scalar, self._start_poses, self._roles, batch.model.lanes,
+            self._held, self._hands, state.free_inv_mass_scalar, self._start_poses, self._roles, batch.model.lanes,
             state.positions_scalar, state.velocities_scalar, state.inv_mass_scalar, state.held, state.grip_positions,
             state.memory_scalar, state.poses, dim=(batch.num_envs, batch.model.particle_count),
         )  # fmt: skip

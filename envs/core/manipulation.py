@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,15 @@ from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.completion import LETTING_GO, Completion, put_down
 from pbd_gym.envs.core.goals import goal_points
 from pbd_gym.envs.core.launches import Launches, device_indices, prepare
+from pbd_gym.envs.core.observations import OBS_MODES, ObsMode
+from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.task import Batch, Score
 from pbd_gym.envs.core.validation import check_numbers
 
 PICKER_MODES: tuple[ActionMode, ...] = LETTING_GO
 """Action modes of tasks in which pickers grasp any particle."""
+REDUCED_MODES: tuple[ObsMode, ...] = (*OBS_MODES, "reduced", *PIXEL_MODES)
+"""Observation modes of tasks with goals and a reduced state."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class ManipulationConfig:
     """How long they have to be so slow for a success [s]; longer than what swings takes to turn around."""
     effort_weight: float = 0.0
     """Reward lost for an action of mean square one."""
+    best: float | None = field(default=None, metadata={"signed": True})
+    """Performance that counts as 1 when normalised; by default the best that there is."""
 
     def __post_init__(self) -> None:
         check_numbers(self, positive=("ctrl_dt", "max_step", "substeps", "starts", "success_at", "rest_speed"))
@@ -96,7 +102,7 @@ class WeightedMeasures(Score):
         batch: the environments.
         measures: what the performance is made of.
         goal_tolerance: mean distance at which goals count as reached [m].
-        best: the performance that counts as 1 when normalised.
+        best: the performance that counts as 1 when normalised, if ``config.best`` does not say.
         zero: the performance that counts as 0 when normalised; by default that of the first state.
         completion: what success asks for besides being at the goal; by default that hands have let go, where they can,
             and that everything is at rest (``config.rest_speed`` and ``rest_time``).
@@ -116,7 +122,8 @@ class WeightedMeasures(Score):
         self.measures = [goal_distance(batch)] if self.only_goals else list(measures)
         self.term_names = (*(measure.name for measure in self.measures), "effort")
         self.goal_radius = goal_tolerance
-        self.best_performance = 0.0 if self.only_goals else best
+        given = batch.config.best
+        self.best_performance = 0.0 if self.only_goals else best if given is None else given
         self.success_at = 0.0 if self.only_goals else batch.config.success_at
         self.zero = None if self.only_goals else zero
         self.completion = put_down(batch.config, batch.action_mode) if completion is None else completion

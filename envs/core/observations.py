@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,10 @@ from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ObsMode = Literal["keypoints", "particles", "goal", "rgb", "depth", "rgbd", "segmentation"]
+ObsMode = Literal["keypoints", "particles", "goal", "reduced", "rgb", "depth", "rgbd", "segmentation"]
 OBS_MODES: tuple[ObsMode, ...] = ("keypoints", "particles", "goal")
-"""Modes made of particle states; for those made of pictures see :mod:`pbd_gym.envs.core.pixels`."""
+"""Modes made of particle states that tasks have; for those made of pictures see :mod:`pbd_gym.envs.core.pixels`.
+``"reduced"`` is one of those tasks only that name its particles."""
 OBS_LIMIT = 100.0
 """Bound of every number in an observation [m or m/s]; what is beyond is clipped, so that the space can be finite."""
 
@@ -79,6 +81,72 @@ def observe(
             observation[env, column + 3 * k3 + axis4] = bounded(poses[env, paddles[k3], axis4])
         if turns != 0:
             observation[env, column + 3 * paddles.shape[0] + k3] = angle_of(poses, env, paddles[k3])
+
+
+@wp.kernel
+def observe_reduced(
+    # In:
+    particles: wp.array1d[wp.int32],
+    goals: wp.array3d[float],
+    goal_count: int,
+    grip_count: int,
+    lanes: int,
+    positions: wp.array4d[float],
+    grip_position: wp.array3d[float],
+    # Out:
+    observation: wp.array2d[float],
+):
+    """Write positions only: of some particles, of goals, and of the hands."""
+    env = wp.tid()
+    count = particles.shape[0]
+    for k in range(count):
+        for axis in range(3):
+            observation[env, 3 * k + axis] = bounded(positions[env // lanes, particles[k], axis, env % lanes])
+    for k1 in range(goal_count):
+        for axis1 in range(3):
+            observation[env, 3 * (count + k1) + axis1] = bounded(goals[env, k1, axis1])
+    for slot in range(grip_count):
+        for axis2 in range(3):
+            observation[env, 3 * (count + goal_count + slot) + axis2] = bounded(grip_position[env, slot, axis2])
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What ``obs_mode="reduced"`` shows: positions alone, as SoftGym's ``key_point`` observations."""
+
+    particles: np.ndarray
+    """Particles, shape (k,), int."""
+    goals: bool = False
+    """Whether the places of all goals follow."""
+
+
+class ReducedObservations:
+    """Positions of some particles, of the goals in some tasks, and of the hands.
+
+    Args:
+        reduced: what is shown.
+        goal_count: goals there are.
+        grip_count: hands.
+    """
+
+    mode: ObsMode = "reduced"
+    axes = 3
+    goal_size = 0
+    names = ("observation",)
+
+    def __init__(self, reduced: Reduced, goal_count: int, grip_count: int) -> None:
+        self.reduced, self.grip_count = reduced, grip_count
+        self.goal_count = goal_count if reduced.goals else 0
+        self.size = 3 * (len(reduced.particles) + self.goal_count + grip_count)
+        self.space: spaces.Space[Any] = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
+
+    def prepare(self, buffers: Any, state: State) -> Any:
+        """Return the launch that fills ``observation`` of the buffers."""
+        model = state.model
+        particles = wp.array(self.reduced.particles, dtype=wp.int32, device=model.device)
+        inputs = [particles, buffers["goals"], self.goal_count, self.grip_count, model.lanes]
+        arrays = [state.positions_scalar, state.grip_positions, buffers["observation"]]
+        return wp.launch(observe_reduced, model.num_envs, [*inputs, *arrays], device=model.device, record_cmd=True)
 
 
 class Observations:

@@ -6,7 +6,10 @@ import hashlib
 import io
 import logging
 import os
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ from pbd_gym.sim.solver import Solver
 _LOGGER = logging.getLogger(__name__)
 _DIGEST = 32
 """Bytes of a digest, which is at the end of each file."""
+DELAY = 5.0
+"""What is made sooner is not announced [s]."""
 
 
 def cache_folder() -> Path:
@@ -63,12 +68,26 @@ def cached(
         pass
     except (OSError, ValueError) as error:
         _LOGGER.warning("pbd_gym: %s is not used, and made again: %s", path, error)
-    array = _checked(make(), shape, dtype)
+    with _announced():
+        array = _checked(make(), shape, dtype)
     try:
         _write(path, key, array)
     except OSError as error:  # costs time at the next start, no more
         _LOGGER.warning("pbd_gym: start states are not kept in %s: %s", path.parent, error)
     return array
+
+
+@contextmanager
+def _announced() -> Iterator[None]:
+    """Wrap what makes states: if it takes long, one line on standard error says why."""
+    text = "pbd_gym: making the states that episodes start from (once; they are kept for later starts) ..."
+    timer = threading.Timer(DELAY, print, (text,), {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _write(path: Path, key: str, array: np.ndarray) -> None:

@@ -101,9 +101,9 @@ class Stepper:
     def _simulate(self) -> None:
         """Act, advance the physics, and rate what came of it."""
         batch = self.batch
-        for _ in range(batch.actions.repeat):
+        for step in range(batch.actions.repeat):
             self.rest.before_step()
-            batch.actions.launch()
+            batch.actions.launch(step)
             batch.solver.step(batch.state, batch.control, batch.config.ctrl_dt)
             self.rest.after_step()
         self.episodes.inspect.launch()

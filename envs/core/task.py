@@ -18,7 +18,7 @@ from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.launches import Launches
 from pbd_gym.envs.core.modes import RewardMode
-from pbd_gym.envs.core.observations import Observations, ObsMode
+from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, ReducedObservations
 from pbd_gym.envs.core.pixels import PixelObservations
 from pbd_gym.envs.core.randomization import Randomization, Range
 from pbd_gym.scene.scene import Scene
@@ -53,7 +53,7 @@ class Batch(Protocol):
     control: Control
     buffers: Buffers
     actions: Actions
-    observations: Observations | PixelObservations
+    observations: Observations | ReducedObservations | PixelObservations
     randomization: Randomization
     goal_particles: np.ndarray
     start_positions: np.ndarray
@@ -178,6 +178,8 @@ class Task:
     """Reward, performance and success."""
     parts: Sequence[Part] = ()
     """Other parts, in the order in which they begin an episode: what samples goals, first of all."""
+    reduced: Reduced | None = None
+    """What ``obs_mode="reduced"`` shows, in tasks that have it."""
     expert: Expert | None = None
     """A script that solves the task, if there is one."""
     ground: int | None = None

@@ -92,12 +92,12 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
 
 
 def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = ()) -> None:
-    """Check every number of a task configuration: all are finite, and none is negative.
+    """Check every number of a task configuration: all are finite, and none is negative. Words and None are let pass.
 
     Args:
         config: dataclass of numbers and tuples of numbers.
         positive: fields that must not be zero either.
-        signed: fields that may be negative.
+        signed: fields that may be negative, besides those with ``metadata={"signed": True}``.
 
     Raises:
         TypeError: for the first one that is no number.
@@ -105,10 +105,12 @@ def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = 
     """
     check_types(type(config), {field.name: getattr(config, field.name) for field in dataclasses.fields(config)})
     for field in dataclasses.fields(config):
+        if isinstance(getattr(config, field.name), str | None):
+            continue
         value = np.asarray(getattr(config, field.name), dtype=np.float64)
         if not np.isfinite(value).all():
             raise ValueError(f"{field.name} must be finite, got {getattr(config, field.name)}")
-        if field.name not in signed and (value < 0.0).any():
+        if field.name not in signed and not field.metadata.get("signed") and (value < 0.0).any():
             raise ValueError(f"{field.name} must not be negative, got {getattr(config, field.name)}")
         if field.name in positive and (value == 0.0).any():
             raise ValueError(f"{field.name} must be above zero, got {getattr(config, field.name)}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.manipulation import ManipulationConfig
+from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.start_bank import Handler
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.core.validation import check_numbers
@@ -22,7 +22,7 @@ LIFTS = 4
 
 
 @dataclass(frozen=True)
-class RopeTaskConfig(ManipulationConfig):
+class RopeTaskConfig(PickerConfig):
     """Numbers of the rope tasks; each can be given to ``gym.make``. Sizes are SoftGym's."""
 
     particles: int = 41
@@ -46,7 +46,7 @@ class RopeTaskConfig(ManipulationConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers(self, positive=("rope_length", "density", "reach"))
+        check_numbers(self, positive=("rope_length", "density"))
         if self.particles < 5:
             raise ValueError(f"particles must be at least 5, got {self.particles}")
 
@@ -86,15 +86,8 @@ class Rope:
         """Return two open pickers at the ends, in a box around the rope."""
         config, ends = self.config, (0, self.config.particles - 1)
         extent = 0.7 * config.rope_length
-        return Hands(
-            particles=ends,
-            corners=ends,
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, config.radius, -extent),
-            upper=(extent, 0.6 * config.rope_length, extent),
-            holding=False,
-        )
+        box = (-extent, config.radius, -extent), (extent, 0.6 * config.rope_length, extent)
+        return two_pickers(config, ends, ends, box, config.radius)
 
     def keypoints(self) -> np.ndarray:
         """Return the observed particles, spread evenly over the rope with both ends, shape (<= 10,)."""

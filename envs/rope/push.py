@@ -15,6 +15,7 @@ from pbd_gym.envs.core.experts import actions_left, goals_and_points, paddle_act
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
 from pbd_gym.envs.core.paddles import Paddle
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
@@ -133,6 +134,7 @@ class RopePushVectorEnv(TaskVectorEnv):
     config_type = RopePushConfig
     config: RopePushConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("paddle",)
+    presets = PRESETS["RopePush"]
 
     def build(self, config: RopePushConfig) -> Task:
         self.rope = rope = Rope(self, config)

@@ -12,7 +12,9 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, device_points, prepare
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.observations import Reduced
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
@@ -104,6 +106,8 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     config_type = RopeShapeConfig
     config: RopeShapeConfig
     action_modes = PICKER_MODES
+    obs_modes = REDUCED_MODES
+    presets = PRESETS["RopeShape"]
 
     def build(self, config: RopeShapeConfig) -> Task:
         self.rope = rope = Rope(self, config)
@@ -116,6 +120,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
             starts=StartBank(self, rope.tangled),
             parts=[StartGoals(self, lambda: self.shapes()[:, rope.keypoints()])],
             score=WeightedMeasures(self, [Measure("distance", -1.0, distance)], goal_tolerance=0.02),
+            reduced=Reduced(rope.keypoints(), goals=True),
             expert=self.lay_points,
             view_box=rope.view_box,
         )

@@ -10,7 +10,9 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
 from pbd_gym.envs.core.launches import prepare
 from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.observations import Reduced
 from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
@@ -95,7 +97,8 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     config_type = RopeTaskConfig
     config: RopeTaskConfig
     action_modes = PICKER_MODES
-    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
+    obs_modes = ("keypoints", "particles", "reduced", *PIXEL_MODES)
+    presets = PRESETS["RopeStraighten"]
 
     def build(self, config: RopeTaskConfig) -> Task:
         rope = Rope(self, config)
@@ -106,6 +109,7 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
             goal_particles=np.zeros(0, dtype=np.int32),
             starts=StartBank(self, rope.tangled),
             score=WeightedMeasures(self, [Measure("error", -1.0, self.length_error)], zero=-config.rope_length),
+            reduced=Reduced(rope.keypoints()),
             expert=self.pull_apart,
             view_box=rope.view_box,
         )

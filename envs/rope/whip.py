@@ -17,6 +17,7 @@ from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, prepare
 from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.start_bank import Handler, cached
 from pbd_gym.envs.core.starts import StartBank
@@ -140,6 +141,7 @@ class RopeWhipVectorEnv(TaskVectorEnv):
     config_type = RopeWhipConfig
     config: RopeWhipConfig
     action_modes = ("drag",)
+    presets = PRESETS["RopeWhip"]
     obs_modes = ("keypoints", "particles", *PIXEL_MODES)
 
     def build(self, config: RopeWhipConfig) -> Task:

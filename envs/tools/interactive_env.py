@@ -40,13 +40,15 @@ class InteractiveEnv:
 
     @property
     def hand_positions(self) -> np.ndarray:
-        """Return where the agent's hands or paddles are [m], shape (hands, 3); those of ``pin`` mode do not move."""
+        """Return where the agent's hands or paddles are [m], shape (hands, 3); none that can be led where actions
+        pin particles, or are whole transfers.
+        """
         batch, actions = self.batch, self.batch.actions
         if actions.paddles:
             positions: np.ndarray = batch.state.poses.numpy()[0, slots_of(actions.paddles, batch.model), :3]
         else:
             positions = batch.state.grip_positions.numpy()[0, : actions.grip_count]
-        return positions[: 0 if actions.mode == "pin" else None].astype(np.float64)
+        return positions[: 0 if actions.mode in ("pin", "pick_then_place") else None].astype(np.float64)
 
     def free_positions(self) -> np.ndarray:
         """Return the particles [m], shape (n, 3); NaN for those that the agent holds, which cannot be taken from it."""
@@ -95,6 +97,8 @@ class InteractiveEnv:
         if actions.mode == "pin":
             rows[:, 0] = self.commands
             return action
+        if actions.mode == "pick_then_place":  # at a corner of the box, where nothing is
+            return np.ones_like(action)
         axes, hands = min(actions.hands.axes, 3), actions.hands
         positions = self.hand_positions
         if actions.mode == "pick_place":

@@ -52,13 +52,16 @@ LOOSE: dict[str, Any] = {
 def modes_of(env_id: str) -> list[tuple[str, str]]:
     """Every action and observation mode that a task takes; those of an id that stands for one mode are its own.
 
-    Pictures do not depend on how one acts: they come with the first action mode only, and but for one id all at once.
+    Pictures and the reduced state do not depend on how one acts: they come with the first action mode only, and
+    pictures, but for one id, all at once.
     """
     entry = find(env_id)
     module, name = entry.vector.split(":")
     task = getattr(importlib.import_module(module), name)
     actions = [entry.kwargs["action_mode"]] if "action_mode" in entry.kwargs else task.action_modes
-    states = [(action, obs) for action in actions for obs in task.obs_modes if obs not in PIXEL_MODES]
+    others = (*PIXEL_MODES, "reduced")
+    states = [(action, obs) for action in actions for obs in task.obs_modes if obs not in others]
+    states += [(actions[0], obs) for obs in task.obs_modes if obs == "reduced"]
     return [*states, *((actions[0], obs) for obs in (PIXEL_MODES if env_id == ID else ("rgbd",)))]
 
 

@@ -1,5 +1,6 @@
 """The cloth tasks of the suite: what their performance says of hand-made shapes, and that experts solve them."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.cloth.body import fitted
-from pbd_gym.envs.cloth.towel import CORNERS
+from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
@@ -71,7 +72,7 @@ def test_fit() -> None:
 def test_flatten_performance() -> None:
     """Guards the covered area of the flat towel, of one folded in half wherever it lies, and of one on end."""
     env = make("ClothFlatten")
-    flat, side, r = env.towel.flat, env.config.side, 0.75 * env.config.spacing
+    flat, side, r = env.towel.flat, env.config.size[0], 0.75 * env.config.spacing
     area, normalized = rate(env, flat)
     assert_allclose(area, side * side + 4 * side * r + np.pi * r * r, rtol=0.01)
     assert_allclose(normalized, 1.0, atol=0.02)
@@ -135,6 +136,43 @@ def test_diagonal_pairs() -> None:
     assert_allclose(flat[env.fold.upper][:, [0, 2]] + flat[env.fold.lower][:, [2, 0]], 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="rows = columns"):
         make("ClothFoldDiagonal", rows=6, columns=5)
+    with pytest.raises(ValueError, match="square"):
+        make("ClothFoldDiagonal", rows=6, columns=6, size=(0.5, 0.4))
+
+
+def test_counts_follow_from_the_size() -> None:
+    """Guards which side rows and columns go with, and that particles are as far apart along both as they can be."""
+    for given, counts in [
+        ({}, (7, 10)),
+        ({"rows": 5}, (5, 7)),
+        ({"columns": 7}, (5, 7)),
+        ({"rows": 4, "columns": 12}, (4, 12)),
+    ]:
+        config = ClothTaskConfig(size=(0.6, 0.4), **{"resolution": 10, **given})
+        assert (config.rows, config.columns) == counts
+    assert ClothTaskConfig(size=(0.4, 0.6), resolution=10).spacings == (0.4 / 6, 0.6 / 9)
+    assert replace(config, rows=5, columns=7) == ClothTaskConfig(size=(0.6, 0.4), resolution=10, rows=5)
+    env = make("ClothFlatten", size=(0.6, 0.4), resolution=7)
+    assert_allclose(np.ptp(env.towel.flat, axis=(0, 1)), [0.6, 0.0, 0.4], atol=1e-6)
+    assert_allclose(rate(env, env.towel.flat)[0], env.area.flat, rtol=0.04)
+    with pytest.raises(ValueError, match="at least 4, got 3 and 7"):
+        ClothTaskConfig(size=(0.6, 0.2), resolution=7)
+    for wrong in ((0.6, 0.0), (0.6, np.nan)):
+        with pytest.raises(ValueError, match="size"):
+            ClothTaskConfig(size=wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "floor"),
+    [("Fold", 0.95), ("FoldDrop", 0.9), ("Drop", 0.9), ("Hang", 0.95), ("FoldCrumpled", 0.75)],
+)
+def test_expert_of_a_rectangle(name: str, floor: float) -> None:
+    """Guards that plans do not take towels for squares."""
+    env = make(f"Cloth{name}", 8, starts=40, size=(0.55, 0.4), rows=16)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(8)})
+    for _ in range(env.max_episode_steps):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
 
 
 def test_drop_performance() -> None:
@@ -164,7 +202,7 @@ def test_starts_are_not_flat(name: str) -> None:
     """Guards that there is something to be done at the start."""
     env = make(name, 16, starts=20)
     start = env.state.get_positions()
-    assert np.linalg.norm(start - env.scene.positions, axis=2).max(axis=1).min() > 0.1 * env.config.side
+    assert np.linalg.norm(start - env.scene.positions, axis=2).max(axis=1).min() > 0.1 * env.config.mean_side
 
 
 @pytest.mark.parametrize(
@@ -189,7 +227,7 @@ def test_starts_are_at_rest(name: str, closed: bool) -> None:
 def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:
     """Guards the choice of what to take a heap by: two corners that are folded under are left alone."""
     env = make("ClothFlatten")
-    x, radius, side = env.towel.flat.copy(), env.config.radius, env.config.side
+    x, radius, side = env.towel.flat.copy(), env.config.radius, env.config.mean_side
     under = x[..., 2] < -0.25 * side
     x[..., 1] = np.where(under, radius, 4.0 * radius)
     x[..., 2] = np.where(under, -0.5 * side - x[..., 2], x[..., 2])
@@ -206,7 +244,7 @@ def test_unfold_starts() -> None:
     edges = trimesh(env.scene.positions, env.towel.cloth.triangles).edges()
     assert max(crossings(x, env.towel.cloth.triangles, edges) for x in env.start_positions) == 0
     distance = np.linalg.norm(env.start_positions - env.scene.positions, axis=2).mean(axis=1)
-    assert distance.min() > 0.1 * env.config.side
+    assert distance.min() > 0.1 * env.config.mean_side
     assert_allclose(rate(env, env.towel.flat), (0.0, 1.0), atol=1e-6)
 
 
@@ -254,3 +292,40 @@ def test_shirt_goal() -> None:
     env._score.launch()
     assert_allclose(env.buffers.peek("performance")[0], 0.0, atol=1e-6)
     assert env.buffers.peek("start_performance")[0] < -0.1
+
+
+@pytest.mark.parametrize(
+    ("hands_at", "first"),
+    [
+        ("corners", lambda x: x[0, 0] + [0.0, 0.1, 0.0]),
+        ("edge", lambda x: x[0, [0, -1]].mean(axis=0) * [1.0, 0.0, 1.0] + [0.15, 0.1, 0.0]),
+        ("middle", lambda x: 0.5 * (x.min(axis=(0, 1)) + x.max(axis=(0, 1))) * [1.0, 0.0, 1.0] + [0.15, 0.1, 0.0]),
+    ],
+)
+def test_where_hands_start(hands_at: str, first: Any) -> None:
+    """Guards the places of hands in every environment, also after a reset, and the box that keeps them up."""
+    box = (-0.3, 0.05, -0.4, 0.3, 0.2, 0.4)
+    env = make("ClothFold", 3, hands_at=hands_at, hand_height=0.1, hand_gap=0.3, hand_box=box)
+    for step in range(3):
+        if step != 1:
+            for k in range(3):
+                assert_allclose(env.state.grip_positions.numpy()[k, 0], first(env.towel.shape(k)), atol=1e-6)
+            assert (env.state.held.numpy()[:3] < 0).all()
+        env.step(np.tile(np.float32([1.0, -1.0, -1.0, -1.0]), (3, 2)))
+        if step == 1:
+            hands = env.state.grip_positions.numpy()[:3]
+            assert hands.min(axis=(0, 1))[1] == np.float32(0.05) and hands[..., 0].max() <= np.float32(0.3)
+            env.reset()
+
+
+def test_what_hangs_below_the_box_is_laid_on_the_ground() -> None:
+    """Guards pickers that stay above the ground: what they hold below them comes down to it."""
+    env = make("ClothFold", hands_at="corners", hand_height=0.05, hand_box=(-1, 0.05, -1, 1, 0.5, 1))
+    for move in (0.0, 1.0, 1.0, -1.0, -1.0, -1.0):
+        env.step(np.array([[0.0, move, 0.0, 1.0] * 2], dtype=np.float32))
+    assert (env.state.held.numpy()[0] == env.towel.corners[:2]).all()
+    assert_allclose(env.state.get_positions()[0, env.towel.corners[:2], 1], env.config.radius, atol=1e-4)
+    with pytest.raises(ValueError, match="hands_at"):
+        make("ClothFold", hands_at="nowhere")
+    with pytest.raises(ValueError, match="hand_box"):
+        make("ClothFold", hand_box=(1, 0, 0, 0, 1, 1))

@@ -68,7 +68,7 @@ def test_options_may_be_given_whole() -> None:
 
 def test_colours_tell_stretch_speed_and_contact() -> None:
     """Guards the numbers behind the colours: 2 % of stretch, a known speed, what lies on the ground or on itself."""
-    env: Any = gym.make_vec("PBDClothFold-v0", 1, starts=5, **{"side": 0.3})
+    env: Any = gym.make_vec("PBDClothFold-v0", 1, starts=5, size=(0.3, 0.3))
     scene = env.scene
     rest = np.array(scene.positions)
     still = np.zeros_like(rest)
@@ -96,7 +96,12 @@ def test_colours_tell_stretch_speed_and_contact() -> None:
 def test_colours_know_the_size_of_an_environment() -> None:
     """What is drawn larger is not stretched, and touches itself from farther away."""
     env: Any = gym.make_vec(
-        "PBDClothFold-v0", 2, starts=5, side=0.3, randomize={"size": (1.4, 1.4)}, render_options={"color_by": "stretch"}
+        "PBDClothFold-v0",
+        2,
+        starts=5,
+        size=(0.3, 0.3),
+        randomize={"size": (1.4, 1.4)},
+        render_options={"color_by": "stretch"},
     )
     env.reset(seed=0)
     values = env.pictures.frame(1).coloring.values
