@@ -172,7 +172,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
         """Return where the hands go: they carry the first row over."""
         if self.buffers.peek("elapsed")[env] == 0:
             x, goals = self.towel.shape(env), self.fold.goals(env)
-            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius)
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, short=self.towel.short)
 
     def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return which corner to carry where: the one that is farthest from its goal."""

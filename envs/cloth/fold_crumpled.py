@@ -98,7 +98,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         if towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)
         elif lies_flat or (away.mean() < 0.15 and left < 30):
-            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius)
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=towel.short)
         elif self.buffers.peek("normalized_performance")[env] < 0.6:
             if left > 60:
                 yield from self.spreading.plan(env)

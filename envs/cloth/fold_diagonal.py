@@ -98,7 +98,9 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
         """Return where the hands go: the first one carries the first corner over."""
         if self.buffers.peek("elapsed")[env] == 0:
             x, goals = self.towel.shape(env), self.fold.goals(env)
-            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, hands=(True, False))
+            yield from fold_over(
+                x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, hands=(True, False), short=self.towel.short
+            )
 
 
 class ClothFoldDiagonalEnv(TaskEnv):

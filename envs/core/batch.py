@@ -185,7 +185,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.buffers = Buffers(num_envs, self.model.device)
         add_buffers(self.buffers, self)
         self.outputs = Outputs(
-            self.buffers, task.score.term_names, self.observations.names, output, self.scene.has_particle_contacts,
+            self.buffers, task.score.term_names, self.observations.names, output,
+            self.scene.has_particle_contacts, self.model.has_surfaces,
             self.randomization.columns, task.score.completion.conditions,
         )  # fmt: skip
         self.pictures = Pictures(self, self.render_options)

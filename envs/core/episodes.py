@@ -50,6 +50,7 @@ def conclude(
     held: wp.array2d[wp.int32],
     failed: wp.array1d[wp.int32],
     overflow: wp.array1d[wp.int32],
+    pierced: wp.array1d[wp.int32],
     # State:
     start_performance: wp.array1d[float],
     last_performance: wp.array1d[float],
@@ -65,6 +66,7 @@ def conclude(
     is_success: wp.array1d[wp.int32],
     reward: wp.array1d[float],
     contact_overflow: wp.array1d[wp.int32],
+    piercings: wp.array1d[wp.int32],
     diverged: wp.array1d[wp.int32],
     terminated: wp.array1d[wp.int32],
     truncated: wp.array1d[wp.int32],
@@ -142,6 +144,7 @@ def conclude(
             bad = 1
     reward[env] = total
     contact_overflow[env] = overflow[env]
+    piercings[env] = pierced[env]
     diverged[env] = bad
     terminated[env] = bad
     truncated[env] = over

@@ -31,7 +31,7 @@ AUTORESET = {
 def add_buffers(buffers: Buffers, batch: Batch) -> None:
     """Add what every batch keeps for each environment: its episode, random numbers, results, actions and goals."""
     counters = ("seed", "episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps")
-    flags = ("finished", "chosen", "restart", "contact_overflow", "diverged", "terminated", "truncated")
+    flags = ("finished", "chosen", "restart", "contact_overflow", "piercings", "diverged", "terminated", "truncated")
     for name in (*counters, *flags, "at_goal", "released", "at_rest", "is_success"):
         buffers.add(name, dtype=wp.int32)
     for name in ("reward", "performance", "normalized_performance", "start_performance", "last_performance"):
@@ -88,10 +88,10 @@ class Lifecycle:
             AUTORESET[autoreset], REWARD[batch.reward_mode], batch.max_episode_steps or 0,
             score.best_performance, score.success_at, int(score.completion.let_go),
             score.completion.rest_steps(batch.config.ctrl_dt), b["rest_steps"], state.held, state.diverged,
-            state.contacts.overflow, b["start_performance"], b["last_performance"], b["terms"], b["elapsed"],
-            b["finished"], b["performance"], b["at_goal"], b["normalized_performance"], b["released"], b["at_rest"],
-            b["is_success"], b["reward"],
-            b["contact_overflow"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
+            state.contacts.overflow, state.contacts.piercings, b["start_performance"], b["last_performance"],
+            b["terms"], b["elapsed"], b["finished"], b["performance"], b["at_goal"], b["normalized_performance"],
+            b["released"], b["at_rest"], b["is_success"], b["reward"],
+            b["contact_overflow"], b["piercings"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
         )  # fmt: skip
         """Rewards, ends, and what is to be restarted."""
 

@@ -15,6 +15,7 @@ _RESULTS = {
     "diverged": np.bool_,
 }
 _CONTACTS = {"contact_overflow": np.int32}
+_SURFACES = {"piercings": np.int32}
 
 
 def row(observation: Any, env: Any) -> Any:
@@ -31,6 +32,7 @@ class Outputs:
         names: buffers that an observation is made of; several make a dict.
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, and lost contacts are to be reported.
+        surfaces: whether surfaces collide, and edges that go through them are to be reported.
         parameters: name and column of each parameter that differs from environment to environment.
         conditions: flags that tell what success is made of, where it is more than being at the goal.
     """
@@ -42,6 +44,7 @@ class Outputs:
         names: tuple[str, ...],
         output: Literal["numpy", "torch"],
         contacts: bool,
+        surfaces: bool,
         parameters: dict[str, int],
         conditions: tuple[str, ...] = (),
     ) -> None:
@@ -50,7 +53,7 @@ class Outputs:
         self.names = names
         self.parameters = parameters
         flags = dict.fromkeys(conditions, np.bool_)
-        self.results = {**_RESULTS, **flags, **(_CONTACTS if contacts else {})}
+        self.results = {**_RESULTS, **flags, **(_CONTACTS if contacts else {}), **(_SURFACES if surfaces else {})}
         """Name and dtype of what is reported of every environment."""
         self.torch: Any = None
         self.waits = True

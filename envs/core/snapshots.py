@@ -20,7 +20,10 @@ FLAGS = (
     "truncated",
 )  # fmt: skip
 """Buffers of 0 and 1."""
-COUNTS = ("episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps", "contact_overflow")
+COUNTS = (
+    *("episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps"),
+    *("contact_overflow", "piercings"),
+)
 """Buffers that are not negative, and far enough from the end of 32 bits to go on counting."""
 
 

@@ -14,6 +14,8 @@ tested without a GPU. Native snippets choose between the two by these macros alo
     Adds to an integer that other threads of the block may change too; its value is the one before.
 ``PBD_ATOMIC_MAX(where, what)``
     Raises an integer that other threads of the block may change too to at least ``what``.
+``PBD_ATOMIC_OR(where, what)``
+    Sets bits of an integer that other threads of the block may change too.
 ``PBD_CONTRACT_ON``, ``PBD_CONTRACT_OFF``
     At the start of a block of statements: let Clang fuse a product and a sum of one expression, or keep them apart.
     NVRTC, which has no such pragma, fuses wherever it can.
@@ -31,6 +33,7 @@ BLOCKS = f"""
 #define PBD_SHARED __shared__
 #define PBD_ATOMIC_ADD(where, what) atomicAdd(&(where), what)
 #define PBD_ATOMIC_MAX(where, what) atomicMax(&(where), what)
+#define PBD_ATOMIC_OR(where, what) atomicOr(&(where), what)
 #define PBD_CONTRACT_ON
 #define PBD_CONTRACT_OFF
 #else
@@ -45,6 +48,7 @@ BLOCKS = f"""
 #define PBD_SHARED static
 #define PBD_ATOMIC_ADD(where, what) ((where) += (what), (where) - (what))
 #define PBD_ATOMIC_MAX(where, what) ((where) = (where) > (what) ? (where) : (what))
+#define PBD_ATOMIC_OR(where, what) ((where) |= (what))
 #define PBD_CONTRACT_ON _Pragma("clang fp contract(on)")
 #define PBD_CONTRACT_OFF _Pragma("clang fp contract(off)")
 #endif

@@ -21,6 +21,8 @@ class SweepOptions:
     """Whether iterations are extrapolated."""
     particle_contacts: bool = False
     """Whether particles collide with one another."""
+    surfaces: bool = False
+    """Whether some of them are discs of a surface."""
     packed: bool = False
     """Whether positions have their particle's weight beside them, in rows of four numbers; for one lane on a CPU. The
     constraints of a colour then share the vector units."""

@@ -6,30 +6,26 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-NEAR = 1.5
-"""Particles of one body that are closer than this many contact distances at rest do not collide: their constraints hold
-them apart."""
+INNER, RIM, BALL = 0, 1, 2
+"""What a member is: a disc in the middle of a surface or at its rim, or a ball."""
 
 SCANNED = 1024
 """Members up to which a CPU compares all with all, when some have moved."""
 
 
-def stranger_masks(rest: np.ndarray, body: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Return which members can collide at all: not those that are neighbours in one body.
+def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
+    """Return which members can collide at all.
 
     Args:
-        rest: rest positions [m], shape (k, 3).
-        body: number of each one's body, shape (k,).
-        radius: [m], shape (k,).
+        count: number of members, k.
+        kin: pairs of members that cannot, shape (m, 2), int.
 
     Returns:
         A bit for each other member, sixteen in a number, shape (k ceil(k / 16),), uint16.
     """
-    count = len(rest)
-    distances = np.linalg.norm(rest[:, None] - rest[None], axis=2)
     allowed = np.zeros((count, 16 * -(-count // 16)), dtype=bool)
-    allowed[:, :count] = (body[:, None] != body[None]) | (distances >= NEAR * (radius[:, None] + radius[None]))
-    allowed[np.arange(count), np.arange(count)] = False
+    allowed[:, :count] = ~np.eye(count, dtype=bool)
+    allowed[kin[:, 0], kin[:, 1]] = allowed[kin[:, 1], kin[:, 0]] = False
     return np.packbits(allowed, axis=1, bitorder="little").view("<u2").ravel()
 
 
@@ -41,14 +37,31 @@ def table_type(scalar: Any) -> Any:
     class ParticleContactTable:
         members: wp.array[wp.int32]
         """particle, shape (k,)"""
-        body: wp.array[wp.int32]
-        """number of its body, shape (k,)"""
         radius: wp.array[scalar]
-        """[m], shape (k,)"""
+        """half of the thickness of a disc, or the radius of a ball [m], shape (k,)"""
         friction: wp.array[scalar]
         """Coulomb coefficient, shape (k,)"""
-        rest: wp.array[scalar]
-        """rest position [m], shape (3 k,)"""
+        role: wp.array[wp.int32]
+        """:data:`INNER`, :data:`RIM` or :data:`BALL`, shape (k,)"""
+        extent: wp.array[scalar]
+        """radius of its disc [m], 0 for a ball, shape (k,)"""
+        chords: wp.array[wp.int32]
+        """four particles of its surface, shape (4 k,): the cross product of the lines from the second to the first and
+        from the fourth to the third is along its normal; -1 for a ball"""
+        chord_squares: wp.array[scalar]
+        """one over the squares of the lengths of these lines at rest [1/m^2], shape (2 k,)"""
+        ring_start: wp.array[wp.int32]
+        """first row of ``ring`` for each member, and the end, shape (k + 1,)"""
+        ring: wp.array[wp.int32]
+        """edges of each member: other end, and number of the edge, in rows of two"""
+        fan_start: wp.array[wp.int32]
+        """first row of ``fan`` for each member, and the end, shape (k + 1,)"""
+        fan: wp.array[wp.int32]
+        """triangles of each member: the two other corners, in rows of two"""
+        kin_start: wp.array[wp.int32]
+        """first of ``kin`` for each member, and the end, shape (k + 1,)"""
+        kin: wp.array[wp.int32]
+        """members that one does not collide with, as their constraints hold them apart"""
         strangers: wp.array[wp.uint16]
         """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); for one
         thread, up to :data:`SCANNED` members"""
@@ -59,9 +72,15 @@ def table_type(scalar: Any) -> Any:
         skin: scalar
         """how much farther than contact candidates may be [m]"""
         cell: scalar
-        """width of a cell [m]: two radii and the skin"""
+        """width of a cell [m]: the largest distance at which two members touch, and the skin"""
         separation_speed: scalar
         """fastest way out of an overlap that did not come from this substep [m/s]"""
+        cushion: scalar
+        """how far from touching discs brake each other [m]"""
+        braking_time: scalar
+        """time in which their approach fades away [s]"""
+        gentle_speed: scalar
+        """the same for a disc"""
 
     return ParticleContactTable
 
@@ -83,6 +102,9 @@ def lists_type(vec: Any) -> Any:
         """contacts of each member, shape (groups, k)"""
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
+        patches: wp.array3d[vec]
+        """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
+        (groups, 1, 4) where there are none"""
         cells: wp.array2d[wp.int32]
         """grids of the anchors. For one thread, the first member of each cell of each lane, then for each member the
         next and the one before in its cell, its cell, and room for a list: shape (groups, lanes (cells + 4 k)). In
@@ -90,6 +112,10 @@ def lists_type(vec: Any) -> Any:
         sorted: wp.array2d[scalar]
         """anchors [m], for one thread lane by lane, shape (groups, 48 lanes ceil(k / 16)); in blocks cell by cell,
         shape (groups, 3 k)"""
+        pierced: wp.array2d[wp.int32]
+        """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
+        piercings: wp.array1d[wp.int32]
+        """edges that go through a triangle, shape (slots,)"""
         stale: wp.array1d[wp.int32]
         """whether lists have to be made anew, shape (groups,)"""
         overflow: wp.array1d[wp.int32]

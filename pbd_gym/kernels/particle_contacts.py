@@ -1,4 +1,6 @@
-"""Contacts between particles: cloth on itself, rope on itself, body against body. Particles are spheres.
+"""Contacts between particles: cloth on itself, rope on itself, body against body.
+
+Particles are balls, or patches of a surface: :mod:`pbd_gym.kernels.contact_geometry`.
 
 Candidates come from a grid of *anchors*, points within half a *skin* of their particles, one grid for each environment.
 Lists are shared by the environments of a group: each particle has one sorted list of all whose anchors are near its own
@@ -17,10 +19,11 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.contact_geometry import BALLS, NORMALS, RANGES, SURFACES, WORDS
 from pbd_gym.kernels.lanes import with_lanes
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.parameter_columns import FRICTION, INV_SIZE, SIZE
-from pbd_gym.kernels.particle_contact_data import NEAR, lists_type
+from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM, lists_type
 from pbd_gym.kernels.particle_search import SEARCH_CODE
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
@@ -55,6 +58,10 @@ _VARIED = """
 
 _CLEAR = """
 #undef FIRST_OTHER
+#undef RIM
+#undef INNER
+#undef BALL
+#undef SURFACES
 #undef SIZES
 #undef INV_SIZES
 #undef INV_SIZE
@@ -75,23 +82,25 @@ _COUNT = """
         for (int n = listed ? 0 : FIRST_OTHER; n < end; ++n) {
             const int other = listed ? list[n] : n, j = members[other];
             if (!listed && (other == k || !strangers(k, other))) continue;
-            const T reach = table.radius.data[k] + table.radius.data[other];
-            const T far = reach + T(2) * table.skin;
+            const T range = range_of(k, other), far = range + T(2) * table.skin;
+            PAIR
             bool any = false, close = false;
             EACH_LANE {
                 const V dx = LOAD(x + (ROW * i) * LANES) - LOAD(x + (ROW * j) * LANES);
                 const V dy = LOAD(x + (ROW * i + 1) * LANES) - LOAD(x + (ROW * j + 1) * LANES);
                 const V dz = LOAD(x + (ROW * i + 2) * LANES) - LOAD(x + (ROW * j + 2) * LANES);
-                const V d2 = (dx * dx + dy * dy + dz * dz) * INV_SIZES * INV_SIZES;
-                const auto inside = d2 < V(reach * reach);
-                close = close || ANY(d2 < V(far * far));
-                if (ANY(inside)) {
-                    any = true;
-                    const V one = inside ? V(T(1)) : V(T(0));
-                    STORE(valence + LANES * k, LOAD(valence + LANES * k) + one);
+                const V d2 = dx * dx + dy * dy + dz * dz, rest2 = d2 * INV_SIZES * INV_SIZES;
+                close = close || ANY(rest2 < V(far * far));
+                if (ANY(rest2 < V(range * range))) {
+                    GEOMETRY
+                    if (ANY(inside)) {
+                        any = true;
+                        const V one = inside ? V(T(1)) : V(T(0));
+                        STORE(valence + LANES * k, LOAD(valence + LANES * k) + one);
 #if !PBD_BLOCK
-                    STORE(valence + LANES * other, LOAD(valence + LANES * other) + one);
+                        STORE(valence + LANES * other, LOAD(valence + LANES * other) + one);
 #endif
+                    }
                 }
             }
             if (any && length++ < table.capacity) found[length - 1] = other;
@@ -108,7 +117,7 @@ _COUNT = """
 # block the thread of a particle adds up its own corrections. A thread that is alone works each pair out once, for both:
 # as lists are sorted, sums are added up in the same order.
 _CORRECT = """
-    const T slowest = table.separation_speed / inv_h;
+    const T slowest = table.separation_speed / inv_h, gentle = table.gentle_speed / inv_h;
     for (int k = thread; k < count; k += thread_count) {
         if (touching_lengths[k] == 0) continue;
         const int i = members[k];
@@ -118,7 +127,8 @@ _CORRECT = """
         for (int n = listed ? 0 : FIRST_OTHER; n < end; ++n) {
             const int other = listed ? found[n] : n, j = members[other];
             if (!listed && (other == k || !strangers(k, other))) continue;
-            const T reach = table.radius.data[k] + table.radius.data[other];
+            const T range = range_of(k, other);
+            PAIR
             const T mu = T(0.5) * (table.friction.data[k] + table.friction.data[other]);
             EACH_LANE {
                 const V xi = LOAD(x + (ROW * i) * LANES), xj = LOAD(x + (ROW * j) * LANES);
@@ -128,21 +138,15 @@ _CORRECT = """
                 const V dx = xi - xj, dy = yi - yj, dz = zi - zj;
                 const V d2 = dx * dx + dy * dy + dz * dz;
                 // The pair may be here because of other lanes: this is what counts as touching above.
-                const auto inside = d2 * INV_SIZES * INV_SIZES < V(reach * reach);
+                const V rest2 = d2 * INV_SIZES * INV_SIZES, none = V(T(0));
+                if (!ANY(rest2 < V(range * range))) continue;
+                GEOMETRY
                 if (!ANY(inside)) continue;
-                const V length = SQRT(d2);
-                const V none = V(T(0));
-                const V unit = T(1) / FLOOR(length, 1e-12);
-                // Particles in the very same place part along y, the one with the higher number upwards.
-                const V nx = dx * unit, nz = dz * unit;
-                const V ny = length > T(1e-12) ? dy * unit : V(T(k > other ? 1 : -1));
                 // What the pair has moved against each other in this substep.
-                const V ux = dx - (LOAD(previous + (ROW * i) * LANES) - LOAD(previous + (ROW * j) * LANES));
-                const V uy = dy - (LOAD(previous + (ROW * i + 1) * LANES) - LOAD(previous + (ROW * j + 1) * LANES));
-                const V uz = dz - (LOAD(previous + (ROW * i + 2) * LANES) - LOAD(previous + (ROW * j + 2) * LANES));
+                const V ux = dx - px, uy = dy - py, uz = dz - pz;
                 const V along = ux * nx + uy * ny + uz * nz;
-                const V overlap = reach * SIZES - length;
-                const V soft = FLOOR(-along, 0) + slowest;
+                const V overlap = wanted * SIZES - gap;
+                const V soft = FLOOR(-along, 0) + SLOWEST;
                 V depth = overlap < soft ? overlap : soft;
                 depth = overlap > T(0) ? depth : none;
                 depth = inside ? depth : none;
@@ -204,6 +208,7 @@ _NAMES = """
     int* const lengths = lists.counts.data + rank * 2 * count;
     int* const touching_lengths = lengths + count;
     T* const valence = (T*)lists.valence.data + rank * count * LANES;
+    T* const patches = (T*)lists.patches.data + rank * 4 * lists.patches.shape[1] * LANES;
     T* const anchors = (T*)lists.anchors.data + rank * 3 * count * LANES;
     const auto report_crowd = [&](int k) {
         for (int n = 0; n < LANES; ++n)
@@ -219,9 +224,9 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     For a pair at distance d below the sum r of its radii, ``C = d - r >= 0`` is projected without compliance, each
     particle taking its share of inverse mass. A particle with m contacts takes 1/m of each correction, or its partner's
     share if that is smaller, so that the sum does not overshoot and momentum is kept (mass splitting: Tonge et al.
-    2012, doi:10.1145/2185520.2185601). Slip during the substep is held back up to ``friction`` times the depth:
-    Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24. An overlap that was there before leaves with
-    ``separation_speed`` at most.
+    2012, doi:10.1145/2185520.2185601). Patches of a surface have a gap of their own in place of d. Slip during the
+    substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
+    An overlap that was there before leaves with ``separation_speed`` at most, patches with ``gentle_speed``.
 
     The cell grid is that of Teschner et al. 2003 with a modulus in place of a hash: cells that fall on each other are
     far apart, and a distance tells.
@@ -234,10 +239,15 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     sizes = _VARIED.format(int(SIZE), int(INV_SIZE), int(FRICTION)) if options.varied else _ALIKE
     scalar, body_, lists_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec)
-    text = f"constexpr int ROW = {4 if options.packed else 3};\n" + _TOOLS + sizes
-    text += "{" + _NAMES + SEARCH_CODE + _COUNT + _CORRECT + "}\n" + _CLEAR
+    roles = f"#define RIM {RIM}\n#define INNER {INNER}\n#define BALL {BALL}\n"
+    head = f"constexpr int ROW = {4 if options.packed else 3};\n#define SURFACES {int(options.surfaces)}\n"
+    normals, pair = (NORMALS, SURFACES) if options.surfaces else ("", BALLS)
+    text = _NAMES + RANGES + SEARCH_CODE + normals + _COUNT + _CORRECT
+    for word, code in (*pair.items(), *WORDS.items(), ("RELAXATION", str(RELAXATION))):
+        text = text.replace(word, code)
+    text = head + roles + _TOOLS + sizes + "{" + text + "}\n" + _CLEAR
 
-    @wp.func_native(with_lanes(wide, text.replace("NEAR", str(NEAR)).replace("RELAXATION", str(RELAXATION))))
+    @wp.func_native(with_lanes(wide, text))
     def separate(
         model: data, body: body_, lists: lists_, inv_h: scalar, group: int, thread: int, thread_count: int
     ): ...

@@ -26,12 +26,9 @@ _TOOLS = """
     const bool scans = table.strangers.shape[0] > 0;
     const auto strangers = [&](int k, int other) {
         if (scans) return (table.strangers.data[k * chunks + other / 16] >> other % 16 & 1) != 0;
-        if (table.body.data[k] != table.body.data[other]) return true;
-        const T* const rest = table.rest.data;
-        const T rx = rest[3 * k] - rest[3 * other], ry = rest[3 * k + 1] - rest[3 * other + 1];
-        const T rz = rest[3 * k + 2] - rest[3 * other + 2];
-        const T near_by = T(NEAR) * (table.radius.data[k] + table.radius.data[other]);
-        return rx * rx + ry * ry + rz * rz >= near_by * near_by;
+        for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n)
+            if (table.kin.data[n] == other) return false;
+        return true;
     };
     const int side = 1 << table.bits, mask = side - 1, cell_count = 1 << (3 * table.bits);
     const T inv_cell = T(1) / table.cell;
@@ -74,7 +71,7 @@ _UPDATE = """
         }
         // Into the list of the first of the two, if they are near each other.
         const auto consider = [&](int k, int other, T d2) {
-            const T range = table.radius.data[k] + table.radius.data[other] + table.skin;
+            const T range = range_of(k, other) + table.skin;
             if (d2 < range * range) insert(k < other ? k : other, k < other ? other : k);
         };
         const auto scan = [&](int k, int lane_, T px, T py, T pz) {
@@ -234,7 +231,6 @@ _SEARCH = """
             for (int k = thread; k < count; k += thread_count) {
                 const T* const p = anchors + 3 * LANES * k + lane_;
                 const T px = p[0], py = p[LANES], pz = p[2 * LANES];
-                const T reach = table.radius.data[k] + table.skin;
                 const int cell = cell_of[k];
                 const int cx = cell & mask, cy = (cell >> table.bits) & mask, cz = cell >> (2 * table.bits);
                 for (int row = 0; row < 9; ++row) {
@@ -251,7 +247,7 @@ _SEARCH = """
                             const T d2 = dx * dx + dy * dy + dz * dz;
                             if (!(d2 < table.cell * table.cell)) continue;
                             const int other = order[at];
-                            const T range = reach + table.radius.data[other];
+                            const T range = range_of(k, other) + table.skin;
                             if (!(d2 < range * range) || other == k) continue;
                             if (strangers(k, other)) insert(k, other);
                         }

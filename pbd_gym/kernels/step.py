@@ -9,6 +9,7 @@ launch is for all of them.
 """
 
 import functools
+import os
 from typing import Any
 
 import warp as wp
@@ -21,12 +22,14 @@ from pbd_gym.kernels.group_data import make_clear, make_load, make_substep
 from pbd_gym.kernels.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.iterations import make_correct, make_next_omega, make_sweeps
 from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.particle_contacts import make_particle_contacts
 from pbd_gym.kernels.phases import Phase
+from pbd_gym.kernels.piercings import make_contacts
 from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.tethers import make_tethers
 from pbd_gym.kernels.wide import barrier, wide
+
+EVERY = int(os.environ.get("EVERY", "1"))
 
 
 @wp.func
@@ -75,7 +78,7 @@ def make_step(
     predict = make_predict(numbers, options, data)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
-    separate = make_particle_contacts(numbers, options, data) if options.particle_contacts else None
+    separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     measure, hold = make_tethers(numbers, options, data) if options.anchors else (None, None)
     clear_forces, report_forces = make_grip_forces(numbers)
     collide, bounce = make_collider_contacts(numbers, parts)
@@ -131,7 +134,9 @@ def make_step(
                         correct(state, body, group, omega, iteration, thread, threads)
                 if wp.static(options.particle_contacts):
                     if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
-                        separate(model, body, state.contacts, now.inv_h, group, thread, threads)
+                        if (substep + 1) % wp.static(EVERY) == 0 or substep + 1 == settings.substeps:
+                            is_last = substep + 1 == settings.substeps
+                        separate(model, body, state.contacts, now.inv_h, is_last, group, thread, threads)
                 if wp.static(bool(parts)):
                     if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
                         collide(colliders, body, thread, threads)

@@ -24,22 +24,11 @@ from pbd_gym.runtime.checks import (
     switch,
     whole,
 )
+from pbd_gym.scene.contacts import ParticleContacts, balls, surface
 from pbd_gym.scene.tethered_body import TetheredBody
 
 LEAST_MASS = 1e-30
 """Smallest mass of a particle [kg]: float32 holds its inverse, also at the least density."""
-
-
-@dataclass(frozen=True)
-class ParticleContacts:
-    """Particles of one body that collide as spheres."""
-
-    indices: np.ndarray
-    """Shape (k,), int32."""
-    radius: float
-    """[m]"""
-    friction: float
-    """Coulomb coefficient."""
 
 
 @dataclass
@@ -269,10 +258,36 @@ class BaseScene:
         found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
         number("radius", radius, most=FARTHEST, positive=True)
         number("friction", friction, 0.0, LARGEST)
+        self._check_new_members(found)
+        self.particle_contacts.append(balls(self.positions, found, radius, friction))
+
+    def add_surface_contacts(self, triangles: ArrayLike, thickness: float, friction: float = 0.0) -> None:
+        """Let a surface collide with itself and with what other calls name, as a sheet of some thickness.
+
+        Its layers lie a thickness apart where they are smooth, whatever the distance of its particles; where they are
+        creased they keep about that distance. See :mod:`pbd_gym.kernels.contact_geometry`. Particles that are close
+        along the surface, as it is now, do not collide: constraints hold them apart. Edges that have been pulled
+        through the surface all the same are counted in :meth:`State.get_piercings`.
+
+        Args:
+            triangles: particles of its triangles, shape (t, 3), int, none of them named before.
+            thickness: [m], above 0.
+            friction: Coulomb coefficient; that of a pair is the mean of its two.
+
+        Raises:
+            ValueError: for particles that do not exist or are named before, a thickness that is not above zero or more
+                than the gap between two layers as they are now, or a coefficient that is negative or not finite.
+        """
+        found = self._check_indices(triangles, 3)
+        number("thickness", thickness, most=FARTHEST, positive=True)
+        number("friction", friction, 0.0, LARGEST)
+        self._check_new_members(np.unique(found))
+        self.particle_contacts.append(surface(self.positions, found, thickness, friction))
+
+    def _check_new_members(self, found: np.ndarray) -> None:
         known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])
         if len(np.unique(known)) != len(known):
             raise ValueError("a particle can be named for particle contacts once only")
-        self.particle_contacts.append(ParticleContacts(found, float(radius), float(friction)))
 
     def pin(self, indices: ArrayLike) -> None:
         """Fix particles in space for good, at rest.

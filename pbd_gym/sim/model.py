@@ -13,7 +13,6 @@ from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
-from pbd_gym.kernels.particle_contact_data import SCANNED, stranger_masks
 from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.tether_data import PIN_ANCHORS, fill_tethers
 from pbd_gym.kernels.wide import LANE_COUNTS
@@ -24,6 +23,7 @@ from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
+from pbd_gym.sim.contact_upload import fill_contacts
 
 Order = Literal["colored", "given"]
 
@@ -167,8 +167,14 @@ class Model:
             fill_tethers(self.data.tethers, bodies, self.particle_count, self.dtype.type, self.device)
         self.contact_count = 0
         """Particles that collide with others."""
+        self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
+        """Whether some of these are discs of a surface."""
+        self.surface_edge_count = 0
+        """Edges of these surfaces."""
         if scene.has_particle_contacts:
-            self._upload_contacts()
+            self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
+            table = self.data.particle_contacts
+            self.contact_count = fill_contacts(table, scene, self.scalar, self.device, self.in_blocks)
 
     def pose_index(self, collider: int) -> int:
         """Return where among the poses a collider is.
@@ -183,36 +189,6 @@ class Model:
         if whole("collider", collider, 0) not in self.moving_colliders:
             raise ValueError(f"collider {collider} does not move: add it with moving=True")
         return self.moving_colliders.index(collider)
-
-    def _upload_contacts(self) -> None:
-        scene, table = self.scene, self.data.particle_contacts
-        members = np.concatenate([group.indices for group in scene.particle_contacts])
-        sizes = [len(group.indices) for group in scene.particle_contacts]
-        order = np.argsort(members)  # neighbours in memory are often neighbours in space
-        numbers = {
-            "members": members,
-            "body": np.repeat(np.arange(len(sizes)), sizes),
-            "radius": np.repeat([group.radius for group in scene.particle_contacts], sizes),
-            "friction": np.repeat([group.friction for group in scene.particle_contacts], sizes),
-        }
-        self.contact_count = len(members)
-        for name, array in numbers.items():
-            dtype = wp.int32 if name in ("members", "body") else self.scalar
-            setattr(table, name, wp.array(array[order], dtype=dtype, device=self.device))
-        rest = scene.positions[members[order]]
-        table.rest = wp.array(rest.ravel(), dtype=self.scalar, device=self.device)
-        masks = np.zeros(0, dtype=np.uint16)
-        if len(members) <= SCANNED and not self.in_blocks:
-            masks = stranger_masks(rest, numbers["body"][order], numbers["radius"][order])
-        table.strangers = wp.array(masks, dtype=wp.uint16, device=self.device)
-        widest = 2.0 * float(numbers["radius"].max())
-        table.capacity = scene.contact_capacity
-        # The wider, the more candidates, and the fewer searches; those of few members on a CPU are cheap.
-        table.skin = (0.3 if len(masks) else 0.5) * widest
-        table.cell = widest + table.skin
-        # About as many cells as members, in a cube: 4^3 to 32^3.
-        table.bits = int(np.clip(round(np.log2(max(4 * len(members), 2)) / 3.0), 2, 5))
-        table.separation_speed = 5.0
 
     def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
         batch = self.scene.constraints[kind.name]

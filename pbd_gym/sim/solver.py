@@ -119,6 +119,7 @@ class Solver:
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
+            surfaces=model.has_surfaces,
             packed=by_block and is_packed(model, method),
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             anchors=model.anchor_room,

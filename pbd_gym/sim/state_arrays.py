@@ -30,6 +30,9 @@ def contact_lists(model: Model) -> Any:
     lists.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
     lists.valence = wp.zeros((groups, count), dtype=model.vec)
     lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
+    lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
+    lists.pierced = wp.zeros((groups, max(model.surface_edge_count, 1)), dtype=wp.int32)
+    lists.piercings = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
     grid = cells + 1 + 2 * count if model.in_blocks else model.lanes * (cells + 4 * count)
     lists.cells = wp.zeros((groups, grid), dtype=wp.int32)
     chunks = -(-count // 16) if table else 0

@@ -54,3 +54,13 @@ class StepReports(StateArrays):
             0 where no particle was crowded, shape (num_envs,), int32.
         """
         return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
+
+    def get_piercings(self) -> np.ndarray:
+        """Return how many edges of surfaces go through a triangle of one at the end of the last step.
+
+        Only surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`. Without any it is 0.
+
+        Returns:
+            Shape (num_envs,), int32.
+        """
+        return self.contacts.piercings.numpy()[: self.model.num_envs].copy()

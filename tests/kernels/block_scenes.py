@@ -73,6 +73,20 @@ def every_shape() -> Scene:
     return scene
 
 
+def surfaces() -> Scene:
+    """Return sheets that lie on one another or go through each other, and balls among them, above the ground."""
+    scene = Scene(contact_radius=0.02, grip_count=2)
+    for k, turn in enumerate((np.eye(3), np.eye(3), np.eye(3)[[1, 2, 0]])):
+        lying = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+        cloth = scene.add_cloth(5, 6, (1.0, 0.8), position=(0.05 * k, 0.4 + 0.06 * k, -0.4), rotation=turn @ lying)
+        scene.add_surface_contacts(cloth.triangles, 0.04, 0.4)
+    rng = np.random.default_rng(6)
+    loose = scene.add_particles(rng.uniform((-0.4, 0.0, -0.4), (0.4, 0.8, 0.4), (12, 3)), 0.02)
+    scene.add_particle_contacts(loose, 0.05, 0.2)
+    scene.add_collider(Plane(friction=0.5))
+    return scene
+
+
 class Run:
     """A batch of a scene, to be run from the same start again and again.
 
@@ -111,6 +125,7 @@ class Run:
             self.solver.step(state, self.control, 1 / 30)
         parts = [state.get_positions(), state.get_velocities(), state.get_poses(), state.get_memory()]
         parts += [state.get_lambda()] if self.solver.iterations > 1 else []
+        parts += [state.get_piercings()] if self.model.has_surfaces else []
         parts += [state.get_grip_forces()] if self.solver.options.grip_forces else []
         assert all(np.isfinite(part).all() for part in parts)
         return b"".join(part.tobytes() for part in parts)
@@ -143,6 +158,7 @@ CASES = {
             "grip_forces": True,
         },
     ),
+    "surfaces": Case(surfaces(), {}),
     "every shape": Case(every_shape(), {}),
 }
 

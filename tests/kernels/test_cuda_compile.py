@@ -32,12 +32,13 @@ PLAIN, FULL = (
         symmetric=True,
         chebyshev=True,
         particle_contacts=True,
+        surfaces=True,
         shared=64,
         varied=True,
         anchors=10,
     ),
 )
-GATHERING = SweepOptions(keep_lambda=True, jacobi=True, anchors=10, grip_forces=True)
+GATHERING = SweepOptions(keep_lambda=True, jacobi=True, particle_contacts=True, anchors=10, grip_forces=True)
 # The compiler's time grows faster than the kernel: with every option, kinds are compiled a few at a time.
 PARTS_OF_KINDS = [KINDS[k::4] for k in range(4)]
 VARIANTS = [

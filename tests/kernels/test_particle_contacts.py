@@ -105,7 +105,11 @@ def test_candidates_are_those_of_brute_force(seed: int, count: int) -> None:
     state.set_positions(x)
     solver.step(state, control, 1e-9)
     table = model.data.particle_contacts
-    members, body, radius = table.members.numpy(), table.body.numpy(), table.radius.numpy()
+    members, radius = table.members.numpy(), table.radius.numpy()
+    body = np.zeros(count, dtype=int)
+    for number, group in enumerate(scene.particle_contacts):
+        body[group.indices] = number
+    body = body[members]
     rest, sums = scene.positions[members], radius[:, None] + radius[None]
     apart = np.linalg.norm(rest[:, None] - rest[None], axis=2) >= 1.5 * sums
     allowed = (apart | (body[:, None] != body[None])) & ~np.eye(count, dtype=bool)

@@ -329,3 +329,22 @@ def test_what_hangs_below_the_box_is_laid_on_the_ground() -> None:
         make("ClothFold", hands_at="nowhere")
     with pytest.raises(ValueError, match="hand_box"):
         make("ClothFold", hand_box=(1, 0, 0, 0, 1, 1))
+
+
+def test_thin_towel_is_folded() -> None:
+    """Guards ``thickness``: layers that lie so far apart, threads that hardly stretch, and the report of piercings."""
+    env: Any = make("ClothFold", thickness=0.005, starts=5)
+    env.reset(seed=0)
+    edges, strains = env.scene.constraints["line"].indices, []
+    pairs = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in edges])
+    rest = np.linalg.norm(np.diff(env.scene.positions[pairs], axis=1)[:, 0], axis=1)
+    for _ in range(env.max_episode_steps):
+        info = env.step(env.expert())[4]
+        lengths = np.linalg.norm(np.diff(env.state.get_positions()[:, pairs], axis=2)[:, :, 0], axis=2)
+        strains.append(np.percentile(lengths / rest - 1.0, 99))
+    assert info["normalized_performance"].mean() > 0.95
+    assert info["is_success"].all()
+    assert (info["piercings"] == 0).all()
+    assert np.mean(strains) < 0.01
+    heights = env.state.get_positions()[:, env.towel.indices[2:5], 1]
+    assert 1.0 < (np.median(heights) - env.config.radius) / env.config.thickness < 1.2

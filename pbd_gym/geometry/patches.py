@@ -1,0 +1,131 @@
+"""Patches of a surface: the disc that each of its vertices stands for in contacts, in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.geometry.neighbours import NeighbourGrid
+
+COVER = 1.05
+"""Radius of a disc, over that of the largest circle through the corners of a triangle around it."""
+NEAR_DISCS = 1.95
+"""Vertices that are closer than this many discs along the surface, or than two thicknesses, do not collide."""
+
+
+@dataclass(frozen=True)
+class Patches:
+    """A disc for each vertex of a triangle mesh."""
+
+    vertices: np.ndarray
+    """Shape (k,), sorted."""
+    extent: np.ndarray
+    """Radii of the discs [m], shape (k,): together they cover the mesh."""
+    chords: np.ndarray
+    """Vertices whose two connecting lines, from second to first and fourth to third, are nearly at right angles in the
+    surface, shape (k, 4): their cross product is normal to it."""
+    rim: np.ndarray
+    """Whether a vertex is at the rim of the mesh, shape (k,), bool."""
+    triangles: np.ndarray
+    """As positions in ``vertices``, shape (t, 3)."""
+    edges: np.ndarray
+    """Shape (e, 2), likewise."""
+    kin: np.ndarray
+    """Pairs of vertices that are close along the surface, shape (m, 2), as positions in ``vertices``."""
+
+    def narrowest_gap(self, positions: np.ndarray, thickness: float) -> float:
+        """Return how near two patches that face each other are, along the normal of the first [m].
+
+        Args:
+            positions: of all vertices [m], shape (n, 3).
+            thickness: what is farther apart than this counts as infinitely far [m].
+        """
+        x, count = positions[self.vertices], len(self.vertices)
+        reach = float(np.hypot(self.extent.max(), thickness))
+        pairs = NeighbourGrid(x, reach).pairs()
+        known = self.kin[:, 0] * count + self.kin[:, 1]
+        pairs = pairs[~np.isin(pairs[:, 0] * count + pairs[:, 1], known)]
+        ends = positions[self.chords]
+        normals = np.cross(ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 3])
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+        between = x[pairs[:, 1]] - x[pairs[:, 0]]
+        gaps = np.abs((between * normals[pairs[:, 0]]).sum(axis=1))
+        beside = np.sqrt(np.maximum((between * between).sum(axis=1) - gaps * gaps, 0.0))
+        parallel = np.abs((normals[pairs[:, 0]] * normals[pairs[:, 1]]).sum(axis=1)) > 0.9
+        facing = parallel & (beside < np.maximum(self.extent[pairs[:, 0]], self.extent[pairs[:, 1]]))
+        return float(gaps[facing & (gaps < thickness)].min(initial=np.inf))
+
+
+def patches(positions: np.ndarray, triangles: np.ndarray, thickness: float) -> Patches:
+    """Return the patches of a mesh.
+
+    Args:
+        positions: at rest [m], shape (n, 3).
+        triangles: shape (t, 3), int.
+        thickness: of the surface [m].
+    """
+    vertices, flat = np.unique(triangles, return_inverse=True)
+    corners, x = flat.reshape(-1, 3), positions[vertices]
+    sides = np.stack([np.linalg.norm(x[corners[:, k]] - x[corners[:, k - 1]], axis=1) for k in range(3)], axis=1)
+    area = 0.5 * np.linalg.norm(
+        np.cross(x[corners[:, 1]] - x[corners[:, 0]], x[corners[:, 2]] - x[corners[:, 0]]), axis=1
+    )
+    circle = np.minimum(sides.prod(axis=1) / np.maximum(4.0 * area, 1e-300), sides.max(axis=1) / np.sqrt(2.0))
+    extent = np.zeros(len(vertices))
+    for k in range(3):
+        np.maximum.at(extent, corners[:, k], COVER * circle)
+    edges, uses = edges_of(corners)
+    rim = np.zeros(len(vertices), dtype=bool)
+    rim[edges[uses == 1]] = True
+    range_ = np.maximum(NEAR_DISCS * extent, 2.0 * thickness)
+    return Patches(vertices, extent, vertices[_chords(x, edges)], rim, corners, edges, _near(x, edges, range_))
+
+
+def edges_of(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges of a mesh, shape (e, 2), int, sorted, and how many triangles each belongs to, shape (e,).
+
+    Args:
+        triangles: shape (t, 3), int.
+    """
+    ends = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
+    edges, uses = np.unique(ends, axis=0, return_counts=True)
+    return edges, uses
+
+
+def _chords(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the four ends of two lines for each vertex, out of itself and those beside it, shape (k, 4)."""
+    both = np.concatenate([edges, edges[:, ::-1]])
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    starts = np.searchsorted(both[:, 0], np.arange(len(x) + 1))
+    found = np.zeros((len(x), 4), dtype=np.int64)
+    for vertex in range(len(x)):
+        ring = np.append(both[starts[vertex] : starts[vertex + 1], 1], vertex)
+        a, b = np.triu_indices(len(ring), 1)
+        lines = x[ring[a]] - x[ring[b]]
+        first = int(np.argmax((lines * lines).sum(axis=1)))
+        second = int(np.argmax(np.linalg.norm(np.cross(lines[first], lines), axis=1)))
+        found[vertex] = ring[[a[first], b[first], a[second], b[second]]]
+    return found
+
+
+def _near(x: np.ndarray, edges: np.ndarray, range_: np.ndarray) -> np.ndarray:
+    """Return the pairs that are within a range of one of the two by way of vertices that are, shape (m, 2)."""
+    count = len(x)
+    both = np.concatenate([edges, edges[:, ::-1]])
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    starts = np.searchsorted(both[:, 0], np.arange(count + 1))
+    known = new = np.arange(count) * (count + 1)  # pairs (a, b) as a * count + b
+    while len(new):
+        a, b = new // count, new % count
+        degrees = starts[b + 1] - starts[b]
+        within = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+        ends = both[np.repeat(starts[b], degrees) + within, 1]
+        found = np.unique(np.repeat(a, degrees) * count + ends)
+        found = np.setdiff1d(found, known, assume_unique=True)
+        a, b = found // count, found % count
+        new = found[np.linalg.norm(x[a] - x[b], axis=1) < range_[a]]
+        known = np.union1d(known, new)
+    a, b = known // count, known % count
+    pairs = np.unique(np.sort(np.stack([a, b], axis=1)[a != b], axis=1), axis=0)
+    return pairs.astype(np.int64)

@@ -1,0 +1,97 @@
+"""Contacts between particles as a scene keeps them: balls, or patches of a surface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.geometry.neighbours import NeighbourGrid
+from pbd_gym.geometry.patches import patches
+
+NEAR_BALLS = 1.5
+"""Balls of one body that are closer than this many contact distances at rest do not collide: their constraints hold
+them apart."""
+MARGIN = 1.04
+"""Sheets touch from this many thicknesses, so that those which press on each other stay a thickness apart."""
+
+
+@dataclass(frozen=True)
+class ParticleContacts:
+    """Particles of one body that collide, as balls or as patches of a surface."""
+
+    indices: np.ndarray
+    """Shape (k,), int32."""
+    radius: float
+    """Of the balls, or half the distance at which two layers touch [m]."""
+    friction: float
+    """Coulomb coefficient."""
+    kin: np.ndarray
+    """Pairs that do not collide, as positions in ``indices``, shape (m, 2), int."""
+    extent: np.ndarray
+    """Radii of the discs that patches are where they are flat [m], 0 for balls, shape (k,)."""
+    chords: np.ndarray
+    """Particles that show the normal of a patch, see :class:`pbd_gym.geometry.patches.Patches`; -1 for balls, shape
+    (k, 4), int."""
+    rim: np.ndarray
+    """Whether a patch is at the rim of the surface, shape (k,), bool."""
+    triangles: np.ndarray
+    """Of the surface, as positions in ``indices``, shape (t, 3), int; none for balls."""
+    edges: np.ndarray
+    """Likewise, shape (e, 2), int."""
+
+
+def balls(positions: np.ndarray, indices: np.ndarray, radius: float, friction: float) -> ParticleContacts:
+    """Return the contacts of particles that are balls.
+
+    Args:
+        positions: of all particles of the scene [m], shape (n, 3).
+        indices: the particles, shape (k,), int32.
+        radius: [m].
+        friction: Coulomb coefficient.
+    """
+    count, apart = len(indices), NEAR_BALLS * 2.0 * radius
+    kin = NeighbourGrid(positions[indices], apart).pairs() if count else np.zeros((0, 2), dtype=np.int64)
+    gaps = np.linalg.norm(positions[indices[kin[:, 0]]] - positions[indices[kin[:, 1]]], axis=1)
+    return ParticleContacts(
+        indices,
+        float(radius),
+        float(friction),
+        kin[gaps < apart],
+        np.zeros(count),
+        np.full((count, 4), -1),
+        np.zeros(count, dtype=bool),
+        np.zeros((0, 3), dtype=np.int64),
+        np.zeros((0, 2), dtype=np.int64),
+    )
+
+
+def surface(positions: np.ndarray, triangles: np.ndarray, thickness: float, friction: float) -> ParticleContacts:
+    """Return the contacts of a surface.
+
+    Args:
+        positions: of all particles of the scene [m], shape (n, 3).
+        triangles: shape (t, 3), int32.
+        thickness: [m].
+        friction: Coulomb coefficient.
+
+    Raises:
+        ValueError: if two of its layers are nearer to each other than they are thick.
+    """
+    made = patches(positions, triangles, thickness)
+    gap = made.narrowest_gap(positions, thickness)
+    if gap < thickness:
+        raise ValueError(
+            f"a thickness of {thickness} m is more than the rest shape allows: two of its layers are {gap:.3g} m apart"
+        )
+    return ParticleContacts(
+        made.vertices.astype(np.int32),
+        0.5 * MARGIN * float(thickness),
+        float(friction),
+        made.kin,
+        made.extent,
+        made.chords,
+        made.rim,
+        made.triangles,
+        made.edges,
+    )

@@ -1,0 +1,117 @@
+"""Contacts between particles: from the scene to the table that kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.kernels.contact_geometry import FATNESS
+from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM, SCANNED, stranger_masks
+from pbd_gym.scene.base import BaseScene
+from pbd_gym.scene.contacts import ParticleContacts
+
+CUSHION = 0.6
+"""How far from touching patches brake each other, in thicknesses."""
+BRAKING_TIME = 0.03
+"""Time in which their approach fades away [s]."""
+
+
+def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blocks: bool) -> int:
+    """Fill the table of particle contacts, and return how many members it has.
+
+    Args:
+        table: see :func:`pbd_gym.kernels.particle_contact_data.table_type`.
+        scene: what one environment holds, with particle contacts.
+        scalar: ``wp.float32`` or ``wp.float64``.
+        device: where it goes.
+        in_blocks: whether a block of threads serves a group.
+    """
+    groups = scene.particle_contacts
+    sizes = [len(group.indices) for group in groups]
+    members = np.concatenate([group.indices for group in groups])
+    order = np.argsort(members)  # neighbours in memory are often neighbours in space
+    place = np.argsort(order)
+    count = len(members)
+    firsts = np.cumsum(sizes) - sizes
+    kin = np.concatenate([place[first + group.kin] for first, group in zip(firsts, groups, strict=True)])
+    both = np.concatenate([kin, kin[:, ::-1]])
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+
+    radius = np.repeat([group.radius for group in groups], sizes)[order]
+    extent = np.concatenate([group.extent for group in groups])[order]
+    integers = {
+        "members": members[order],
+        "role": np.concatenate([_roles(group) for group in groups])[order],
+        "chords": np.concatenate([group.chords for group in groups])[order].ravel(),
+        "kin_start": np.searchsorted(both[:, 0], np.arange(count + 1)),
+        "kin": both[:, 1],
+    }
+    integers |= _rings(groups, firsts, place, count)
+    numbers = {
+        "radius": radius,
+        "extent": extent,
+        "friction": np.repeat([group.friction for group in groups], sizes)[order],
+    }
+    ends = scene.positions[integers["chords"].reshape(-1, 4)]
+    lines = np.stack([ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 3]], axis=1)
+    squares = np.maximum((lines * lines).sum(axis=2), 1e-30)
+    numbers["chord_squares"] = np.ravel(1.0 / squares)
+    for name, array in integers.items():
+        setattr(table, name, wp.array(array, dtype=wp.int32, device=device))
+    for name, array in numbers.items():
+        setattr(table, name, wp.array(array, dtype=scalar, device=device))
+    masks = np.zeros(0, dtype=np.uint16)
+    if count <= SCANNED and not in_blocks:
+        masks = stranger_masks(count, kin)
+    table.strangers = wp.array(masks, dtype=wp.uint16, device=device)
+    table.capacity = scene.contact_capacity
+    table.cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
+    table.braking_time = BRAKING_TIME
+    widest = 2.0 * float(np.maximum(radius, FATNESS * extent).max())
+    widest = max(widest, float(np.hypot(2.0 * radius.max() + table.cushion, extent.max())))
+    # The wider, the more candidates, and the fewer searches; those of few members on a CPU are cheap.
+    table.skin = (0.3 if len(masks) else 0.5) * widest
+    table.cell = widest + table.skin
+    # About as many cells as members, in a cube: 4^3 to 32^3.
+    table.bits = int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5))
+    table.separation_speed = 5.0
+    table.gentle_speed = 0.5
+    return count
+
+
+def _roles(group: ParticleContacts) -> np.ndarray:
+    """Return what each member of a body is, shape (k,), int."""
+    if not len(group.triangles):
+        return np.full(len(group.indices), BALL)
+    return np.where(group.rim, RIM, INNER)
+
+
+def _rings(
+    groups: Sequence[ParticleContacts], firsts: np.ndarray, place: np.ndarray, count: int
+) -> dict[str, np.ndarray]:
+    """Return the edges and triangles around each member.
+
+    Args:
+        groups: members, body by body.
+        firsts: number of the first member of each group, in the order in which they were added.
+        place: number in the table of each member in that order.
+        count: number of members.
+    """
+    ring, fan, edge_count = [np.zeros((0, 3), dtype=int)], [np.zeros((0, 3), dtype=int)], 0
+    for first, group in zip(firsts, groups, strict=True):
+        corners, edges = place[first + group.triangles], place[first + group.edges]
+        numbers = edge_count + np.arange(len(edges))
+        edge_count += len(edges)
+        ring += [np.column_stack([edges[:, [a, 1 - a]], numbers]) for a in (0, 1)]
+        fan += [np.roll(corners, -a, axis=1) for a in range(3)]
+    rows, fans = (np.concatenate(parts) for parts in (ring, fan))
+    rows, fans = rows[np.lexsort((rows[:, 1], rows[:, 0]))], fans[np.lexsort((fans[:, 2], fans[:, 1], fans[:, 0]))]
+    return {
+        "ring_start": np.searchsorted(rows[:, 0], np.arange(count + 1)),
+        "ring": rows[:, 1:].ravel(),
+        "fan_start": np.searchsorted(fans[:, 0], np.arange(count + 1)),
+        "fan": fans[:, 1:].ravel(),
+    }

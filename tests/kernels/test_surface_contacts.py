@@ -1,0 +1,110 @@
+"""Contacts of surfaces: thickness, what is swept, and what is told of edges that go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from pbd_gym import Fabric, Model, Scene, Solver
+from pbd_gym.colliders import Plane
+
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+THICKNESS = 0.005
+
+
+def sheets(counts: tuple[int, ...], gap: float = 0.03, thickness: float = THICKNESS, dtype: Any = "float32") -> Any:
+    """Return a model of sheets of 0.3 m above one another on the ground, with so many particles along each side."""
+    scene = Scene(contact_radius=0.5 * thickness)
+    scene.add_collider(Plane(friction=0.5))
+    for k, count in enumerate(counts):
+        place = (0.004 * k, 0.5 * thickness + gap * k, -0.15 + 0.007 * k)
+        cloth = scene.add_cloth(count, count, (0.3, 0.3), Fabric.preset("towel"), place, LYING, lines=True)
+        scene.add_surface_contacts(cloth.triangles, thickness, 0.5)
+    return scene, Model(scene, 1, dtype=dtype)
+
+
+@pytest.mark.parametrize("counts", [(7, 7), (16, 16), (12, 16)])
+def test_layers_rest_one_thickness_apart(counts: tuple[int, ...]) -> None:
+    """Guards the thickness: it is the material's, whatever the distance of the particles."""
+    _, model = sheets(counts)
+    solver = Solver(model, 32, damping=1.0)
+    state, control = solver.state(), solver.control()
+    for _ in range(12):
+        solver.step(state, control, 0.08)
+    heights = np.split(state.get_positions()[0, :, 1], [counts[0] ** 2])
+    apart = (heights[1] - heights[0].mean()) / THICKNESS
+    assert np.median(heights[0]) == pytest.approx(0.5 * THICKNESS, abs=1e-4)
+    assert 1.0 <= np.median(apart) <= 1.2
+    assert apart.min() > 0.9
+    assert state.get_piercings().tolist() == [0]
+
+
+def test_a_fast_ball_does_not_pass() -> None:
+    """Guards sweeping: within a substep the ball goes farther than sheet and ball are thick together."""
+    scene = Scene()
+    cloth = scene.add_cloth(8, 8, (0.3, 0.3), position=(0.0, 0.0, -0.15), rotation=LYING)
+    scene.pin(cloth.indices[[0, -1]].ravel())
+    scene.add_surface_contacts(cloth.triangles, THICKNESS)
+    ball = scene.add_particles([[0.013, 0.09, 0.008]], 0.002, velocities=[[0.0, -6.0, 0.0]])
+    scene.add_particle_contacts(ball, 0.002)
+    solver = Solver(Model(scene), 16)
+    state, control = solver.state(), solver.control()
+    for _ in range(4):
+        solver.step(state, control, 0.04)
+        assert state.get_positions()[0, ball[0], 1] > state.get_positions()[0, cloth.indices, 1].min()
+
+
+def piercing_edges(x: np.ndarray, triangles: np.ndarray) -> int:
+    """Count the edges that go through some triangle, each once, by brute force."""
+    edges = np.unique(np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+    a, d = x[edges[:, 0]][:, None], (x[edges[:, 1]] - x[edges[:, 0]])[:, None]
+    o, u, v = x[triangles[:, 0]], x[triangles[:, 1]] - x[triangles[:, 0]], x[triangles[:, 2]] - x[triangles[:, 0]]
+    share = np.stack(np.broadcast_arrays(d, -u, -v), axis=-1)
+    apart = (edges[:, None, :, None] != triangles[None, :, None, :]).all(axis=(2, 3))
+    share[~apart] = np.eye(3)
+    found = np.linalg.solve(share, np.broadcast_to(o - a, share.shape[:3])[..., None])[..., 0]
+    through = (found >= 0.0).all(axis=2) & (found[..., 0] <= 1.0) & (found[..., 1] + found[..., 2] <= 1.0)
+    return int((through & apart).any(axis=1).sum())
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_edges_that_go_through_are_counted(lanes: int) -> None:
+    """Guards the report of piercings: as many as brute force finds, in each lane its own."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    for k in range(2):
+        cloth = scene.add_cloth(6, 6, (0.3, 0.3), position=(0.0, 0.0, 0.1 * k))
+        scene.add_surface_contacts(cloth.triangles, THICKNESS)
+    model = Model(scene, 3, dtype="float64", lanes=lanes)
+    solver = Solver(model, 1)
+    state, control = solver.state(), solver.control()
+    rng, x = np.random.default_rng(2), np.repeat(scene.positions[None], 3, axis=0)
+    turned = x[:, 36:] - (0.0, -0.15, 0.1)
+    for env, angle in enumerate((0.0, 0.8, 1.3)):
+        c, s = np.cos(angle), np.sin(angle)
+        x[env, 36:] = turned[env] @ np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+        x[env, 36:] += (0.01, -0.15, 0.08 if env == 0 else 0.012)
+    x += rng.uniform(-1e-3, 1e-3, x.shape)
+    state.set_positions(x)
+    solver.step(state, control, 1e-6)
+    expected = [piercing_edges(positions, scene.triangles) for positions in state.get_positions()]
+    assert expected[0] == 0
+    assert min(expected[1:]) > 5
+    assert_array_equal(state.get_piercings(), expected)
+
+
+def test_bad_surfaces_are_refused() -> None:
+    """Guards against sheets that cannot be as thick as they are said to be."""
+    scene = Scene()
+    for k in range(2):
+        scene.add_cloth(4, 4, (0.3, 0.3), position=(0.0, 0.0, 0.01 * k))
+    with pytest.raises(ValueError, match=r"two of its layers are 0\.01 m apart"):
+        scene.add_surface_contacts(scene.triangles, 0.02)
+    with pytest.raises(ValueError, match="thickness must be finite and above zero"):
+        scene.add_surface_contacts(scene.triangles, 0.0)
+    scene.add_surface_contacts(scene.triangles[:18], 0.02)
+    with pytest.raises(ValueError, match="once only"):
+        scene.add_particle_contacts([0], 0.01)
+    assert len(scene.particle_contacts) == 1
