@@ -39,6 +39,7 @@ _SOLVE = """
         * stiffness
 #endif
     ;
+    const T least = T(count > 1 ? {least} : 0.0);  // one segment alone has a solution
     // Of each segment: its direction, and from elimination dl_{{k-1}} = right_{{k-1}} - ratio_k dl_k.
     V nx[LONGEST], ny[LONGEST], nz[LONGEST], right[LONGEST], ratio[LONGEST];
     {{
@@ -72,7 +73,7 @@ _SOLVE = """
             diagonal *= growth;
 #endif
             const V fraction = -coupling * inverse;
-            const V pivot = diagonal + alpha + T({least}) * (wa > wb ? wa : wb) + coupling * fraction;
+            const V pivot = diagonal + alpha + least * (wa > wb ? wa : wb) + coupling * fraction;
             inverse = T(1) / FLOOR(pivot, 1e-30);
             last_right = (wanted + coupling * last_right) * inverse;
             nx[k] = qx; ny[k] = qy; nz[k] = qz;
