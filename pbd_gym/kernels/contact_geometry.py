@@ -84,28 +84,30 @@ BALLS = {
 SURFACES = {
     "PAIR": """
             const T reach = table.radius.data[k] + table.radius.data[other];
-            const bool mine_ball = table.role.data[k] == BALL, its_ball = table.role.data[other] == BALL;
+            // In the order of their numbers, so that both members come to the same bits.
+            const int one = wp::min(k, other), two = wp::max(k, other);
+            const bool one_ball = table.role.data[one] == BALL, two_ball = table.role.data[two] == BALL;
             // A rim that meets the middle of another surface has no say in the normal.
-            const T mine_counts = T(table.role.data[k] == RIM && table.role.data[other] == INNER ? 0 : 1);
-            const T its_counts = T(table.role.data[other] == RIM && table.role.data[k] == INNER ? 0 : 1);
-            const T width = wp::max(mine_counts * table.extent.data[k], its_counts * table.extent.data[other]);
+            const T one_counts = T(table.role.data[one] == RIM && table.role.data[two] == INNER ? 0 : 1);
+            const T two_counts = T(table.role.data[two] == RIM && table.role.data[one] == INNER ? 0 : 1);
+            const T width = wp::max(one_counts * table.extent.data[one], two_counts * table.extent.data[two]);
             const T fat = fat_reach(k, other), thick = reach + T(CREASE_REACH) * (fat - reach);
-            const T* const mine = patches + 4 * k * LANES;
-            const T* const its = patches + 4 * other * LANES;
+            const T* const first = patches + 4 * one * LANES;
+            const T* const second = patches + 4 * two * LANES;
 """,
     "GEOMETRY": _BALL
     + """
-                const V ax = LOAD(mine), ay = LOAD(mine + LANES), az = LOAD(mine + 2 * LANES);
-                const V bx = LOAD(its), by = LOAD(its + LANES), bz = LOAD(its + 2 * LANES);
-                const V from_mine = mine_counts * (px * ax + py * ay + pz * az);
-                const V from_its = its_counts * (px * bx + py * by + pz * bz);
-                const V sx = from_mine * ax + from_its * bx, sy = from_mine * ay + from_its * by;
-                const V sz = from_mine * az + from_its * bz;
+                const V ax = LOAD(first), ay = LOAD(first + LANES), az = LOAD(first + 2 * LANES);
+                const V bx = LOAD(second), by = LOAD(second + LANES), bz = LOAD(second + 2 * LANES);
+                const V from_one = one_counts * (px * ax + py * ay + pz * az);
+                const V from_two = two_counts * (px * bx + py * by + pz * bz);
+                const V sx = from_one * ax + from_two * bx, sy = from_one * ay + from_two * by;
+                const V sz = from_one * az + from_two * bz;
                 const V m = SQRT(sx * sx + sy * sy + sz * sz), unit = T(1) / FLOOR(m, 1e-12);
                 const V cosine = ax * bx + ay * by + az * bz, even = cosine < V(T(0)) ? -cosine : cosine;
                 const V parallel = FLOOR((even - T(STEEP_LIMIT)) * T(1.0 / (PARALLEL_LIMIT - STEEP_LIMIT)), 0);
-                const V flatness = (mine_ball ? V(T(1)) : LOAD(mine + 3 * LANES))
-                    * (its_ball ? V(T(1)) : LOAD(its + 3 * LANES)) * (mine_ball || its_ball ? V(T(1)) : parallel);
+                const V flatness = (one_ball ? V(T(1)) : LOAD(first + 3 * LANES))
+                    * (two_ball ? V(T(1)) : LOAD(second + 3 * LANES)) * (one_ball || two_ball ? V(T(1)) : parallel);
                 const auto facing = (m > T(1e-7)) & (flatness > T(0.05));
                 const V nx = facing ? sx * unit : dx * over;
                 const V ny = facing ? sy * unit : up;
