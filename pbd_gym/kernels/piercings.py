@@ -109,7 +109,6 @@ _TEXT = """
             for (int e = 0; e < edges; ++e) found += pierced[e] >> n & 1;
             lists.piercings.data[group * LANES + n] = found;
         }
-    PBD_SYNC();
 """
 
 

@@ -62,11 +62,8 @@ def make_step(
         phase for particles or one colour.
     """
     numbers = wide(lanes, scalar)
-    data, colliders_, control_ = (
-        model_data(scalar, kinds, options.particle_contacts, options.anchors > 0),
-        table_type(scalar),
-        control_type(scalar),
-    )
+    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0)
+    colliders_, control_ = table_type(scalar), control_type(scalar)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     load, prepare, clear = (
         make_load(numbers, options),

@@ -38,7 +38,7 @@ def fill_tethers(table: Any, bodies: list[Any], particle_count: int, dtype: Any,
 
     Args:
         table: instance of :func:`table_type`.
-        bodies: each a :class:`pbd_gym.scene.tethers.TetheredBody`.
+        bodies: each a :class:`pbd_gym.scene.tethered_body.TetheredBody`.
         particle_count: number of particles, n.
         dtype: NumPy type of the numbers.
         device: Warp device.

@@ -80,6 +80,8 @@ def surfaces() -> Scene:
         lying = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
         cloth = scene.add_cloth(5, 6, (1.0, 0.8), position=(0.05 * k, 0.4 + 0.06 * k, -0.4), rotation=turn @ lying)
         scene.add_surface_contacts(cloth.triangles, 0.04, 0.4)
+        if k != 1:
+            scene.pin(cloth.indices.ravel())  # what goes through each other stays there
     rng = np.random.default_rng(6)
     loose = scene.add_particles(rng.uniform((-0.4, 0.0, -0.4), (0.4, 0.8, 0.4), (12, 3)), 0.02)
     scene.add_particle_contacts(loose, 0.05, 0.2)
