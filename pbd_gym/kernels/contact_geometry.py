@@ -118,7 +118,8 @@ SURFACES = {
                 const V start = before * INV_SIZES, creased = facing ? T(1) - flatness : V(T(1));
                 const V least = reach + creased * (thick - reach);
                 const V outer = least + table.cushion + creased * (fat - thick);
-                const V wanted = (start < outer) & (start > least) ? start - braking * (start - least) : least;
+                const auto near_by = (start < outer) & (start > least);
+                const V wanted = near_by ? start - braking * (start - least) : least;
                 const auto inside = (gap * INV_SIZES < wanted) & (rest2 < V(range * range))
                     & ((facing ? beside : V(T(0))) <= V(width * width));
 """,

@@ -2,7 +2,7 @@
 
 Contacts keep layers apart, but hands that pull hard enough get cloth through itself. It then stays there, as contact
 holds it on the side where it is: so the environments that it happens to are told. Candidates are the pairs that
-touch; where an edge crosses the plane of a patch near by, its triangles are tried one by one.
+may touch; where an edge crosses the plane of a patch near by, its triangles are tried one by one.
 """
 
 import functools
@@ -10,6 +10,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.contact_geometry import FATNESS
 from pbd_gym.kernels.lanes import with_lanes
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.parameter_columns import SIZE
@@ -32,8 +33,8 @@ _TEXT = """
     const T* const x = (const T*)body.x.data;
     const T* const parameters = (const T*)body.parameters.data;
     const size_t rank = (size_t)group;
-    const int* const touching = lists.touching.data + rank * count * table.capacity;
-    const int* const lengths = lists.counts.data + rank * 2 * count + count;
+    const int* const near = lists.near.data + rank * count * table.capacity;
+    const int* const lengths = lists.counts.data + rank * 2 * count;
     const T* const patches = (const T*)lists.patches.data + rank * 4 * lists.patches.shape[1] * LANES;
     int* const pierced = lists.pierced.data + rank * edges;
     for (int e = thread; e < edges; e += thread_count) pierced[e] = 0;
@@ -65,10 +66,26 @@ _TEXT = """
         }
         return false;
     };
+    // All that is nearer than this is in the lists, whatever else is there for the sake of other lanes.
+    const auto reach_of = [&](int k, int other) {
+        return T(NEARNESS) * (table.extent.data[k] + table.extent.data[other]);
+    };
+    const auto close = [&](int k, int other) {
+        const T most = reach_of(k, other);
+        const T* const p = x + ROW * members[k] * LANES;
+        const T* const q = x + ROW * members[other] * LANES;
+        bool any = false;
+        EACH_LANE {
+            const V dx = LOAD(p) - LOAD(q), dy = LOAD(p + LANES) - LOAD(q + LANES);
+            const V dz = LOAD(p + 2 * LANES) - LOAD(q + 2 * LANES), limit = V(most) * SIZES;
+            any = any || ANY(dx * dx + dy * dy + dz * dz < limit * limit);
+        }
+        return any;
+    };
     const auto look = [&](int k, int other) {
         if (table.role.data[k] == BALL || table.role.data[other] == BALL) return;
         const int i = members[k], j = members[other];
-        const T width = T(1.1) * table.extent.data[other];
+        const T width = T(1.1) * table.extent.data[other], most = reach_of(k, other);
         for (int r = table.ring_start.data[k]; r < table.ring_start.data[k + 1]; ++r) {
             const int b = table.ring.data[2 * r], end = members[b];
             if (b == other) continue;
@@ -86,7 +103,9 @@ _TEXT = """
                 const V share = (from < V(T(0)) ? -from : from) / whole;
                 const V qx = ax + share * (bx - ax), qy = ay + share * (by - ay), qz = az + share * (bz - az);
                 const V far = V(width) * SIZES;
-                const auto near_by = (from * to <= V(T(0))) & (qx * qx + qy * qy + qz * qz < far * far);
+                const V limit = V(most) * SIZES;
+                const auto near_by = (from * to <= V(T(0))) & (qx * qx + qy * qy + qz * qz < far * far)
+                    & (ax * ax + ay * ay + az * az < limit * limit);
                 STORE(crossing, near_by ? V(T(1)) : V(T(0)));
             }
             for (int n = 0; n < LANES; ++n)
@@ -96,7 +115,8 @@ _TEXT = """
     };
     for (int k = thread; k < count; k += thread_count)
         for (int n = 0; n < lengths[k]; ++n) {
-            const int other = touching[k * table.capacity + n];
+            const int other = near[k * table.capacity + n];
+            if (!close(k, other)) continue;
             look(k, other);
 #if !PBD_BLOCK
             look(other, k);
@@ -116,7 +136,7 @@ _TEXT = """
 def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """Build the function that counts the edges that go through a surface, after contacts have been resolved.
 
-    A particle with more contacts than its list has room for is not looked at; its overflow is reported.
+    A particle with more candidates than its list has room for is not looked at.
 
     Args:
         wide: lane count and precision.
@@ -125,7 +145,12 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     body_, lists_ = body_type(wide.vec), lists_type(wide.vec)
     sizes = f"LOAD(parameters + {int(SIZE)} * LANES)" if options.varied else "V(T(1))"
-    words = {"PACKED": "4" if options.packed else "3", "SIZES": sizes, "BALL": str(BALL)}
+    words = {
+        "PACKED": "4" if options.packed else "3",
+        "SIZES": sizes,
+        "BALL": str(BALL),
+        "NEARNESS": str(0.95 * FATNESS),
+    }
     text = _TEXT
     for word, code in words.items():
         text = text.replace(word, code)

@@ -76,14 +76,16 @@ def every_shape() -> Scene:
 def surfaces() -> Scene:
     """Return sheets that lie on one another or go through each other, and balls among them, above the ground."""
     scene = Scene(contact_radius=0.02, grip_count=2)
+    # These touch no others, so that a particle and its contacts are served by different threads.
+    scene.add_particles([[0.5, 0.1 * k, 0.5] for k in range(3)], 0.02)
     for k, turn in enumerate((np.eye(3), np.eye(3), np.eye(3)[[1, 2, 0]])):
         lying = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
-        cloth = scene.add_cloth(5, 6, (1.0, 0.8), position=(0.05 * k, 0.4 + 0.06 * k, -0.4), rotation=turn @ lying)
+        cloth = scene.add_cloth(5, 6, (1.0, 0.8), position=(0.05 * k, 0.05 + 0.06 * k, -0.4), rotation=turn @ lying)
         scene.add_surface_contacts(cloth.triangles, 0.04, 0.4)
         if k != 1:
             scene.pin(cloth.indices.ravel())  # what goes through each other stays there
     rng = np.random.default_rng(6)
-    loose = scene.add_particles(rng.uniform((-0.4, 0.0, -0.4), (0.4, 0.8, 0.4), (12, 3)), 0.02)
+    loose = scene.add_particles(rng.uniform((-0.4, 0.0, -0.4), (0.4, 0.4, 0.4), (12, 3)), 0.02)
     scene.add_particle_contacts(loose, 0.05, 0.2)
     scene.add_collider(Plane(friction=0.5))
     return scene
