@@ -9,7 +9,6 @@ launch is for all of them.
 """
 
 import functools
-import os
 from typing import Any
 
 import warp as wp
@@ -28,8 +27,6 @@ from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.tethers import make_tethers
 from pbd_gym.kernels.wide import barrier, wide
-
-EVERY = int(os.environ.get("EVERY", "1"))
 
 
 @wp.func
@@ -131,8 +128,7 @@ def make_step(
                         correct(state, body, group, omega, iteration, thread, threads)
                 if wp.static(options.particle_contacts):
                     if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
-                        if (substep + 1) % wp.static(EVERY) == 0 or substep + 1 == settings.substeps:
-                            is_last = substep + 1 == settings.substeps
+                        is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
                         separate(model, body, state.contacts, now.inv_h, is_last, group, thread, threads)
                 if wp.static(bool(parts)):
                     if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
