@@ -20,6 +20,10 @@ Discs that come closer brake each other before they touch: within the *cushion* 
 of itself in each substep. An impact then goes through several layers before one of them can be pushed through another.
 """
 
+import re
+
+from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM
+
 FATNESS = 0.95
 """Radius of the ball, in radii of its disc, in which a creased patch brakes others: 0.7 distances of particles on a
 square grid."""
@@ -31,7 +35,7 @@ second."""
 STEEP, PARALLEL = 0.5, 1.0
 """Likewise for the cosine of the angle between the normals of two patches."""
 
-NORMALS = """
+_NORMALS = """
     for (int k = thread; k < count; k += thread_count) {
         const int* const ends = table.chords.data + 4 * k;
         if (ends[0] < 0) continue;  // a ball: its normal is zero
@@ -48,7 +52,7 @@ NORMALS = """
             const V first = (ux * ux + uy * uy + uz * uz) * table.chord_squares.data[2 * k];
             const V second = (vx * vx + vy * vy + vz * vz) * table.chord_squares.data[2 * k + 1];
             const V open = (first < second ? first : second) * INV_SIZES * INV_SIZES;
-            const V flatness = (open - T(CREASE_LIMIT)) * T(1.0 / (FLAT_LIMIT - CREASE_LIMIT));
+            const V flatness = (open - T(CREASED)) * T(1.0 / (FLAT - CREASED));
             T* const to = patches + 4 * k * LANES;
             STORE(to, wx * unit);
             STORE(to + LANES, wy * unit);
@@ -58,104 +62,108 @@ NORMALS = """
     }
     PBD_SYNC();
 """
-"""Normals of patches at the start of the substep, and how flat they are, from 0 to 1."""
 
-# Particles in the very same place part along y, the one with the higher number upwards.
-_BALL = """
-                const V px = LOAD(previous + (ROW * i) * LANES) - LOAD(previous + (ROW * j) * LANES);
-                const V py = LOAD(previous + (ROW * i + 1) * LANES) - LOAD(previous + (ROW * j + 1) * LANES);
-                const V pz = LOAD(previous + (ROW * i + 2) * LANES) - LOAD(previous + (ROW * j + 2) * LANES);
-                const V length = SQRT(d2), over = T(1) / FLOOR(length, 1e-12);
-                const V up = length > T(1e-12) ? dy * over : V(T(k > other ? 1 : -1));
+_TOUCH = """
+    // What is known of a member, for one pair or, on one thread, for sixteen.
+    struct Member { V x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role; };
+    struct Touch { V inside, nx, ny, nz, overlap, slowest, ux, uy, uz; };
+    // Two members, the one with the lower number first: whether they touch, and how to part them.
+    const auto touch = [&](const Member& a, const Member& b) {
+        Touch t;
+        const V dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
+        const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
+        const V d2 = dx * dx + dy * dy + dz * dz, rest2 = d2 * (INV_SIZE * INV_SIZE);
+        const V length = SQRT(d2), over = T(1) / FLOOR(length, 1e-12), reach = a.radius + b.radius;
+        // Members in the very same place part along y, the one with the higher number upwards.
+        const V up = length > T(1e-12) ? dy * over : V(T(-1));
+        GEOMETRY
+        // What the pair has moved against each other in this substep.
+        t.ux = dx - px;
+        t.uy = dy - py;
+        t.uz = dz - pz;
+        return t;
+    };
 """
 
-BALLS = {
-    "PAIR": "const T reach = table.radius.data[k] + table.radius.data[other];",
-    "GEOMETRY": _BALL
-    + """
-                const V nx = dx * over, ny = up, nz = dz * over, gap = length, wanted = V(reach);
-                const auto inside = rest2 < V(reach * reach);
-""",
-    "SLOWEST": "slowest",
-}
-"""Texts for a pair of balls, by the word that they stand for: what is common to all lanes; ``gap``, the distance
-``wanted``, the normal and whether the pair is ``inside`` its reach; and how fast an old overlap ends."""
+_BALLS = """
+        t.nx = dx * over;
+        t.ny = up;
+        t.nz = dz * over;
+        t.overlap = reach * SIZE - length;
+        t.slowest = V(slowest);
+        t.inside = rest2 < reach * reach ? V(T(1)) : V(T(0));
+"""
 
-SURFACES = {
-    "PAIR": """
-            const T reach = table.radius.data[k] + table.radius.data[other];
-            // In the order of their numbers, so that both members come to the same bits.
-            const int one = wp::min(k, other), two = wp::max(k, other);
-            const bool one_ball = table.role.data[one] == BALL, two_ball = table.role.data[two] == BALL;
-            // A rim that meets the middle of another surface has no say in the normal.
-            const T one_counts = T(table.role.data[one] == RIM && table.role.data[two] == INNER ? 0 : 1);
-            const T two_counts = T(table.role.data[two] == RIM && table.role.data[one] == INNER ? 0 : 1);
-            const T width = wp::max(one_counts * table.extent.data[one], two_counts * table.extent.data[two]);
-            const T fat = fat_reach(k, other), thick = reach + T(CREASE_REACH) * (fat - reach);
-            const T* const first = patches + 4 * one * LANES;
-            const T* const second = patches + 4 * two * LANES;
-""",
-    "GEOMETRY": _BALL
-    + """
-                const V ax = LOAD(first), ay = LOAD(first + LANES), az = LOAD(first + 2 * LANES);
-                const V bx = LOAD(second), by = LOAD(second + LANES), bz = LOAD(second + 2 * LANES);
-                const V from_one = one_counts * (px * ax + py * ay + pz * az);
-                const V from_two = two_counts * (px * bx + py * by + pz * bz);
-                const V sx = from_one * ax + from_two * bx, sy = from_one * ay + from_two * by;
-                const V sz = from_one * az + from_two * bz;
-                const V m = SQRT(sx * sx + sy * sy + sz * sz), unit = T(1) / FLOOR(m, 1e-12);
-                const V cosine = ax * bx + ay * by + az * bz, even = cosine < V(T(0)) ? -cosine : cosine;
-                const V parallel = FLOOR((even - T(STEEP_LIMIT)) * T(1.0 / (PARALLEL_LIMIT - STEEP_LIMIT)), 0);
-                const V flatness = (one_ball ? V(T(1)) : LOAD(first + 3 * LANES))
-                    * (two_ball ? V(T(1)) : LOAD(second + 3 * LANES)) * (one_ball || two_ball ? V(T(1)) : parallel);
-                const auto facing = (m > T(1e-7)) & (flatness > T(0.05));
-                const V nx = facing ? sx * unit : dx * over;
-                const V ny = facing ? sy * unit : up;
-                const V nz = facing ? sz * unit : dz * over;
-                const V gap = dx * nx + dy * ny + dz * nz;
-                const V beside = (d2 - gap * gap) * INV_SIZES * INV_SIZES;
-                const V before = facing ? px * nx + py * ny + pz * nz : SQRT(px * px + py * py + pz * pz);
-                const V start = before * INV_SIZES, creased = facing ? T(1) - flatness : V(T(1));
-                const V least = reach + creased * (thick - reach);
-                const V outer = least + table.cushion + creased * (fat - thick);
-                const auto near_by = (start < outer) & (start > least);
-                const V wanted = near_by ? start - braking * (start - least) : least;
-                const auto inside = (gap * INV_SIZES < wanted) & (rest2 < V(range * range))
-                    & ((facing ? beside : V(T(0))) <= V(width * width));
-""",
-    "SLOWEST": "(facing ? V(gentle) : V(slowest))",
-}
-"""The same where some members are patches of a surface."""
+_SURFACES = """
+        const V none = V(T(0)), all = V(T(1));
+        // A rim that meets the middle of another surface has no say in the normal.
+        const V a_counts = ((a.role == T(RIM)) & (b.role == T(INNER))) ? none : all;
+        const V b_counts = ((b.role == T(RIM)) & (a.role == T(INNER))) ? none : all;
+        const V from_a = a_counts * (px * a.nx + py * a.ny + pz * a.nz);
+        const V from_b = b_counts * (px * b.nx + py * b.ny + pz * b.nz);
+        const V sx = from_a * a.nx + from_b * b.nx, sy = from_a * a.ny + from_b * b.ny;
+        const V sz = from_a * a.nz + from_b * b.nz;
+        const V m = SQRT(sx * sx + sy * sy + sz * sz), unit = T(1) / FLOOR(m, 1e-12);
+        const V cosine = a.nx * b.nx + a.ny * b.ny + a.nz * b.nz, even = cosine < none ? -cosine : cosine;
+        const V parallel = FLOOR((even - T(STEEP)) * T(1.0 / (PARALLEL - STEEP)), 0);
+        const auto a_ball = a.role == T(BALL), b_ball = b.role == T(BALL);
+        const V flatness = (a_ball ? all : a.flat) * (b_ball ? all : b.flat) * ((a_ball | b_ball) ? all : parallel);
+        const auto facing = (m > T(1e-7)) & (flatness > T(0.05));
+        t.nx = facing ? sx * unit : dx * over;
+        t.ny = facing ? sy * unit : up;
+        t.nz = facing ? sz * unit : dz * over;
+        const V gap = dx * t.nx + dy * t.ny + dz * t.nz;
+        const V beside = facing ? (d2 - gap * gap) * (INV_SIZE * INV_SIZE) : none;
+        const V before = facing ? px * t.nx + py * t.ny + pz * t.nz : SQRT(px * px + py * py + pz * pz);
+        const V start = before * INV_SIZE, creased = facing ? T(1) - flatness : all;
+        // Where creased patches brake each other, and where they touch.
+        const V a_fat = T(FATNESS) * a.extent, b_fat = T(FATNESS) * b.extent;
+        const V fat = (a_fat > a.radius ? a_fat : a.radius) + (b_fat > b.radius ? b_fat : b.radius);
+        const V thick = reach + T(CREASE_REACH) * (fat - reach), least = reach + creased * (thick - reach);
+        const V outer = least + table.cushion + creased * (fat - thick);
+        const V wanted = ((start < outer) & (start > least)) ? start - braking * (start - least) : least;
+        const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
+        const V width = a_width > b_width ? a_width : b_width, wider = a.extent > b.extent ? a.extent : b.extent;
+        const V high = reach + (wider > none ? V(table.cushion) : none), across = high * high + wider * wider;
+        const V range2 = fat * fat > across ? fat * fat : across;
+        t.overlap = wanted * SIZE - gap;
+        t.slowest = facing ? V(gentle) : V(slowest);
+        t.inside = ((gap * INV_SIZE < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
+"""
 
-RANGES = """
-#if SURFACES
-    // Distance at which two creased patches touch, or a creased patch and a ball.
-    const auto fat_reach = [&](int k, int other) {
-        const T mine = wp::max(T(FATNESS) * table.extent.data[k], table.radius.data[k]);
-        return mine + wp::max(T(FATNESS) * table.extent.data[other], table.radius.data[other]);
-    };
+_SPEEDS = """
+    const T slowest = table.separation_speed / inv_h, gentle = table.gentle_speed / inv_h;
     const T braking = wp::min(T(0.5), T(1) / (inv_h * table.braking_time));
-#endif
-    // Distance within which two members may touch.
-    const auto range_of = [&](int k, int other) {
-        const T reach = table.radius.data[k] + table.radius.data[other];
-#if SURFACES
-        const T wide = wp::max(table.extent.data[k], table.extent.data[other]);
-        const T high = reach + (wide > T(0) ? table.cushion : T(0));
-        return wp::max(fat_reach(k, other), T(sqrt(high * high + wide * wide)));
-#else
-        return reach;
-#endif
-    };
 """
-"""Distances that follow from the numbers of two members alone."""
 
-WORDS = {
-    "FATNESS": str(FATNESS),
-    "CREASE_REACH": str(CREASE_REACH),
-    "CREASE_LIMIT": str(CREASED),
-    "FLAT_LIMIT": str(FLAT),
-    "STEEP_LIMIT": str(STEEP),
-    "PARALLEL_LIMIT": str(PARALLEL),
+_NUMBERS = {
+    "FATNESS": FATNESS,
+    "CREASE_REACH": CREASE_REACH,
+    "CREASED": CREASED,
+    "FLAT": FLAT,
+    "STEEP": STEEP,
+    "PARALLEL": PARALLEL,
+    "INNER": INNER,
+    "RIM": RIM,
+    "BALL": BALL,
 }
-"""Numbers in the texts, by the words that stand for them."""
+
+
+def _with_numbers(text: str) -> str:
+    return re.sub(r"\b[A-Z_]+\b", lambda match: str(_NUMBERS.get(match[0], match[0])), text)
+
+
+def normals_code() -> str:
+    """Return the statements that store the normals of patches at the start of the substep, and how flat they are."""
+    return _with_numbers(_NORMALS)
+
+
+def touch_code(surfaces: bool) -> str:
+    """Return the statements that define ``Member``, ``Touch`` and ``touch`` on numbers of type V.
+
+    They read ``SIZE`` and ``INV_SIZE`` of the environment, and ``inv_h``.
+
+    Args:
+        surfaces: whether some members are patches of a surface.
+    """
+    return _SPEEDS + _with_numbers(_TOUCH.replace("GEOMETRY", _SURFACES if surfaces else _BALLS))

@@ -160,18 +160,18 @@ def with_lanes(wide: Wide, code: str) -> str:
     )
 
 
-def in_batches(wide: Wide, code: str) -> str:
-    """Wrap C++ statements on :data:`BATCH` constraints of a lone environment, to stand within :func:`with_lanes`.
+def in_batches(wide: Wide, code: str, size: int = BATCH) -> str:
+    """Wrap C++ statements on ``size`` constraints or pairs of one environment, to stand within :func:`with_lanes`.
 
-    There a V holds one number for each of the constraints ``c ... c + BATCH - 1``. ``LOAD`` and ``STORE`` are for
+    There a V holds one number for each of the constraints ``c ... c + size - 1``. ``LOAD`` and ``STORE`` are for
     arrays with one number per constraint, ``SHARED(number)`` for what all of them share.
     """
     batch = f"""
-    typedef T V __attribute__((ext_vector_type({BATCH}), aligned(sizeof(T))));
+    typedef T V __attribute__((ext_vector_type({size}), aligned(sizeof(T))));
     using N = V;
-    constexpr int BATCH = {BATCH};
+    constexpr int BATCH = {size};
 """
-    macros = _BATCH_MACROS + _VECTOR + _ATAN2[wide.scalar].replace("COUNT", str(BATCH))
+    macros = _BATCH_MACROS + _VECTOR + _ATAN2[wide.scalar].replace("COUNT", str(size))
     undone = _NO_MACROS + "#undef EACH_LANE\n"
     lone = _macros(wide) + "#define EACH_LANE for (int lane = 0; lane < LANES; ++lane)\n"
     return f"{{{batch}{undone}{macros}{code}{undone}{lone}}}\n"

@@ -9,8 +9,8 @@ import warp as wp
 INNER, RIM, BALL = 0, 1, 2
 """What a member is: a disc in the middle of a surface or at its rim, or a ball."""
 
-SCANNED = 1024
-"""Members up to which a CPU compares all with all, when some have moved."""
+SCANNED = 4096
+"""Members up to which one thread has a table of which pairs can collide."""
 
 
 def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
@@ -37,14 +37,13 @@ def table_type(scalar: Any) -> Any:
     class ParticleContactTable:
         members: wp.array[wp.int32]
         """particle, shape (k,)"""
-        radius: wp.array[scalar]
-        """half of the thickness of a disc, or the radius of a ball [m], shape (k,)"""
-        friction: wp.array[scalar]
-        """Coulomb coefficient, shape (k,)"""
-        role: wp.array[wp.int32]
-        """:data:`INNER`, :data:`RIM` or :data:`BALL`, shape (k,)"""
-        extent: wp.array[scalar]
-        """radius of its disc [m], 0 for a ball, shape (k,)"""
+        traits: wp.array[scalar]
+        """half of the thickness of a disc, or the radius of a ball [m]; radius of the disc [m], 0 for a ball; Coulomb
+        coefficient; and :data:`INNER`, :data:`RIM` or :data:`BALL`: shape (4 k,)"""
+        halo: wp.array[scalar]
+        """two members touch within the sum of these [m], shape (k,)"""
+        alike: wp.int32
+        """whether any two members may touch within the largest distance at which any do"""
         chords: wp.array[wp.int32]
         """four particles of its surface, shape (4 k,): the cross product of the lines from the second to the first and
         from the fourth to the third is along its normal; -1 for a ball"""
@@ -66,7 +65,8 @@ def table_type(scalar: Any) -> Any:
         """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); for one
         thread, up to :data:`SCANNED` members"""
         capacity: wp.int32
-        """longest list of one member; one with more candidates has none, and is compared with all"""
+        """most contacts of one member that are not reported; in blocks the longest list of one, and one with more
+        candidates is compared with all"""
         bits: wp.int32
         """the grid has 2^bits cells along each axis, and repeats"""
         skin: scalar
@@ -93,31 +93,40 @@ def lists_type(vec: Any) -> Any:
     @wp.struct
     class ParticleContactLists:
         near: wp.array3d[wp.int32]
-        """sorted candidates of each member, for one thread those with higher numbers, shape (groups, k, capacity)"""
+        """candidates. On one thread, first and second members of the pairs of each environment, shape
+        (groups, lanes, 2 room). In blocks, a sorted list for each member, shape (groups, k, capacity)"""
         touching: wp.array3d[wp.int32]
-        """those of them that touch in some lane, shape (groups, k, capacity)"""
+        """on one thread scratch: first and second members of the pairs of one environment that touch, shape
+        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, shape (groups, k, capacity)"""
         counts: wp.array3d[wp.int32]
-        """lengths of both lists, -1 where there are more than there is room for, shape (groups, 2, k)"""
+        """on one thread, pairs in the list of each environment, -1 where there are more than there is room for, shape
+        (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
+        (groups, 2, k)"""
         valence: wp.array2d[vec]
-        """contacts of each member, shape (groups, k)"""
+        """in blocks, contacts of each member, shape (groups, k)"""
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
+        centers: wp.array2d[vec]
+        """on one thread, the centre of all members when the list of an environment was made [m], shape (groups, 3)"""
         patches: wp.array3d[vec]
         """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
         (groups, 1, 4) where there are none"""
+        rows: wp.array2d[scalar]
+        """on one thread scratch: positions and inverse masses of the members of an environment, then
+        :data:`pbd_gym.kernels.pair_search.COLUMNS` more of each, and 16, shape (groups, lanes ((4 + COLUMNS) k + 16))"""
+        spots: wp.array2d[scalar]
+        """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen, their
+        boxes, their contacts and their corrections: shape (groups, 54 ceil(k / 16) + 4 k). In blocks anchors [m], cell
+        by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
-        """grids of the anchors. For one thread, the first member of each cell of each lane, then for each member the
-        next and the one before in its cell, its cell, and room for a list: shape (groups, lanes (cells + 4 k)). In
-        blocks scratch: start of each cell, then cell and rank of each member."""
-        sorted: wp.array2d[scalar]
-        """anchors [m], for one thread lane by lane, shape (groups, 48 lanes ceil(k / 16)); in blocks cell by cell,
-        shape (groups, 3 k)"""
+        """scratch. On one thread, sixteens near one of them, shape (groups, ceil(k / 16)). In blocks, start of each cell
+        of the grid, then cell and rank of each member."""
         pierced: wp.array2d[wp.int32]
         """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
         piercings: wp.array1d[wp.int32]
         """edges that go through a triangle, shape (slots,)"""
         stale: wp.array1d[wp.int32]
-        """whether lists have to be made anew, shape (groups,)"""
+        """in blocks, whether lists have to be made anew, shape (groups,)"""
         overflow: wp.array1d[wp.int32]
         """most contacts beyond the capacity that one member had in this control step, shape (slots,)"""
 

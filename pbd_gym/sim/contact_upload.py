@@ -17,6 +17,9 @@ CUSHION = 0.6
 """How far from touching patches brake each other, in thicknesses."""
 BRAKING_TIME = 0.03
 """Time in which their approach fades away [s]."""
+GRID_SKIN, PAIR_SKIN = 0.5, 0.3
+"""How much farther than they reach candidates may be, over the largest distance at which two members touch, in blocks
+of threads and on one thread. The wider, the more candidates, and the fewer searches."""
 
 
 def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blocks: bool) -> int:
@@ -32,7 +35,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     groups = scene.particle_contacts
     sizes = [len(group.indices) for group in groups]
     members = np.concatenate([group.indices for group in groups])
-    order = np.argsort(members)  # neighbours in memory are often neighbours in space
+    order = _spatial_order(scene.positions[members])
     place = np.argsort(order)
     count = len(members)
     firsts = np.cumsum(sizes) - sizes
@@ -44,16 +47,18 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     extent = np.concatenate([group.extent for group in groups])[order]
     integers = {
         "members": members[order],
-        "role": np.concatenate([_roles(group) for group in groups])[order],
         "chords": np.concatenate([group.chords for group in groups])[order].ravel(),
         "kin_start": np.searchsorted(both[:, 0], np.arange(count + 1)),
         "kin": both[:, 1],
     }
     integers |= _rings(groups, firsts, place, count)
+    friction = np.repeat([group.friction for group in groups], sizes)[order]
+    role = np.concatenate([_roles(group) for group in groups])[order]
+    cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
+    fat = np.maximum(radius, FATNESS * extent)
     numbers = {
-        "radius": radius,
-        "extent": extent,
-        "friction": np.repeat([group.friction for group in groups], sizes)[order],
+        "traits": np.column_stack([radius, extent, friction, role]).ravel(),
+        "halo": np.maximum(fat, np.hypot(radius + 0.5 * cushion, extent)),
     }
     ends = scene.positions[integers["chords"].reshape(-1, 4)]
     lines = np.stack([ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 3]], axis=1)
@@ -68,18 +73,28 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
         masks = stranger_masks(count, kin)
     table.strangers = wp.array(masks, dtype=wp.uint16, device=device)
     table.capacity = scene.contact_capacity
-    table.cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
+    table.cushion = cushion
     table.braking_time = BRAKING_TIME
-    widest = 2.0 * float(np.maximum(radius, FATNESS * extent).max())
-    widest = max(widest, float(np.hypot(2.0 * radius.max() + table.cushion, extent.max())))
-    # The wider, the more candidates, and the fewer searches; those of few members on a CPU are cheap.
-    table.skin = (0.3 if len(masks) else 0.5) * widest
+    widest = max(2.0 * float(fat.max()), float(np.hypot(2.0 * radius.max() + cushion, extent.max())))
+    table.alike = int(2.0 * float(numbers["halo"].min()) > 0.999 * widest)
+    table.skin = (GRID_SKIN if in_blocks else PAIR_SKIN) * widest
     table.cell = widest + table.skin
     # About as many cells as members, in a cube: 4^3 to 32^3.
     table.bits = int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5))
     table.separation_speed = 5.0
     table.gentle_speed = 0.5
     return count
+
+
+def _spatial_order(positions: np.ndarray) -> np.ndarray:
+    """Return an order in which what is near each other in the scene has numbers that are near each other.
+
+    That of Morton codes of ten bits an axis, equal ones as they come.
+    """
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    spots = (1023.99 * (positions - low) / max(float((high - low).max()), 1e-30)).astype(np.int64)
+    bits = [(spots[:, axis] >> bit & 1) << 3 * bit + axis for bit in range(10) for axis in range(3)]
+    return np.argsort(sum(bits), kind="stable")
 
 
 def _roles(group: ParticleContacts) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pbd_gym.kernels.pair_search import CHUNK, COLUMNS, LISTED_PAIRS, TOUCHING_PAIRS
 from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.kernels.step_data import state_type
@@ -24,19 +25,27 @@ def contact_lists(model: Model) -> Any:
     lists = lists_type(model.vec)()
     table = model.data.particle_contacts if model.contact_count else None
     groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
-    cells = 2 ** (3 * table.bits) if table else 1
-    lists.near = wp.zeros((groups, count, capacity), dtype=wp.int32)
-    lists.touching = wp.zeros((groups, count, capacity), dtype=wp.int32)
-    lists.counts = wp.zeros((groups, 2, count), dtype=wp.int32)
-    lists.valence = wp.zeros((groups, count), dtype=model.vec)
+    lanes, chunks = model.lanes, -(-count // CHUNK)
+    if model.in_blocks:
+        near, touching, counts = (count, capacity), (count, capacity), (2, count)
+        rows, spots = 1, 3 * count
+        cells = 2 ** (3 * table.bits) + 1 + 2 * count if table else 1
+    else:
+        near = (lanes, 2 * CHUNK * -(-count * min(capacity, LISTED_PAIRS) // CHUNK))
+        touching, counts = (2, count * min(capacity, TOUCHING_PAIRS)), (lanes, 1)
+        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), (3 * CHUNK + 6) * chunks + 4 * count, chunks
+    lists.near = wp.zeros((groups, *near), dtype=wp.int32)
+    lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
+    lists.counts = wp.zeros((groups, *counts), dtype=wp.int32)
+    lists.valence = wp.zeros((groups, count if model.in_blocks else 1), dtype=model.vec)
     lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
+    lists.centers = wp.zeros((groups, 3), dtype=model.vec)
     lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
+    lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
+    lists.spots = wp.zeros((groups, spots), dtype=model.scalar)
+    lists.cells = wp.zeros((groups, cells), dtype=wp.int32)
     lists.pierced = wp.zeros((groups, max(model.surface_edge_count, 1)), dtype=wp.int32)
     lists.piercings = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
-    grid = cells + 1 + 2 * count if model.in_blocks else model.lanes * (cells + 4 * count)
-    lists.cells = wp.zeros((groups, grid), dtype=wp.int32)
-    chunks = -(-count // 16) if table else 0
-    lists.sorted = wp.zeros((groups, 3 * count if model.in_blocks else 48 * model.lanes * chunks), dtype=model.scalar)
     lists.stale = wp.full(groups, 1, dtype=wp.int32)
     lists.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
     return lists

@@ -1,0 +1,102 @@
+"""Contacts in a block of threads: C++ that :mod:`pbd_gym.kernels.particle_contacts` includes.
+
+A thread counts the contacts of one member after the other, then sums its corrections. Both members of a pair work it
+out, the one with the lower number first, so that both come to the same bits.
+"""
+
+IN_BLOCKS = """
+    T* const delta = (T*)body.delta.data;
+    T* const valence = (T*)lists.valence.data + rank * count * LANES;
+    for (int k = thread; k < count; k += thread_count) {
+        EACH_LANE { STORE(valence + LANES * k, V(T(0))); }
+    }
+    const auto member = [&](int k) {
+        Member m;
+        const T* const now = x + ROW * members[k] * LANES + lane_;
+        const T* const before = previous + ROW * members[k] * LANES + lane_;
+        const T* const traits = table.traits.data + 4 * k;
+        m.x = now[0]; m.y = now[LANES]; m.z = now[2 * LANES]; m.w = w[members[k] * LANES + lane_];
+        m.px = before[0]; m.py = before[LANES]; m.pz = before[2 * LANES];
+#if SURFACES
+        const T* const patch = patches + 4 * k * LANES + lane_;
+        m.nx = patch[0]; m.ny = patch[LANES]; m.nz = patch[2 * LANES]; m.flat = patch[3 * LANES];
+#endif
+        m.radius = traits[0]; m.extent = traits[1]; m.friction = traits[2]; m.role = traits[3];
+        return m;
+    };
+    for (int k = thread; k < count; k += thread_count) {
+        const int i = members[k];
+        int* const list = near + k * table.capacity;
+        int* const found = touching + k * table.capacity;
+        const bool listed = lengths[k] >= 0;  // else there are too many candidates: it is compared with all
+        const int end = listed ? lengths[k] : count;
+        int length = 0, kept = 0;
+        for (int n = 0; n < end; ++n) {
+            const int other = listed ? list[n] : n, j = members[other];
+            if (!listed && (other == k || !strangers(k, other))) continue;
+            const T far = widest + T(2) * table.skin;
+            bool any = false, close = false;
+            for (lane_ = 0; lane_ < LANES; ++lane_) {
+                const T* const p = x + ROW * i * LANES + lane_;
+                const T* const q = x + ROW * j * LANES + lane_;
+                const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
+                const T rest2 = (dx * dx + dy * dy + dz * dz) * (INV_SIZE * INV_SIZE);
+                close = close || rest2 < far * far;
+                if (!(rest2 < widest * widest)) continue;
+                const Touch t = touch(member(wp::min(k, other)), member(wp::max(k, other)));
+                if (t.inside > T(0)) {
+                    any = true;
+                    valence[LANES * k + lane_] += T(1);
+                }
+            }
+            if (any && length++ < table.capacity) found[length - 1] = other;
+            // Anchors are within half a skin of their members: beyond this distance the pair is no candidate.
+            if (close && kept++ < table.capacity) list[kept - 1] = other;
+        }
+        lengths[k] = kept <= table.capacity ? kept : -1;
+        touching_lengths[k] = length <= table.capacity ? length : -1;
+    }
+    PBD_SYNC();
+    for (int k = thread; k < count; k += thread_count) {
+        const int* const found = touching + k * table.capacity;
+        const bool listed = touching_lengths[k] >= 0;
+        const int end = listed ? touching_lengths[k] : count;
+        for (int n = 0; n < end; ++n) {
+            const int other = listed ? found[n] : n;
+            if (!listed && (other == k || !strangers(k, other))) continue;
+            const int one = wp::min(k, other), two = wp::max(k, other);
+            for (lane_ = 0; lane_ < LANES; ++lane_) {
+                const Member a = member(one), b = member(two);
+                const Touch t = touch(a, b);  // the pair may be here because of other lanes
+                if (!(t.inside > T(0))) continue;
+                T mx, my, mz;
+                part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], mx, my, mz);
+                const T share = k == one ? a.w : -b.w;
+                const T sx = share * mx, sy = share * my, sz = share * mz;
+                T* const move = delta + 3 * members[k] * LANES + lane_;
+                move[0] += sx;
+                move[LANES] += sy;
+                move[2 * LANES] += sz;
+            }
+        }
+    }
+    PBD_SYNC();
+    for (int k = thread; k < count; k += thread_count) {
+        const int i = members[k];
+        EACH_LANE {
+            const V contacts = LOAD(valence + LANES * k);
+            if (!ANY(contacts > T(0))) continue;
+            for (int a = 0; a < 3; ++a) {
+                const V old = LOAD(x + (ROW * i + a) * LANES), moved = old + LOAD(delta + (3 * i + a) * LANES);
+                STORE(x + (ROW * i + a) * LANES, contacts > T(0) ? moved : old);  // -0 stays -0 without a contact
+                STORE(delta + (3 * i + a) * LANES, V(T(0)));
+            }
+            if (ANY(contacts > T(table.capacity)))
+                for (int n = 0; n < LANES; ++n)
+                    PBD_ATOMIC_MAX(
+                        lists.overflow.data[group * LANES + n], (int)valence[LANES * k + n] - table.capacity);
+        }
+    }
+    PBD_SYNC();
+"""
+"""Statements that part all members that touch, from their lists of candidates."""
