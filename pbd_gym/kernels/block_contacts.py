@@ -5,6 +5,9 @@ out, the one with the lower number first, so that both come to the same bits.
 """
 
 IN_BLOCKS = """
+#if SURFACES
+    PBD_SYNC();  // threads look at normals of all patches
+#endif
     T* const delta = (T*)body.delta.data;
     T* const valence = (T*)lists.valence.data + rank * count * LANES;
     for (int k = thread; k < count; k += thread_count) {

@@ -60,7 +60,6 @@ _NORMALS = """
             STORE(to + 3 * LANES, flatness > T(1) ? V(T(1)) : FLOOR(flatness, 0));
         }
     }
-    PBD_SYNC();
 """
 
 _TOUCH = """

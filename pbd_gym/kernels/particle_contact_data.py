@@ -113,14 +113,15 @@ def lists_type(vec: Any) -> Any:
         (groups, 1, 4) where there are none"""
         rows: wp.array2d[scalar]
         """on one thread scratch: positions and inverse masses of the members of an environment, then
-        :data:`pbd_gym.kernels.pair_search.COLUMNS` more of each, and 16, shape (groups, lanes ((4 + COLUMNS) k + 16))"""
+        :data:`pbd_gym.kernels.pair_search.COLUMNS` more of each, and a gap of 16, shape
+        (groups, lanes ((4 + COLUMNS) k + 16))"""
         spots: wp.array2d[scalar]
-        """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen, their
-        boxes, their contacts and their corrections: shape (groups, 54 ceil(k / 16) + 4 k). In blocks anchors [m], cell
-        by cell, shape (groups, 3 k)"""
+        """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
+        their boxes, their contacts and their corrections: shape (groups, 54 ceil(k / 16) + 4 k). In blocks anchors [m],
+        cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
-        """scratch. On one thread, sixteens near one of them, shape (groups, ceil(k / 16)). In blocks, start of each cell
-        of the grid, then cell and rank of each member."""
+        """scratch. On one thread, sixteens near one of them, shape (groups, ceil(k / 16)). In blocks, start of each
+        cell of the grid, then cell and rank of each member."""
         pierced: wp.array2d[wp.int32]
         """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
         piercings: wp.array1d[wp.int32]

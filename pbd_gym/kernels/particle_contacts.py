@@ -88,6 +88,7 @@ _PART = """
     };
 """
 
+
 def sizes_code(options: SweepOptions) -> str:
     """Return the definitions of what may differ between environments: their sizes, and a factor of friction."""
     return _VARIED.format(int(SIZE), int(INV_SIZE), int(FRICTION)) if options.varied else _ALIKE
@@ -112,19 +113,20 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     scalar, body_, lists_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec)
     rules = touch_code(options.surfaces) + _PART.replace("RELAXATION", str(RELAXATION))
+    normals = normals_code() if options.surfaces else ""
     text = f"""
 #define SURFACES {int(options.surfaces)}
 {sizes_code(options)}
     {{
         constexpr int ROW = {4 if options.packed else 3};
-        {_NAMES}{KIN}{normals_code() if options.surfaces else ""}
+        {_NAMES}{KIN}
 #if PBD_BLOCK
         {{
             int lane_ = 0;
-            {rules}{SEARCH}{IN_BLOCKS}
+            {rules}{SEARCH}{normals}{IN_BLOCKS}
         }}
 #else
-        {LONE_NAMES}{ROWS}
+        {LONE_NAMES}{normals}{ROWS}
         {in_batches(wide, PAIRS + LIST + rules + IN_PAIRS, CHUNK)}
 #endif
     }}

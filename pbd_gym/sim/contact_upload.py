@@ -35,7 +35,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     groups = scene.particle_contacts
     sizes = [len(group.indices) for group in groups]
     members = np.concatenate([group.indices for group in groups])
-    order = _spatial_order(scene.positions[members])
+    order = spatial_order(scene.positions[members])
     place = np.argsort(order)
     count = len(members)
     firsts = np.cumsum(sizes) - sizes
@@ -86,7 +86,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     return count
 
 
-def _spatial_order(positions: np.ndarray) -> np.ndarray:
+def spatial_order(positions: np.ndarray) -> np.ndarray:
     """Return an order in which what is near each other in the scene has numbers that are near each other.
 
     That of Morton codes of ten bits an axis, equal ones as they come.

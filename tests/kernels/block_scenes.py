@@ -12,6 +12,7 @@ import warp as wp
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.colliders import Box, Capsule, Cylinder, MeshCollider, Plane, Sphere
 from pbd_gym.geometry import tetmeshes
+from pbd_gym.sim.contact_upload import spatial_order
 from tests.constraints.samples import COUNT, SAMPLES
 from tests.kernels.instrumented import Instrumented, instrumented
 
@@ -89,7 +90,7 @@ def surfaces() -> Scene:
     scene.add_particle_contacts(loose, 0.05, 0.2)
     # All that the first of 32 threads looks after stays where it is, and says nothing of the others.
     members = np.concatenate([group.indices for group in scene.particle_contacts])
-    scene.pin(np.sort(members)[::32])
+    scene.pin(members[spatial_order(scene.positions[members])][::32])
     scene.add_collider(Plane(friction=0.5))
     return scene
 
