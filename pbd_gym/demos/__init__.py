@@ -46,6 +46,7 @@ DEMOS = (
     Entry("integrators", "pbd_gym.demos.integrators:IntegratorsDemo", "Euler's methods, RK2 and the exact motion"),
     Entry("fountain", "pbd_gym.demos.fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
     Entry("sdf", "pbd_gym.demos.sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),
+    Entry("sph-fluids", "pbd_gym.demos.sph_fluids:FluidsDemo", "water by WCSPH, PBF, IISPH and DFSPH side by side"),
     Entry("neighbours", "pbd_gym.demos.neighbours:NeighboursDemo", "which particles are near the one under the mouse"),
 )
 
