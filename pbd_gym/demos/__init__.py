@@ -47,6 +47,11 @@ DEMOS = (
     Entry("fountain", "pbd_gym.demos.fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
     Entry("sdf", "pbd_gym.demos.sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),
     Entry("sph-fluids", "pbd_gym.demos.sph_fluids:FluidsDemo", "water by WCSPH, PBF, IISPH and DFSPH side by side"),
+    Entry("sph-kernels", "pbd_gym.demos.sph_kernels:KernelsDemo", "smoothing kernels, their gradients and Laplacians"),
+    Entry(
+        "sph-approximation", "pbd_gym.demos.sph_approximation:ApproximationDemo", "a function from samples along a line"
+    ),
+    Entry("sph-gradient", "pbd_gym.demos.sph_gradient:GradientDemo", "its gradient, plain and corrected"),
     Entry("neighbours", "pbd_gym.demos.neighbours:NeighboursDemo", "which particles are near the one under the mouse"),
 )
 

@@ -1,15 +1,16 @@
 """Four ways to make particles a liquid, side by side: the same block of water falls into four boxes.
 
 Each particle stands for a piece of water, and density is a sum over neighbours: `rho_i = sum_j m W_ij`. What keeps it
-near the density at rest differs. WCSPH takes pressure from an equation of state, needs no solve, and gives way a little;
-PBF moves particles until density is right; IISPH solves a linear system for the pressures that leave no compression at
-the end of the step; DFSPH solves a second one, so that velocities do not compress either. Read how many iterations each
-takes, and make the time step longer to see which of them stand it. Drag a particle to stir. With `quirks original` they
-compute what the programs do that they are modelled on; water at rest then has twice its pressure beside a wall.
+near the density at rest differs. WCSPH takes pressure from an equation of state, needs no solve, and gives way a
+little; PBF moves particles until density is right; IISPH solves a linear system for the pressures that leave no
+compression at the end of the step; DFSPH solves a second one, so that velocities do not compress either. Read how many
+iterations each takes, and make the time step longer to see which of them stand it. Drag a particle to stir. With
+`quirks original` they compute what the programs do that they are modelled on; water at rest then has twice its pressure
+beside a wall.
 
 Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques for the physics based
-simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial, whose
-trajectories it reproduces with `--method PBF --width 40 --height 30 --quirks original`.
+simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial,
+whose trajectories it reproduces with `--method PBF --width 40 --height 30 --quirks original`.
 """
 
 from __future__ import annotations

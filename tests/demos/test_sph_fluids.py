@@ -28,7 +28,7 @@ def test_hand_leads_its_particle_and_no_other_fluid() -> None:
         demo.move(np.array([0.01, 0.02, 0.0]))
         demo.step()
         other.step()
-    assert_allclose(demo.positions()[held], start + [0.05, 0.1, 0.0], atol=1e-12)
+    assert_allclose(demo.positions()[held], start + np.array([0.05, 0.1, 0.0]), atol=1e-12)
     assert_allclose(demo.fluids["PBF"].velocities[held - 20], np.array([0.01, 0.02]) * demo.fps)
     assert_allclose(demo.fluids["DFSPH"].positions, other.fluids["DFSPH"].positions)
 
