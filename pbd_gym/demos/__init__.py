@@ -44,6 +44,8 @@ DEMOS = (
     Entry("materials", "pbd_gym.demos.materials:MaterialsDemo", "beams of three FEM materials under the same load"),
     Entry("fem", "pbd_gym.demos.fem:FEMDemo", "sheets of the same materials in the plane, classical explicit FEM"),
     Entry("integrators", "pbd_gym.demos.integrators:IntegratorsDemo", "Euler's methods, RK2 and the exact motion"),
+    Entry("throw", "pbd_gym.demos.throw:ThrowDemo", "Euler's methods and RK2 beside the exact parabola"),
+    Entry("spring-damper", "pbd_gym.demos.spring_damper:SpringDamperDemo", "four integrators of a damped spring"),
     Entry("fountain", "pbd_gym.demos.fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
     Entry("sdf", "pbd_gym.demos.sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),
     Entry("sph-fluids", "pbd_gym.demos.sph_fluids:FluidsDemo", "water by WCSPH, PBF, IISPH and DFSPH side by side"),
@@ -52,6 +54,7 @@ DEMOS = (
         "sph-approximation", "pbd_gym.demos.sph_approximation:ApproximationDemo", "a function from samples along a line"
     ),
     Entry("sph-gradient", "pbd_gym.demos.sph_gradient:GradientDemo", "its gradient, plain and corrected"),
+    Entry("heat", "pbd_gym.demos.heat:HeatDemo", "diffusion in a plate, and the step at which it explodes"),
     Entry("neighbours", "pbd_gym.demos.neighbours:NeighboursDemo", "which particles are near the one under the mouse"),
 )
 
