@@ -55,6 +55,9 @@ DEMOS = (
     ),
     Entry("sph-gradient", "pbd_gym.demos.sph_gradient:GradientDemo", "its gradient, plain and corrected"),
     Entry("heat", "pbd_gym.demos.heat:HeatDemo", "diffusion in a plate, and the step at which it explodes"),
+    Entry("sdf-field", "pbd_gym.demos.sdf_field:FieldDemo", "the field of a signed distance, normals, closest points"),
+    Entry("deformation", "pbd_gym.demos.deformation:DeformationDemo", "deformation gradient and strains of a triangle"),
+    Entry("barycentric", "pbd_gym.demos.barycentric:BarycentricDemo", "a point as a weighted mean of three corners"),
     Entry("neighbours", "pbd_gym.demos.neighbours:NeighboursDemo", "which particles are near the one under the mouse"),
 )
 
