@@ -47,6 +47,8 @@ DEMOS = (
     Entry("throw", "pbd_gym.demos.throw:ThrowDemo", "Euler's methods and RK2 beside the exact parabola"),
     Entry("spring-damper", "pbd_gym.demos.spring_damper:SpringDamperDemo", "four integrators of a damped spring"),
     Entry("fountain", "pbd_gym.demos.fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
+    Entry("rotating-bodies", "pbd_gym.demos.rotating_bodies:RotatingBodiesDemo", "an emitter of squares that turn"),
+    Entry("rigid-boxes", "pbd_gym.demos.rigid_boxes:RigidBoxesDemo", "boxes on a floor by impulses and penalties"),
     Entry("sdf", "pbd_gym.demos.sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),
     Entry("sph-fluids", "pbd_gym.demos.sph_fluids:FluidsDemo", "water by WCSPH, PBF, IISPH and DFSPH side by side"),
     Entry("sph-kernels", "pbd_gym.demos.sph_kernels:KernelsDemo", "smoothing kernels, their gradients and Laplacians"),

@@ -84,7 +84,7 @@ class BarycentricDemo(PlaneDemo):
         weights = barycentric(self.handles[:3], cells)
         shares = np.clip(weights, 0.0, 1.0)
         colors = shares / shares.sum(axis=1, keepdims=True) @ np.array(PALETTE[:3], dtype=np.float64)
-        inside = (weights >= 0.0).all(axis=1)
+        inside: np.ndarray = weights.min(axis=1) >= 0.0
         hidden = PAPER if self.options.outside == "off" else 0.5 * (colors + PAPER)
         colors = np.where(inside[:, None], 0.35 * PAPER + 0.65 * colors, hidden)
         names = "abc"

@@ -2,7 +2,7 @@
 
 A particle system is the simplest simulation there is: no particle knows another. Its parts are emitters (rate, speed,
 spread), a law of motion (a parabola here, exact at any frame rate), contacts (restitution and friction) and lifetimes.
-Colour shows age. The count settles at rate times lifetime.
+Colour shows age. The count settles at rate times lifetime. Drag the nozzles.
 
 Reeves 1983: Particle systems, a technique for modeling a class of fuzzy objects, doi:10.1145/357318.357320.
 """
@@ -17,7 +17,7 @@ from pbd_gym.colliders import Collider, Plane, Sphere
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.emitters import Emitter, Particles
 from pbd_gym.demos.options import Options, option
-from pbd_gym.rendering import Frame
+from pbd_gym.rendering import Frame, Picker
 
 BALL = Sphere((0.0, 0.4, 0.0), 0.35, friction=0.1)
 FLOOR = Plane(friction=0.3)
@@ -49,17 +49,24 @@ class FountainDemo(Demo):
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         self.time = 0.0
+        self.held = None
         options = self.options
+        self.places = self._ring()
+        """Of the nozzles [m], shape (n, 3)."""
+        self._pull = np.zeros(3)
         self.particles = Particles(self._nozzles(), self._solids(), (0.0, options.gravity, 0.0), radius=0.02)
+
+    def _ring(self) -> np.ndarray:
+        turns = np.pi + 2.0 * np.pi * np.arange(self.options.emitters) / self.options.emitters
+        return np.stack([0.9 * np.cos(turns), np.full_like(turns, 0.05), 0.9 * np.sin(turns)], axis=1)
 
     def _nozzles(self) -> list[Emitter]:
         options = self.options
-        turns = np.pi + 2.0 * np.pi * np.arange(options.emitters) / options.emitters
         found = []
-        for x, z in zip(0.9 * np.cos(turns), 0.9 * np.sin(turns), strict=True):
+        for x, y, z in self.places.tolist():
             found.append(
                 Emitter(
-                    (x, 0.05, z), (-0.24 * x, 1.0, -0.24 * z),
+                    (x, y, z), (-0.24 * x, 1.0, -0.24 * z),
                     options.speed, float(np.radians(options.spread)), options.rate, options.lifetime,
                 )
             )  # fmt: skip
@@ -72,15 +79,30 @@ class FountainDemo(Demo):
         """Go on with other options; particles that are in the air stay there."""
         assert isinstance(options, FountainOptions)
         self.options = options
+        if len(self.places) != options.emitters:
+            self.places, self.held = self._ring(), None
         self.particles.emitters = self._nozzles()
         self.particles.gravity = np.array([0.0, options.gravity, 0.0])
         self.particles.colliders = self._solids()
 
     def step(self) -> None:
-        """Advance by one frame."""
+        """Advance by one frame; a nozzle goes where the hand goes, above the floor, and leans to the ball."""
+        if self.held is not None:
+            self.places[self.held] += self._pull
+            self.places[self.held, 1] = max(self.places[self.held, 1], 0.0)
+            self.particles.emitters = self._nozzles()
+        self._pull = np.zeros(3)
         for _ in range(SUBSTEPS):
             self.particles.step(1.0 / self.fps / SUBSTEPS)
         self.time += 1.0 / self.fps
+
+    def positions(self) -> np.ndarray:
+        """Return the nozzles, which the mouse can take [m], shape (n, 3)."""
+        return self.places.copy()
+
+    def move(self, pull: np.ndarray) -> None:
+        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
+        self._pull = pull
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""
@@ -90,6 +112,7 @@ class FountainDemo(Demo):
             self.particles.positions,
             colors=colors,
             line_radius=self.particles.radius,
+            pickers=[Picker(place, 0.04, k == self.held) for k, place in enumerate(self.places)],
             planes=[(FLOOR.normal, FLOOR.offset)],
             spheres=[(BALL.center, BALL.radius)],
             caption=caption,

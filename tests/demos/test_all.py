@@ -31,6 +31,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "fem": {"width": 5, "height": 4},
     "fountain": {"rate": 500.0},
     "neighbours": {"count": 200},
+    "rotating-bodies": {"emission": 1},
     "heat": {"width": 32, "height": 24},
     "sph-fluids": {"width": 6, "height": 5},
 }

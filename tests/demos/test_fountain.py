@@ -92,6 +92,17 @@ def test_signed_distances_of_sphere_and_plane() -> None:
     assert_allclose(Sphere((0.0, 0.0, 0.0), 1.0).signed_distance(np.zeros((1, 3)))[1], [[0.0, 1.0, 0.0]])
 
 
+def test_hand_moves_a_nozzle() -> None:
+    demo = FountainDemo(FountainOptions(rate=400.0, spread=0.0))
+    demo.hold(1)
+    demo.move(np.array([0.0, 0.05, -0.06]))
+    demo.step()
+    youngest = demo.particles.positions[demo.particles.ages < 0.01]
+    assert_allclose(np.linalg.norm(youngest - demo.positions()[1], axis=1).min(), 0.0, atol=0.05)
+    demo.try_change("emitters", 3)
+    assert len(demo.positions()) == 3
+
+
 @pytest.mark.parametrize("change", [{"rate": -1.0}, {"lifetime": 0.0}, {"spread": 4.0}, {"direction": (0.0, 0.0, 0.0)}])
 def test_bad_emitters_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="an emitter needs"):
