@@ -16,7 +16,7 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 import pygame
 
 from pbd_gym.cli import main
-from pbd_gym.demos import DEMOS, find
+from pbd_gym.demos import DEMOS, THEMES, find
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Renderer
 from tests.screen import wait
@@ -191,11 +191,13 @@ def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_picture_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """One tile each, five in a row."""
+    """One tile each, at most five in a row."""
     few = tuple(entry for entry in DEMOS if entry.name in ("double-pendulum", "integrators", "fem"))
     monkeypatch.setattr("pbd_gym.demos.run.DEMOS", few)
     assert main(["demo", "all", "--out", str(tmp_path / "all.png")]) == 0
-    assert pygame.image.load(tmp_path / "all.png").get_size() == (5 * 242 - 2, 240)
+    assert pygame.image.load(tmp_path / "all.png").get_size() == (3 * 242 - 2, 240)
+    assert main(["demo", "all", "--theme", "soft", "--out", str(tmp_path / "few.png")]) == 0
+    assert pygame.image.load(tmp_path / "few.png").get_size() == (240, 240)
     assert main(["demo", "all", "--out", str(tmp_path / "all.gif")]) == 1
     assert ".png" in capsys.readouterr().err
 
@@ -212,7 +214,9 @@ def test_only_the_file_is_announced(tmp_path: Path) -> None:
 
 def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == NAMES
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == NAMES
+    assert [line.split(":")[0] for line in lines if not line.startswith("  ")] == list(THEMES)
     options = ["--width", "6", "--height", "5", "--stiffness", "50", "--seconds", "0.3", "--size", "96"]
     for file in ("a.gif", "new/folder/a.png"):
         assert main(["demo", "cloth", *options, "--out", str(tmp_path / file)]) == 0

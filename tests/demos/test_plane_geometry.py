@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.barycentric import BarycentricDemo, barycentric
-from pbd_gym.demos.deformation import REST, DeformationDemo, DeformationOptions
-from pbd_gym.demos.sdf_field import FieldDemo, FieldOptions, box_distance, disc_distance, normals
-from pbd_gym.demos.triangles import cauchy_strain, green_strain
+from pbd_gym.demos.geometry.barycentric import BarycentricDemo, barycentric
+from pbd_gym.demos.geometry.sdf_field import FieldDemo, FieldOptions, box_distance, disc_distance, normals
+from pbd_gym.demos.soft.deformation import REST, DeformationDemo, DeformationOptions
+from pbd_gym.demos.soft.triangles import cauchy_strain, green_strain
 from tests.demos.data import load
 
 

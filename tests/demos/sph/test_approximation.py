@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.expression import Expression
+from pbd_gym.demos.fluids.expression import Expression
+from pbd_gym.demos.fluids.sph_gradient import GradientDemo, GradientOptions
 from pbd_gym.demos.sph.approximation import Samples, lattice
 from pbd_gym.demos.sph.smoothing import SmoothingKernel
-from pbd_gym.demos.sph_gradient import GradientDemo, GradientOptions
 from tests.demos.data import load
 
 FUNCTIONS = ("(x+y)/2", "(x^2+y^2)/2-1", "sin(5*x)*cos(3*y)")
