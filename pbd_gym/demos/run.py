@@ -93,7 +93,7 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
         save_png(path, tile(list(_film(demo, size, {round(t) for t in np.linspace(count - 1, 0, moments)}))))
 
 
-def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: int = 240) -> None:
+def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: int = 320) -> None:
     """Write a PNG in which every demonstration (of a theme) is seen as it is after ``seconds``, by name.
 
     Raises:
@@ -109,7 +109,7 @@ def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: i
             continue
         demo = find(entry.name)()
         pictures += _film(demo, size, {round(seconds * demo.fps)}, entry.name)
-    save_png(path, tile(pictures, columns=min(5, len(pictures))))
+    save_png(path, tile(pictures, columns=min(4, len(pictures))))
 
 
 def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) -> Iterator[np.ndarray]:

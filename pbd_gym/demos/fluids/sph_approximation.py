@@ -142,7 +142,7 @@ class ApproximationDemo(LineDemo):
         """Return f and its approximation, and their difference."""
         along, (exact, found) = self.line()[1], self.curves()
         both = [Curve("exact", along, exact, PALETTE[0]), Curve("SPH", along, found, PALETTE[1])]
-        label = "along the line [m]"
+        label = "on the line [m]"
         return [
             Panel("f", both, x_label=label),
             Panel("error", [Curve("SPH - exact", along, found - exact, PALETTE[3])], x_label=label),

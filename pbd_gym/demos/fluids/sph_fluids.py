@@ -190,7 +190,7 @@ class FluidsDemo(Demo):
         if name in self.failed:
             return f"{name}: exploded"
         counts = " + ".join(map(str, self.fluids[name].iterations))
-        return f"{name}: {counts} iterations" if counts else f"{name}: no iterations"
+        return f"{name}: {counts}" if counts else name
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
@@ -202,8 +202,9 @@ class FluidsDemo(Demo):
 
     def readout(self) -> str:
         """Return the time, and which have exploded."""
+        count = sum(len(fluid.positions) for fluid in self.fluids.values())
         lost = f"   exploded: {', '.join(sorted(self.failed))}; press r to start again" if self.failed else ""
-        return f"{super().readout()}   {sum(len(f.positions) for f in self.fluids.values())} particles{lost}"
+        return f"{super().readout()}   {count} particles   iterations beside the names{lost}"
 
 
 def make_fluid(method: str, options: FluidOptions, positions: np.ndarray, boundary: np.ndarray) -> Fluid:

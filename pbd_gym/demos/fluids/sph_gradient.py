@@ -55,7 +55,7 @@ class GradientDemo(LineDemo):
         along, (exact, found) = self.line()[1], self.curves()
         part = "xy".index(self.options.component)
         error = np.linalg.norm(found - exact, axis=1)
-        label = "along the line [m]"
+        label = "on the line [m]"
         return [
             Panel(
                 f"df/d{self.options.component}",
