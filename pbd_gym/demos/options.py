@@ -77,7 +77,7 @@ def changed(options: AnyOptions, name: str, direction: int) -> AnyOptions:
     (about,) = (f for f in fields(options) if f.name == name)
     limits, value = about.metadata, getattr(options, name)
     if limits["choices"]:
-        words = _all_choices(limits["choices"], value)
+        words = limits["choices"] if value in limits["choices"] else (*limits["choices"], value)  # one that was typed
         new = words[(words.index(value) + direction) % len(words)]
     else:
         step = limits["step"]
@@ -112,7 +112,7 @@ def dial(
     usual: Any = about.default
     name = _words(about)
     if limits["choices"]:
-        return Dial(name, read, turn, choices=_all_choices(limits["choices"], read()), ready=ready)
+        return Dial(name, read, turn, choices=limits["choices"], ready=ready)
     if limits["step"] is not None or usual <= 0:
         way = 20 * (1.0 if limits["step"] is None else limits["step"])
         low, high = usual - way, usual + way
@@ -137,11 +137,6 @@ def add_arguments(parser: argparse.ArgumentParser, options_type: type[Options]) 
             type=kind, default=about.default, choices=allowed, help=text,
             metavar=None if allowed else {int: "N", float: "X"}.get(kind, "WORD"),
         )  # fmt: skip
-
-
-def _all_choices(choices: Sequence[Any], value: Any) -> Sequence[Any]:
-    """Return the choices, and after them a value that was typed and is none of them."""
-    return choices if value in choices else (*choices, value)
 
 
 def _words(about: Field[Any]) -> str:

@@ -144,6 +144,40 @@ def test_own_keys_and_the_mouse(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert window.renderer.closed
 
 
+def type_in(window: DemoWindow, text: str) -> None:
+    """Press return, type, and press return."""
+    press(window, "return")
+    for letter in text:
+        post(pygame.KEYDOWN, key=pygame.K_a, unicode=letter)
+    window.tick()
+    press(window, "return")
+
+
+def test_values_are_typed_in_the_window() -> None:
+    """A function, a number; letters are no commands meanwhile, escape leaves it, and what is wrong is told."""
+    window = DemoWindow("sph-approximation", make("sph-approximation"), (200, 200))
+    window.tick()
+    window.chosen = window.names.index("function")
+    type_in(window, "x*sin(y)")
+    assert window.demo.options.function == "x*sin(y)"
+    press(window, "right")
+    assert window.demo.options.function != "x*sin(y)"
+    type_in(window, "import os")
+    assert "no expression" in window.message
+    window.chosen = window.names.index("support")
+    type_in(window, "0.25")
+    assert window.demo.options.support == 0.25
+    type_in(window, "7")
+    assert "support must be in" in window.message
+    press(window, "return")
+    press(window, "q")
+    assert "support: " in window.caption()
+    press(window, "escape")
+    assert window.typed is None and window.demo.options.support == 0.25
+    press(window, "q")
+    assert window.renderer.closed
+
+
 def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError("read-only folder")

@@ -96,13 +96,11 @@ class Fluid(ABC):
         Schechter, Bridson 2012: Ghost SPH for animating water, doi:10.1145/2185520.2185557.
         """
         i, j = self.near.first, self.near.second
-        pull = (self.viscosity * self.mass * self.near.value)[:, None] * (self.velocities[j] - self.velocities[i])
-        by_first, by_second = (self.density[j], self.density[i]) if self.original else 2 * (self._means(i, j),)
-        return self.near.sums(pull / by_first[:, None], -pull / by_second[:, None])
-
-    def _means(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        means: np.ndarray = 0.5 * (self.density[i] + self.density[j])
-        return means
+        pull = (self.viscosity * self.mass * self.near.value)[:, None] * -self.near.differences(self.velocities)
+        if self.original:
+            return self.near.sums(pull / self.density[j, None], -pull / self.density[i, None])
+        pull /= 0.5 * (self.density[i] + self.density[j])[:, None]
+        return self.near.sums(pull, -pull)
 
     def pressure_acceleration(self, pressure: np.ndarray) -> np.ndarray:
         """Return ``a_i = -sum_j m (p_i/rho_i^2 + p_j/rho_j^2) grad W_ij`` and the part of the boundary [m/s^2].
@@ -127,8 +125,8 @@ class Fluid(ABC):
         Args:
             field: u, shape (n, 2).
         """
-        opening = dots(field[self.near.first] - field[self.near.second], self.near.gradient)
-        wall = dots(field[self.near.inner], self.near.wall_gradient)
+        opening = dots(self.near.differences(field), self.near.gradient)
+        wall = dots(field.take(self.near.inner, 0), self.near.wall_gradient)
         return self.mass * self.near.sums(opening, opening) + self.near.wall_sums(self._wall_mass * wall)
 
     def energy(self) -> float:
@@ -145,7 +143,7 @@ def boundary_masses(kernel: SmoothingKernel, boundary: np.ndarray, rest_density:
 
 def dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the scalar products of the rows of two arrays (k, 2), shape (k,)."""
-    products: np.ndarray = np.einsum("kd,kd->k", a, b)
+    products: np.ndarray = a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1]
     return products
 
 

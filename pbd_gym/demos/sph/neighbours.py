@@ -40,10 +40,17 @@ class Neighbours:
 
     def update(self, positions: np.ndarray) -> None:
         """Compute W and its gradient at positions of the fluid [m], shape (n, 2)."""
-        self.value, self.gradient = self._evaluate(positions[self.first] - positions[self.second])
+        self.value, self.gradient = self._evaluate(self.differences(positions))
         """W_ij [1/m^2], shape (p,), and its gradient by the position of the first [1/m^3], shape (p, 2)."""
-        self.wall_value, self.wall_gradient = self._evaluate(positions[self.inner] - self._boundary[self.outer])
+        self.wall_value, self.wall_gradient = self._evaluate(
+            positions.take(self.inner, 0) - self._boundary.take(self.outer, 0)
+        )
         """The same between fluid and boundary, shape (k,) and (k, 2)."""
+
+    def differences(self, field: np.ndarray) -> np.ndarray:
+        """Return ``u_i - u_j`` for each pair within the fluid, shape (p, 2), of a field u, shape (n, 2)."""
+        found: np.ndarray = field.take(self.first, 0) - field.take(self.second, 0)  # a fourth of what brackets take
+        return found
 
     def counts(self) -> np.ndarray:
         """Return how many neighbours each particle has, those of the boundary among them, shape (n,)."""
