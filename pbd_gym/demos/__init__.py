@@ -1,7 +1,7 @@
 """Demonstrations: small simulations to look at and to handle, each of which teaches one thing.
 
-To add one: a file with a subclass of :class:`pbd_gym.demos.demo.Demo` (or ``SceneDemo``), whose docstring says what it
-teaches and where that comes from, and a line in :data:`DEMOS`.
+To add one: a file with a subclass of :class:`pbd_gym.demos.demo.Demo` (or ``SceneDemo``, or ``PlaneDemo``) in the
+folder of its theme, whose docstring says what it teaches and where that comes from, and a line in :data:`DEMOS`.
 """
 
 from __future__ import annotations
@@ -19,34 +19,51 @@ if TYPE_CHECKING:
 class Entry:
     """One demonstration."""
 
+    theme: str
+    """Of :data:`THEMES`; the folder that it is in."""
     name: str
-    where: str
+    kind: str
     """Module and class; a string, so that nothing is imported before it is wanted."""
     summary: str
     """What there is to see, in one line."""
 
 
+THEMES = {
+    "cloth": "one sheet under five methods",
+    "soft": "soft bodies, materials and strains",
+    "motion": "integrators, pendulums, particles, rigid bodies",
+    "fluids": "fluids of particles, their sums, and diffusion",
+    "geometry": "distances, coordinates, neighbours",
+}
+"""What a theme is about, by its name."""
+
 DEMOS = (
-    Entry("cloth", "pbd_gym.demos.cloth:ClothDemo", "XPBD cloth that hangs from 1, 2 or 4 particles and is dragged"),
-    Entry("pbd-cloth", "pbd_gym.demos.pbd_cloth:PBDClothDemo", "the same under PBD: rigid constraints, solved in part"),
-    Entry(
-        "mass-spring", "pbd_gym.demos.mass_spring:MassSpringDemo", "the same of springs, which explode at long steps"
-    ),
-    Entry("impulses", "pbd_gym.demos.impulses:ImpulsesDemo", "the same by impulses that look one step ahead"),
-    Entry("double-pendulum", "pbd_gym.demos.double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
-    Entry("soft-body", "pbd_gym.demos.soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
-    Entry(
-        "shape-matching", "pbd_gym.demos.shape_matching:ShapeMatchingDemo", "loose particles that come back to a shape"
-    ),
-    Entry(
-        "region-shape-matching", "pbd_gym.demos.region_shape_matching:RegionDemo", "regions that overlap: it bends, too"
-    ),
-    Entry("materials", "pbd_gym.demos.materials:MaterialsDemo", "beams of three FEM materials under the same load"),
-    Entry("fem", "pbd_gym.demos.fem:FEMDemo", "sheets of the same materials in the plane, classical explicit FEM"),
-    Entry("integrators", "pbd_gym.demos.integrators:IntegratorsDemo", "Euler's methods, RK2 and the exact motion"),
-    Entry("fountain", "pbd_gym.demos.fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
-    Entry("sdf", "pbd_gym.demos.sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),
-    Entry("neighbours", "pbd_gym.demos.neighbours:NeighboursDemo", "which particles are near the one under the mouse"),
+    Entry("cloth", "cloth", "cloth:ClothDemo", "XPBD cloth that hangs from 1, 2 or 4 particles and is dragged"),
+    Entry("cloth", "pbd-cloth", "pbd_cloth:PBDClothDemo", "the same under PBD: rigid constraints, solved in part"),
+    Entry("cloth", "mass-spring", "mass_spring:MassSpringDemo", "the same of springs, which explode at long steps"),
+    Entry("cloth", "impulses", "impulses:ImpulsesDemo", "the same by impulses that look one step ahead"),
+    Entry("soft", "soft-body", "soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
+    Entry("soft", "shape-matching", "shape_matching:ShapeMatchingDemo", "loose particles that come back to a shape"),
+    Entry("soft", "region-shape-matching", "region_shape_matching:RegionDemo", "regions that overlap: it bends, too"),
+    Entry("soft", "materials", "materials:MaterialsDemo", "beams of three FEM materials under the same load"),
+    Entry("soft", "fem", "fem:FEMDemo", "sheets of the same materials in the plane, classical explicit FEM"),
+    Entry("soft", "deformation", "deformation:DeformationDemo", "deformation gradient and strains of a triangle"),
+    Entry("motion", "throw", "throw:ThrowDemo", "Euler's methods and RK2 beside the exact parabola"),
+    Entry("motion", "spring-damper", "spring_damper:SpringDamperDemo", "four integrators of a damped spring"),
+    Entry("motion", "integrators", "integrators:IntegratorsDemo", "Euler's methods, RK2 and the exact motion"),
+    Entry("motion", "double-pendulum", "double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
+    Entry("motion", "fountain", "fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
+    Entry("motion", "rotating-bodies", "rotating_bodies:RotatingBodiesDemo", "an emitter of squares that turn"),
+    Entry("motion", "rigid-boxes", "rigid_boxes:RigidBoxesDemo", "boxes on a floor by impulses and penalties"),
+    Entry("fluids", "sph-fluids", "sph_fluids:FluidsDemo", "water by WCSPH, PBF, IISPH and DFSPH side by side"),
+    Entry("fluids", "sph-kernels", "sph_kernels:KernelsDemo", "smoothing kernels, their gradients and Laplacians"),
+    Entry("fluids", "sph-approximation", "sph_approximation:ApproximationDemo", "a function from samples along a line"),
+    Entry("fluids", "sph-gradient", "sph_gradient:GradientDemo", "its gradient, plain and corrected"),
+    Entry("fluids", "heat", "heat:HeatDemo", "diffusion in a plate, and the step at which it explodes"),
+    Entry("geometry", "sdf", "sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),
+    Entry("geometry", "sdf-field", "sdf_field:FieldDemo", "the field of a signed distance, normals, closest points"),
+    Entry("geometry", "barycentric", "barycentric:BarycentricDemo", "a point as a weighted mean of three corners"),
+    Entry("geometry", "neighbours", "neighbours:NeighboursDemo", "which particles are near the one under the mouse"),
 )
 
 
@@ -58,8 +75,8 @@ def find(name: str) -> type[Demo]:
     """
     for entry in DEMOS:
         if entry.name == name:
-            module, kind = entry.where.split(":")
-            found: type[Demo] = getattr(importlib.import_module(module), kind)
+            module, kind = entry.kind.split(":")
+            found: type[Demo] = getattr(importlib.import_module(f"pbd_gym.demos.{entry.theme}.{module}"), kind)
             return found
     names = [entry.name for entry in DEMOS]
     close = difflib.get_close_matches(name, names, 1, cutoff=0.3)

@@ -19,6 +19,7 @@ def option(
     high: float = math.inf,
     choices: Sequence[Any] = (),
     step: float | None = None,
+    check: Callable[[str], object] | None = None,
 ) -> Any:
     """Declare an option.
 
@@ -26,11 +27,17 @@ def option(
         default: a whole number, a number or a word; its type is the option's.
         text: what it is, with the unit in brackets.
         low, high: smallest and largest value.
-        choices: the only values there are.
+        choices: the only values there are; with ``check``, those that keys and sliders go through.
         step: what a key adds or takes away; by default 1, and a quarter of a number that is not whole.
+        check: of a word that a person may type: raises ValueError for one that is not allowed.
     """
-    about = {"text": text, "low": low, "high": high, "choices": tuple(choices), "step": step}
+    about = {"text": text, "low": low, "high": high, "choices": tuple(choices), "step": step, "check": check}
     return field(default=default, metadata=about)
+
+
+def switch(default: bool, text: str) -> Any:
+    """Declare an option that is "on" or "off"."""
+    return option("on" if default else "off", text, choices=("off", "on"))
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,9 @@ class Options:
             if type(value) is not wanted:
                 raise TypeError(f"{about.name} must be {wanted.__name__}, got {value!r}")
             limits = about.metadata
-            if limits["choices"]:
+            if limits["check"]:
+                limits["check"](value)
+            elif limits["choices"]:
                 if value not in limits["choices"]:
                     allowed = ", ".join(map(str, limits["choices"]))
                     raise ValueError(f"{about.name} must be one of {allowed}, got {value}")
@@ -68,8 +77,8 @@ def changed(options: AnyOptions, name: str, direction: int) -> AnyOptions:
     (about,) = (f for f in fields(options) if f.name == name)
     limits, value = about.metadata, getattr(options, name)
     if limits["choices"]:
-        place = limits["choices"].index(value) + direction
-        new = limits["choices"][place % len(limits["choices"])]
+        words = limits["choices"] if value in limits["choices"] else (*limits["choices"], value)  # one that was typed
+        new = words[(words.index(value) + direction) % len(words)]
     else:
         step = limits["step"]
         if step is not None or isinstance(value, int):
@@ -120,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser, options_type: type[Options]) 
     """Add one argument per option."""
     for about in fields(options_type):
         limits = about.metadata
-        allowed = limits["choices"] or None
+        allowed = None if limits["check"] else limits["choices"] or None
         text = limits["text"].replace("%", "%%") + f" (default {about.default})"
         kind = type(about.default)
         parser.add_argument(

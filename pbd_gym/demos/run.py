@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pbd_gym.demos import DEMOS, find
+from pbd_gym.demos import DEMOS, THEMES, find
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import add_arguments, shown
 from pbd_gym.demos.window import DemoWindow
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0].startswith("-"):
         listing = argparse.ArgumentParser(
             prog="pbd-gym demo", description="Demonstrations. Each has options: pbd-gym demo NAME --help.",
-            usage="pbd-gym demo [NAME [options] | all --out FILE.png]", epilog=_table(),
+            usage="pbd-gym demo [NAME [options] | all --out FILE.png [--theme THEME]]", epilog=_table(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         listing.parse_args(arguments)
@@ -40,10 +40,11 @@ def main(arguments: Sequence[str]) -> int:
     if name == "all":
         together = argparse.ArgumentParser(prog="pbd-gym demo all", description="A picture of every demonstration.")
         together.add_argument("--out", type=Path, metavar="FILE", required=True, help="a .png")
-        out = together.parse_args(arguments[1:]).out
+        together.add_argument("--theme", choices=tuple(THEMES), help="only those of a theme")
+        wanted = together.parse_args(arguments[1:])
         with compiling():
-            overview(out)
-        print(f"wrote {out}")
+            overview(wanted.out, wanted.theme)
+        print(f"wrote {wanted.out}")
         return 0
     demo_type = find(name)
     args = _parser(name, demo_type).parse_args(arguments[1:])
@@ -92,8 +93,8 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
         save_png(path, tile(list(_film(demo, size, {round(t) for t in np.linspace(count - 1, 0, moments)}))))
 
 
-def overview(path: Path, seconds: float = 2.2, size: int = 240) -> None:
-    """Write a PNG in which every demonstration is seen as it is after ``seconds``, by name.
+def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: int = 320) -> None:
+    """Write a PNG in which every demonstration (of a theme) is seen as it is after ``seconds``, by name.
 
     Raises:
         ValueError: for a file that is no PNG.
@@ -104,9 +105,11 @@ def overview(path: Path, seconds: float = 2.2, size: int = 240) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     pictures = []
     for entry in DEMOS:
+        if theme not in (None, entry.theme):
+            continue
         demo = find(entry.name)()
         pictures += _film(demo, size, {round(seconds * demo.fps)}, entry.name)
-    save_png(path, tile(pictures, columns=5))
+    save_png(path, tile(pictures, columns=min(4, len(pictures))))
 
 
 def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) -> Iterator[np.ndarray]:
@@ -145,4 +148,8 @@ def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
 
 
 def _table() -> str:
-    return "\n".join(f"{entry.name:22} {entry.summary}" for entry in DEMOS)
+    lines = []
+    for theme, about in THEMES.items():
+        lines.append(f"{theme}: {about}")
+        lines += [f"  {entry.name:22} {entry.summary}" for entry in DEMOS if entry.theme == theme]
+    return "\n".join(lines)

@@ -32,7 +32,10 @@ class DemoWindow(Viewer):
         self.names = [f.name for f in fields(demo.options)]
         self.chosen = 0
         """Place of the option that the left and right arrows change."""
+        self.typed: str | None = None
+        """What a person is typing for the chosen option; None when nobody is."""
         self.keys |= {
+            "return": ("", self._begin_typing),
             "up": ("", lambda: self._choose(-1)), "down": ("", lambda: self._choose(1)),
             "left": ("", lambda: self._change(-1)), "right": ("", lambda: self._change(1)),
         }  # fmt: skip
@@ -71,6 +74,10 @@ class DemoWindow(Viewer):
         """Return the numbers."""
         chosen = self.names[self.chosen] if self.names else None
         lines = [self.demo.readout(), self.demo.measures(), shown(self.demo.options, chosen)]
+        if self.typed is not None:
+            lines.append(
+                f"{self.names[self.chosen].replace('_', ' ')}: {self.typed}_   return: set it, escape: leave it"
+            )
         return "\n".join(line for line in lines if line)
 
     def pin(self, row: int) -> str:
@@ -83,7 +90,38 @@ class DemoWindow(Viewer):
 
     def more_help(self) -> str:
         """Return lines of help that only this window has."""
-        return "up, down: choose a number    left, right: change it" if self.names else ""
+        return "up, down: choose a number    left, right: change it    return: type it" if self.names else ""
+
+    def take_key(self, key: str, text: str) -> bool:
+        """While a value is being typed, take keys for it; return whether one was taken."""
+        if self.typed is None:
+            return False
+        if key in ("return", "enter"):
+            value, self.typed = self.typed, None
+            self._set(value.strip())
+        elif key == "escape":
+            self.typed = None
+        elif key == "backspace":
+            self.typed = self.typed[:-1]
+        else:
+            self.typed += text if text.isprintable() else ""
+        return True
+
+    def _begin_typing(self) -> None:
+        if self.names:
+            self.message = ""
+            self.typed = ""
+
+    def _set(self, text: str) -> None:
+        """Give the chosen option a value that was typed."""
+        self.release()
+        dial, name = self.demo.dials()[self.chosen], self.names[self.chosen]
+        try:
+            value = type(dial.read())(text)
+            replace(self.demo.options, **{name: value})  # says what is wrong with it before anything starts
+            self.turn(dial, value)
+        except ValueError as error:
+            self.message = str(error)
 
     def _choose(self, direction: int) -> None:
         if self.names:

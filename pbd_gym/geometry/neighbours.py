@@ -7,19 +7,21 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.runtime.checks import finite
 
-_RING = np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)])
-"""Columns of cells in and around the one of a point. A column is 3 cells along z, which lie side by side in memory."""
+_RING = {2: np.array([(-1,), (0,), (1,)]), 3: np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)])}
+"""By dimension: columns of cells in and around the one of a point. A column is 3 cells along the last axis, which lie
+side by side in memory."""
 
 
 class NeighbourGrid:
     """Finds which points are within a radius of each other, in time proportional to how many there are.
 
-    A point can only have neighbours in its own cell and the 26 around it. The points are sorted by the number of their
-    cell, so that the points of a cell are a slice. Cells that hold no point take no memory: Teschner et al. 2003,
-    Optimized spatial hashing for collision detection of deformable objects, with sorted cell numbers for hashes.
+    A point can only have neighbours in its own cell and the 26 (in the plane, 8) around it. The points are sorted by
+    the number of their cell, so that the points of a cell are a slice. Cells that hold no point take no memory:
+    Teschner et al. 2003, Optimized spatial hashing for collision detection of deformable objects, with sorted cell
+    numbers for hashes.
 
     Args:
-        points: [m], shape (n, 3).
+        points: [m], shape (n, d), d is 2 or 3.
         radius: distance up to and including which points are neighbours [m].
 
     Raises:
@@ -29,16 +31,18 @@ class NeighbourGrid:
 
     def __init__(self, points: ArrayLike, radius: float) -> None:
         given = np.array(points, dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != 3:
-            raise ValueError(f"points must have shape (n, 3), got {given.shape}")
+        if given.ndim != 2 or given.shape[1] not in _RING:
+            raise ValueError(f"points must have shape (n, 2) or (n, 3), got {given.shape}")
         self.points = finite("points", given, given.shape)
         if not (np.isfinite(radius) and radius > 0):
             raise ValueError(f"radius must be positive and finite, got {radius}")
         self.radius = float(radius)
-        self._origin = given.min(axis=0) if len(given) else np.zeros(3)
+        dimensions = given.shape[1]
+        self._ring = _RING[dimensions]
+        self._origin = given.min(axis=0) if len(given) else np.zeros(dimensions)
         # A hair wider than the radius: rounding must not put neighbours two cells apart.
         self._width = self.radius * (1.0 + 1e-9)
-        counts = np.floor((given.max(axis=0) - self._origin) / self._width) + 1 if len(given) else np.ones(3)
+        counts = np.floor((given.max(axis=0) - self._origin) / self._width) + 1 if len(given) else np.ones(dimensions)
         # A rim of empty cells on either side, so that neighbours of the outermost have numbers of their own.
         if float(np.prod(counts + 2)) >= 2**62:
             raise ValueError(f"points are too far apart for cells of {radius} m")
@@ -48,7 +52,7 @@ class NeighbourGrid:
         self._sorted = numbers[self._order]
 
     def candidates(self, point: ArrayLike) -> np.ndarray:
-        """Return the points in the 27 cells around a place [m], shape (3,): all that have to be looked at.
+        """Return the points in the cells around a place [m], shape (d,): all that have to be looked at.
 
         Returns:
             Indices, shape (k,), int64, in ascending order.
@@ -60,7 +64,7 @@ class NeighbourGrid:
         return np.sort(np.concatenate([self._order[a:b] for a, b in zip(first[0], last[0], strict=True)]))
 
     def near(self, point: ArrayLike) -> np.ndarray:
-        """Return the points within the radius of a place [m], shape (3,); a point of the grid is near itself.
+        """Return the points within the radius of a place [m], shape (d,); a point of the grid is near itself.
 
         Returns:
             Indices, shape (k,), int64, in ascending order.
@@ -74,34 +78,40 @@ class NeighbourGrid:
         Returns:
             Shape (m, 2), int64, the smaller index first, sorted.
         """
-        if len(self.points) == 0:
+        count = len(self.points)
+        if count == 0:
             return np.zeros((0, 2), dtype=np.int64)
-        first, last = self._slices(self._cells(self.points))
+        ordered = self.points[self._order]
+        first, last = (ends[:, len(self._ring) // 2 :] for ends in self._slices(self._cells(ordered)))
+        # Of its own column only what comes after a point, and only columns after its own: every two points meet once.
+        first[:, 0] = np.arange(1, count + 1)
         lengths = (last - first).ravel()
         # Every candidate of every point in one array: the positions in each slice, one slice after the other.
-        own = np.repeat(np.repeat(np.arange(len(self.points)), len(_RING)), lengths)
-        ends = np.cumsum(lengths)
-        within = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
-        other = self._order[np.repeat(first.ravel(), lengths) + within]
-        keep = own < other
-        own, other = own[keep], other[keep]
-        keep = ((self.points[own] - self.points[other]) ** 2).sum(axis=1) <= self.radius**2
-        found = np.stack([own[keep], other[keep]], axis=1)
-        return found[np.lexsort((found[:, 1], found[:, 0]))]
+        own = np.repeat(np.repeat(np.arange(count), first.shape[1]), lengths)
+        other = np.arange(len(own)) + np.repeat(first.ravel() - np.cumsum(lengths) + lengths, lengths)
+        squares = np.zeros(len(own))
+        for axis in ordered.T:
+            squares += (axis[own] - axis[other]) ** 2
+        keep = squares <= self.radius**2
+        ends = np.sort(self._order[np.stack([own[keep], other[keep]])], axis=0)
+        return np.stack(np.divmod(np.sort(ends[0] * count + ends[1]), count), axis=1)
 
     def _cells(self, points: np.ndarray) -> np.ndarray:
-        """Return the cell of each point, shape (n, 3), counted from the rim."""
+        """Return the cell of each point, shape (n, d), counted from the rim."""
         offset = np.clip((points - self._origin) / self._width, -2.0, self._shape + 1.0)
         return np.floor(offset).astype(np.int64) + 1
 
     def _number(self, cells: np.ndarray) -> np.ndarray:
-        return (cells[..., 0] * self._shape[1] + cells[..., 1]) * self._shape[2] + cells[..., 2]
+        number: np.ndarray = cells[..., 0]
+        for axis in range(1, len(self._shape)):
+            number = number * self._shape[axis] + cells[..., axis]
+        return number
 
     def _slices(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return start and end in the sorted order of the nine columns round each cell, shape (n, 9) each."""
-        columns = np.broadcast_to(cells[:, None], (len(cells), len(_RING), 3)).copy()
-        columns[..., :2] += _RING
-        inside = ((columns[..., :2] >= 0) & (columns[..., :2] < self._shape[:2])).all(axis=2)
+        """Return start and end in the sorted order of the columns in and around each cell, shape (n, 3^(d-1)) each."""
+        columns = np.repeat(cells[:, None], len(self._ring), axis=1)
+        columns[..., :-1] += self._ring
+        inside = ((columns[..., :-1] >= 0) & (columns[..., :-1] < self._shape[:-1])).all(axis=2)
         middle = self._number(columns)
         first = np.searchsorted(self._sorted, middle - 1, side="left")
         last = np.searchsorted(self._sorted, middle + 1, side="right")

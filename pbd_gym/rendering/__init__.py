@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pbd_gym.rendering.pictures.overlay import PALETTE as PALETTE
     from pbd_gym.rendering.pictures.panels import Curve as Curve
     from pbd_gym.rendering.pictures.panels import Panel as Panel
+    from pbd_gym.rendering.pictures.rasters import Raster as Raster
     from pbd_gym.rendering.pictures.renderer import Renderer as Renderer
 
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "Goal": "pbd_gym.rendering.pictures.frame",
     "Panel": "pbd_gym.rendering.pictures.panels",
     "Picker": "pbd_gym.rendering.pictures.frame",
+    "Raster": "pbd_gym.rendering.pictures.rasters",
     "RenderOptions": "pbd_gym.rendering.pictures.options",
     "Renderer": "pbd_gym.rendering.pictures.renderer",
     "Style": "pbd_gym.rendering.pictures.options",

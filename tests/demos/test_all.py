@@ -16,7 +16,7 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 import pygame
 
 from pbd_gym.cli import main
-from pbd_gym.demos import DEMOS, find
+from pbd_gym.demos import DEMOS, THEMES, find
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Renderer
 from tests.screen import wait
@@ -31,6 +31,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "fem": {"width": 5, "height": 4},
     "fountain": {"rate": 500.0},
     "neighbours": {"count": 200},
+    "rotating-bodies": {"emission": 1},
+    "heat": {"width": 32, "height": 24},
+    "sph-fluids": {"width": 6, "height": 5},
 }
 """Options that make a demonstration quick to run."""
 NAMES = [entry.name for entry in DEMOS]
@@ -141,6 +144,40 @@ def test_own_keys_and_the_mouse(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert window.renderer.closed
 
 
+def type_in(window: DemoWindow, text: str) -> None:
+    """Press return, type, and press return."""
+    press(window, "return")
+    for letter in text:
+        post(pygame.KEYDOWN, key=pygame.K_a, unicode=letter)
+    window.tick()
+    press(window, "return")
+
+
+def test_values_are_typed_in_the_window() -> None:
+    """A function, a number; letters are no commands meanwhile, escape leaves it, and what is wrong is told."""
+    window = DemoWindow("sph-approximation", make("sph-approximation"), (200, 200))
+    window.tick()
+    window.chosen = window.names.index("function")
+    type_in(window, "x*sin(y)")
+    assert window.demo.options.function == "x*sin(y)"
+    press(window, "right")
+    assert window.demo.options.function != "x*sin(y)"
+    type_in(window, "import os")
+    assert "no expression" in window.message
+    window.chosen = window.names.index("support")
+    type_in(window, "0.25")
+    assert window.demo.options.support == 0.25
+    type_in(window, "7")
+    assert "support must be in" in window.message
+    press(window, "return")
+    press(window, "q")
+    assert "support: " in window.caption()
+    press(window, "escape")
+    assert window.typed is None and window.demo.options.support == 0.25
+    press(window, "q")
+    assert window.renderer.closed
+
+
 def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError("read-only folder")
@@ -188,11 +225,13 @@ def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_picture_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """One tile each, five in a row."""
+    """One tile each, at most four in a row."""
     few = tuple(entry for entry in DEMOS if entry.name in ("double-pendulum", "integrators", "fem"))
     monkeypatch.setattr("pbd_gym.demos.run.DEMOS", few)
     assert main(["demo", "all", "--out", str(tmp_path / "all.png")]) == 0
-    assert pygame.image.load(tmp_path / "all.png").get_size() == (5 * 242 - 2, 240)
+    assert pygame.image.load(tmp_path / "all.png").get_size() == (3 * 322 - 2, 320)
+    assert main(["demo", "all", "--theme", "soft", "--out", str(tmp_path / "few.png")]) == 0
+    assert pygame.image.load(tmp_path / "few.png").get_size() == (320, 320)
     assert main(["demo", "all", "--out", str(tmp_path / "all.gif")]) == 1
     assert ".png" in capsys.readouterr().err
 
@@ -209,7 +248,9 @@ def test_only_the_file_is_announced(tmp_path: Path) -> None:
 
 def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == NAMES
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == NAMES
+    assert [line.split(":")[0] for line in lines if not line.startswith("  ")] == list(THEMES)
     options = ["--width", "6", "--height", "5", "--stiffness", "50", "--seconds", "0.3", "--size", "96"]
     for file in ("a.gif", "new/folder/a.png"):
         assert main(["demo", "cloth", *options, "--out", str(tmp_path / file)]) == 0

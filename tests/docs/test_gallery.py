@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from docs.figures.gallery import DOCS, FOLDER, HOLD, LARGEST, SIZE, paced, page
-from pbd_gym.demos import DEMOS
+from pbd_gym.demos import DEMOS, THEMES
 from pbd_gym.registry import ENTRIES
 
 NAMES = [entry.id for entry in ENTRIES] + [demo.name for demo in DEMOS]
@@ -16,6 +16,12 @@ def test_the_page_is_up_to_date() -> None:
     """Guards new ids: ``python -m docs.figures.gallery ID`` makes the film, and the page anew."""
     assert (DOCS / "gallery.md").read_text() == page()
     assert {path.stem for path in FOLDER.glob("*.gif")} == set(NAMES)
+
+
+def test_every_demonstration_has_its_row() -> None:
+    text = (DOCS / "demonstrations.md").read_text()
+    assert not [demo.name for demo in DEMOS if f"`{demo.name}`" not in text]
+    assert not [theme for theme in THEMES if f"demonstrations/{theme}.png" not in text]
 
 
 def test_films_are_small_and_move() -> None:

@@ -19,11 +19,11 @@ def brute(points: np.ndarray, radius: float) -> np.ndarray:
 @settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 2**32 - 1), st.integers(0, 120), st.floats(0.02, 3.0),
-    st.sampled_from([(1.0, 1.0, 1.0), (5.0, 1.0, 0.0), (0.0, 0.0, 9.0), (0.0, 0.0, 0.0)]),
+    st.sampled_from([(1.0, 1.0, 1.0), (5.0, 1.0, 0.0), (0.0, 0.0, 9.0), (0.0, 0.0, 0.0), (1.0, 2.0)]),
 )  # fmt: skip
 def test_pairs_are_those_of_brute_force(seed: int, count: int, radius: float, stretch: tuple[float, ...]) -> None:
-    """In space, in a plane, on a line, all in one place; cells smaller and larger than the cloud of points."""
-    points = np.random.default_rng(seed).normal(size=(count, 3)) * stretch
+    """In space, in a plane, on a line, in one place, of two coordinates; cells smaller and larger than the cloud."""
+    points = np.random.default_rng(seed).normal(size=(count, len(stretch))) * stretch
     assert_array_equal(NeighbourGrid(points, radius).pairs(), brute(points, radius).reshape(-1, 2))
 
 
@@ -60,7 +60,7 @@ def test_looks_at_few() -> None:
 @pytest.mark.parametrize(
     ("points", "radius", "words"),
     [
-        (np.zeros((3, 2)), 0.1, "shape"),
+        (np.zeros((3, 4)), 0.1, "shape"),
         ([[0.0, np.nan, 0.0]], 0.1, "finite"),
         (np.zeros((1, 3)), 0.0, "radius"),
         ([[0.0, 0.0, 0.0], [1e9, 1e9, 1e9]], 1e-3, "too far apart"),

@@ -11,6 +11,7 @@ import numpy as np
 from pbd_gym.rendering.colormaps import Coloring
 from pbd_gym.rendering.colors import Color
 from pbd_gym.rendering.pictures.panels import Panel
+from pbd_gym.rendering.pictures.rasters import Raster
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class Frame:
     """Words at points of the scene, as (position [m], shape (3,); text)."""
     panels: Sequence[Panel] = ()
     """Curves along the lower edge."""
+    rasters: Sequence[Raster] = ()
+    """Coloured cells in the plane z = 0, behind everything."""
 
     def __post_init__(self) -> None:
         positions = _array("positions", self.positions, (-1, 3), np.float64)

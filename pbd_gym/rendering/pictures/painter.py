@@ -19,6 +19,7 @@ from pbd_gym.rendering.pictures.options import Style
 from pbd_gym.rendering.pictures.overlay import draw_caption, draw_labels, draw_legend, draw_polylines
 from pbd_gym.rendering.pictures.panels import draw_panels
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
+from pbd_gym.rendering.pictures.rasters import lay
 from pbd_gym.rendering.pictures.shadows import shadow_triangles, soften
 from pbd_gym.rendering.pictures.triangle_colors import COEFFICIENTS, LANES
 from pbd_gym.runtime.compile_messages import compiling
@@ -75,6 +76,8 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     ground = ground_nearness(size, samples, frame.planes, camera)
     _launch(visibility.find_visible, primitives, view, ground, visible)
     picture = backdrop(size, frame.planes, camera).copy()
+    for raster in frame.rasters:
+        lay(picture, raster, camera)
     out = wp.array(picture, dtype=wp.uint8, copy=False, device="cpu")
     if style.shadows:
         _shadow(buffers, frame, camera, size, out)

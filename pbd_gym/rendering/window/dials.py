@@ -52,8 +52,8 @@ class Dial:
     def fraction(self) -> float:
         """Return where the value is on the scale, from 0 to 1; a value beyond the scale counts as its end."""
         value = self.read()
-        if self.choices:
-            return self.choices.index(value) / max(self.stops, 1)
+        if self.choices:  # a word that was typed is beyond all of them
+            return self.choices.index(value) / max(self.stops, 1) if value in self.choices else 1.0
         low, high, value = self._scale(self.low), self._scale(self.high), self._scale(max(float(value), self.low))
         return min(max((value - low) / (high - low), 0.0), 1.0)
 

@@ -139,6 +139,10 @@ class Viewer(ABC):
         """Return further lines of help."""
         return ""
 
+    def take_key(self, key: str, text: str) -> bool:
+        """Be told of a key by pygame's name and the text that it types; return whether it is no command."""
+        return False
+
     # --- running ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
@@ -330,6 +334,8 @@ class Viewer(ABC):
 
         if event.type == pygame.KEYDOWN:
             key = pygame.key.name(event.key)
+            if self.take_key(key, getattr(event, "unicode", "")):
+                return
             self.keys.get("q" if key == "escape" else key, ("", lambda: None))[1]()
         else:
             self.mouse.react(event)

@@ -1,0 +1,1 @@
+"""One hanging sheet under several methods."""

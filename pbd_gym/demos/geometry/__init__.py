@@ -1,0 +1,1 @@
+"""Distances, coordinates and neighbours: what contacts are found with."""

@@ -1,0 +1,1 @@
+"""Integrators, pendulums, springs, particles and rigid bodies that move."""

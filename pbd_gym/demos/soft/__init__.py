@@ -1,0 +1,1 @@
+"""Soft bodies and what elasticity is made of: strains, materials, shape matching."""

@@ -1,0 +1,126 @@
+"""A body that keeps its shape without any connection between its particles: shape matching with one cluster.
+
+After each step the rest shape is laid over the particles as well as a rigid motion can, and every particle goes a share
+of the way to its place in it (thin lines). However far the particles are thrown, the body comes back: press `x`. The
+share is the stiffness; it works once per step, so shorter steps are stiffer. `region-shape-matching` lets a body bend.
+
+Mueller, Heidelberger, Teschner, Gross 2005: Meshless deformations based on shape matching, doi:10.1145/1073204.1073216.
+The square without gravity is that of RWTH's physics-simulation tutorial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.colliders import Plane
+from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.scene_demo import SceneDemo
+from pbd_gym.demos.soft.soft_body import solid
+from pbd_gym.geometry.grids import grid
+from pbd_gym.materials.materials import ShapeMaterial
+from pbd_gym.rendering import PALETTE
+from pbd_gym.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class ShapeMatchingOptions(Options):
+    """Numbers of a body of one cluster."""
+
+    shape: str = option("box", "of the body; two are flat", choices=("square", "lattice", "ball", "box", "torus"))
+    stiffness: float = option(0.05, "share of the way to its place that a particle goes per step", low=1e-4, high=1.0)
+    mass: float = option(1.0, "of a particle [kg]", low=1e-3, high=1e3)
+    gravity: float = option(-9.81, "vertical acceleration [m/s^2]; 0 has no floor", low=-100.0, high=100.0, step=1.0)
+    friction: float = option(0.3, "of the floor", low=0.0, high=2.0, step=0.1)
+    restitution: float = option(0.3, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
+    time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
+
+
+class ShapeMatchingDemo(SceneDemo):
+    """One body above a floor."""
+
+    options_type = ShapeMatchingOptions
+    options: ShapeMatchingOptions
+    rebuilt = ("shape",)
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        self.keys = {"x": ("throw the particles about", self.scramble)}
+
+    def build(self) -> Scene:
+        """Return the scene, with one grip for the hand."""
+        options = self.options
+        scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
+        if options.gravity != 0.0:
+            scene.add_collider(Plane(friction=options.friction, restitution=options.restitution))
+        material = ShapeMaterial.from_alpha(options.stiffness, options.time_step)
+        if options.shape in ("square", "lattice"):
+            count, size = (2, 1.0) if options.shape == "square" else (6, 0.6)
+            flat = grid(count, count, size, size)
+            lift = 0.0 if options.gravity == 0.0 else 0.4 + size
+            scene.add_shape_matching(flat.positions, material, mass=options.mass, position=(0.0, lift, 0.0))
+            scene.triangles = flat.triangles
+        else:
+            mesh = solid(options.shape)
+            turn = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+            lowest = float((mesh.positions @ turn.T)[:, 1].min())
+            scene.add_shape_matching(
+                mesh, material, mass=options.mass, position=(0.0, 0.4 - lowest, 0.0), rotation=turn
+            )
+        return scene
+
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+        super().reset()
+        self.random = np.random.default_rng(0)
+        self._scrambled = False
+
+    def scramble(self) -> None:
+        """Put every particle at a random place around the middle of the body, above the floor, at rest."""
+        here = self.positions()
+        middle, reach = here.mean(axis=0), 0.5 * np.ptp(self.scene.positions, axis=0).max()
+        flat = np.ptp(self.scene.positions, axis=0) > 0  # a flat body stays in its plane
+        thrown = middle + reach * self.random.uniform(-1.0, 1.0, here.shape) * flat
+        if self.scene.colliders:
+            thrown[:, 1] = np.maximum(thrown[:, 1], 0.02)
+        if self.held is not None:
+            thrown[self.held] = here[self.held]
+        self.state.set_positions(thrown)
+        self.state.set_velocities(0.0)
+
+    def perform(self) -> None:
+        """Throw the particles about when nobody else does."""
+        if self.time >= 2.0 and not self._scrambled:
+            self._scrambled = True
+            self.scramble()
+
+    def goals(self) -> np.ndarray:
+        """Return the rest shape in the rigid motion that comes nearest to the particles [m], shape (n, 3)."""
+        here, rest = self.positions(), self.scene.positions
+        if not np.isfinite(here).all():  # there is nothing to fit to
+            return here
+        middle, offsets = here.mean(axis=0), rest - rest.mean(axis=0)  # all masses are equal
+        u, _, v = np.linalg.svd((here - middle).T @ offsets)
+        turn = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ v))]) @ v
+        goals: np.ndarray = middle + offsets @ turn.T
+        return goals
+
+    def drawn(self) -> dict[str, Any]:
+        """Return further fields of the frame: the way of each particle to its place."""
+        ways = np.stack([self.positions(), self.goals()], axis=1)
+        return super().drawn() | {"polylines": [(way, PALETTE[3]) for way in ways]}
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        if self.options.gravity == 0.0:
+            return np.array([-1.2, -1.7, -0.2]), np.array([1.2, 0.7, 0.2])
+        return np.array([-0.6, 0.0, -0.6]), np.array([0.6, 1.1, 0.6])
+
+    def readout(self) -> str:
+        """Return the time and how far particles are from their places."""
+        away = np.linalg.norm(self.positions() - self.goals(), axis=1)
+        return f"{super().readout()}   from their places: mean {1000 * away.mean():.1f} mm"
