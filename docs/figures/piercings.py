@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 import pbd_gym  # noqa: F401  (registers the environments)
+from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.intersections import crossings
 
 NUM_ENVS = 64
@@ -27,7 +28,7 @@ def main(resolution: int = 16, thickness: float = 0.005) -> None:
     env.reset(seed=0)
     rng = np.random.default_rng(0)
     triangles = env.scene.triangles
-    edges = np.unique(np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+    edges = sides(triangles)[0]
     rest = np.linalg.norm(np.diff(env.scene.positions[edges], axis=1)[:, 0], axis=1)
     strains, begin, ended = [], time.process_time(), 0
     grips = np.zeros((NUM_ENVS, 2))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pbd_gym.geometry.edges import both_ways, by_owner, sides
 from pbd_gym.geometry.neighbours import NeighbourGrid
 
 COVER = 1.05
@@ -67,40 +68,27 @@ def patches(positions: np.ndarray, triangles: np.ndarray, thickness: float) -> P
     """
     vertices, flat = np.unique(triangles, return_inverse=True)
     corners, x = flat.reshape(-1, 3), positions[vertices]
-    sides = np.stack([np.linalg.norm(x[corners[:, k]] - x[corners[:, k - 1]], axis=1) for k in range(3)], axis=1)
+    lengths = np.stack([np.linalg.norm(x[corners[:, k]] - x[corners[:, k - 1]], axis=1) for k in range(3)], axis=1)
     area = 0.5 * np.linalg.norm(
         np.cross(x[corners[:, 1]] - x[corners[:, 0]], x[corners[:, 2]] - x[corners[:, 0]]), axis=1
     )
-    circle = np.minimum(sides.prod(axis=1) / np.maximum(4.0 * area, 1e-300), sides.max(axis=1) / np.sqrt(2.0))
+    circle = np.minimum(lengths.prod(axis=1) / np.maximum(4.0 * area, 1e-300), lengths.max(axis=1) / np.sqrt(2.0))
     extent = np.zeros(len(vertices))
     for k in range(3):
         np.maximum.at(extent, corners[:, k], COVER * circle)
-    edges, uses = edges_of(corners)
+    edges, which = sides(corners)
     rim = np.zeros(len(vertices), dtype=bool)
-    rim[edges[uses == 1]] = True
+    rim[edges[np.bincount(which) == 1]] = True
     range_ = np.maximum(NEAR_DISCS * extent, 2.0 * thickness)
     return Patches(vertices, extent, vertices[_chords(x, edges)], rim, corners, edges, _near(x, edges, range_))
 
 
-def edges_of(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of a mesh, shape (e, 2), int, sorted, and how many triangles each belongs to, shape (e,).
-
-    Args:
-        triangles: shape (t, 3), int.
-    """
-    ends = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
-    edges, uses = np.unique(ends, axis=0, return_counts=True)
-    return edges, uses
-
-
 def _chords(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return the four ends of two lines for each vertex, out of itself and those beside it, shape (k, 4)."""
-    both = np.concatenate([edges, edges[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
-    starts = np.searchsorted(both[:, 0], np.arange(len(x) + 1))
+    beside, starts = by_owner(both_ways(edges), len(x))
     found = np.zeros((len(x), 4), dtype=np.int64)
     for vertex in range(len(x)):
-        ring = np.append(both[starts[vertex] : starts[vertex + 1], 1], vertex)
+        ring = np.append(beside[starts[vertex] : starts[vertex + 1], 0], vertex)
         a, b = np.triu_indices(len(ring), 1)
         lines = x[ring[a]] - x[ring[b]]
         first = int(np.argmax((lines * lines).sum(axis=1)))
@@ -112,15 +100,13 @@ def _chords(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
 def _near(x: np.ndarray, edges: np.ndarray, range_: np.ndarray) -> np.ndarray:
     """Return the pairs that are within a range of one of the two by way of vertices that are, shape (m, 2)."""
     count = len(x)
-    both = np.concatenate([edges, edges[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
-    starts = np.searchsorted(both[:, 0], np.arange(count + 1))
+    beside, starts = by_owner(both_ways(edges), count)
     known = new = np.arange(count) * (count + 1)  # pairs (a, b) as a * count + b
     while len(new):
         a, b = new // count, new % count
         degrees = starts[b + 1] - starts[b]
         within = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-        ends = both[np.repeat(starts[b], degrees) + within, 1]
+        ends = beside[np.repeat(starts[b], degrees) + within, 0]
         found = np.unique(np.repeat(a, degrees) * count + ends)
         found = np.setdiff1d(found, known, assume_unique=True)
         a, b = found // count, found % count

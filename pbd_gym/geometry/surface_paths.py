@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.trimeshes import groups
 
 DETOUR = 1.3
@@ -30,16 +31,15 @@ def check_surface_lines(lines: Sequence[np.ndarray], positions: np.ndarray, tria
     number = np.repeat(np.arange(len(lines)), [len(line) - 1 for line in lines])
     segments = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in lines]).astype(np.int64)
     count = len(positions)
-    sides = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
-    sides = sides.astype(np.int64)
-    ordered = np.sort(segments, axis=1)
-    is_side = np.isin(ordered[:, 0] * count + ordered[:, 1], sides[:, 0] * count + sides[:, 1])
+    edges, which = sides(triangles)
+    numbers, ordered = edges.astype(np.int64), np.sort(segments, axis=1)
+    is_edge = np.isin(ordered[:, 0] * count + ordered[:, 1], numbers[:, 0] * count + numbers[:, 1])
     on_surface = np.zeros(count, dtype=bool)
     on_surface[triangles.ravel()] = True
-    open_ones = np.flatnonzero(~is_side & on_surface[segments].all(axis=1))
+    open_ones = np.flatnonzero(~is_edge & on_surface[segments].all(axis=1))
     if not len(open_ones):
         return
-    piece, neighbours = groups(count, sides), _neighbours(triangles, sides)
+    piece, neighbours = groups(count, edges), _neighbours(triangles, edges[which])
     for k in open_ones.tolist():
         a, b = segments[k].tolist()
         straight = float(np.linalg.norm(positions[a] - positions[b]))
@@ -50,12 +50,17 @@ def check_surface_lines(lines: Sequence[np.ndarray], positions: np.ndarray, tria
             )
 
 
-def _neighbours(triangles: np.ndarray, sides: np.ndarray) -> dict[int, set[int]]:
-    """Return the vertices that each is joined to, by an edge or across one."""
+def _neighbours(triangles: np.ndarray, ends: np.ndarray) -> dict[int, set[int]]:
+    """Return the vertices that each is joined to, by an edge or across one.
+
+    Args:
+        triangles: shape (t, 3), int.
+        ends: of their sides, from each vertex to the next, lower vertex first, shape (3 t, 2), int.
+    """
     found: dict[int, set[int]] = {}
     across: dict[tuple[int, int], list[int]] = {}
-    opposite = np.concatenate([triangles[:, 2], triangles[:, 0], triangles[:, 1]])
-    for (a, b), c in zip(sides.tolist(), opposite.tolist(), strict=True):
+    opposite = np.roll(triangles, -2, axis=1).ravel()
+    for (a, b), c in zip(ends.tolist(), opposite.tolist(), strict=True):
         found.setdefault(a, set()).add(b)
         found.setdefault(b, set()).add(a)
         for other in across.setdefault((a, b), []):

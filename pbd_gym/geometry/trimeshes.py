@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.hinges import hinges
 
 
@@ -26,11 +27,11 @@ class TriMesh:
 
     def edges(self) -> np.ndarray:
         """Return every edge once, lower vertex first, shape (e, 2), int32."""
-        return _sides(self.triangles)[0]
+        return sides(self.triangles)[0]
 
     def edge_areas(self) -> np.ndarray:
         """Return the area of the one or two triangles at each of :meth:`edges` [m^2], shape (e,)."""
-        edges, which = _sides(self.triangles)
+        edges, which = sides(self.triangles)
         return np.bincount(which, weights=np.repeat(self.areas(), 3), minlength=len(edges))
 
     def areas(self) -> np.ndarray:
@@ -53,9 +54,9 @@ class TriMesh:
     def boundary_loops(self) -> list[np.ndarray]:
         """Return the vertices round each opening, in order, each loop of shape (k,), int32; none if it is closed."""
         ahead = np.stack([self.triangles, np.roll(self.triangles, -1, axis=1)], axis=2).reshape(-1, 2)
-        _, which, uses = np.unique(np.sort(ahead, axis=1), axis=0, return_inverse=True, return_counts=True)
+        which = sides(self.triangles)[1]
         follow: dict[int, list[int]] = {}
-        for start, end in ahead[uses[which.reshape(-1)] == 1].tolist():
+        for start, end in ahead[np.bincount(which)[which] == 1].tolist():
             follow.setdefault(start, []).append(end)
         loops = []
         while follow:
@@ -102,8 +103,8 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6) -> Tr
     check_manifold(faces)
     kept, flat = np.unique(faces, return_inverse=True)
     points, faces = points[kept], flat.reshape(faces.shape).astype(np.int32)
-    sides = points[faces] - points[np.roll(faces, -1, axis=1)]
-    flat_ones = _areas(points, faces) <= 1e-9 * (sides**2).sum(axis=2).max(axis=1)
+    along = points[faces] - points[np.roll(faces, -1, axis=1)]
+    flat_ones = _areas(points, faces) <= 1e-9 * (along**2).sum(axis=2).max(axis=1)
     if flat_ones.any():
         raise ValueError(f"{flat_ones.sum()} triangles have no area; the first is number {np.argmax(flat_ones)}")
     return TriMesh(points, faces)
@@ -140,14 +141,14 @@ def check_manifold(faces: np.ndarray) -> int:
     ahead = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
     if (ahead[:, 0] == ahead[:, 1]).any():
         raise ValueError("the surface is not a manifold: a triangle has the same vertex twice")
-    _, undirected = np.unique(np.sort(ahead, axis=1), axis=0, return_counts=True)
-    if (undirected > 2).any():
-        raise ValueError(f"the surface is not a manifold: {(undirected > 2).sum()} edges have more than two triangles")
+    uses = np.bincount(sides(faces)[1])
+    if (uses > 2).any():
+        raise ValueError(f"the surface is not a manifold: {(uses > 2).sum()} edges have more than two triangles")
     if len(np.unique(np.sort(faces, axis=1), axis=0)) < len(faces):
         raise ValueError("the surface is not a manifold: two triangles have the same vertices")
     if len(np.unique(ahead, axis=0)) < len(ahead):
         raise ValueError("the surface is not a manifold with two sides: neighbouring triangles run opposite ways round")
-    return int((undirected == 1).sum())
+    return int((uses == 1).sum())
 
 
 def groups(count: int, pairs: np.ndarray) -> np.ndarray:
@@ -184,10 +185,3 @@ def _joined(points: np.ndarray, tolerance: float) -> np.ndarray:
 def _areas(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     a, b, c = positions[triangles].swapaxes(0, 1)
     return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
-
-
-def _sides(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges, shape (e, 2), and the edge of each side of each triangle, shape (3 t,)."""
-    sides = np.sort(np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
-    edges, which = np.unique(sides, axis=0, return_inverse=True)
-    return edges.astype(np.int32), which.reshape(-1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pbd_gym.geometry.edges import both_ways, by_owner
 from pbd_gym.kernels.contact_geometry import FATNESS
 from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM, SCANNED, stranger_masks
 from pbd_gym.scene.base import BaseScene
@@ -40,18 +41,16 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     count = len(members)
     firsts = np.cumsum(sizes) - sizes
     kin = np.concatenate([place[first + group.kin] for first, group in zip(firsts, groups, strict=True)])
-    both = np.concatenate([kin, kin[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
-
     radius = np.repeat([group.radius for group in groups], sizes)[order]
     extent = np.concatenate([group.extent for group in groups])[order]
     integers = {
         "members": members[order],
         "chords": np.concatenate([group.chords for group in groups])[order].ravel(),
-        "kin_start": np.searchsorted(both[:, 0], np.arange(count + 1)),
-        "kin": both[:, 1],
     }
-    integers |= _rings(groups, firsts, place, count)
+    rows = {"kin": both_ways(kin)} | _rings(groups, firsts, place)
+    for name, row in rows.items():
+        found, starts = by_owner(row, count)
+        integers |= {name: found.ravel(), f"{name}_start": starts}
     friction = np.repeat([group.friction for group in groups], sizes)[order]
     role = np.concatenate([_roles(group) for group in groups])[order]
     cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
@@ -104,16 +103,13 @@ def _roles(group: ParticleContacts) -> np.ndarray:
     return np.where(group.rim, RIM, INNER)
 
 
-def _rings(
-    groups: Sequence[ParticleContacts], firsts: np.ndarray, place: np.ndarray, count: int
-) -> dict[str, np.ndarray]:
-    """Return the edges and triangles around each member.
+def _rings(groups: Sequence[ParticleContacts], firsts: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the edges and triangles around members, a member first in each row.
 
     Args:
         groups: members, body by body.
         firsts: number of the first member of each group, in the order in which they were added.
         place: number in the table of each member in that order.
-        count: number of members.
     """
     ring, fan, edge_count = [np.zeros((0, 3), dtype=int)], [np.zeros((0, 3), dtype=int)], 0
     for first, group in zip(firsts, groups, strict=True):
@@ -122,11 +118,4 @@ def _rings(
         edge_count += len(edges)
         ring += [np.column_stack([edges[:, [a, 1 - a]], numbers]) for a in (0, 1)]
         fan += [np.roll(corners, -a, axis=1) for a in range(3)]
-    rows, fans = (np.concatenate(parts) for parts in (ring, fan))
-    rows, fans = rows[np.lexsort((rows[:, 1], rows[:, 0]))], fans[np.lexsort((fans[:, 2], fans[:, 1], fans[:, 0]))]
-    return {
-        "ring_start": np.searchsorted(rows[:, 0], np.arange(count + 1)),
-        "ring": rows[:, 1:].ravel(),
-        "fan_start": np.searchsorted(fans[:, 0], np.arange(count + 1)),
-        "fan": fans[:, 1:].ravel(),
-    }
+    return {"ring": np.concatenate(ring), "fan": np.concatenate(fan)}

@@ -10,6 +10,8 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym import Fabric, Model, Scene, Solver
 from pbd_gym.colliders import Plane
+from pbd_gym.geometry.edges import sides
+from pbd_gym.geometry.intersections import crossings
 
 LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 THICKNESS = 0.005
@@ -58,16 +60,8 @@ def test_a_fast_ball_does_not_pass() -> None:
 
 
 def piercing_edges(x: np.ndarray, triangles: np.ndarray) -> int:
-    """Count the edges that go through some triangle, each once, by brute force."""
-    edges = np.unique(np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
-    a, d = x[edges[:, 0]][:, None], (x[edges[:, 1]] - x[edges[:, 0]])[:, None]
-    o, u, v = x[triangles[:, 0]], x[triangles[:, 1]] - x[triangles[:, 0]], x[triangles[:, 2]] - x[triangles[:, 0]]
-    share = np.stack(np.broadcast_arrays(d, -u, -v), axis=-1)
-    apart = (edges[:, None, :, None] != triangles[None, :, None, :]).all(axis=(2, 3))
-    share[~apart] = np.eye(3)
-    found = np.linalg.solve(share, np.broadcast_to(o - a, share.shape[:3])[..., None])[..., 0]
-    through = (found >= 0.0).all(axis=2) & (found[..., 0] <= 1.0) & (found[..., 1] + found[..., 2] <= 1.0)
-    return int((through & apart).any(axis=1).sum())
+    """Count the edges that go through some triangle, each once."""
+    return sum(crossings(x, triangles, edge[None]) > 0 for edge in sides(triangles)[0])
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
