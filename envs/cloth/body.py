@@ -10,9 +10,6 @@ from pbd_gym.envs.core.start_bank import Handler
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.scene.scene import Scene
 
-LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
-"""Turns a hanging cloth so that it lies: its rows go along +z, its columns along +x."""
-
 
 class ClothBody:
     """A cloth that lies flat on the ground in the scene.

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.cloth.body import LYING, ClothBody
+from pbd_gym.envs.cloth.body import ClothBody
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.experts import held_particles
 from pbd_gym.envs.core.observations import Reduced
 from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.cloth.body import LYING, ClothBody, fitted
+from pbd_gym.envs.cloth.body import ClothBody, fitted
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
@@ -22,6 +22,7 @@ from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Batch, Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.garments import tshirt
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 

@@ -7,16 +7,13 @@ for a plate. Cusick 1968, The measurement of fabric drape, doi:10.1080/004050068
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pbd_gym.bench.cantilever import FRAME
-from pbd_gym.geometry.edge_paths import edge_paths
-from pbd_gym.geometry.grids import Grid, grid
-from pbd_gym.geometry.hinges import hinges
+from pbd_gym.geometry.grids import LYING, Grid, grid
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.materials.materials import ClothMaterial
@@ -91,29 +88,6 @@ def disc(cells: int) -> Grid:
     )
 
 
-def disc_scene(sheet: Grid, material: Fabric | ClothMaterial) -> Scene:
-    """Lay a disc level at the origin, its threads as lines."""
-    scene = Scene()
-    places = np.stack([sheet.positions[:, 0], np.zeros(len(sheet.positions)), -sheet.positions[:, 1]], axis=1)
-    scene.add_particles(places, material.density * sheet.areas, dimension=2)
-    stretch, shear, bend = material.sheet_compliances(sheet)
-    scene.add_distance_constraints(sheet.shear, shear, label="shear")
-    if bend is not None and material.bending == "thread_bending":
-        threes = np.insert(sheet.bending, 1, sheet.bending_middles, axis=1)
-        scene.add_constraints("thread_bending", threes, label="bend", compliance=bend)
-    elif bend is not None and material.bending == "distance":
-        scene.add_distance_constraints(sheet.bending, bend, label="bend")
-    elif bend is not None:
-        found = hinges(sheet.triangles)
-        compliance = material.hinge_compliances(places[found])
-        scene.add_constraints(material.bending, found, label="bend", compliance=compliance)
-    paths = edge_paths(places, sheet.structural)
-    known = {tuple(sorted(pair)): value for pair, value in zip(sheet.structural.tolist(), stretch, strict=True)}
-    values = [known[tuple(sorted(pair))] for path in paths for pair in itertools.pairwise(path.tolist())]
-    scene.add_constraints("line", paths, label="stretch", compliance=values)
-    return scene
-
-
 def drape(
     material: Fabric | ClothMaterial, cells: int = 48, substeps: int = 40, seconds: float = 3.0, seed: int = 0
 ) -> Drape:
@@ -131,7 +105,8 @@ def drape(
         seed: of the waves they start with, as a person would lay them: it is they that decide which folds form.
     """
     sheet = disc(cells)
-    scene = disc_scene(sheet, material)
+    scene = Scene()
+    scene.add_sheet(sheet, material, rotation=LYING, lines=True)
     held = np.hypot(*sheet.positions[:, :2].T) <= SUPPORT + 0.5 * sheet.cell[0]
     scene.pin(np.flatnonzero(held))
     solver = Solver(Model(scene, SAMPLES, lanes=SAMPLES), substeps=substeps, damping=6.0, threads=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pbd_gym.colliders import Plane
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, SoftMaterial
 from pbd_gym.scene.scene import Scene
@@ -42,9 +43,8 @@ def hanging_rope() -> Scene:
 def towel(particles: int = 32) -> Scene:
     """W4: a towel over a floor; its particles collide with one another, and rub. :func:`folded` is its start."""
     scene = Scene(contact_radius=0.01)
-    level = [(1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0)]
     cloth = scene.add_cloth(
-        particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-4, 1e-2), (0.0, 0.02, 0.0), level
+        particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-4, 1e-2), (0.0, 0.02, 0.0), LYING
     )
     scene.add_collider(Plane(friction=0.5))
     scene.add_particle_contacts(cloth.indices.ravel(), 0.45 / (particles - 1), friction=0.3)

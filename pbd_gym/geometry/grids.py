@@ -8,6 +8,9 @@ import numpy as np
 
 from pbd_gym.runtime.checks import FARTHEST, INT32_MAX, number, whole
 
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+"""Rotation of a sheet that hangs down, so that it lies front up: its rows go along +z, its columns along +x."""
+
 
 @dataclass(frozen=True)
 class Grid:

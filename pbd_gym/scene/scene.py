@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.geometry.edge_paths import edge_paths
-from pbd_gym.geometry.grids import grid
+from pbd_gym.geometry.grids import Grid, grid
 from pbd_gym.geometry.hinges import hinges
 from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
@@ -68,9 +68,40 @@ class Scene(TetheredScene):
             ValueError: for fewer than 2 x 2 particles, a size that is not positive, cells too long for the fabric, a
                 rotation that does not keep lengths, or arrays of a wrong shape.
         """
-        material = _made_of(material, ClothMaterial, Fabric)
         width, height = shaped("size", size, (2,)).tolist()
         sheet = grid(rows, columns, width, height)
+        particles = self.add_sheet(sheet, material, position, rotation, lines, tethers)
+        return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
+
+    def add_sheet(
+        self,
+        sheet: Grid,
+        material: ClothMaterial | Fabric | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+        lines: bool = False,
+        tethers: bool = False,
+    ) -> np.ndarray:
+        """Add a piece of a rectangular weave, whole or cut out: see :meth:`add_cloth`.
+
+        Args:
+            sheet: its particles, threads and cells, as :func:`pbd_gym.geometry.grids.grid` makes them. Tethers
+                need a convex piece.
+            material: what it is made of.
+            position: where the origin of the sheet goes [m], shape (3,).
+            rotation: orthonormal matrix applied before, shape (3, 3).
+            lines: whether each thread is solved as a whole.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the sheet at rest.
+
+        Returns:
+            Its particles, shape (k,), int32.
+
+        Raises:
+            TypeError: for a material of something else, or anything but numbers where numbers are due.
+            ValueError: for cells too long for the fabric, a rotation that does not keep lengths, or arrays of a wrong
+                shape.
+        """
+        material = _made_of(material, ClothMaterial, Fabric)
         stretch, shear, bend = material.sheet_compliances(sheet)
         particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
         if not switch("lines", lines):
@@ -90,7 +121,7 @@ class Scene(TetheredScene):
             edges = np.concatenate([sheet.structural, sheet.shear])
             self.add_grip_tethers(particles, particles[edges], sheet.positions[:, :2])
         self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
-        return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
+        return particles
 
     def add_garment(
         self,

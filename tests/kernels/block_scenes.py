@@ -12,6 +12,7 @@ import warp as wp
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.colliders import Box, Capsule, Cylinder, MeshCollider, Plane, Sphere
 from pbd_gym.geometry import tetmeshes
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.sim.contact_upload import spatial_order
 from tests.constraints.samples import COUNT, SAMPLES
 from tests.kernels.instrumented import Instrumented, instrumented
@@ -80,8 +81,7 @@ def surfaces() -> Scene:
     # These touch no others, so that a particle and its contacts are served by different threads.
     scene.add_particles([[0.5, 0.1 * k, 0.5] for k in range(3)], 0.02)
     for k, turn in enumerate((np.eye(3), np.eye(3), np.eye(3)[[1, 2, 0]])):
-        lying = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
-        cloth = scene.add_cloth(5, 6, (1.0, 0.8), position=(0.05 * k, 0.05 + 0.06 * k, -0.4), rotation=turn @ lying)
+        cloth = scene.add_cloth(5, 6, (1.0, 0.8), position=(0.05 * k, 0.05 + 0.06 * k, -0.4), rotation=turn @ LYING)
         scene.add_surface_contacts(cloth.triangles, 0.04, 0.4)
         if k != 1:
             scene.pin(cloth.indices.ravel())  # what goes through each other stays there

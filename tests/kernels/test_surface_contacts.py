@@ -11,9 +11,9 @@ from numpy.testing import assert_array_equal
 from pbd_gym import Fabric, Model, Scene, Solver
 from pbd_gym.colliders import Plane
 from pbd_gym.geometry.edges import sides
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.intersections import crossings
 
-LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 THICKNESS = 0.005
 
 

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from pbd_gym.colliders import Plane, Sphere
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import ClothMaterial, SoftMaterial
 from pbd_gym.scene.scene import Scene
@@ -20,9 +21,8 @@ from pbd_gym.sim.solver import Solver
 def everything() -> Scene:
     """A cloth that bends and a block of tetrahedra over a floor that bounces, a sphere that moves, contacts, a grip."""
     scene = Scene(contact_radius=0.01, grip_count=1)
-    level = [(1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0)]
     cloth = scene.add_cloth(
-        7, 6, (0.3, 0.3), ClothMaterial(0.2, 1e-5, 1e-4, 1e-2), (0.0, 0.08, 0.0), level, tethers=True
+        7, 6, (0.3, 0.3), ClothMaterial(0.2, 1e-5, 1e-4, 1e-2), (0.0, 0.08, 0.0), LYING, tethers=True
     )
     scene.add_soft_body(box((1, 1, 2), (0.1, 0.1, 0.1)), SoftMaterial(1000.0, 1e5, 0.45), (0.0, 0.2, 0.0))
     scene.add_collider(Plane(friction=0.5, restitution=0.3))

@@ -17,6 +17,7 @@ import numpy as np
 from pbd_gym.colliders import Box, Capsule, Collider, Cylinder, Plane, Sphere
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 
@@ -25,8 +26,6 @@ SHADES = 10
 NEAR, FAR = np.array([214, 74, 44]), np.array([74, 116, 196])
 PLACES = ((-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0.5))
 """Where the solids stand: x and z [m]."""
-FLAT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
-"""Turns a hanging cloth so that it lies."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class SDFDemo(SceneDemo):
         for x, z in PLACES:
             if options.falling == "cloth":
                 material = ClothMaterial(stretch_compliance=1e-6, shear_compliance=1e-4, bend_compliance=1e-1)
-                scene.add_cloth(16, 16, (0.7, 0.7), material, (x, 0.9, z - 0.35), FLAT)
+                scene.add_cloth(16, 16, (0.7, 0.7), material, (x, 0.9, z - 0.35), LYING)
             else:
                 axis, levels = np.linspace(-0.2, 0.2, 6), np.linspace(0.8, 1.2, 4)
                 grid = np.stack(np.meshgrid(x + axis, levels, z + axis, indexing="ij"), axis=-1)

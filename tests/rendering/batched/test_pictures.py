@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym import Model, Scene
 from pbd_gym.colliders import Plane, Sphere
+from pbd_gym.geometry.grids import LYING
 from pbd_gym.rendering import Camera, Picker, Renderer, Style
 from pbd_gym.rendering.batched import Rasterizer
 from pbd_gym.rendering.pictures.scenes import scene_frame
@@ -269,7 +270,7 @@ def test_what_has_blown_up_or_is_behind_the_eye_is_left_out() -> None:
 def test_a_triangle_that_reaches_behind_the_eye_is_drawn_before_it() -> None:
     """Guards homogeneous edge functions: a sheet that the camera stands above is seen up to the near plane."""
     scene = Scene()
-    scene.add_cloth(2, 2, (20.0, 20.0), position=(0.0, 0.0, -10.0), rotation=[[1, 0, 0], [0, 0, 1], [0, -1, 0]])
+    scene.add_cloth(2, 2, (20.0, 20.0), position=(0.0, 0.0, -10.0), rotation=LYING)
     model = Model(scene, 1)
     camera = Camera(np.array([0.0, 1.0, 0.0]), 1.0, 0.0, 0.2, 1.0)
     found = pictures(model, random_state_of(model), [camera], (64, 64), far=30.0)
