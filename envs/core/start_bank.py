@@ -6,10 +6,7 @@ import hashlib
 import io
 import logging
 import os
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ import warp as wp
 
 from pbd_gym.envs.core.identity import identity_of, package_digest
 from pbd_gym.runtime.files import replacing
+from pbd_gym.runtime.messages import announced
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -27,6 +25,7 @@ _DIGEST = 32
 """Bytes of a digest, which is at the end of each file."""
 DELAY = 5.0
 """What is made sooner is not announced [s]."""
+_TEXT = "making the states that episodes start from (once; they are kept for later starts) ..."
 
 
 def cache_folder() -> Path:
@@ -68,26 +67,13 @@ def cached(
         pass
     except (OSError, ValueError) as error:
         _LOGGER.warning("pbd_gym: %s is not used, and made again: %s", path, error)
-    with _announced():
+    with announced(_TEXT, DELAY):
         array = _checked(make(), shape, dtype)
     try:
         _write(path, key, array)
     except OSError as error:  # costs time at the next start, no more
         _LOGGER.warning("pbd_gym: start states are not kept in %s: %s", path.parent, error)
     return array
-
-
-@contextmanager
-def _announced() -> Iterator[None]:
-    """Wrap what makes states: if it takes long, one line on standard error says why."""
-    text = "pbd_gym: making the states that episodes start from (once; they are kept for later starts) ..."
-    timer = threading.Timer(DELAY, print, (text,), {"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _write(path: Path, key: str, array: np.ndarray) -> None:

@@ -12,11 +12,11 @@ import warp as wp
 
 from pbd_gym.bench.cantilever import Bending, bending_length, peirce, substeps_for
 from pbd_gym.bench.drape import RADIUS, Drape, drape
-from pbd_gym.bench.run import quiet
 from pbd_gym.materials import presets
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.files import write_text
+from pbd_gym.runtime.messages import quiet_warp
 
 CELLS = (24, 48)
 """Across the disc; the strip has the same spacing."""
@@ -112,7 +112,7 @@ def main(names: Sequence[str], quick: bool = False, bending: str | None = None, 
     with compiling():
         wp.init()
     rows = []
-    with quiet():
+    with quiet_warp():
         for name in names:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
             rows.append(measure(name, CELLS[:1] if quick else CELLS, bending))

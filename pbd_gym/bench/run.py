@@ -5,12 +5,10 @@ from __future__ import annotations
 import datetime
 import functools
 import importlib
-import logging
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 
 import numpy as np
 import warp as wp
@@ -22,6 +20,7 @@ from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.runtime.files import write_text
+from pbd_gym.runtime.messages import quiet_warp
 from pbd_gym.runtime.threads import default_threads
 
 WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
@@ -83,7 +82,7 @@ def main(
     if plot_path is not None:
         importlib.import_module("matplotlib")  # that it is missing is said before minutes of measuring
     found: list[Row] = []
-    with quiet():
+    with quiet_warp():
         for name in names:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
             for row in comparison.rows(options) if beside else WORKLOADS[name](options):
@@ -99,17 +98,6 @@ def main(
         scaling.plot(found, plot_path, ", ".join(f"{name} {value}" for name, value in about.items()))
     if "-" not in (json_path, csv_path):
         print(table(found, about))
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep Warp's log off standard output, where the numbers go."""
-    level = wp.config.log_level
-    wp.config.log_level = max(level, logging.WARNING)
-    try:
-        yield
-    finally:
-        wp.config.log_level = level
 
 
 def machine(options: Options) -> dict[str, object]:

@@ -5,28 +5,19 @@ One thread compiles at a time, and others wait for it: see :mod:`pbd_gym.runtime
 
 from __future__ import annotations
 
-import logging
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import warp as wp
+from pbd_gym.runtime.messages import announced, quiet_warp
 
 DELAY = 0.8
 """Kernels that are in the cache load faster than this [s]; then nothing is said."""
+_TEXT = "compiling kernels for this machine (some seconds, once; they are kept for later starts) ..."
 
 _turn = threading.RLock()
 _depth = 0  # of blocks within one another, in the thread whose turn it is
-
-
-def _say() -> None:
-    print(
-        "pbd_gym: compiling kernels for this machine (some seconds, once; they are kept for later starts) ...",
-        file=sys.stderr,
-        flush=True,
-    )
 
 
 @contextmanager
@@ -39,7 +30,7 @@ def compiling() -> Iterator[None]:
             if _depth > 1:  # an outer block watches already
                 yield
             else:
-                with _watched():
+                with announced(_TEXT, DELAY), quiet_warp():
                     yield
         finally:
             _depth -= 1
@@ -61,17 +52,3 @@ def first_launch(kernel: Any, device: Any) -> Iterator[None]:
     with compiling():
         yield
     _launched.add(key)
-
-
-@contextmanager
-def _watched() -> Iterator[None]:
-    level = wp.config.log_level
-    wp.config.log_level = max(level, logging.WARNING)
-    timer = threading.Timer(DELAY, _say)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        wp.config.log_level = level
