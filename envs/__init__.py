@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.unfold import ClothUnfoldConfig as ClothUnfoldConfig
     from pbd_gym.envs.cloth.unfold import ClothUnfoldEnv as ClothUnfoldEnv
     from pbd_gym.envs.cloth.unfold import ClothUnfoldVectorEnv as ClothUnfoldVectorEnv
+    from pbd_gym.envs.core.actions import PICKER_MODES as PICKER_MODES
     from pbd_gym.envs.core.actions import ActionMode as ActionMode
     from pbd_gym.envs.core.actions import Hands as Hands
     from pbd_gym.envs.core.batch import TaskVectorEnv as TaskVectorEnv
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.goals import StartGoals as StartGoals
     from pbd_gym.envs.core.launches import Launches as Launches
     from pbd_gym.envs.core.launches import prepare as prepare
-    from pbd_gym.envs.core.manipulation import PICKER_MODES as PICKER_MODES
     from pbd_gym.envs.core.manipulation import ManipulationConfig as ManipulationConfig
     from pbd_gym.envs.core.manipulation import Measure as Measure
     from pbd_gym.envs.core.manipulation import WeightedMeasures as WeightedMeasures
@@ -167,7 +167,7 @@ _HOMES = {
     "Measure": "pbd_gym.envs.core.manipulation",
     "OBS_MODES": "pbd_gym.envs.core.observations",
     "ObsMode": "pbd_gym.envs.core.observations",
-    "PICKER_MODES": "pbd_gym.envs.core.manipulation",
+    "PICKER_MODES": "pbd_gym.envs.core.actions",
     "PIXEL_MODES": "pbd_gym.envs.core.pixels",
     "Paddle": "pbd_gym.envs.core.paddles",
     "Part": "pbd_gym.envs.core.task",

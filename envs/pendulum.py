@@ -9,10 +9,9 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.actions import PICKER_MODES, Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.episodes import random_stream
-from pbd_gym.envs.core.manipulation import PICKER_MODES
 from pbd_gym.envs.core.measures import begin_rating
 from pbd_gym.envs.core.randomization import SIZE
 from pbd_gym.envs.core.reaching import ReachingConfig, ReachingScore, SampledGoals

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.actions import PICKER_MODES, Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.manipulation import PICKER_MODES
 from pbd_gym.envs.core.reaching import CarriedGoals, ReachingConfig, ReachingScore
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import SettledStarts

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank

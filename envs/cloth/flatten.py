@@ -14,10 +14,11 @@ from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.heaps import Spreading
 from pbd_gym.envs.cloth.moves import tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
 from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.measures import covered_area
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.presets import PRESETS

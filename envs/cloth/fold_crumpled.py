@@ -10,9 +10,10 @@ from pbd_gym.envs.cloth.fold import Fold, halves
 from pbd_gym.envs.cloth.heaps import Spreading
 from pbd_gym.envs.cloth.moves import fold_over, tighten
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
-from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES
+from pbd_gym.envs.core.manipulation import REDUCED_MODES
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pbd_gym.envs.cloth.fold import Fold, halves
 from pbd_gym.envs.cloth.moves import fold_over, hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES
+from pbd_gym.envs.core.manipulation import REDUCED_MODES
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown

@@ -12,11 +12,12 @@ import warp as wp
 from pbd_gym.colliders import Capsule
 from pbd_gym.envs.cloth.moves import hanging_height
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.randomization import SIZE, scaled
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import grown

@@ -10,11 +10,11 @@ import numpy as np
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import ClothBody, fitted
 from pbd_gym.envs.cloth.moves import fold_over
-from pbd_gym.envs.core.actions import Hands
+from pbd_gym.envs.core.actions import PICKER_MODES, Hands
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import Script, Waypoint, farthest
 from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv

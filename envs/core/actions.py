@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import warp as wp
@@ -24,9 +24,11 @@ from pbd_gym.sim.state import State
 wp.set_module_options({"enable_backward": False})
 
 ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle"]
-ACTION_MODES: tuple[ActionMode, ...] = ("drag", "picker", "pin", "pick_place", "pick_then_place", "paddle")
-PICKING: tuple[ActionMode, ...] = ("picker", "pick_place", "pick_then_place")
-"""Those in which hands grasp whatever is in reach."""
+ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
+PICKER_MODES: tuple[ActionMode, ...] = ("picker", "pick_place")
+"""Those in which the agent closes and opens hands; a hand that closes grasps any particle in reach."""
+_GRASPING = (*PICKER_MODES, "pick_then_place")
+"""Those in which hands close on what is in reach, whoever closes them."""
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,7 @@ class Actions:
         Args:
             positions: start positions [m], shape (starts, n, 3).
         """
-        if self.mode in PICKING and self.hands.places is not None:
+        if self.mode in _GRASPING and self.hands.places is not None:
             return self.hands.places(positions)[:, : self.grip_count]
         return np.asarray(positions[:, list(self.particles)])
 
@@ -352,7 +354,7 @@ class Actions:
                 state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
                 self.grip_count, control.motion,
             )  # fmt: skip
-            return [*take, move] if self.mode in PICKING else [move]
+            return [*take, move] if self.mode in _GRASPING else [move]
 
         if not self._stages:
             self._launches.append(step(actions, self.stride, self.mode == "pick_place", hands.max_step))

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.actions import ActionMode
+from pbd_gym.envs.core.actions import PICKER_MODES, ActionMode
 from pbd_gym.envs.core.launches import prepare
 
 wp.set_module_options({"enable_backward": False})
-
-LETTING_GO: tuple[ActionMode, ...] = ("picker", "pick_place")
-"""Action modes whose hands can let go. In others there is nothing that success could wait for."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +45,13 @@ class Completion:
 def put_down(config: Any, action_mode: ActionMode) -> Completion:
     """Return what is asked of things that are put somewhere: hands that can let go have, and all is at rest.
 
+    In modes other than :data:`PICKER_MODES` there is nothing that success could wait for the agent to let go.
+
     Args:
         config: the numbers of a task, with ``rest_speed`` and ``rest_time``.
         action_mode: how the agent acts.
     """
-    return Completion(action_mode in LETTING_GO, config.rest_speed, config.rest_time)
+    return Completion(action_mode in PICKER_MODES, config.rest_speed, config.rest_time)
 
 
 @wp.kernel

@@ -10,9 +10,8 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core import measures
-from pbd_gym.envs.core.actions import ActionMode
 from pbd_gym.envs.core.buffers import Buffers
-from pbd_gym.envs.core.completion import LETTING_GO, Completion, put_down
+from pbd_gym.envs.core.completion import Completion, put_down
 from pbd_gym.envs.core.goals import goal_points
 from pbd_gym.envs.core.launches import Launches, device_indices, prepare
 from pbd_gym.envs.core.observations import OBS_MODES, ObsMode
@@ -20,8 +19,6 @@ from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.task import Batch, Score
 from pbd_gym.envs.core.validation import check_numbers
 
-PICKER_MODES: tuple[ActionMode, ...] = LETTING_GO
-"""Action modes of tasks in which pickers grasp any particle."""
 REDUCED_MODES: tuple[ObsMode, ...] = (*OBS_MODES, "reduced", *PIXEL_MODES)
 """Observation modes of tasks with goals and a reduced state."""
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, device_points, prepare
-from pbd_gym.envs.core.manipulation import PICKER_MODES, REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.observations import Reduced
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
 from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.manipulation import PICKER_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.observations import Reduced
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.presets import PRESETS

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.experts import box_share
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.task import Batch
@@ -112,7 +113,7 @@ class InteractiveEnv:
                 step = way - batch.state.get_velocities()[0, held] * batch.config.ctrl_dt
                 full = hands.max_change
             rows[hand, :axes] = step[:axes] / full
-        if actions.mode in ("picker", "pick_place"):
+        if actions.mode in PICKER_MODES:
             rows[:, -1] = self.commands
         return np.clip(action, -1.0, 1.0)
 
