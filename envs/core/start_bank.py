@@ -132,8 +132,9 @@ class Handler:
     def __init__(
         self, scene: Scene, positions: np.ndarray, substeps: int, step_time: float, damping: float, device: str
     ) -> None:
-        # Sixteen lanes whatever the number of copies: the kernel is then always the same one.
-        self.model = Model(scene, len(positions), device=device, lanes=None if "cuda" in device else 16)
+        self.model = Model(
+            scene, len(positions), device=device, lanes=None if "cuda" in device else _lanes(len(positions))
+        )
         self.solver = Solver(self.model, substeps, damping=damping)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.state.set_positions(positions)
@@ -157,3 +158,11 @@ class Handler:
     def positions(self) -> np.ndarray:
         """Return the positions [m], shape (copies, n, 3)."""
         return self.state.get_positions()
+
+
+def _lanes(copies: int) -> int:
+    """Return the lane count for a number of copies: sixteen, or four for few, whose kernel compiles in half the time.
+
+    There are no more kernels than that, as a bank may be made in batches of several sizes.
+    """
+    return 16 if copies > 8 else 4
