@@ -216,11 +216,11 @@ def crowd(rng: np.random.Generator) -> tuple[Scene, np.ndarray]:
     return scene, points
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_every_lane_gets_the_same_bits(dtype: str) -> None:
-    """Guards lane-wise arithmetic: 1, 4, 8 and 16 lanes give one environment the same bits."""
+@pytest.mark.parametrize(("dtype", "lane_counts"), [("float32", (1, 16)), ("float64", (1, 4))])
+def test_every_lane_gets_the_same_bits(dtype: str, lane_counts: tuple[int, ...]) -> None:
+    """Guards lane-wise arithmetic: an environment gets the same bits from one lane as from several."""
     results = []
-    for lanes in (1, 4, 8, 16) if dtype == "float32" else (1, 16):
+    for lanes in lane_counts:
         scene, points = crowd(np.random.default_rng(8))
         solver = Solver(Model(scene, num_envs=17, lanes=lanes, dtype=dtype), substeps=4)  # type: ignore[arg-type]
         state = solver.state()
@@ -232,14 +232,13 @@ def test_every_lane_gets_the_same_bits(dtype: str) -> None:
     assert (np.linalg.norm(results[0][0, : len(points)] - free, axis=1) > 0.01).sum() > 30  # contacts there were
 
 
-@pytest.mark.parametrize("lanes", [4, 8])
-def test_contact_in_one_lane_changes_no_bit_of_the_others(lanes: int) -> None:
+def test_contact_in_one_lane_changes_no_bit_of_the_others() -> None:
     """Guards lanes without contact: the response runs for a group as soon as one lane touches."""
     scene, points = crowd(np.random.default_rng(9))
     away = points + np.array([0.0, 50.0, 0.0])
     results = []
     for touching in (False, True):
-        solver = Solver(Model(scene, num_envs=6, lanes=lanes), substeps=4)
+        solver = Solver(Model(scene, num_envs=6, lanes=16), substeps=4)
         state = solver.state()
         places = np.repeat(away[None], 6, axis=0)
         if touching:

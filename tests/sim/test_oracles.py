@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.sim.coloring import batches, greedy_colors
 from pbd_gym.sim.model import Model
 from tests.sim.oracles import COLORED, NAMES, Oracle, load, make_scene, run
@@ -37,7 +36,7 @@ def check_float64(oracle: Oracle, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@pytest.mark.parametrize("lanes", [1, 8])
 def test_float64_in_given_order(name: str, lanes: int) -> None:
     """Guards the projection, the order of a step, multipliers across iterations, dragging, and the lane layout."""
     check_float64(load(name), order="given", lanes=lanes, num_envs=lanes)
@@ -50,7 +49,7 @@ def test_float64_colored(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@pytest.mark.parametrize("lanes", [4, 16])
 def test_float32_stays_within_the_reference_rerun(name: str, lanes: int) -> None:
     """Guards single precision: no worse than four times a plain float32 rerun of the same program.
 
