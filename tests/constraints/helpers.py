@@ -21,6 +21,10 @@ from pbd_gym.sim.solver import Solver
 DATA = Path(__file__).parent.parent / "data" / "constraints"
 UNSHIPPED = Path(__file__).parents[3] / "shared" / "oracles"
 DTYPES = ("float64", "float32")
+lanes_and_dtypes = pytest.mark.parametrize(
+    ("lanes", "dtype"), [(1, "float32"), (1, "float64"), (4, "float64"), (16, "float32")]
+)
+"""For what is compared with a reference. All lane counts give the same bits: `test_every_kind.py` sees to that."""
 NO_GRAVITY = (0.0, 0.0, 0.0)
 EPS = {dtype: float(np.finfo(dtype).eps) for dtype in DTYPES}
 KIND_DISTANCE = 0

@@ -8,9 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from pbd_gym import Model, Scene, Solver
-from pbd_gym.kernels.wide import LANE_COUNTS
 
-from .helpers import DTYPES, NO_GRAVITY, load, make_elements, solve
+from .helpers import NO_GRAVITY, lanes_and_dtypes, load, make_elements, solve
 
 EDGES: dict[str, tuple[tuple[int, ...], ...]] = {
     "edge_point": ((0,), (1, 2)),
@@ -58,8 +57,7 @@ def edge_point(points: np.ndarray, weights: np.ndarray, rest: np.ndarray, dtype:
     return -(weights * b * s[:, None])[:, :, None] * d[:, None]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@lanes_and_dtypes
 @pytest.mark.parametrize("kind", EDGES)
 def test_one_solve_agrees_with_the_library(kind: str, lanes: int, dtype: str) -> None:
     """Guards C, its gradient and the weights.

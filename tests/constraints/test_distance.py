@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.kernels.wide import LANE_COUNTS
-
-from .helpers import DTYPES, load, make_elements, solve
+from .helpers import lanes_and_dtypes, load, make_elements, solve
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@lanes_and_dtypes
 @pytest.mark.parametrize("name", ["pbdlib_pbd_distance", "pbdlib_xpbd_distance"])
 def test_one_solve(name: str, lanes: int, dtype: str) -> None:
     """Guards C, its gradient, the weights, compliance, and the multiplier that a later iteration goes on from."""

@@ -12,9 +12,8 @@ from pbd_gym import Model, Scene, Solver
 from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.trimeshes import trimesh
 from pbd_gym.kernels.lines import LEAST_COMPLIANCE
-from pbd_gym.kernels.wide import LANE_COUNTS
 
-from .helpers import DTYPES, EPS, NO_GRAVITY
+from .helpers import EPS, NO_GRAVITY, lanes_and_dtypes
 
 H = 0.05
 """Step [s]."""
@@ -52,8 +51,7 @@ def dense_step(
     return x + weights[:, None] * np.einsum("kax,k->ax", gradients, change), lam + change
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@lanes_and_dtypes
 @pytest.mark.parametrize("pinned", [(), (5,), (0, 11), (4, 5)])
 def test_two_iterations_are_those_of_a_dense_solve(lanes: int, dtype: str, pinned: tuple[int, ...]) -> None:
     """Guards the elimination, compliance, multipliers and pins: exact to rounding.

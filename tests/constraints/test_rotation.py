@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.wide import LANE_COUNTS, wide
 
-from .helpers import DTYPES, EPS, load
+from .helpers import DTYPES, EPS, lanes_and_dtypes, load
 
 SCALARS = {"float32": wp.float32, "float64": wp.float64}
 
@@ -45,8 +45,7 @@ def check_fit(matrices: np.ndarray, found: np.ndarray, dtype: str) -> None:
     assert (reached >= s.sum(axis=1) - 32 * EPS[dtype] * s[:, 0]).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@lanes_and_dtypes
 def test_agrees_with_the_library(lanes: int, dtype: str) -> None:
     """Guards against a wrong or transposed rotation."""
     oracle = load("pbdlib_polar")

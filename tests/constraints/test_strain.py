@@ -7,17 +7,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym import Scene
-from pbd_gym.kernels.wide import LANE_COUNTS
 
-from .helpers import DTYPES, EPS, NO_GRAVITY, load, make_elements, solve
+from .helpers import DTYPES, EPS, NO_GRAVITY, lanes_and_dtypes, load, make_elements, solve
 from .samples import TET, TRIANGLE
 
 COMPONENTS = {"triangle": ("warp", "shear", "weft"), "tet": ("x", "xy", "y", "xz", "yz", "z")}
 """In the order in which the library solves them, one after the other."""
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@lanes_and_dtypes
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("element", COMPONENTS)
 def test_components_in_turn_agree_with_the_library(element: str, normalized: bool, lanes: int, dtype: str) -> None:

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from tests.sim.oracles import analytic
 
-from .helpers import DATA, DTYPES, EPS, NO_GRAVITY, Sweeper, load, make_elements, solve
+from .helpers import DATA, DTYPES, EPS, NO_GRAVITY, Sweeper, lanes_and_dtypes, load, make_elements, solve
 
 NEO_HOOKEAN = ("tet_neo_hookean_shape", "tet_neo_hookean_volume")
 MATERIALS = {"stvk": ("tet_stvk",), "corotated": ("tet_corotated",), "neo_hookean": NEO_HOOKEAN}
@@ -95,8 +94,7 @@ def body(
     return scene
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@lanes_and_dtypes
 def test_one_solve_agrees_with_the_library(lanes: int, dtype: str) -> None:
     """Guards StVK: energy, gradient, weights, compliance, multiplier.
 

@@ -7,9 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym import Scene
-from pbd_gym.kernels.wide import LANE_COUNTS
 
-from .helpers import DTYPES, NO_GRAVITY, load, make_elements, solve
+from .helpers import NO_GRAVITY, lanes_and_dtypes, load, make_elements, solve
 from .samples import TRIANGLE
 
 STIFF = 1e15
@@ -22,8 +21,7 @@ def in_material(inv_rest: np.ndarray) -> np.ndarray:
     return np.stack([edges[:, :, 0], edges[:, :, 1], np.zeros_like(edges[:, :, 0])], axis=1)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANE_COUNTS)
+@lanes_and_dtypes
 def test_one_solve_agrees_with_the_library(lanes: int, dtype: str) -> None:
     """Guards energy, gradient and weights.
 

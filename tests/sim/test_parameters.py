@@ -144,7 +144,7 @@ def test_labels_are_set_one_by_one() -> None:
     assert Model(loose).labels == ("string",)
 
 
-@pytest.mark.parametrize("lanes", [1, 4, 16])
+@pytest.mark.parametrize("lanes", [1, 16])
 def test_factors_of_one_change_no_bit(lanes: int) -> None:
     """Guards that both kernels compute the same: the one for environments that differ, and the one for all alike."""
     runs = []
@@ -170,7 +170,7 @@ def varied_run(rows: list[int], lanes: int, threads: int = 1) -> dict[str, np.nd
     return run(solver, state).save()
 
 
-@pytest.mark.parametrize(("lanes", "threads"), [(4, 1), (8, 2), (16, 2)])
+@pytest.mark.parametrize(("lanes", "threads"), [(4, 1), (16, 2)])
 def test_bits_do_not_depend_on_lane_or_batch(lanes: int, threads: int) -> None:
     """Guards the rows in their lanes: an environment has the bits that it has alone."""
     rows = [7, 0, 19, 4, 4, 12, *range(14)]
