@@ -219,7 +219,9 @@ class ImplicitEuler:
 
     def _factors(self, blocks: list[np.ndarray], inertia: np.ndarray) -> Any:
         """Return what solves with the Hessian, or None if that is not positive definite."""
-        entries = np.concatenate([block.ravel()[keep] for block, keep in zip(blocks, self._kept, strict=True)] + [inertia])
+        entries = np.concatenate(
+            [block.ravel()[keep] for block, keep in zip(blocks, self._kept, strict=True)] + [inertia]
+        )
         data = np.bincount(self._slots, weights=entries, minlength=len(self._pattern[0]))
         rows, ends = self._pattern
         matrix = self._sparse.csc_matrix((data, rows, ends), shape=(len(inertia), len(inertia)))

@@ -2,24 +2,25 @@
 
 One sweep per substep solves the constraints one after another, each for the motion that those before it have left.
 Let a body rest under forces f along its constraints. Each substep moves particles by gravity and the sweep takes them
-back, so what constraint j sees is ``C_j + h^2 sum_(i >= j) A_ji f_i``, with ``A = J M^-1 J^T`` and the sum over those
-that are still to come, itself included. Its own correction takes ``h^2 (A_jj + alpha_j / h^2) f_j``. Hence
+back, so constraint j meets ``C_j + h^2 sum_(i >= j) A_ji f_i``, with ``A = J M^-1 J^T`` and the sum over those still to
+come, itself included. It answers with ``h^2 (A_jj + compliance_j / h^2) f_j``. Hence
 
-    C_j = -alpha_j f_j + h^2 sum_(i > j) A_ji f_i ,
+    C_j = -compliance_j f_j + h^2 sum_(i > j) A_ji f_i .
 
-and since all of ``A f`` is small where forces vary smoothly, one half of which is due to what comes later, the body
-hangs as if every compliance were larger by ``h^2 w_j / 2`` with ``w_j = A_jj``, the sum of ``|grad C_j|^2 / m`` over its
-particles. That error decides:
+Where forces vary smoothly, all of ``A f`` is small, and half of what is not its diagonal is still to come. The body
+therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_j = A_jj``, the sum of
+``|grad C_j|^2 / m`` over its particles. That error decides:
 
-* **softening** ``h^2 w / (2 alpha)``: by what share the body is softer than its material. Of threads with flexural
+* **softening** ``h^2 w / (2 compliance)``: by what share the body is softer than its material. Of threads of flexural
   rigidity D, mass w per area and spacing l it is ``3 D h^2 / (w l^4)``.
-* **stretch**: what is so stiff that nobody sees it stretch, such as the threads of a weave, may be softer by much more.
-  A body of length L that hangs by one end, of particles l apart, stretches by ``h^2 g L / (2 l^2)`` on average,
+* **stretch**: what is so stiff that nobody sees it stretch, such as the threads of a weave, may be softer by far more.
+  A body of length L and particles l apart that hangs by one end gets longer by ``h^2 g L / (2 l^2)``, on average,
   whatever it weighs.
 
-Lines solve a whole thread at once: inside them no force is left to come, and they need no more substeps. docs/accuracy.md
-shows what is measured. XPBD: Macklin et al. 2016, doi:10.1145/2994258.2994272; one sweep per substep: Macklin et al.
-2019, doi:10.1145/3309486.3340247.
+Lines solve a whole thread at once: nothing inside them is still to come, and they need no more substeps. Nor do the
+diagonals of a weave whose threads are lines: the threads carry the weight.
+docs/accuracy.md shows measurements. XPBD: Macklin et al. 2016, doi:10.1145/2994258.2994272; one sweep per substep:
+Macklin et al. 2019, doi:10.1145/3309486.3340247.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class SubstepLimit:
     softening: float
     """Longest substep by softening [s]; infinite where nothing softens."""
     stretch: float
-    """Longest substep by stretch [s]; 0 where what would be stretched is not the length of a body."""
+    """Longest substep by stretch [s]; 0 of what keeps no lengths, infinite where lines carry the weight."""
 
     @property
     def longest(self) -> float:
@@ -88,6 +89,9 @@ def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = 
     number("stretch", stretch, positive=True)
     known = kinds()
     body, extents = _bodies(scene)
+    lines = [line for name, batch in scene.constraints.items() if known[name].chain for line in batch.indices]
+    lined = {int(body[line[0]]) for line in lines}
+    along = _keys(np.concatenate([np.zeros((0, 2), int), *(np.stack([line[:-2], line[2:]], 1) for line in lines)]))
     gravity = float(np.linalg.norm(scene.gravity))
     found = []
     for name, batch in scene.constraints.items():
@@ -103,8 +107,11 @@ def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = 
             with np.errstate(divide="ignore"):
                 share = float((weights[chosen] / values["compliance"][chosen]).mean())
             soft = math.sqrt(2.0 * softening / share) if share > 0.0 else math.inf
-            length, hangs = float("nan"), 0.0
-            if "rest_length" in values and gravity > 0.0:
+            hangs = 0.0
+            crosses = particle in lined and not np.isin(_keys(indices[chosen]), along).any()
+            if "rest_length" in values and (gravity == 0.0 or crosses):
+                hangs = math.inf
+            elif "rest_length" in values:
                 length = float(values["rest_length"][chosen].mean())
                 hangs = length * math.sqrt(2.0 * stretch / (gravity * max(extents[particle], length)))
             found.append(SubstepLimit(name, scene.labels[label], particle, soft, hangs))
@@ -148,6 +155,12 @@ def _weights(scene: Scene, kind: Kind, indices: np.ndarray, values: dict[str, np
     jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape)
     slopes = TracedKind(kind, values).gradients(points + extent[:, None, None] * jitter)
     return np.asarray(((slopes**2).sum(axis=2) / scene.mass[indices]).sum(axis=1))
+
+
+def _keys(pairs: np.ndarray) -> np.ndarray:
+    """Return a number for the first and last particle of each row, in any order, shape (m,), int64."""
+    low, high = np.sort(pairs[:, [0, -1]].astype(np.int64), axis=1).T
+    return (low << 32) + high
 
 
 def _bodies(scene: Scene) -> tuple[np.ndarray, dict[int, float]]:

@@ -1,7 +1,7 @@
 """Formulas of constraint kinds on the numbers of a scene, in NumPy and double precision: for read-outs and yardsticks.
 
-What a kernel compiles a formula into, this evaluates: C, its gradients, and the energy ``C^2 / (2 compliance)`` with its
-first and second derivatives, which are traced as the gradients are.
+What kernels compile, this evaluates: C, its gradients, and the first and second derivatives of ``C^2 / 2``, which are
+traced as the gradients are.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TracedKind:
         return [Vec3(*(graph.symbol(f"{name}{k}_{axis}") for axis in "xyz")) for k in range(self.width)]
 
     def _field(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Return a field of the kind as the formula takes it; see :attr:`pbd_gym.constraints.common.kind.Kind.fields`."""
+        """Return a field as the formula takes it; see :attr:`pbd_gym.constraints.common.kind.Kind.fields`."""
         array = self._values[name].reshape(self.count, -1)
         if self.count and np.abs(array).max() < _ROUNDING:
             entries: tuple[Number, ...] = (self._graph.const(0.0),) * array.shape[1]
