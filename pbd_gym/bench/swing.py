@@ -190,8 +190,13 @@ def rows(options: Options) -> Iterator[Row]:
     """Measure every method at every resolution, then distance constraints with more substeps until they do as well.
 
     Then come Newton's method, where it does not take hours, and peers that are asked for.
+
+    Raises:
+        ImportError: without SciPy.
+        ModuleNotFoundError: for a peer that is not installed.
     """
     num_envs = options.num_envs or 16
+    ImplicitEuler(Scene())  # that SciPy is missing is said before minutes of measuring
     for particles in SIZES:
         scene, _ = towel(particles)
         needed, wanted = needed_substeps(scene, CTRL_DT), np.inf

@@ -6,6 +6,7 @@ traced as the gradients are.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,14 +69,18 @@ class TracedKind:
         Args:
             points: positions of their particles [m], shape (m, width, 3).
         """
-        value, scale = self._residual.value, self._graph.const(1.0).same(self._residual.scale)
-        # Of an energy C = sqrt(2 psi) the scale is C: nothing is divided at rest.
-        forces = [pull if scale is value else pull * value / scale for pull in self._pulls()]
-        second = [derivative for force in forces for derivative in gradients(force, self._inputs)]
-        found = self._evaluate([*forces, *second], points)
-        size = len(forces)
+        found = self._evaluate(self._derivatives, points)
+        size = 3 * self.width
         hessian = found[:, size:].reshape(-1, size, size)
         return found[:, :size], 0.5 * (hessian + hessian.transpose(0, 2, 1))
+
+    @functools.cached_property
+    def _derivatives(self) -> list[Number]:
+        """First and second derivatives of ``C^2 / 2`` by each coordinate."""
+        value, scale = self._residual.value, self._graph.const(1.0).same(self._residual.scale)
+        # Of an energy C = sqrt(2 psi) the scale is C: nothing is divided at rest.
+        first = [pull if scale is value else pull * value / scale for pull in self._pulls()]
+        return [*first, *(derivative for force in first for derivative in gradients(force, self._inputs))]
 
     def _pulls(self) -> list[Number]:
         """Return the gradients, times the scale of the formula, by each coordinate."""
