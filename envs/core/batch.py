@@ -172,7 +172,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
         gravity = float(np.linalg.norm(self.scene.gravity))
         limit = speed_limit(task.hands, config.ctrl_dt, gravity, self.ranges)
-        substeps = config.substeps or needed_substeps(self.scene, config.ctrl_dt)
+        substeps = config.substeps
+        if substeps is None:
+            substeps = needed_substeps(self.scene, config.ctrl_dt)
         self.solver = Solver(self.model, substeps, damping=config.damping, max_speed=limit, threads=threads)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.randomization = randomization.Randomization(self.ranges, self.model.labels, task.ground is not None)

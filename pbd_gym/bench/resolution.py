@@ -23,7 +23,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.solver import Control, Solver
 from pbd_gym.sim.state import State
 from pbd_gym.sim.substeps import needed_substeps
 
@@ -76,7 +76,7 @@ class Ground:
         self.rng = np.random.default_rng(0)
         self.solver, self.state, self.control = self._solver(1.0)
 
-    def _solver(self, damping: float) -> tuple[Solver, State, Any]:
+    def _solver(self, damping: float) -> tuple[Solver, State, Control]:
         solver = Solver(self.model, self.substeps, damping=damping, threads=1)
         return solver, solver.state(), solver.control()
 
