@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "constraints": ("constraints.common", "formulas", "kernels", "runtime"),
     "constraints.common": ("formulas", "kernels", "runtime"),
     "scene": ("colliders", "constraints", "geometry", "materials", "runtime"),
-    "sim": ("colliders", "constraints", "constraints.common", "formulas", "kernels", "runtime", "scene"),
+    "sim": ("colliders", "constraints", "constraints.common", "formulas", "geometry", "kernels", "runtime", "scene"),
     "rendering": ("runtime",),
     "rendering.batched": ("rendering", *ENGINE),
     "rendering.pictures": ("rendering", "rendering.batched", *ENGINE),

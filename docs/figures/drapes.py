@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pbd_gym.bench.cantilever import substeps_for
-from pbd_gym.bench.drape import RADIUS, drape
-from pbd_gym.bench.fabrics import CELLS, LOOSE
+from pbd_gym.bench.drape import drape
+from pbd_gym.bench.fabrics import CELLS
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.rendering import Camera, Frame, Renderer, save_png, tile
 
@@ -27,8 +26,7 @@ def main() -> None:
     pictures = []
     for name in NAMES:
         fabric = Fabric.preset(name)
-        spacing = 2 * RADIUS / CELLS[-1]
-        found = drape(fabric, CELLS[-1], substeps_for(fabric.flexural_rigidity, fabric.density, spacing, LOOSE))
+        found = drape(fabric, CELLS[-1])
         frame = Frame(found.positions[0], triangles=found.triangles.astype(np.int64))
         pictures.append([Renderer("rgb_array", (SIZE, SIZE)).draw(frame, camera) for camera in (side, above)])
         print(f"{name}: {found.coefficient:.0%}", flush=True)

@@ -40,7 +40,7 @@ class ClothBody:
         Their time steps are half as long as those of the task: fewer cloths are caught in themselves.
         """
         config, device = self.config, str(self.batch.model.device.alias)
-        return Handler(self.scene, positions, config.substeps, 0.5 * config.ctrl_dt, 1.0, device)
+        return Handler(self.scene, positions, self.batch.solver.substeps, 0.5 * config.ctrl_dt, 1.0, device)
 
     def settled(self, handler: Handler) -> np.ndarray:
         """Return the positions [m], shape (copies, n, 3), once all is at rest in time steps of the task.

@@ -24,8 +24,6 @@ class ClothDropConfig(HangingTowelConfig):
 
     ctrl_dt: float = 0.16
     """Time between actions [s]."""
-    substeps: int = 64
-    """Simulation steps per action."""
     max_step: float = 0.16
     """Largest move of a picker along an axis per action [m]."""
     lowest: float = 0.0

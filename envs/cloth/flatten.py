@@ -88,7 +88,8 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and two pickers have to spread
     it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
-    constraints, solved by XPBD in 32 substeps for each action of 0.08 s. It rubs against the ground and against itself.
+    constraints, solved by XPBD in as many substeps for each action of 0.08 s as its resolution needs: 32 for 16 x 16.
+    It rubs against the ground and against itself.
 
     ## Action Space
 

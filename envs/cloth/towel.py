@@ -37,6 +37,9 @@ class ClothTaskConfig(PickerConfig):
     """Particles along z. With 0 they are as far apart as those along x: what ``resolution`` makes of the size."""
     columns: int = 0
     """Particles along x, likewise."""
+    substeps: int | None = None
+    """Simulation steps per action; None for as many as the towel needs at its resolution, 32 for 16 x 16 particles
+    (:func:`pbd_gym.sim.substeps.needed_substeps`)."""
     density: float = 0.5
     """Mass per area [kg/m^2]."""
     stretch_compliance: float = 1e-5

@@ -45,6 +45,7 @@ from pbd_gym.sim.memory_report import memory_report
 from pbd_gym.sim.memory_usage import MemoryReport
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.substeps import needed_substeps
 
 
 class TaskVectorEnv(Snapshots, VectorEnv):
@@ -171,7 +172,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
         gravity = float(np.linalg.norm(self.scene.gravity))
         limit = speed_limit(task.hands, config.ctrl_dt, gravity, self.ranges)
-        self.solver = Solver(self.model, config.substeps, damping=config.damping, max_speed=limit, threads=threads)
+        substeps = config.substeps
+        if substeps is None:
+            substeps = needed_substeps(self.scene, config.ctrl_dt)
+        self.solver = Solver(self.model, substeps, damping=config.damping, max_speed=limit, threads=threads)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.randomization = randomization.Randomization(self.ranges, self.model.labels, task.ground is not None)
         """Which parameters differ from environment to environment."""
@@ -385,7 +389,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""
         model = self.model
         physics = memory_report(
-            self.scene, self.num_envs, model.device.alias, lanes=model.lanes, substeps=self.config.substeps
+            self.scene, self.num_envs, model.device.alias, lanes=model.lanes, substeps=self.solver.substeps
         )
         buffers = sum(array.capacity for array in self.buffers.arrays.values())
         return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})

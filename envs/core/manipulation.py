@@ -33,8 +33,9 @@ class ManipulationConfig:
     """Coulomb coefficient of the ground and of particles on one another."""
     ctrl_dt: float = 0.08
     """Time between actions [s]."""
-    substeps: int = 32
-    """Simulation steps per action."""
+    substeps: int | None = 32
+    """Simulation steps per action; None for as many as the bodies need
+    (:func:`pbd_gym.sim.substeps.needed_substeps`)."""
     max_step: float = 0.08
     """Largest move of a picker along an axis per action [m]."""
     starts: int = 64

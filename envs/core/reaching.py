@@ -30,8 +30,9 @@ class ReachingConfig:
     """Coulomb coefficient of the ground."""
     ctrl_dt: float = 1 / 30
     """Time between actions [s]."""
-    substeps: int = 20
-    """Simulation steps per action."""
+    substeps: int | None = 20
+    """Simulation steps per action; None for as many as the bodies need
+    (:func:`pbd_gym.sim.substeps.needed_substeps`)."""
     settle_time: float = 3.0
     """How long the scene comes to rest before the first episode [s]."""
     max_step: float = 0.025

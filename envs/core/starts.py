@@ -34,7 +34,7 @@ class SettledStarts:
         batch, config = self.batch, self.batch.config
         shapes = batch.scene.positions[None] if self.shapes is None else self.shapes
         model = Model(batch.scene, len(shapes), device=batch.model.device.alias, lanes=batch.model.lanes)
-        solver = Solver(model, config.substeps, damping=SETTLING_DAMPING, threads=1)
+        solver = Solver(model, batch.solver.substeps, damping=SETTLING_DAMPING, threads=1)
         state, control = solver.state(), solver.control()
         state.set_positions(shapes)
         if held.size:

@@ -29,8 +29,8 @@ class RopeTaskConfig(PickerConfig):
     """Along the rope."""
     rope_length: float = 0.5
     """[m]"""
-    substeps: int = 48
-    """Simulation steps per action."""
+    substeps: int | None = 48
+    """Simulation steps per action; None for as many as the rope needs."""
     density: float = 0.1
     """Mass per length [kg/m]."""
     stretch_compliance: float = 1e-6
@@ -102,7 +102,7 @@ class Rope:
         """Return copies of the rope to be handled by a script, with the grips of the task."""
         config, start = self.config, np.repeat(self.scene.positions[None], copies, axis=0)
         device = str(self.batch.model.device.alias)
-        return Handler(self.scene, start, config.substeps, config.ctrl_dt, damping, device)
+        return Handler(self.scene, start, self.batch.solver.substeps, config.ctrl_dt, damping, device)
 
     def tangled(self, rng: np.random.Generator) -> np.ndarray:
         """Return ropes after random pick-and-places, with their middle above the origin [m], shape (starts, n, 3).

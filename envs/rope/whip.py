@@ -37,7 +37,7 @@ class RopeWhipConfig(RopeTaskConfig):
 
     ctrl_dt: float = 0.04
     """Time between actions [s]."""
-    substeps: int = 64
+    substeps: int | None = 64
     """Simulation steps per action. With one sweep in each, all of a hanging rope pulls at its first segment by
     g h^2 per particle: with 16 it hangs 7 % longer than it is, and bobs."""
     max_step: float = 0.015

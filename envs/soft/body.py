@@ -96,7 +96,7 @@ class Body:
     def handler(self, positions: np.ndarray, damping: float) -> Handler:
         """Return copies of the body, paddles included, to be handled by a script."""
         config, device = self.config, str(self.batch.model.device.alias)
-        return Handler(self.scene, positions, config.substeps, config.ctrl_dt, damping, device)
+        return Handler(self.scene, positions, self.batch.solver.substeps, config.ctrl_dt, damping, device)
 
     def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
         """Return the body at rest under its weight, moved and turned about the vertical [m], shape (starts, n, 3)."""

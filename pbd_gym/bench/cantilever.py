@@ -18,12 +18,17 @@ from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.substeps import needed_substeps
 
 GRAVITY = 9.81
 LENGTH, WIDTH = 0.2, 0.025
 ANGLE = 41.5
 FRAME = 1 / 60
 """Control step [s]."""
+LONGEST = FRAME / 20
+"""Substep of a test by default, at most [s]."""
+SOFTENING = 0.02
+"""By what share a strip may be softer than its material; see :mod:`pbd_gym.sim.substeps`."""
 STRIPS = 16
 """Overhangs that are tried at once: one environment each."""
 
@@ -45,25 +50,11 @@ def peirce(rigidity: float, density: float) -> float:
     return (rigidity / (density * GRAVITY)) ** (1 / 3)
 
 
-def bending_frequency(rigidity: float, density: float, spacing: float) -> float:
-    """Return the largest angular frequency with which a row of particles of this spacing can bend [rad/s].
-
-    That of neighbours in opposite phase: ``4 sqrt(D / w) / l^2``. One iteration per substep bends as the material does
-    where the substep times this is small; see docs/materials.md.
-    """
-    return 4.0 * math.sqrt(rigidity / density) / spacing**2
-
-
-def substeps_for(rigidity: float, density: float, spacing: float, stiffness: float) -> int:
-    """Return into how many substeps a frame is divided so that each times the bending frequency is at most this."""
-    return max(20, math.ceil(FRAME * bending_frequency(rigidity, density, spacing) / stiffness))
-
-
 def bending_length(
     material: Fabric | ClothMaterial,
     spacing: float = LENGTH / 32,
     expected: float = 0.03,
-    substeps: int = 40,
+    substeps: int | None = None,
     seconds: float = 3.0,
 ) -> Bending:
     """Slide a strip over an edge until its end has sunk far enough.
@@ -76,7 +67,7 @@ def bending_length(
         material: of the strip.
         spacing: of the particles, about [m].
         expected: bending length round which overhangs are tried, from less than half to one and a half [m].
-        substeps: of a frame of 1/60 s.
+        substeps: of a frame of 1/60 s; by default so many that the strip is softer than its material by 2 % at most.
         seconds: that the strips have to come to rest.
     """
     cells = round(LENGTH / spacing)
@@ -87,6 +78,7 @@ def bending_length(
     scene = Scene()
     level = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
     strip = scene.add_cloth(cells + 1, across + 1, (across * spacing, LENGTH), material, rotation=level, lines=True)
+    substeps = substeps or needed_substeps(scene, FRAME, softening=SOFTENING, longest=LONGEST)
     solver = Solver(Model(scene, len(free), lanes=STRIPS, dtype="float64"), substeps=substeps, damping=8.0, threads=1)
     state, control = solver.state(), solver.control()
     pinned = np.zeros((len(free), scene.particle_count), dtype=bool)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pbd_gym.bench.cantilever import FRAME
+from pbd_gym.bench.cantilever import FRAME, LONGEST
 from pbd_gym.geometry.grids import LYING, Grid, grid
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.materials.fabrics import Fabric
@@ -20,8 +20,11 @@ from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.substeps import needed_substeps
 
 RADIUS, SUPPORT = 0.15, 0.09
+SOFTENING = 0.05
+"""By what share a disc may be softer than its material; see :mod:`pbd_gym.sim.substeps`."""
 SAMPLES = 16
 """Discs that are draped at once, each from a start of its own."""
 PIXEL = 5e-4
@@ -89,7 +92,7 @@ def disc(cells: int) -> Grid:
 
 
 def drape(
-    material: Fabric | ClothMaterial, cells: int = 48, substeps: int = 40, seconds: float = 3.0, seed: int = 0
+    material: Fabric | ClothMaterial, cells: int = 48, substeps: int | None = None, seconds: float = 3.0, seed: int = 0
 ) -> Drape:
     """Let discs of a fabric hang over a support.
 
@@ -100,7 +103,7 @@ def drape(
     Args:
         material: of the discs.
         cells: across a disc.
-        substeps: of a frame of 1/60 s.
+        substeps: of a frame of 1/60 s; by default so many that a disc is softer than its material by 5 % at most.
         seconds: that they have to come to rest.
         seed: of the waves they start with, as a person would lay them: it is they that decide which folds form.
     """
@@ -109,6 +112,7 @@ def drape(
     scene.add_sheet(sheet, material, rotation=LYING, lines=True)
     held = np.hypot(*sheet.positions[:, :2].T) <= SUPPORT + 0.5 * sheet.cell[0]
     scene.pin(np.flatnonzero(held))
+    substeps = substeps or needed_substeps(scene, FRAME, softening=SOFTENING, longest=LONGEST)
     solver = Solver(Model(scene, SAMPLES, lanes=SAMPLES), substeps=substeps, damping=6.0, threads=1)
     state, control = solver.state(), solver.control()
     start = np.repeat(scene.positions[None], SAMPLES, axis=0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import warp as wp
 
-from pbd_gym.bench.cantilever import Bending, bending_length, peirce, substeps_for
+from pbd_gym.bench.cantilever import Bending, bending_length, peirce
 from pbd_gym.bench.drape import RADIUS, Drape, drape
 from pbd_gym.materials import presets
 from pbd_gym.materials.fabrics import Fabric
@@ -20,10 +20,6 @@ from pbd_gym.runtime.messages import quiet_warp
 
 CELLS = (24, 48)
 """Across the disc; the strip has the same spacing."""
-STATIC = 0.3
-"""Largest product of substep and bending frequency in a cantilever test: the bending length is 1 to 2 % short there."""
-LOOSE = 0.5
-"""The same in a drape test."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +79,8 @@ def measure(name: str, cells: Sequence[int] = CELLS, bending: str | None = None)
     expected, found = peirce(rigidity, density), []
     for count in cells:
         spacing = 2 * RADIUS / count
-        bent: Bending = bending_length(fabric, spacing, expected, substeps_for(rigidity, density, spacing, STATIC))
-        draped: Drape = drape(fabric, count, substeps_for(rigidity, density, spacing, LOOSE))
+        bent: Bending = bending_length(fabric, spacing, expected)
+        draped: Drape = drape(fabric, count)
         found.append(
             Found(
                 spacing, bent.length, draped.coefficient, draped.spread, draped.folds, draped.strain, draped.piercings

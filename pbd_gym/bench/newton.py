@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pbd_gym.bench.peers import Peer, Springs, springs
+from pbd_gym.bench.peers import Peer, Springs, Swung, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
 from pbd_gym.scene.scene import Scene
 
@@ -40,6 +41,65 @@ def vbd(scene: Scene, num_envs: int, device: str) -> Peer:
     model = _model(scene, num_envs, device, color=True)
     solver = newton.solvers.SolverVBD(model, iterations=1)
     return _peer("SolverVBD", model, solver, scene, num_envs, projects=False)
+
+
+def swing(name: str, scene: Scene, num_envs: int, device: str, substeps: int, damping: float) -> Swung:
+    """Set up one of Newton's solvers for a cloth whose pinned particles are moved.
+
+    Args:
+        name: ``"newton"`` for SolverXPBD, ``"newton-vbd"`` for SolverVBD.
+        scene: springs, and pins that hands stand for.
+        num_envs: environments, all alike.
+        device: Warp device.
+        substeps: of a control step.
+        damping: rate at which free particles lose velocity [1/s], which Newton does not have.
+
+    Raises:
+        ModuleNotFoundError: if Newton is not installed.
+    """
+    import newton
+
+    model = _model(scene, num_envs, device, color=name == "newton-vbd")
+    solvers = {"newton": newton.solvers.SolverXPBD, "newton-vbd": newton.solvers.SolverVBD}
+    solver = solvers[name](model, iterations=1)
+    states, control = [model.state(), model.state()], model.control()
+
+    def step(motion: np.ndarray, ctrl_dt: float) -> None:
+        h = ctrl_dt / substeps
+        shift, kept = wp.vec3(*(motion / substeps)), math.exp(-damping * h)
+        for k in range(substeps):
+            now = states[k % 2]
+            now.clear_forces()
+            wp.launch(
+                _move_hands,
+                dim=len(now.particle_q),
+                inputs=[model.particle_inv_mass, shift, kept],
+                outputs=[now.particle_q, now.particle_qd],
+                device=model.device,
+            )
+            solver.step(now, states[1 - k % 2], control, None, h)
+        if substeps % 2:
+            states.reverse()
+        wp.synchronize_device(model.device)
+
+    def positions() -> np.ndarray:
+        found: np.ndarray = states[0].particle_q.numpy()[: scene.particle_count]
+        return found
+
+    return Swung(f"Newton {newton.__version__} {type(solver).__name__}", step, positions)
+
+
+@wp.kernel
+def _move_hands(
+    inv_mass: wp.array1d[float], shift: wp.vec3, kept: float, q: wp.array1d[wp.vec3], qd: wp.array1d[wp.vec3]
+):
+    """Move what is pinned, and slow down what is free."""
+    i = wp.tid()
+    if inv_mass[i] == 0.0:
+        q[i] = q[i] + shift
+        qd[i] = wp.vec3()
+    else:
+        qd[i] = kept * qd[i]
 
 
 def _model(scene: Scene, num_envs: int, device: str, color: bool = False) -> Any:

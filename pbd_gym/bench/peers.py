@@ -25,6 +25,18 @@ class Peer:
 
 
 @dataclass(frozen=True)
+class Swung:
+    """An engine that is set up for a cloth in moving hands."""
+
+    what: str
+    """Name and version."""
+    step: Callable[[np.ndarray, float], object]
+    """Does one control step of so many seconds, in which the hands move by a vector [m], and waits for its end."""
+    positions: Callable[[], np.ndarray]
+    """Positions of the first environment [m], shape (n, 3)."""
+
+
+@dataclass(frozen=True)
 class Springs:
     """A scene of springs and pins in arrays, as other engines want it."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.bench import comparison, environments, rotations, scaling, swing, workloads
+from pbd_gym.bench import comparison, environments, resolution, rotations, scaling, swing, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.compile_messages import compiling
@@ -38,8 +38,9 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "startup": workloads.startup,
     "scaling": scaling.scaling,
     "swing": swing.rows,
+    "resolution": resolution.rows,
 }
-BY_NAME_ONLY = ("scaling", "swing")
+BY_NAME_ONLY = ("scaling", "swing", "resolution")
 """Workloads that take minutes: they are measured when they are asked for."""
 
 
@@ -71,8 +72,9 @@ def main(
     for name in ("repeats", "threads", "num_envs"):
         if (getattr(options, name) or 1) < 1 or getattr(options, name) == 0:
             raise ValueError(f"{name} must be at least 1, got {getattr(options, name)}")
-    if beside and set(names) != {"w1"}:
-        raise ValueError("peers and the C limit are measured on w1")
+    swung = set(names) == {"swing"} and not options.limit and set(options.peers) <= set(swing.PEERS)
+    if beside and set(names) != {"w1"} and not swung:
+        raise ValueError(f"peers and the C limit are measured on w1; {', '.join(swing.PEERS)} also on swing")
     with compiling():
         wp.init()
     if options.device != "all" or names != ["scaling"]:
@@ -85,7 +87,7 @@ def main(
     with quiet_warp():
         for name in names:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
-            for row in comparison.rows(options) if beside else WORKLOADS[name](options):
+            for row in comparison.rows(options) if beside and not swung else WORKLOADS[name](options):
                 found.append(row)
                 print(f"  {row.what}: {row.value:,.4g} {row.unit}", file=sys.stderr, flush=True)
     about = machine(options)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.formulas import Graph, Matrix, Vec3, evaluate
 from pbd_gym.kernels.clusters import PINNED_FACTOR
-from pbd_gym.kernels.projection import GIVEN, Residual, needs
 from pbd_gym.sim.state import State
+from pbd_gym.sim.traced import TracedKind
 
 
 def elastic_energy(state: State, env: int = 0) -> float:
@@ -36,7 +32,7 @@ def elastic_energy(state: State, env: int = 0) -> float:
         else:
             count = len(compliance) * kind.remembers
             points = positions[np.concatenate(batch.indices)]
-            residuals = constraint_values(kind, points, values, size, memory[:count])
+            residuals = TracedKind(kind, values, size).values(points, memory[:count])
             memory = memory[count:]
             if kind.one_sided:
                 residuals = np.where(values["side"] * residuals < 0.0, 0.0, residuals)
@@ -44,47 +40,6 @@ def elastic_energy(state: State, env: int = 0) -> float:
         soft = compliance > 0.0
         total += 0.5 * float((squares[soft] / compliance[soft]).sum())
     return total
-
-
-def constraint_values(
-    kind: Kind, points: np.ndarray, values: dict[str, np.ndarray], size: float = 1.0, memory: Any = 0.0
-) -> np.ndarray:
-    """Return C of constraints of one kind, shape (m,), in double precision.
-
-    Args:
-        kind: with a formula.
-        points: positions of their particles [m], shape (m, width, 3).
-        values: what the kind's ``prepare`` returned.
-        size: of the environment.
-        memory: what each of them remembers, shape (m,).
-    """
-    assert kind.formula is not None
-    graph, symbols = Graph(), {}
-
-    def symbol(text: str, value: Any) -> Any:
-        symbols[text] = value
-        return graph.symbol(text)
-
-    def vectors(name: str) -> list[Vec3]:
-        rows = enumerate(points.swapaxes(0, 1))
-        return [Vec3(*(symbol(f"{name}{k}{axis}", row[:, axis]) for axis in range(3))) for k, row in rows]
-
-    def field(name: str, shape: tuple[int, ...]) -> Any:
-        array = values[name].reshape(len(points), -1)
-        entries = tuple(symbol(f"{name}[{k}]", array[:, k]) for k in range(array.shape[1]))
-        if len(shape) == 2:
-            return Matrix(tuple(entries[k : k + shape[1]] for k in range(0, len(entries), shape[1])))
-        return entries[0] if not shape else Vec3(*entries) if shape == (3,) else entries
-
-    symbols["first_iteration"] = False
-    given: dict[str, Any] = {
-        "size": symbol("size", size), "inv_size": symbol("inv_size", 1.0 / size), "before": vectors("before"),
-        "memory": symbol("memory", memory), "inv_h": graph.const(1.0), "first_iteration": graph.flag("first_iteration"),
-    }  # fmt: skip
-    arguments = {name: given[name] if name in GIVEN else field(name, kind.fields[name]) for name in needs(kind.formula)}
-    found = kind.formula(vectors("x"), **arguments)
-    (result,) = evaluate([found.value if isinstance(found, Residual) else found], symbols)
-    return np.broadcast_to(result, (len(points),))
 
 
 def _segment_squares(

@@ -115,7 +115,7 @@ def test_picker_release_is_free_fall() -> None:
     start = corners(env)
     action = np.zeros((3, 8), dtype=np.float32)
     action[:, 7] = 1.0  # the right hand stays closed
-    n, h = env.config.substeps, env.config.ctrl_dt / env.config.substeps
+    n, h = env.solver.substeps, env.config.ctrl_dt / env.solver.substeps
     for step in (1, 2, 3):
         env.step(action)
         fallen = 9.81 * h * h * (n * step) * (n * step + 1) / 2

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from pbd_gym.envs.cloth.carry import ClothEnv, ClothVectorEnv
+from pbd_gym.sim.substeps import needed_substeps
 from tests.envs.helpers import ID, SMALL, assert_same, make_vec, random_actions, roll
 
 GOOD = np.zeros((3, 6), dtype=np.float32)
@@ -244,3 +245,16 @@ def test_caller_keeps_arrays() -> None:
 def test_a_single_environment_has_no_autoreset() -> None:
     with pytest.raises(ValueError, match="make_vec takes autoreset_mode"):
         gym.make(ID, autoreset_mode="Disabled", **SMALL)
+
+
+def test_bodies_choose_their_substeps() -> None:
+    """Without a number a finer cloth takes more: with the resolution, for its strain grows with the square of both."""
+    counts = []
+    for rows in (16, 31):
+        env: Any = gym.make_vec("PBDCloth-v0", 1, substeps=None, rows=rows, columns=rows, settle_time=0.0)
+        counts.append(env.unwrapped.solver.substeps)
+        assert counts[-1] == needed_substeps(env.unwrapped.scene, 1 / 30)
+        env.close()
+    assert counts == [14, 17]
+    with pytest.raises(ValueError, match="substeps"):
+        gym.make_vec("PBDClothFold-v0", 1, substeps=0)

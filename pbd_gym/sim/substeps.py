@@ -1,0 +1,183 @@
+"""How many substeps the bodies of a scene need.
+
+One sweep per substep solves the constraints one after another, each for the motion that those before it have left.
+Let a body rest under forces f along its constraints. Each substep moves particles by gravity and the sweep takes them
+back, so constraint j meets ``C_j + h^2 sum_(i >= j) A_ji f_i``, with ``A = J M^-1 J^T`` and the sum over those still to
+come, itself included. It answers with ``h^2 (A_jj + compliance_j / h^2) f_j``. Hence
+
+    C_j = -compliance_j f_j + h^2 sum_(i > j) A_ji f_i .
+
+Where forces vary smoothly, all of ``A f`` is small, and half of what is not its diagonal is still to come. The body
+therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_j = A_jj``, the sum of
+``|grad C_j|^2 / m`` over its particles. That error decides:
+
+* **softening** ``h^2 w / (2 compliance)``: by what share the body is softer than its material. Of threads of flexural
+  rigidity D, mass w per area and spacing l it is ``3 D h^2 / (w l^4)``.
+* **stretch**: what is so stiff that nobody sees it stretch, such as the threads of a weave, may be softer by far more.
+  A body of length L and particles l apart that hangs by one end gets longer by ``h^2 g L / (2 l^2)``, on average,
+  whatever it weighs.
+
+Lines solve a whole thread at once: nothing inside them is still to come, and they need no more substeps. Nor do the
+diagonals of a weave whose threads are lines: the threads carry the weight.
+docs/accuracy.md shows measurements. XPBD: Macklin et al. 2016, doi:10.1145/2994258.2994272; one sweep per substep:
+Macklin et al. 2019, doi:10.1145/3309486.3340247.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.constraints import kinds
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.tether import geodesics
+from pbd_gym.geometry.trimeshes import groups
+from pbd_gym.runtime.checks import instance, number
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.traced import TracedKind
+
+LONGEST = 2.5e-3
+"""Substep that no body exceeds [s]: contacts and fast motion need so much."""
+SOFTENING = 0.1
+"""By what share a body may be softer than its material. Bending lengths go with the third root of stiffness."""
+STRETCH = 0.025
+"""How much a body may be longer on average when it hangs by one end."""
+_JITTER = 1e-3
+"""Share of its extent by which a constraint is moved out of its rest shape, where some have no gradient."""
+
+
+@dataclass(frozen=True)
+class SubstepLimit:
+    """How long a substep may be for some constraints of a body."""
+
+    kind: str
+    label: str
+    """Of the scene's stiffness labels."""
+    particle: int
+    """The first of the body."""
+    softening: float
+    """Longest substep by softening [s]; infinite where nothing softens."""
+    stretch: float
+    """Longest substep by stretch [s]; 0 of what keeps no lengths, infinite where lines carry the weight."""
+
+    @property
+    def longest(self) -> float:
+        """Longest substep [s]: it is enough to meet one of the two."""
+        return max(self.softening, self.stretch)
+
+
+def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = STRETCH) -> list[SubstepLimit]:
+    """Return what limits the substeps of each body, strictest first; see the module.
+
+    Particles that constraints connect are one body. Shape matching, contacts and other one-sided constraints do not
+    count. Numbers are those of the scene: an environment whose particles are lighter or whose material is stiffer by a
+    factor needs as many more substeps as its root.
+
+    Args:
+        scene: whose bodies are meant.
+        softening: by what share a body may be softer than its material, above 0.
+        stretch: how much it may be longer on average when it hangs by one end, above 0.
+
+    Raises:
+        TypeError: for something else than a scene, or anything but numbers.
+        ValueError: for a number that is not above zero.
+    """
+    instance("scene", scene, Scene)
+    number("softening", softening, positive=True)
+    number("stretch", stretch, positive=True)
+    known = kinds()
+    body, extents = _bodies(scene)
+    lines = [line for name, batch in scene.constraints.items() if known[name].chain for line in batch.indices]
+    lined = {int(body[line[0]]) for line in lines}
+    along = _keys(np.concatenate([np.zeros((0, 2), int), *(np.stack([line[:-2], line[2:]], 1) for line in lines)]))
+    gravity = float(np.linalg.norm(scene.gravity))
+    found = []
+    for name, batch in scene.constraints.items():
+        kind = known[name]
+        if kind.formula is None or kind.one_sided:
+            continue
+        indices = np.concatenate(batch.indices)
+        values = {key: np.concatenate(parts) for key, parts in batch.values.items()}
+        weights, labels = _weights(scene, kind, indices, values), np.concatenate(batch.labels)
+        part = np.unique(np.stack([body[indices[:, 0]], labels]), axis=1, return_inverse=True)
+        for k, (particle, label) in enumerate(part[0].T.tolist()):
+            chosen = part[1].ravel() == k
+            with np.errstate(divide="ignore"):
+                share = float((weights[chosen] / values["compliance"][chosen]).mean())
+            soft = math.sqrt(2.0 * softening / share) if share > 0.0 else math.inf
+            hangs = 0.0
+            crosses = particle in lined and not np.isin(_keys(indices[chosen]), along).any()
+            if "rest_length" in values and (gravity == 0.0 or crosses):
+                hangs = math.inf
+            elif "rest_length" in values:
+                length = float(values["rest_length"][chosen].mean())
+                hangs = length * math.sqrt(2.0 * stretch / (gravity * max(extents[particle], length)))
+            found.append(SubstepLimit(name, scene.labels[label], particle, soft, hangs))
+    return sorted(found, key=lambda limit: limit.longest)
+
+
+def needed_substeps(
+    scene: Scene,
+    ctrl_dt: float,
+    softening: float = SOFTENING,
+    stretch: float = STRETCH,
+    longest: float = LONGEST,
+) -> int:
+    """Return how many substeps a control step needs, so that cloth is the same at every resolution.
+
+    Pass it to :class:`pbd_gym.sim.solver.Solver`, with one iteration. :func:`substep_limits` says which body asks for
+    them, and what the numbers mean.
+
+    Args:
+        scene: whose bodies are meant.
+        ctrl_dt: length of the control step [s].
+        softening: by what share a body may be softer than its material, above 0.
+        stretch: how much it may be longer on average when it hangs by one end, above 0.
+        longest: substep that is short enough for contacts and fast motion [s].
+
+    Raises:
+        TypeError: for something else than a scene, or anything but numbers.
+        ValueError: for a number that is not above zero.
+    """
+    number("ctrl_dt", ctrl_dt, positive=True)
+    number("longest", longest, positive=True)
+    limits = [limit.longest for limit in substep_limits(scene, softening, stretch)]
+    return max(1, math.ceil(ctrl_dt / min([longest, *limits]) * (1.0 - 1e-9)))
+
+
+def _weights(scene: Scene, kind: Kind, indices: np.ndarray, values: dict[str, np.ndarray]) -> np.ndarray:
+    """Return ``w = sum |grad C|^2 / m`` of constraints [C^2 s^2/J], shape (m,), all particles taken for free."""
+    points = scene.positions[indices]
+    extent = np.linalg.norm(points - points.mean(axis=1, keepdims=True), axis=2).max(axis=1)
+    # Any direction does: of a bend, say, the gradient is as long whichever way it goes.
+    jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape)
+    slopes = TracedKind(kind, values).gradients(points + extent[:, None, None] * jitter)
+    return np.asarray(((slopes**2).sum(axis=2) / scene.mass[indices]).sum(axis=1))
+
+
+def _keys(pairs: np.ndarray) -> np.ndarray:
+    """Return a number for the first and last particle of each row, in any order, shape (m,), int64."""
+    low, high = np.sort(pairs[:, [0, -1]].astype(np.int64), axis=1).T
+    return (low << 32) + high
+
+
+def _bodies(scene: Scene) -> tuple[np.ndarray, dict[int, float]]:
+    """Return the first particle of the body of each particle, shape (n,), and the length of each body [m]."""
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
+    for batch in scene.constraints.values():
+        for members in batch.indices:
+            rows = np.atleast_2d(members)
+            pairs.append(np.stack([rows[:, :-1], rows[:, 1:]], axis=2).reshape(-1, 2))
+    edges = np.concatenate(pairs)
+    lengths = np.linalg.norm(scene.positions[edges[:, 0]] - scene.positions[edges[:, 1]], axis=1)
+    body = groups(scene.particle_count, edges)
+    extents = {}
+    for first in np.unique(body[edges[:, 0]]).tolist():
+        # From anywhere to the farthest particle, and from there to the one farthest from it.
+        ways, _ = geodesics(scene.particle_count, edges, lengths, [first])
+        end = int(np.argmax(np.where(np.isfinite(ways), ways, -1.0)))
+        ways, _ = geodesics(scene.particle_count, edges, lengths, [end])
+        extents[first] = float(ways[np.isfinite(ways)].max())
+    return body, extents

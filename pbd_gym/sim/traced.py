@@ -1,0 +1,113 @@
+"""Formulas of constraint kinds on the numbers of a scene, in NumPy and double precision: for read-outs and yardsticks.
+
+What kernels compile, this evaluates: C, its gradients, and the first and second derivatives of ``C^2 / 2``, which are
+traced as the gradients are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Graph, Matrix, Number, Vec3, evaluate, gradients
+from pbd_gym.kernels.projection import GIVEN, Residual, needs
+
+_ROUNDING = 1e-12
+"""A field whose numbers are all smaller is 0: a sheet that is flat but for rounding has no bend at rest."""
+
+
+class TracedKind:
+    """The formula of a kind, traced for constraints of that kind.
+
+    Args:
+        kind: with a formula.
+        values: what the kind's ``prepare`` returned, one row per constraint.
+        size: of the environment.
+    """
+
+    def __init__(self, kind: Kind, values: dict[str, np.ndarray], size: float = 1.0) -> None:
+        assert kind.formula is not None and kind.width is not None
+        self.kind, self.width, self.count = kind, kind.width, len(values["compliance"])
+        self._graph, self._values = Graph(), values
+        self._symbols: dict[str, Any] = {"size": size, "inv_size": 1.0 / size, "first_iteration": False}
+        symbol, graph = self._graph.symbol, self._graph
+        x = self._vectors("x")
+        self._inputs = [coordinate for point in x for coordinate in point]
+        given: dict[str, Any] = {
+            "size": symbol("size"), "inv_size": symbol("inv_size"), "before": self._vectors("before"),
+            "memory": symbol("memory"), "inv_h": graph.const(1.0), "first_iteration": graph.flag("first_iteration"),
+        }  # fmt: skip
+        names = needs(kind.formula)
+        arguments = {name: given[name] if name in GIVEN else self._field(name, kind.fields[name]) for name in names}
+        found = kind.formula(x, **arguments)
+        self._residual = found if isinstance(found, Residual) else Residual(found)
+
+    def values(self, points: np.ndarray, memory: Any = 0.0) -> np.ndarray:
+        """Return C of each constraint, shape (m,).
+
+        Args:
+            points: positions of their particles [m], shape (m, width, 3).
+            memory: what each of them remembers, shape (m,).
+        """
+        return self._evaluate([self._residual.value], points, memory)[:, 0]
+
+    def gradients(self, points: np.ndarray) -> np.ndarray:
+        """Return the gradient of C by each particle, shape (m, width, 3); see :meth:`values`."""
+        scale = self._graph.const(1.0).same(self._residual.scale)
+        found = self._evaluate([*self._pulls(), scale], points)
+        return (found[:, :-1] / found[:, -1:]).reshape(self.count, self.width, 3)
+
+    def energy_derivatives(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first and second derivatives of ``C^2 / 2``, shapes (m, 3 width) and (m, 3 width, 3 width).
+
+        What a formula keeps from being differentiated, such as where two edges come closest, counts as constant.
+
+        Args:
+            points: positions of their particles [m], shape (m, width, 3).
+        """
+        found = self._evaluate(self._derivatives, points)
+        size = 3 * self.width
+        hessian = found[:, size:].reshape(-1, size, size)
+        return found[:, :size], 0.5 * (hessian + hessian.transpose(0, 2, 1))
+
+    @functools.cached_property
+    def _derivatives(self) -> list[Number]:
+        """First and second derivatives of ``C^2 / 2`` by each coordinate."""
+        value, scale = self._residual.value, self._graph.const(1.0).same(self._residual.scale)
+        # Of an energy C = sqrt(2 psi) the scale is C: nothing is divided at rest.
+        first = [pull if scale is value else pull * value / scale for pull in self._pulls()]
+        return [*first, *(derivative for force in first for derivative in gradients(force, self._inputs))]
+
+    def _pulls(self) -> list[Number]:
+        """Return the gradients, times the scale of the formula, by each coordinate."""
+        points = [Vec3(*self._inputs[k : k + 3]) for k in range(0, len(self._inputs), 3)]
+        return [coordinate for pull in self._residual.gradients(points) for coordinate in pull]
+
+    def _evaluate(self, outputs: Sequence[Number], points: np.ndarray, memory: Any = 0.0) -> np.ndarray:
+        """Return the values of some numbers, shape (m, k)."""
+        symbols = {**self._symbols, "memory": memory}
+        for name in ("x", "before"):
+            for k, axis in np.ndindex(self.width, 3):
+                symbols[f"{name}{k}_{'xyz'[axis]}"] = points[:, k, axis]
+        found = evaluate(outputs, symbols)
+        return np.stack([np.broadcast_to(one, (self.count,)) for one in found], axis=1)
+
+    def _vectors(self, name: str) -> list[Vec3]:
+        graph = self._graph
+        return [Vec3(*(graph.symbol(f"{name}{k}_{axis}") for axis in "xyz")) for k in range(self.width)]
+
+    def _field(self, name: str, shape: tuple[int, ...]) -> Any:
+        """Return a field as the formula takes it; see :attr:`pbd_gym.constraints.common.kind.Kind.fields`."""
+        array = self._values[name].reshape(self.count, -1)
+        if self.count and np.abs(array).max() < _ROUNDING:
+            entries: tuple[Number, ...] = (self._graph.const(0.0),) * array.shape[1]
+        else:
+            entries = tuple(self._graph.symbol(f"{name}[{k}]") for k in range(array.shape[1]))
+            self._symbols |= {f"{name}[{k}]": array[:, k] for k in range(array.shape[1])}
+        if len(shape) == 2:
+            return Matrix(tuple(entries[k : k + shape[1]] for k in range(0, len(entries), shape[1])))
+        return entries[0] if not shape else Vec3(*entries) if shape == (3,) else entries

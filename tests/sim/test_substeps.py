@@ -1,0 +1,70 @@
+"""How many substeps bodies need: closed forms, and what one sweep a substep really leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pbd_gym import Fabric, Model, RopeMaterial, Scene, Solver
+from pbd_gym.sim.substeps import needed_substeps, substep_limits
+
+GRAVITY = 9.81
+
+
+def sheet(particles: int, **options: Any) -> Scene:
+    scene = Scene()
+    scene.add_cloth(particles, particles, (0.4, 0.4), Fabric.preset("towel"), **options)
+    return scene
+
+
+def rope(particles: int, compliance: float = 0.0) -> Scene:
+    scene = Scene()
+    path = np.linspace([0.0, 0.0, 0.0], [0.0, -0.5, 0.0], particles)
+    scene.pin(scene.add_rope(path, RopeMaterial(0.1, compliance, None))[:1])
+    return scene
+
+
+def test_bending_is_limited_by_rigidity_weight_and_spacing() -> None:
+    """Softening 3 D h^2 / (w l^4) of the threads of a weave."""
+    fabric, spacing = Fabric.preset("towel"), 0.4 / 9
+    (bend,) = [limit for limit in substep_limits(sheet(10), softening=0.07) if limit.label == "bend"]
+    wanted = np.sqrt(0.07 * fabric.density * spacing**4 / (3.0 * fabric.flexural_rigidity))
+    assert_allclose([bend.softening, bend.longest], wanted, rtol=0.03)  # ends are lighter
+
+
+def test_a_finer_weave_needs_more_and_its_threads_do_not() -> None:
+    """As lines, threads carry the weight, so that only bending counts: with the square of the resolution."""
+    assert [needed_substeps(sheet(n, lines=True), 0.08) for n in (32, 64)] == [32, 99]
+    assert needed_substeps(sheet(32), 0.08) == 66
+
+
+@pytest.mark.parametrize("particles", [11, 21])
+def test_a_hanging_rope_is_longer_by_what_is_said(particles: int) -> None:
+    """h^2 g L / (2 l^2) of a rope without compliance, one sweep a substep, at rest."""
+    scene, h = rope(particles), 1e-3
+    solver = Solver(Model(scene, dtype="float64"), substeps=25, damping=20.0)
+    state, control = solver.state(), solver.control()
+    for _ in range(80):
+        solver.step(state, control, 25 * h)
+    found = -state.get_positions()[0, -1, 1] / 0.5 - 1.0
+    spacing = 0.5 / (particles - 1)
+    assert_allclose(found, h**2 * GRAVITY * 0.5 / (2.0 * spacing**2), rtol=0.12)
+    (limit,) = substep_limits(scene, stretch=found)
+    assert limit.softening == 0.0
+    assert_allclose(limit.longest, h, rtol=0.06)
+
+
+def test_what_is_soft_enough_needs_no_more() -> None:
+    """Compliance far above h^2 / m: the longest substep that contacts allow."""
+    assert needed_substeps(rope(21, 1.0), 0.01) == 4
+    assert needed_substeps(rope(21, 1.0), 0.01, longest=1e-3) == 10
+    assert needed_substeps(Scene(), 1 / 30) == 14
+
+
+@pytest.mark.parametrize(("name", "value"), [("softening", 0.0), ("stretch", -1.0), ("longest", 0.0), ("ctrl_dt", 0.0)])
+def test_bad_numbers(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        needed_substeps(rope(3), **{"ctrl_dt": 0.1, name: value})
