@@ -82,11 +82,12 @@ class Script:
             if batch.action_mode == "pick_place":
                 self._steps[env].append(np.hstack([box_share(batch, env, waypoint.positions), closed]))
                 continue
-            way = waypoint.positions - hands
+            goal = within_box(batch, env, waypoint.positions)
+            way = goal - hands
             count = max(math.ceil(float(np.abs(way).max()) / (waypoint.speed * max_step) - 1e-6), 1)
             shares = [*(np.arange(count) + 1.0) / count, *[1.0] * waypoint.wait]
             self._steps[env].extend(np.hstack([hands + share * way, closed]) for share in shares)
-            hands = waypoint.positions
+            hands = goal
 
 
 def expert_of(batch: Any, env_id: str = "") -> Expert:
@@ -151,6 +152,14 @@ def box_share(batch: Batch, env: int, positions: np.ndarray) -> np.ndarray:
     width = high - low
     share: np.ndarray = 2.0 * (positions - low) / np.where(width > 0.0, width, 1.0) - 1.0
     return np.where(width > 0.0, share, 0.0)
+
+
+def within_box(batch: Batch, env: int, positions: np.ndarray) -> np.ndarray:
+    """Return the places nearest to some, shape (..., 3) [m], in the box of an environment's hands."""
+    hands = batch.actions.hands
+    low, high = (grown(batch, np.array(corner), env) for corner in (hands.lower, hands.upper))
+    found: np.ndarray = np.clip(positions, low, high)
+    return found
 
 
 def picker_actions(batch: Batch, targets: np.ndarray, closed: np.ndarray) -> np.ndarray:
