@@ -60,6 +60,16 @@ def test_expert(name: str, floor: float) -> None:
     assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
 
 
+@pytest.mark.parametrize(("name", "floor"), [("ClothDrop", 0.75), ("ClothFlatten", 0.7)])
+def test_expert_in_a_box_that_rules_out_hanging(name: str, floor: float) -> None:
+    """Guards the plans for SoftGym's pickers: towels are swung, or pulled apart on the ground."""
+    env = make(name, 8, starts=40, preset="softgym", resolution=16)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(8)})
+    for _ in range(env.max_episode_steps):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
+
+
 def test_fit() -> None:
     """Guards the placement of a flat shape over one that lies turned and shifted, and that it stays upright."""
     shape = np.random.default_rng(0).normal(size=(4, 5, 3))
