@@ -1,7 +1,7 @@
-"""How towels fare that are pulled about at random: ``python -m docs.figures.piercings [resolution] [thickness] [id ...]``.
+"""How pulled-about towels fare: ``python -m docs.figures.piercings [resolution] [thickness] [id ...]``
 
-Two hands take 80 actions at full speed, which change their grip every 8 actions; then they let go for 4 seconds. Without
-ids it does so in all towel tasks whose hands move by steps.
+Two hands take 80 actions at full speed, which change their grip every 8 actions; then they let go for 4 seconds.
+Without ids it does so in all towel tasks whose hands move by steps.
 """
 
 from __future__ import annotations
