@@ -8,6 +8,7 @@ import numpy as np
 
 from pbd_gym.envs.core.start_bank import Handler
 from pbd_gym.envs.core.task import Batch
+from pbd_gym.scene.bodies import Cloth, Garment
 from pbd_gym.scene.scene import Scene
 
 
@@ -68,6 +69,24 @@ class ClothBody:
         if shift > 0.0:
             found[..., [0, 2]] += shift * rng.standard_normal((len(found), 1, 2))
         return found
+
+
+def add_contacts(scene: Scene, cloth: Cloth | Garment, config: Any, panels: bool = False) -> None:
+    """Let a cloth collide with itself: as a surface if the task says how thick it is, else as balls.
+
+    Args:
+        scene: what it lies in.
+        cloth: its particles and triangles.
+        config: the task's numbers: ``thickness``, ``radius`` and ``friction``.
+        panels: whether it has two panels that lie back to back.
+
+    Raises:
+        ValueError: for a thickness that is more than the gaps of the cloth allow.
+    """
+    if config.thickness > 0.0:
+        scene.add_surface_contacts(cloth.triangles, config.thickness, config.friction, panels)
+    else:
+        scene.add_particle_contacts(cloth.indices.ravel(), config.radius, config.friction)
 
 
 def fitted(shape: np.ndarray, x: np.ndarray, carried: np.ndarray | None = None) -> np.ndarray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pbd_gym.envs.cloth.moves import hanging_height, lay_down
+from pbd_gym.envs.cloth.moves import hanging_height, lay_down, swing_down
 from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
 from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.experts import Script, Waypoint, within_box
 from pbd_gym.envs.core.goals import GoalShape
 from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.presets import PRESETS
@@ -105,11 +105,15 @@ class ClothDropVectorEnv(TaskVectorEnv):
         )
 
     def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they lay the towel down, its last row first."""
+        """Return where the hands go: they lay the towel down, its last row first, or swing it if they stay above."""
         if self.buffers.peek("elapsed")[env] == 0:
             goals = self.goal.of(env)[self.towel.indices]
-            yield Waypoint(goals[-1, [0, -1]] + 1.02 * hanging_height(goals), (True, True), 0.4, wait=2)
-            yield from lay_down(goals)
+            lowest = within_box(self, env, goals[0, [0, -1]])
+            if lowest[0, 1] > 0.25 * hanging_height(goals)[1]:
+                yield from swing_down(goals, lowest[0, 1], self.config.max_step)
+            else:
+                yield Waypoint(goals[-1, [0, -1]] + 1.02 * hanging_height(goals), (True, True), 0.4, wait=2)
+                yield from lay_down(goals)
 
 
 class ClothDropEnv(TaskEnv):

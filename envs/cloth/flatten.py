@@ -13,6 +13,7 @@ import warp as wp
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.heaps import Spreading
 from pbd_gym.envs.cloth.moves import tighten
+from pbd_gym.envs.cloth.pulls import Pulling, hands_stay_low, nearby
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
@@ -167,6 +168,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
         self.towel = towel = Towel(self, config)
         self.area = area = CoveredArea(towel)
         self.spreading = Spreading(towel, anywhere, pull=0.25)
+        self.pulling = Pulling(towel, nearby)
         return Task(
             scene=towel.scene,
             hands=towel.hands(),
@@ -184,6 +186,9 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
         if self.buffers.peek("normalized_performance")[env] > 0.97:
             return
         towel = self.towel
+        if hands_stay_low(towel):
+            yield from self.pulling.plan(env)
+            return
         x, flat = towel.shape(env), grown(self, towel.flat, env)
         # Either side may be up, and any edge may come first.
         ways = [turned for k in range(4) for turned in (np.rot90(x, k), np.rot90(x, k)[:, ::-1])]

@@ -9,6 +9,7 @@ import numpy as np
 from pbd_gym.envs.cloth.fold import Fold, halves
 from pbd_gym.envs.cloth.heaps import Spreading
 from pbd_gym.envs.cloth.moves import fold_over, tighten
+from pbd_gym.envs.cloth.pulls import Pulling, hands_stay_low
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
@@ -77,6 +78,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
         self.spreading = Spreading(towel, spot=lambda flat, hands: flat)
+        self.pulling = Pulling(towel, spot=lambda x, flat: flat)
         return Task(
             scene=towel.scene,
             hands=towel.hands(),
@@ -96,12 +98,15 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         x, goals, flat = towel.shape(env), self.fold.goals(env), grown(self, towel.flat, env)
         away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(self, env)
         lies_flat = away.mean() < 0.08 and away[np.ix_([0, -1], [0, -1])].max() < 0.2
-        if towel.corners_held(env) != [None, None]:
+        low = hands_stay_low(towel)
+        if not low and towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)
         elif lies_flat or (away.mean() < 0.15 and left < 30):
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=towel.short)
         elif self.buffers.peek("normalized_performance")[env] < 0.6:
-            if left > 60:
+            if low:
+                yield from self.pulling.plan(env)
+            elif left > 60:
                 yield from self.spreading.plan(env)
             elif away.mean() < 0.2:
                 yield from tighten(x, flat)

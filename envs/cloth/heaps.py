@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import CORNERS, Towel
-from pbd_gym.envs.core.experts import Waypoint, grip_positions, held_particles
+from pbd_gym.envs.core.experts import Waypoint, grip_positions, held_particles, within_box
 from pbd_gym.envs.core.sizing import grown, sizes
 
 LayingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -87,7 +87,7 @@ class Spreading:
         # Where they will be when the hand gets there.
         ahead = batch.config.ctrl_dt if batch.action_mode == "picker" else 0.0
         soon = x + ahead * batch.state.get_velocities()[env][self.towel.indices]
-        targets = np.array([soon[CORNERS[k % 4]] for k in (held + 1, held + 3)])
+        targets = within_box(batch, env, np.array([soon[CORNERS[k % 4]] for k in (held + 1, held + 3)]))
         away = np.linalg.norm(targets - hands[other], axis=1)
         if held_particles(batch)[env, other] >= 0:  # it has missed the one, and tries the other
             choice, missed = int(np.argmax(away)), True

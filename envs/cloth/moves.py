@@ -31,6 +31,28 @@ def lay_down(goals: np.ndarray, pull: float = 0.05, release: bool = True) -> Ite
         yield Waypoint(near + pull * way, (False, False), wait=3)
 
 
+def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Waypoint]:
+    """Return the way of two hands that throw a hanging towel flat, where they cannot go down to the ground.
+
+    They swing its last row on past them, draw the first row back, and let go as both fly apart. The numbers were found
+    by the cross-entropy method on the start states for training of SoftGym's numbers.
+
+    Args:
+        goals: where its particles are to lie, shape (rows, columns, 3) [m].
+        lowest: height below which the hands cannot go [m].
+        max_step: largest move of a hand along an axis per action [m].
+    """
+    both, middle = (True, True), 0.5 * (goals[0] + goals[-1])[[0, -1]] * [1.0, 0.0, 1.0]
+    way, up = (goals[0] - goals[-1])[[0, -1]], hanging_height(goals)
+    floor = np.array([0.0, lowest, 0.0])
+    yield Waypoint(middle + 0.6 * way + 0.67 * up + floor, both, 0.5, wait=5)
+    there = middle + 0.59 * up + floor
+    yield Waypoint(there, both, 0.8)
+    along = way / np.linalg.norm(way, axis=1, keepdims=True)
+    yield Waypoint(there + max_step * (along - [0.0, 1.0, 0.0]), both)
+    yield Waypoint(there + max_step * (along - [0.0, 1.0, 0.0]), (False, False), wait=3)
+
+
 def tighten(x: np.ndarray, goals: np.ndarray, pull: float = 0.05) -> Iterator[Waypoint]:
     """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.cloth.body import ClothBody
+from pbd_gym.envs.cloth.body import ClothBody, add_contacts
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.experts import held_particles
 from pbd_gym.envs.core.observations import Reduced
@@ -148,10 +148,7 @@ class Towel(ClothBody):
             lines=thin,
             tethers=thin,
         )
-        if thin:
-            scene.add_surface_contacts(self.cloth.triangles, config.thickness, config.friction)
-        else:
-            scene.add_particle_contacts(self.cloth.indices.ravel(), config.radius, config.friction)
+        add_contacts(scene, self.cloth, config)
         self.short = 0.0 if thin else 0.05
         """Share of the way that a fold falls short of its goal; balls need room at the crease."""
         super().__init__(batch, config, scene, self.cloth.indices, config.radius)

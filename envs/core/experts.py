@@ -82,11 +82,12 @@ class Script:
             if batch.action_mode == "pick_place":
                 self._steps[env].append(np.hstack([box_share(batch, env, waypoint.positions), closed]))
                 continue
-            way = waypoint.positions - hands
+            goal = within_box(batch, env, waypoint.positions)
+            way = goal - hands
             count = max(math.ceil(float(np.abs(way).max()) / (waypoint.speed * max_step) - 1e-6), 1)
             shares = [*(np.arange(count) + 1.0) / count, *[1.0] * waypoint.wait]
             self._steps[env].extend(np.hstack([hands + share * way, closed]) for share in shares)
-            hands = waypoint.positions
+            hands = goal
 
 
 def expert_of(batch: Any, env_id: str = "") -> Expert:
@@ -141,16 +142,28 @@ def actions_left(batch: Batch, env: int) -> int:
 # --- what they act with -----------------------------------------------------------------------------------------------
 
 
+def box_of(batch: Batch, env: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the upper corner of the box of an environment's hands [m], shape (3,) each."""
+    hands = batch.actions.hands
+    return grown(batch, np.array(hands.lower), env), grown(batch, np.array(hands.upper), env)
+
+
 def box_share(batch: Batch, env: int, positions: np.ndarray) -> np.ndarray:
     """Return where positions [m], shape (..., 3), are in the box of an environment's hands: from -1 to 1 on each axis.
 
     Along an axis on which the box is flat they are at 0.
     """
-    hands = batch.actions.hands
-    low, high = (grown(batch, np.array(corner), env) for corner in (hands.lower, hands.upper))
+    low, high = box_of(batch, env)
     width = high - low
     share: np.ndarray = 2.0 * (positions - low) / np.where(width > 0.0, width, 1.0) - 1.0
     return np.where(width > 0.0, share, 0.0)
+
+
+def within_box(batch: Batch, env: int, positions: np.ndarray) -> np.ndarray:
+    """Return the places nearest to some, shape (..., 3) [m], in the box of an environment's hands."""
+    low, high = box_of(batch, env)
+    found: np.ndarray = np.clip(positions, low, high)
+    return found
 
 
 def picker_actions(batch: Batch, targets: np.ndarray, closed: np.ndarray) -> np.ndarray:

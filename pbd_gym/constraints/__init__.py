@@ -24,6 +24,7 @@ from pbd_gym.constraints import (
     thread_bending,
     triangle_fem,
     triangle_point,
+    triangle_side,
 )
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.kernels.projection import Residual, energy
@@ -49,6 +50,7 @@ KINDS = tuple(
         edge_point,
         edge_edge,
         triangle_point,
+        triangle_side,
         tether,
         thread_bending,
         line,

@@ -261,7 +261,9 @@ class BaseScene:
         self._check_new_members(found)
         self.particle_contacts.append(balls(self.positions, found, radius, friction))
 
-    def add_surface_contacts(self, triangles: ArrayLike, thickness: float, friction: float = 0.0) -> None:
+    def add_surface_contacts(
+        self, triangles: ArrayLike, thickness: float, friction: float = 0.0, panels: bool = False
+    ) -> None:
         """Let a surface collide with itself and with what other calls name, as a sheet of some thickness.
 
         Its layers lie a thickness apart where they are smooth, whatever the distance of its particles; where they are
@@ -273,6 +275,9 @@ class BaseScene:
             triangles: particles of its triangles, shape (t, 3), int, none of them named before.
             thickness: [m], above 0.
             friction: Coulomb coefficient; that of a pair is the mean of its two.
+            panels: whether what lies back to back now, such as the front and the back of a shirt, is kept a thickness
+                apart by constraints of the kind :mod:`pbd_gym.constraints.triangle_side`, one for each particle. As
+                patches both would be balls in a crease, wider than the gap between them, and spread the shirt.
 
         Raises:
             ValueError: for particles that do not exist or are named before, a thickness that is not above zero or more
@@ -282,7 +287,10 @@ class BaseScene:
         number("thickness", thickness, most=FARTHEST, positive=True)
         number("friction", friction, 0.0, LARGEST)
         self._check_new_members(np.unique(found))
-        self.particle_contacts.append(surface(self.positions, found, thickness, friction))
+        group = surface(self.positions, found, thickness, friction, switch("panels", panels))
+        self.particle_contacts.append(group)
+        if len(group.sides):
+            self.add_constraints("triangle_side", group.sides, distance=thickness)
 
     def _check_new_members(self, found: np.ndarray) -> None:
         known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])

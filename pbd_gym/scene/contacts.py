@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pbd_gym.geometry.neighbours import NeighbourGrid
+from pbd_gym.geometry.panels import panels
 from pbd_gym.geometry.patches import patches
 
 NEAR_BALLS = 1.5
@@ -14,6 +15,9 @@ NEAR_BALLS = 1.5
 them apart."""
 MARGIN = 1.04
 """Sheets touch from this many thicknesses, so that those which press on each other stay a thickness apart."""
+PANEL_REACH = 5.0
+"""Particles of two panels that are closer than this many discs at rest, three distances of particles, do not collide:
+constraints hold them on their sides. Farther the panels slide along each other in folds only."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ class ParticleContacts:
     """Of the surface, as positions in ``indices``, shape (t, 3), int; none for balls."""
     edges: np.ndarray
     """Likewise, shape (e, 2), int."""
+    sides: np.ndarray
+    """Particles and the triangles before which they stay, see :mod:`pbd_gym.constraints.triangle_side`; none but where
+    panels are asked for, shape (s, 4), int."""
 
 
 def balls(positions: np.ndarray, indices: np.ndarray, radius: float, friction: float) -> ParticleContacts:
@@ -63,10 +70,13 @@ def balls(positions: np.ndarray, indices: np.ndarray, radius: float, friction: f
         np.zeros(count, dtype=bool),
         np.zeros((0, 3), dtype=np.int64),
         np.zeros((0, 2), dtype=np.int64),
+        np.zeros((0, 4), dtype=np.int64),
     )
 
 
-def surface(positions: np.ndarray, triangles: np.ndarray, thickness: float, friction: float) -> ParticleContacts:
+def surface(
+    positions: np.ndarray, triangles: np.ndarray, thickness: float, friction: float, with_panels: bool = False
+) -> ParticleContacts:
     """Return the contacts of a surface.
 
     Args:
@@ -74,12 +84,18 @@ def surface(positions: np.ndarray, triangles: np.ndarray, thickness: float, fric
         triangles: shape (t, 3), int32.
         thickness: [m].
         friction: Coulomb coefficient.
+        with_panels: whether what lies back to back is kept apart by constraints.
 
     Raises:
         ValueError: if two of its layers are nearer to each other than they are thick.
     """
     made = patches(positions, triangles, thickness)
-    gap = made.narrowest_gap(positions, thickness)
+    sides, gap = np.zeros((0, 4), dtype=np.int64), np.inf
+    if with_panels:
+        found = panels(positions[made.vertices], made.triangles, PANEL_REACH * made.extent)
+        made = replace(made, kin=np.unique(np.concatenate([made.kin, found.pairs]), axis=0))
+        sides, gap = made.vertices[found.sides], float(found.gaps.min(initial=np.inf))
+    gap = min(gap, made.narrowest_gap(positions, thickness))
     if gap < thickness:
         raise ValueError(
             f"a thickness of {thickness} m is more than the rest shape allows: two of its layers are {gap:.3g} m apart"
@@ -94,4 +110,5 @@ def surface(positions: np.ndarray, triangles: np.ndarray, thickness: float, fric
         made.rim,
         made.triangles,
         made.edges,
+        sides,
     )

@@ -78,6 +78,9 @@ SAMPLES: dict[str, Sample] = {
     "edge_point": Sample(POINT_OVER_EDGE, {"compliance": 1e-2}, frame=((1, 2),)),
     "edge_edge": Sample(CROSSING, {"compliance": 1e-2}, frame=((0, 1), (2, 3))),
     "triangle_point": Sample(POINT_OVER_TRIANGLE, {"compliance": 1e-2}, frame=((1, 2), (1, 3), (2, 3))),
+    "triangle_side": Sample(
+        POINT_OVER_TRIANGLE, {"compliance": 1e-2, "unilateral": False}, frame=((1, 2), (1, 3), (2, 3))
+    ),
     # A line of one segment is a distance constraint; test_line.py has longer ones.
     "line": Sample(SEGMENT, {"compliance": 1e-2}),
     "thread_bending": Sample(CORNER, {"compliance": 1e-1}, frame=((0, 1), (1, 2))),

@@ -59,6 +59,36 @@ def test_a_fast_ball_does_not_pass() -> None:
         assert state.get_positions()[0, ball[0], 1] > state.get_positions()[0, cloth.indices, 1].min()
 
 
+def test_a_towel_is_dragged_through_another_layer() -> None:
+    """Guards fast hands: a corner at 3 m/s, under or over another towel, leaves no crossing a second later."""
+    scene, cloths, count, step = Scene(contact_radius=0.5 * THICKNESS, grip_count=1), [], 16, 0.04
+    scene.add_collider(Plane(friction=0.75))
+    for k in range(2):
+        place = (0.013 * k, (0.5 + 1.2 * k) * THICKNESS, -0.2 + 0.011 * k)
+        cloths.append(
+            scene.add_cloth(16, 16, (0.4, 0.4), Fabric.preset("towel"), place, LYING, lines=True, tethers=True)
+        )
+        scene.add_surface_contacts(cloths[k].triangles, THICKNESS, 0.75)
+    solver = Solver(Model(scene, count), 16, damping=1.0)
+    state, control, rng = solver.state(), solver.control(), np.random.default_rng(0)
+    held = np.array([cloths[env % 2].corners[rng.integers(4)] for env in range(count)])
+    # Across the middle of the other towel, out on its far side, and up by as much as half the way.
+    way = (scene.positions.mean(axis=0) - scene.positions[held]) * [1.0, 0.0, 1.0]
+    way += np.linalg.norm(way, axis=1, keepdims=True) * rng.uniform([-0.3, 0.0, -0.3], [0.3, 0.5, 0.3], (count, 3))
+    way /= np.linalg.norm(way, axis=1, keepdims=True)
+    state.hold(held[:, None])
+    control.move(3.0 * step * way[:, None])
+    for _ in range(7):
+        solver.step(state, control, step)
+    moved = state.get_positions()[np.arange(count), held] - scene.positions[held]
+    assert np.linalg.norm(moved, axis=1).min() > 0.8
+    state.hold(np.full((count, 1), -1))
+    control.move(np.zeros(3))
+    for _ in range(25):
+        solver.step(state, control, step)
+    assert state.get_piercings().tolist() == [0] * count
+
+
 def piercing_edges(x: np.ndarray, triangles: np.ndarray) -> int:
     """Count the edges that go through some triangle, each once."""
     return sum(crossings(x, triangles, edge[None]) > 0 for edge in sides(triangles)[0])

@@ -60,6 +60,16 @@ def test_expert(name: str, floor: float) -> None:
     assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
 
 
+@pytest.mark.parametrize(("name", "floor"), [("ClothDrop", 0.75), ("ClothFlatten", 0.7)])
+def test_expert_in_a_box_that_rules_out_hanging(name: str, floor: float) -> None:
+    """Guards the plans for SoftGym's pickers: towels are swung, or pulled apart on the ground."""
+    env = make(name, 8, starts=40, preset="softgym", resolution=16)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(8)})
+    for _ in range(env.max_episode_steps):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
+
+
 def test_fit() -> None:
     """Guards the placement of a flat shape over one that lies turned and shifted, and that it stays upright."""
     shape = np.random.default_rng(0).normal(size=(4, 5, 3))
@@ -348,3 +358,20 @@ def test_thin_towel_is_folded() -> None:
     assert np.mean(strains) < 0.01
     heights = env.state.get_positions()[:, env.towel.indices[2:5], 1]
     assert 1.0 < (np.median(heights) - env.config.radius) / env.config.thickness < 1.2
+
+
+def test_thin_shirt_is_folded() -> None:
+    """Guards ``thickness`` of a shirt: no panel goes through the other at the start, and jersey stretches little."""
+    env: Any = make("TShirtFold", 4, thickness=0.0015, starts=20)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
+    triangles, edges = env.scene.triangles, env.scene.particle_contacts[0].edges
+    assert max(crossings(x, triangles, edges) for x in env.state.get_positions()) == 0
+    rest, strains = np.linalg.norm(np.diff(env.scene.positions[edges], axis=1)[:, 0], axis=1), []
+    for _ in range(60):
+        info = env.step(env.expert())[4]
+        lengths = np.linalg.norm(np.diff(env.state.get_positions()[:, edges], axis=2)[:, :, 0], axis=2)
+        strains.append(np.percentile(lengths / rest - 1.0, 99))
+    assert info["normalized_performance"].mean() > 0.9
+    assert np.mean(strains) < 0.04
+    assert make("TShirtFold", density=0.2, starts=2, spacing=0.1).config.density == 0.2
+    assert (env.config.density, type(env.config)().density) == (0.18, 0.3)
