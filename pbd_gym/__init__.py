@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pbd_gym import export as export
     from pbd_gym import formulas as formulas
     from pbd_gym import geometry as geometry
+    from pbd_gym.bench.implicit_euler import ImplicitEuler as ImplicitEuler
     from pbd_gym.colliders import Box as Box
     from pbd_gym.colliders import Capsule as Capsule
     from pbd_gym.colliders import Cylinder as Cylinder
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pbd_gym.sim.solver import Control as Control
     from pbd_gym.sim.solver import Solver as Solver
     from pbd_gym.sim.state import State as State
+    from pbd_gym.sim.substeps import needed_substeps as needed_substeps
+    from pbd_gym.sim.substeps import substep_limits as substep_limits
 
 _HOMES = {
     "Box": "pbd_gym.colliders",
@@ -43,6 +46,7 @@ _HOMES = {
     "Cord": "pbd_gym.materials.fabrics",
     "Cylinder": "pbd_gym.colliders",
     "Fabric": "pbd_gym.materials.fabrics",
+    "ImplicitEuler": "pbd_gym.bench.implicit_euler",
     "MeshCollider": "pbd_gym.colliders",
     "Model": "pbd_gym.sim.model",
     "Plane": "pbd_gym.colliders",
@@ -59,6 +63,8 @@ _HOMES = {
     "formulas": "pbd_gym.formulas",
     "geometry": "pbd_gym.geometry",
     "memory_report": "pbd_gym.sim.memory_report",
+    "needed_substeps": "pbd_gym.sim.substeps",
+    "substep_limits": "pbd_gym.sim.substeps",
 }
 
 __all__ = [*_HOMES, "__version__"]
