@@ -20,6 +20,7 @@ from pbd_gym.kernels.wide import wide
 from pbd_gym.rendering.batched import backdrops
 from pbd_gym.rendering.batched.pixels import make_draw
 from pbd_gym.rendering.batched.tiles import Images
+from tests.kernels.cuda import check_compiles
 
 ARCHITECTURES = {1: 80, 4: 90}
 """A100, and H100 or H200: which of them code of so many lanes is compiled for. All of it is C++ for either."""
@@ -81,19 +82,6 @@ MODULES: list[Callable[[], ModuleType]] = [
     lambda: backdrops,
 ]
 """Modules with kernels besides the step: a function each that returns the module (`lambda: module` if not generic)."""
-
-
-def check_compiles(module: Any, folder: Path, kernels: list[str], architecture: int) -> None:
-    """Compile a Warp module and look for its kernels in what comes out.
-
-    That is PTX: what comes after the C++ takes as long again, and has little to say of one kernel that it has not of
-    another. :func:`test_binaries_of_the_step` and ``tests/bench/machine_code.py`` go on to binaries.
-    """
-    wp.compile_aot_module(module, device=None, arch=[architecture], use_ptx=True, module_dir=str(folder))
-    (path,) = folder.glob(f"*.sm{architecture}.ptx")
-    content = path.read_text()
-    for name in kernels:
-        assert f"{name}_" in content, f"{name} is not in {path.name}"
 
 
 @pytest.mark.parametrize(("lanes", "scalar", "options", "kinds"), VARIANTS)
