@@ -45,6 +45,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "demos.soft": ("demos", "demos.cloth", "rendering", *ENGINE),
     "demos.motion": ("demos", "rendering", *ENGINE),
     "demos.fluids": ("demos", "demos.sph", "rendering"),
+    "demos.optimization": ("demos", "rendering"),
     "demos.geometry": ("demos", "rendering", *ENGINE),
     "demos.sph": ("geometry", "runtime"),
     "bench": ("", *DRAWING, *ENGINE),

@@ -26,6 +26,7 @@ from pbd_gym.envs.core.presets import Presets, with_preset
 from pbd_gym.envs.core.rendering import Pictures
 from pbd_gym.envs.core.results import Outputs
 from pbd_gym.envs.core.snapshots import Snapshots
+from pbd_gym.envs.core.solving import solver_options
 from pbd_gym.envs.core.stepping import Stepper
 from pbd_gym.envs.core.task import Point, Task
 from pbd_gym.envs.core.validation import (
@@ -77,7 +78,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             ``{"stiffness": (0.5, 2.0)}``, or where the ground is; see
             :class:`pbd_gym.envs.core.randomization.Randomization`.
         split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
-        **overrides: fields of the task's configuration.
+        **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
 
     Raises:
         ValueError: for an unknown mode or parameter, or a number out of range.
@@ -86,7 +87,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     """
 
     config_type: ClassVar[type]
-    """Dataclass of the task's numbers; every batch reads its ``ctrl_dt``, ``substeps`` and ``damping``."""
+    """Dataclass of the task's numbers; every batch reads its ``ctrl_dt``, ``substeps`` and ``damping``, and
+    what it has of :class:`pbd_gym.envs.core.solving.SolverConfig`."""
     config: Any
     """The task's numbers, a ``config_type``."""
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
@@ -136,6 +138,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         modes.update(randomize=randomize, horizon=horizon)
         modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
         self.config = make_config(self.config_type, overrides)
+        solver_options(self.config)  # refuses bad ones before there is any work
         self.ranges = randomization.as_ranges(modes["randomize"])
         if modes["horizon"] is not None:
             horizon = whole("horizon", modes["horizon"], 1)
@@ -175,7 +178,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         substeps = config.substeps
         if substeps is None:
             substeps = needed_substeps(self.scene, config.ctrl_dt)
-        self.solver = Solver(self.model, substeps, damping=config.damping, max_speed=limit, threads=threads)
+        self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, **solver_options(config))
         self.state, self.control = self.solver.state(), self.solver.control()
         self.randomization = randomization.Randomization(self.ranges, self.model.labels, task.ground is not None)
         """Which parameters differ from environment to environment."""
@@ -388,8 +391,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     def memory_report(self) -> MemoryReport:
         """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""
         model = self.model
-        physics = memory_report(
-            self.scene, self.num_envs, model.device.alias, lanes=model.lanes, substeps=self.solver.substeps
-        )
+        options = {"substeps": self.solver.substeps, **solver_options(self.config)}
+        physics = memory_report(self.scene, self.num_envs, model.device.alias, lanes=model.lanes, **options)
         buffers = sum(array.capacity for array in self.buffers.arrays.values())
         return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})

@@ -16,6 +16,7 @@ from pbd_gym.envs.core.goals import goal_points
 from pbd_gym.envs.core.launches import Launches, device_indices, prepare
 from pbd_gym.envs.core.observations import OBS_MODES, ObsMode
 from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.solving import SolverConfig
 from pbd_gym.envs.core.task import Batch, Score
 from pbd_gym.envs.core.validation import check_numbers
 
@@ -24,7 +25,7 @@ REDUCED_MODES: tuple[ObsMode, ...] = (*OBS_MODES, "reduced", *PIXEL_MODES)
 
 
 @dataclass(frozen=True)
-class ManipulationConfig:
+class ManipulationConfig(SolverConfig):
     """Numbers of tasks that are scored by :class:`WeightedMeasures` and start from a bank of states."""
 
     damping: float = 1.0

@@ -15,13 +15,14 @@ from pbd_gym.envs.core.goals import goal_points
 from pbd_gym.envs.core.launches import Launches, device_indices, device_points, prepare
 from pbd_gym.envs.core.measures import begin_rating, mean_square
 from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.envs.core.solving import SolverConfig
 from pbd_gym.envs.core.task import Batch, Part, Point, Score
 
 wp.set_module_options({"enable_backward": False})
 
 
 @dataclass(frozen=True)
-class ReachingConfig:
+class ReachingConfig(SolverConfig):
     """Numbers of tasks that are scored by :class:`ReachingScore`."""
 
     damping: float = 1.25

@@ -33,6 +33,7 @@ THEMES = {
     "soft": "soft bodies, materials and strains",
     "motion": "integrators, pendulums, particles, rigid bodies",
     "fluids": "fluids of particles, their sums, and diffusion",
+    "optimization": "roots and minima by Newton's method",
     "geometry": "distances, coordinates, neighbours",
 }
 """What a theme is about, by its name."""
@@ -60,6 +61,10 @@ DEMOS = (
     Entry("fluids", "sph-approximation", "sph_approximation:ApproximationDemo", "a function from samples along a line"),
     Entry("fluids", "sph-gradient", "sph_gradient:GradientDemo", "its gradient, plain and corrected"),
     Entry("fluids", "heat", "heat:HeatDemo", "diffusion in a plate, and the step at which it explodes"),
+    Entry("optimization", "newton-roots", "newton_roots:RootsDemo", "tangents that lead to a root"),
+    Entry("optimization", "newton-minimum", "newton_minimum:MinimumDemo", "parabolas and a line search, to a minimum"),
+    Entry("optimization", "newton-plane", "newton_plane:SurfaceDemo", "ways down a landscape, three of them"),
+    Entry("optimization", "newton-saddle", "newton_saddle:SaddleDemo", "out of a saddle by clamped curvatures"),
     Entry("geometry", "sdf", "sdf:SDFDemo", "particles or cloths fall on solids given by signed distances"),
     Entry("geometry", "sdf-field", "sdf_field:FieldDemo", "the field of a signed distance, normals, closest points"),
     Entry("geometry", "barycentric", "barycentric:BarycentricDemo", "a point as a weighted mean of three corners"),

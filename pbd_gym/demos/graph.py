@@ -44,6 +44,19 @@ class Graph:
         share = (values - low) / (high - low)
         return raised(np.array(self.lower) + share * (np.array(self.upper) - self.lower))
 
+    def values(self, places: np.ndarray) -> np.ndarray:
+        """Return which points of the graph are at places [m], shape (n, 2) each."""
+        low, high = np.array([self.x_range, self.y_range]).T
+        share = (places - self.lower) / (np.array(self.upper) - self.lower)
+        found: np.ndarray = low + share * (high - low)
+        return found
+
+    def inside(self, points: np.ndarray) -> np.ndarray:
+        """Return which points of the graph, shape (n, 2), are within its ranges, shape (n,)."""
+        low, high = np.array([self.x_range, self.y_range]).T
+        found: np.ndarray = ((low <= points) & (points <= high)).all(axis=1)
+        return found
+
     def curve(self, x: np.ndarray, y: np.ndarray, color: Color) -> Line:
         """Return a curve as a line; beyond the range of y it is broken."""
         inside = (self.y_range[0] <= y) & (y <= self.y_range[1])

@@ -28,7 +28,9 @@ _COVERED = {
 
 
 class SceneDemo(Demo):
-    """A scene under XPBD. Its options may have ``time_step`` (of a substep [s]), ``iterations``, ``damping`` [1/s]."""
+    """A scene under XPBD. Its options may have ``time_step`` (of a substep [s]), ``damping`` [1/s] and, as
+    arguments of the solver, ``iterations``, ``method`` and ``chebyshev``.
+    """
 
     order: ClassVar[Order] = "colored"
     method: ClassVar[Method] = "gauss-seidel"
@@ -68,7 +70,8 @@ class SceneDemo(Demo):
             substeps=self.substeps,
             iterations=getattr(numbers, "iterations", 1),
             damping=getattr(numbers, "damping", 0.0),
-            method=self.method,
+            method=getattr(numbers, "method", self.method),
+            chebyshev=getattr(numbers, "chebyshev", 0.0),
             threads=1,
         )
 
@@ -126,7 +129,8 @@ class SceneDemo(Demo):
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self.control.move(pull)
+        if np.isfinite(pull).all():  # what has diverged cannot be led anywhere
+            self.control.move(pull)
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""

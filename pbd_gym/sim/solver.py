@@ -29,6 +29,26 @@ _SHARED_BYTES = 40 * 1024
 Method = Literal["gauss-seidel", "symmetric", "jacobi"]
 
 
+def check_method(
+    iterations: int = 1, method: Method = "gauss-seidel", relaxation: float = 1.0, chebyshev: float = 0.0
+) -> None:
+    """Check arguments of :class:`Solver` that no model is needed for.
+
+    Raises:
+        ValueError: if a number is out of its range, or ``method`` is unknown.
+        TypeError: if a count is not a whole number, or another number is none.
+    """
+    whole("iterations", iterations, 1)
+    if method not in ("gauss-seidel", "symmetric", "jacobi"):
+        raise ValueError(f"method must be 'gauss-seidel', 'symmetric' or 'jacobi', got {method!r}")
+    if not 0.0 < real("relaxation", relaxation) < 2.0:
+        raise ValueError(f"relaxation must be above 0 and below 2, got {relaxation}")
+    if relaxation != 1.0 and method != "jacobi":
+        raise ValueError("relaxation is for method='jacobi'")
+    if not 0.0 <= real("chebyshev", chebyshev) < 1.0:
+        raise ValueError(f"chebyshev must be at least 0 and below 1, got {chebyshev}")
+
+
 class Solver:
     """XPBD with small steps: many substeps of one iteration each, or fewer with several iterations.
 
@@ -85,16 +105,9 @@ class Solver:
         schedule: Schedule | None = None,
         grip_forces: bool = False,
     ) -> None:
-        if method not in ("gauss-seidel", "symmetric", "jacobi"):
-            raise ValueError(f"method must be 'gauss-seidel', 'symmetric' or 'jacobi', got {method!r}")
         if schedule not in (None, "block", "colors"):
             raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
-        if not 0.0 < real("relaxation", relaxation) < 2.0:
-            raise ValueError(f"relaxation must be above 0 and below 2, got {relaxation}")
-        if relaxation != 1.0 and method != "jacobi":
-            raise ValueError("relaxation is for method='jacobi'")
-        if not 0.0 <= real("chebyshev", chebyshev) < 1.0:
-            raise ValueError(f"chebyshev must be at least 0 and below 1, got {chebyshev}")
+        check_method(iterations, method, relaxation, chebyshev)
         if switch("grip_forces", grip_forces) and chebyshev > 0.0:
             raise ValueError("grip_forces cannot be summed with chebyshev above 0")
         if not real("max_speed", max_speed) > 0.0:

@@ -5,18 +5,33 @@ compliance, the inverse of its stiffness. Given enough iterations to converge, f
 stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count, and with
 `mass-spring`, which explodes where the time step is too long.
 
-Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272. The sheet is that of RWTH's
+Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
+corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's extrapolation
+makes up for it, until its number, an estimate of the spectral radius, is too large.
+
+Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; Wang 2015: A Chebyshev semi-iterative approach
+for accelerating projective and position-based dynamics, doi:10.1145/2816795.2818063. The sheet is that of RWTH's
 physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --time-step 0.01`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from pbd_gym.demos.cloth.convergence import COUNTS, left_over
 from pbd_gym.demos.cloth.sheet import HangingSheet, SheetOptions, sheet
-from pbd_gym.demos.options import option
+from pbd_gym.demos.options import option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
+from pbd_gym.rendering import PALETTE, Curve, Panel
 from pbd_gym.scene.scene import Scene
+
+EVERY = 5
+"""Frames from one measurement of convergence to the next."""
+LEAST = 1e-9
+"""Smaller distances are drawn as this [m]."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +41,9 @@ class ClothOptions(SheetOptions):
     time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
     stiffness: float = option(1000.0, "of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
+    method: str = option("gauss-seidel", "what a sweep is", choices=("gauss-seidel", "symmetric", "jacobi"))
+    chebyshev: float = option(0.0, "by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
+    convergence: str = switch(False, "whether a curve shows what iterations leave over")
 
 
 class SheetDemo(HangingSheet, SceneDemo):
@@ -65,3 +83,26 @@ class ClothDemo(SheetDemo):
     def compliance(self) -> float:
         """Inverse stiffness of the constraints [m/N]; the tutorial takes a stiffness of 0 for a rigid constraint."""
         return 1.0 / self.options.stiffness if self.options.stiffness > 0 else 0.0
+
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+        super().reset()
+        self.errors: np.ndarray | None = None
+        """Distances from the converged step [m], shape (7,), once they have been measured."""
+
+    def step(self) -> None:
+        """Advance by one frame; every fifth time, measure what iterations leave over."""
+        if self.options.convergence == "off" or self.diverged:
+            self.errors = None
+        elif round(self.time * self.fps) % EVERY == 0:
+            self.errors = left_over(self.solver, self.state, self.live.ctrl_dt / self.solver.substeps)
+        super().step()
+
+    def drawn(self) -> dict[str, Any]:
+        """Return further fields of the frame: the curve, too."""
+        if self.errors is None:
+            return super().drawn()
+        counts = np.log2(np.array(COUNTS, np.float64))
+        curve = Curve(self.options.method, counts, np.log10(np.maximum(self.errors, LEAST)), PALETTE[0])
+        title = "log10 of the distance from the converged step [m]"
+        return super().drawn() | {"panels": [Panel(title, [curve], x_label="log2 of iterations")]}

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pbd_gym.demos.fluids.expression import Expression
+from pbd_gym.demos.expression import Expression
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.demos.sph.approximation import Samples, lattice

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.demos.fluids.expression import Expression
+from pbd_gym.demos.expression import Expression
 from pbd_gym.demos.fluids.sph_approximation import LineDemo, SamplingOptions
 from pbd_gym.demos.options import option, switch
 from pbd_gym.rendering import PALETTE, Curve, Panel

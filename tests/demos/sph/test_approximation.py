@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.fluids.expression import Expression
+from pbd_gym.demos.expression import Expression
 from pbd_gym.demos.fluids.sph_gradient import GradientDemo, GradientOptions
 from pbd_gym.demos.sph.approximation import Samples, lattice
 from pbd_gym.demos.sph.smoothing import SmoothingKernel

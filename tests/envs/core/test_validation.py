@@ -194,6 +194,10 @@ UNCHECKED: dict[str, tuple[dict[str, Any], Any, str]] = {
     "no threads": ({"threads": 0}, ValueError, "threads"),
     "half a step": ({"max_episode_steps": 2.5}, (TypeError, ValueError), "max_episode_steps"),
     "half a substep": ({"substeps": 2.5}, (TypeError, ValueError), "substeps"),
+    "unknown method": ({"method": "newton"}, ValueError, "method must be"),
+    "no iterations": ({"iterations": 0}, ValueError, "iterations"),
+    "too much acceleration": ({"chebyshev": 1.0}, ValueError, "chebyshev"),
+    "relaxation of another method": ({"relaxation": 0.5}, ValueError, "jacobi"),
     "half an environment": ({"num_envs": 2.5}, (TypeError, ValueError), "num_envs"),
 }
 

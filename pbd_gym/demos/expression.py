@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+
+from pbd_gym.demos.jets import RULES, Jet
 
 LONGEST = 200
 """Characters of an expression."""
 _CONSTANTS = {"pi": np.pi, "e": np.e}
-_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "exp": np.exp, "log": np.log, "sqrt": np.sqrt,
-    "abs": lambda z: np.where(np.real(z) < 0.0, -z, z),
-}  # fmt: skip
-_OPERATORS: dict[type, Callable[..., np.ndarray]] = {
+_OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
 }  # fmt: skip
-_STEP = 1e-30
+_Number = np.ndarray | Jet
 
 
 class Expression:
@@ -51,35 +50,36 @@ class Expression:
         return np.broadcast_to(found, np.broadcast(x, y).shape).astype(np.float64)
 
     def gradient(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return df/dx and df/dy at points, shape (n, 2); NaN where f has no value.
+        """Return df/dx and df/dy at points, shape (n, 2); NaN where f has no value."""
+        return self.derivatives(x, y).gradient
 
-        By complex steps, to rounding: Squire, Trapp 1998, Using complex variables to estimate derivatives of real
-        functions, doi:10.1137/S003614459631241X.
-        """
-        shape = np.broadcast(x, y).shape
+    def derivatives(self, x: np.ndarray, y: np.ndarray) -> Jet:
+        """Return f at points, in the shape of x and y, with gradient and Hessian; NaN where f has no value."""
+        jets = Jet.variables(np.asarray(x, np.float64), np.asarray(y, np.float64))
         with np.errstate(all="ignore"):
-            parts = [
-                self._compute(self._tree, {"x": x + dx * 1j, "y": y + dy * 1j})
-                for dx, dy in ((_STEP, 0.0), (0.0, _STEP))
-            ]
-            slopes = np.stack([np.broadcast_to(np.imag(part), shape) / _STEP for part in parts], axis=-1)
-        return np.where(np.isfinite(self(x, y))[..., None], slopes, np.nan)
+            found = self._compute(self._tree, dict(zip("xy", jets, strict=True)))
+        if not isinstance(found, Jet):
+            found = Jet.constant(np.broadcast_to(found, jets[0].value.shape), 2)
+        lost = ~np.isfinite(found.value)
+        found.gradient[lost], found.hessian[lost] = np.nan, np.nan
+        return found
 
-    def _compute(self, node: ast.AST, names: dict[str, np.ndarray]) -> np.ndarray:
+    def _compute(self, node: ast.AST, names: Mapping[str, _Number]) -> Any:
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                return np.float64(number)  # type: ignore[return-value]  # no whole numbers, whose powers may not end
+                return np.float64(number)  # no whole numbers, whose powers may not end
             case ast.Name(id=name) if name in names:
                 return names[name]
             case ast.Name(id=name) if name in _CONSTANTS:
-                return np.float64(_CONSTANTS[name])  # type: ignore[return-value]
+                return np.float64(_CONSTANTS[name])
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return _OPERATORS[type(op)](self._compute(left, names), self._compute(right, names))
             case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
                 return _OPERATORS[type(op)](self._compute(operand, names))
-            case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _FUNCTIONS:
-                return _FUNCTIONS[name](self._compute(argument, names))
+            case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in RULES:
+                inner = self._compute(argument, names)
+                return inner.function(name) if isinstance(inner, Jet) else RULES[name][0](inner)
         raise ValueError(
             f"{self.text!r}: {ast.unparse(node)!r} is not allowed; there are x, y, pi, e, + - * / ^ and "
-            f"{', '.join(_FUNCTIONS)}"
+            f"{', '.join(RULES)}"
         )

@@ -1,0 +1,38 @@
+"""Which solver a task runs: the part of a configuration that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pbd_gym.sim.solver import Method, check_method
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverConfig:
+    """Base of the configurations of tasks, with which ``gym.make(id, method="jacobi", iterations=4)`` works.
+
+    The defaults are best for small steps, as the tasks take them; see docs/accuracy.md for the others. Start states are
+    found with the defaults.
+    """
+
+    iterations: int = 1
+    """Sweeps over all constraints in each substep."""
+    method: Method = "gauss-seidel"
+    """What an iteration does: ``"gauss-seidel"``, ``"symmetric"`` or ``"jacobi"``, as in :class:`pbd_gym.Solver`."""
+    relaxation: float = 1.0
+    """Factor of Jacobi's corrections, above 0 and below 2."""
+    chebyshev: float = 0.0
+    """Estimate of the spectral radius by which iterations are extrapolated, at least 0 and below 1; 0 for none."""
+
+
+def solver_options(config: Any) -> dict[str, Any]:
+    """Return the arguments of a solver that a configuration has, but for its substeps.
+
+    Raises:
+        ValueError: for a number out of its range, or an unknown method.
+        TypeError: for one of a wrong type.
+    """
+    found = {f.name: getattr(config, f.name) for f in fields(SolverConfig) if hasattr(config, f.name)}
+    check_method(**found)
+    return {"damping": config.damping, **found}

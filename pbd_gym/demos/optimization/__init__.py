@@ -1,0 +1,1 @@
+"""Roots and minima by Newton's method."""
