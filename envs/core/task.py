@@ -22,8 +22,9 @@ from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, Reduc
 from pbd_gym.envs.core.pixels import PixelObservations
 from pbd_gym.envs.core.randomization import Randomization, Range
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Control, Solver
+from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
 Point = tuple[float, float, float]

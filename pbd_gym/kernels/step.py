@@ -60,7 +60,7 @@ def make_step(
     """
     numbers = wide(lanes, scalar)
     data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0)
-    colliders_, control_ = table_type(scalar), control_type(scalar)
+    colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     load, prepare, clear = (
         make_load(numbers, options),
@@ -74,7 +74,7 @@ def make_step(
     next_omega = make_next_omega(scalar)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     measure, hold = make_tethers(numbers, options, data) if options.anchors else (None, None)
-    clear_forces, report_forces = make_grip_forces(numbers)
+    clear_forces, report_forces = make_grip_forces(numbers, options.forces)
     collide, bounce = make_collider_contacts(numbers, parts)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
     has_moving = any(part.moving for part in parts)
@@ -89,7 +89,7 @@ def make_step(
         block, thread = wp.tid()
         group = launch.first_group + block
         threads = launch.thread_count
-        body = load(state, settings, group)
+        body = load(state, settings, control, group)
         now = prepare(model, settings, body)
 
         if asks(launch, wp.static(int(Phase.GRIPS))):
@@ -151,6 +151,6 @@ def make_step(
             if thread == 0:
                 arrive_grips(state, control, settings, group)
                 if wp.static(options.grip_forces):
-                    report_forces(state, settings, now, group)
+                    report_forces(state, settings, control, now, group)
 
     return step

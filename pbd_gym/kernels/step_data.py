@@ -33,8 +33,9 @@ def model_data(
 
 
 @functools.cache
-def control_type(scalar: Any) -> Any:
-    """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.solver.Control`."""
+def control_type(vec: Any) -> Any:
+    """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.control.Control`."""
+    scalar = vec._wp_scalar_type_
 
     @wp.struct
     class ControlData:
@@ -42,6 +43,8 @@ def control_type(scalar: Any) -> Any:
         """displacement of each grip over the step [m], shape (slots, grips, 3)"""
         collider_motion: wp.array3d[scalar]
         """displacement [m] and rotation vector [rad] of each moving collider, shape (slots, moving, 6)"""
+        forces: wp.array3d[vec]
+        """on particles [N], shape (groups, n, 3); of none unless the kernel adds them"""
 
     return ControlData
 

@@ -103,13 +103,25 @@ class Run:
         block_dim: threads that serve a group.
         lanes: environments of a group.
         dtype: as for a model.
+        forces: whether they act on particles.
         **options: of the solver.
     """
 
-    def __init__(self, scene: Scene, block_dim: int, lanes: int = 1, dtype: Any = "float32", **options: Any) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        block_dim: int,
+        lanes: int = 1,
+        dtype: Any = "float32",
+        forces: bool = False,
+        **options: Any,
+    ) -> None:
         self.model = Model(scene, NUM_ENVS, lanes=lanes, dtype=dtype, block_dim=block_dim)
         self.solver = Solver(self.model, substeps=3, threads=2, **options)
         self.state, self.control = self.solver.state(), self.solver.control()
+        if forces:
+            count = self.model.particle_count
+            self.control.set_forces(np.random.default_rng(2).uniform(-1.0, 1.0, (NUM_ENVS, count, 3)))
         self.result()
 
     def result(self) -> bytes:
@@ -154,7 +166,7 @@ CASES = {
     ),
     # Nothing that happens to wait at the same places.
     "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6}),
-    "tethers": Case(tangle(("distance", "line"), alone=True, tethers=True), {"grip_forces": True}),
+    "tethers": Case(tangle(("distance", "line"), alone=True, tethers=True), {"grip_forces": True, "forces": True}),
     "jacobi": Case(
         tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8),
         {
@@ -164,6 +176,7 @@ CASES = {
             "method": "jacobi",
             "relaxation": 1.2,
             "grip_forces": True,
+            "forces": True,
         },
     ),
     "surfaces": Case(surfaces(), {}),
