@@ -51,6 +51,8 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.pull = state.pull[group]
         if wp.static(options.forces):
             body.forces = control.forces[group]
+        if wp.static(options.wind):
+            body.forces = control.air.forces[group]
         body.relaxation = settings.relaxation
         body.friction = vec(scalar(1.0))
         if wp.static(options.varied):
@@ -129,7 +131,7 @@ def make_gain(wide: Wide, options: SweepOptions, data: Any) -> Any:
             w: its inverse mass [1/kg].
             time: 0 unless it is free [s].
         """
-        if wp.static(options.forces):
+        if wp.static(options.forces or options.wind):
             return fall(model, body, axis, time) + wp.cw_mul(body.forces[i, axis], wp.cw_mul(w, time))
         else:
             return fall(model, body, axis, time)

@@ -66,7 +66,7 @@ def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -
     vec, scalar, pick, positive = wide.vec, wide.scalar, wide.pick, wide.positive
     body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
     gain = make_gain(wide, options, data)
-    if options.packed and not bouncing and not options.forces:
+    if options.packed and not (bouncing or options.forces or options.wind):
         return make_packed_advance(wide, data)
 
     @wp.func

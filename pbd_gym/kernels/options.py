@@ -38,3 +38,5 @@ class SweepOptions:
     """Whether forces at grips are summed."""
     forces: bool = False
     """Whether forces act on particles from outside."""
+    wind: bool = False
+    """Whether air flows past triangles."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.air_drag import make_air_drag
 from pbd_gym.kernels.collider_contacts import make_collider_contacts
 from pbd_gym.kernels.collider_table import Part, table_type
 from pbd_gym.kernels.grip_forces import make_grip_forces
@@ -76,6 +77,7 @@ def make_step(
     measure, hold = make_tethers(numbers, options, data) if options.anchors else (None, None)
     clear_forces, report_forces = make_grip_forces(numbers, options.forces)
     collide, bounce = make_collider_contacts(numbers, parts)
+    begin_wind, blow, gather_wind = make_air_drag(numbers, options, control_)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
     has_moving = any(part.moving for part in parts)
 
@@ -103,7 +105,14 @@ def make_step(
                 clear(state, group)
                 start_grips(state, control, settings, group)
             barrier()
+            if wp.static(options.wind):
+                begin_wind(
+                    control.air, state.positions[group], state.velocities[group], now.inv_h, group, thread, threads
+                )
+                barrier()
         if asks(launch, wp.static(int(Phase.PREDICT))):
+            if wp.static(options.wind):
+                gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
             predict(model, state, body, now, group, thread, threads)
 
         for substep in range(launch.first_substep, launch.last_substep):
@@ -134,10 +143,16 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
                         collide(colliders, body, thread, threads)
                         barrier()
+            if wp.static(options.wind):
+                if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
+                    blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)
+                    barrier()
             if asks(launch, wp.static(int(Phase.ADVANCE))):
                 if wp.static(bouncing):
                     bounce(colliders, body, now, thread, threads)
                 if substep + 1 < settings.substeps:
+                    if wp.static(options.wind):
+                        gather_wind(control, body.inv_mass, now.h, group, thread, threads)
                     advance(model, body, now, thread, threads)
                     if wp.static(bouncing and has_moving):
                         barrier()  # bounces look at colliders that are about to be placed anew

@@ -9,6 +9,7 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels import particle_contact_data, tether_data
+from pbd_gym.kernels.air_drag import air_type
 
 
 @functools.cache
@@ -35,7 +36,7 @@ def model_data(
 @functools.cache
 def control_type(vec: Any) -> Any:
     """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.control.Control`."""
-    scalar = vec._wp_scalar_type_
+    scalar, air_ = vec._wp_scalar_type_, air_type(vec)
 
     @wp.struct
     class ControlData:
@@ -45,6 +46,8 @@ def control_type(vec: Any) -> Any:
         """displacement [m] and rotation vector [rad] of each moving collider, shape (slots, moving, 6)"""
         forces: wp.array3d[vec]
         """on particles [N], shape (groups, n, 3); of none unless the kernel adds them"""
+        air: air_
+        """wind, and what feels it; empty unless the kernel adds drag"""
 
     return ControlData
 

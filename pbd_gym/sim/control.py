@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.step_data import control_type
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite
+from pbd_gym.sim.air_upload import make_air
 from pbd_gym.sim.layout import to_lanes
 from pbd_gym.sim.model import Model
 
@@ -38,11 +39,19 @@ class Control:
         self._allocate_forces(0)
         self.has_forces = False
         """Whether a step has to add forces."""
+        self.air: Any = None
+        """Wind and its scratch memory, see :func:`pbd_gym.kernels.air_drag.air_type`; None until there is wind."""
+        self.wind_scalar: Any = None
+        """Its velocity [m/s] and density [kg/m^3], shape (groups, 4, lanes)."""
+        self.has_wind = False
+        """Whether a step has to add the drag of the air."""
 
     def data(self) -> Any:
         """Return the arrays as what the step kernel takes."""
         data = control_type(self.model.vec)()
         data.motion, data.collider_motion, data.forces = self.motion, self.collider_motion, self.forces
+        if self.has_wind:
+            data.air = self.air
         return data
 
     def move(self, motion: ArrayLike) -> None:
@@ -111,11 +120,56 @@ class Control:
         model = self.model
         self.forces = wp.zeros((model.group_count, particles, 3), dtype=model.vec, device=model.device)
         """On particles [N], shape (groups, n, 3), one vector of lanes per coordinate; none until there are forces."""
-        self.forces_scalar = wp.array(
-            ptr=self.forces.ptr, shape=(*self.forces.shape, model.lanes), dtype=model.scalar, device=model.device
-        )
+        self.forces_scalar = self._by_scalar(self.forces)
         """The same memory, shape (groups, n, 3, lanes)."""
 
     def clear_forces(self) -> None:
         """Let no forces act on particles; a step is as fast as before there were any."""
         self.has_forces = False
+
+    def set_wind(self, velocity: ArrayLike, density: ArrayLike = 1.2) -> None:
+        """Let air flow past the triangles of :meth:`Scene.add_air_drag`, until it is set again or cleared.
+
+        Air at rest, of velocity 0, brakes them. Drag is worked out in every substep, see
+        :mod:`pbd_gym.kernels.air_drag`, and :meth:`State.get_grip_forces` feels what reaches hands through the cloth.
+        The first wind takes memory and the compilation of a kernel.
+
+        Args:
+            velocity: of the air [m/s], broadcast to (num_envs, 3), up to 1e6 along each axis.
+            density: of the air [kg/m^3], broadcast to (num_envs,), from 0 to 1e6; 1.2 is that of a room.
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, a number that is not finite or out of its range, or a scene without such
+                triangles. The wind is then as it was.
+        """
+        model = self.model
+        speeds = finite("velocity", velocity, (model.num_envs, 3), model.dtype, LARGEST)
+        densities = finite("density", density, (model.num_envs,), model.dtype, LARGEST)
+        if (densities < 0.0).any():
+            raise ValueError(f"density must not be negative, got {densities.min()}")
+        self.make_wind()
+        rows = np.concatenate([speeds, densities[:, None]], axis=1)
+        self.wind_scalar.assign(to_lanes(rows, model.group_count, model.lanes))
+
+    def make_wind(self) -> None:
+        """Let there be air, as ``wind_scalar`` says, into which kernels may write: of density 0 at first.
+
+        Raises:
+            ValueError: for a scene without triangles that feel it.
+        """
+        if len(self.model.dragged.triangles) == 0:
+            raise ValueError("nothing feels the wind: the scene needs add_air_drag")
+        if self.air is None:
+            self.air = make_air(self.model)
+            self.wind_scalar = self._by_scalar(self.air.wind)
+        self.has_wind = True
+
+    def clear_wind(self) -> None:
+        """Let there be no air; a step is as fast as before there was any."""
+        self.has_wind = False
+
+    def _by_scalar(self, array: Any) -> Any:
+        return wp.array(
+            ptr=array.ptr, shape=(*array.shape, self.model.lanes), dtype=self.model.scalar, device=self.model.device
+        )

@@ -184,14 +184,14 @@ class Solver:
     def step(self, state: State, control: Control, ctrl_dt: float) -> None:
         """Advance every environment by ``ctrl_dt`` seconds, in place.
 
-        Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces of the control
-        act in every substep.
+        Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
+        the control act in every substep.
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
             ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, or state or control are of another model.
         """
-        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces)
+        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces, control.has_wind)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             if state.model is not self.model or control.model is not self.model:
                 raise ValueError("state and control must be of the solver's own model")
@@ -216,7 +216,9 @@ class Solver:
     def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
         model = self.model
         h = ctrl_dt / self.substeps
-        options = replace(self.options, varied=state.parameters.varied, forces=control.has_forces)
+        options = replace(
+            self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
+        )
         kernel = self._kernel(options)
         if self.schedule == "block":
             pieces = one_launch(model, self.substeps, self.iterations)

@@ -1,10 +1,14 @@
-"""Forces on particles: closed forms, momentum, bits whatever the batch, and what is refused."""
+"""Forces on particles, and wind: closed forms, momentum, bits whatever the batch, and what is refused."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import ArrayLike
 
+from pbd_gym.geometry.grids import grid
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
@@ -64,19 +68,23 @@ def test_inner_forces_change_no_momentum() -> None:
 
 
 def flutter(rows: list[int], lanes: int, forced: str = "always") -> np.ndarray:
-    """Return velocities of sheets that forces shake, each by row ``r`` of a table; a hand holds a corner."""
+    """Return velocities of sheets that forces and wind shake, each by row ``r`` of a table; a hand holds a corner."""
     scene = Scene(grip_count=1)
-    count = scene.add_cloth(4, 4).indices.size
+    cloth = scene.add_cloth(4, 4)
+    scene.add_air_drag(cloth.triangles)
+    count = cloth.indices.size
     solver, state, control = start(scene, len(rows), lanes, "float32")
     state.hold(np.zeros((len(rows), 1), dtype=int))
     forces = np.random.default_rng(3).normal(scale=0.05, size=(8, count, 3))[rows]
     if forced != "never":
         control.set_forces(forces)
+        control.set_wind(np.random.default_rng(4).normal(scale=6.0, size=(8, 3))[rows])
     if forced == "cleared":
         solver.step(state, control, DT)
         state.reset()
         state.hold(np.zeros((len(rows), 1), dtype=int))
         control.clear_forces()
+        control.clear_wind()
     for _ in range(2):
         solver.step(state, control, DT)
     return state.get_velocities()
@@ -91,7 +99,7 @@ def test_bits_depend_on_neither_batch_nor_lanes() -> None:
 
 
 def test_forces_that_are_cleared_leave_nothing() -> None:
-    """Guards the way back to the kernel without forces."""
+    """Guards the way back to the kernel without forces and wind."""
     never = flutter([0, 1], 4, "never")
     assert_array_equal(flutter([0, 1], 4, "cleared"), never)
     assert (flutter([0, 1], 4) != never).any()
@@ -133,3 +141,88 @@ def test_bad_forces_are_refused(error: type[Exception], forces: object) -> None:
         control.set_forces(forces)  # type: ignore[arg-type]
     assert control.has_forces
     assert_array_equal(control.forces.numpy(), before)
+
+
+def plate(density: float, lanes: int = 4, gravity: ArrayLike = NO_GRAVITY) -> tuple[Solver, State, Control]:
+    """Return a plate of 0.6 m^2, tilted about x, with a density [kg/m^2]: loose particles that nothing tells apart."""
+    mesh = grid(3, 4, 0.75, 0.8)
+    scene = Scene(gravity=gravity, grip_count=1)
+    share = 0.6 / mesh.triangles.size  # a third of each triangle
+    scene.add_particles(mesh.positions @ TILT.T, density * share * np.bincount(mesh.triangles.ravel()))
+    scene.add_air_drag(mesh.triangles, 1.1, 0.3)
+    return start(scene, ENVS, lanes, "float64", grip_forces=True)
+
+
+TILT = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, -0.8], [0.0, 0.8, 0.6]])
+WINDS, DENSITIES = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, -7.0], [5.0, 0.0, 0.0]]), np.array([1.2, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_drag_on_a_plate_at_rest_is_the_formula(lanes: int) -> None:
+    """Guards each part of drag, and the parameters of environments: so heavy a plate stays at rest, nearly."""
+    solver, state, control = plate(1e7, lanes)
+    control.set_wind(WINDS, DENSITIES)
+    solver.step(state, control, DT)
+    normal = TILT[:, 2]
+    along = (WINDS @ normal)[:, None] * normal
+    beside = WINDS - along
+    size = 0.5 * DENSITIES[:, None] * 0.6
+    force = size * (1.1 * np.abs(WINDS @ normal)[:, None] * along)
+    force += size * (0.3 * np.linalg.norm(beside, axis=1)[:, None] * beside)
+    momentum = state.model.mass @ state.get_velocities()
+    assert_allclose(momentum / DT, force, rtol=0, atol=1e-6 * np.abs(force).max())
+
+
+def test_a_falling_plate_reaches_its_terminal_speed() -> None:
+    """Guards drag in motion: weight and drag balance at v^2 = 2 sigma g / (rho c), whatever the substep."""
+    solver, state, control = plate(0.4, gravity=9.81 * TILT[:, 2])
+    control.set_wind(0.0, [1.2, 1.2, 2.4])
+    for _ in range(50):
+        solver.step(state, control, DT)
+    speed = np.sqrt(2.0 * 0.4 * 9.81 / (np.array([1.2, 1.2, 2.4]) * 1.1))
+    expected = speed[:, None, None] * np.tile(TILT[:, 2], (12, 1))
+    assert_allclose(state.get_velocities(), expected, rtol=0, atol=1e-7)
+
+
+def test_a_storm_carries_what_is_light_along_and_no_faster() -> None:
+    """Guards the bound: drag that is far too stiff for the substep makes nothing run away, nor overtakes the air."""
+    solver, state, control = plate(1e-6)
+    control.set_wind(50.0 * TILT[:, 2])
+    for _ in range(20):
+        solver.step(state, control, DT)
+        speeds = state.get_velocities() @ TILT[:, 2]
+        assert speeds.max() < 50.0 * (1.0 + 1e-9)
+    assert speeds.mean() > 40.0
+    assert not state.diverged.numpy().any()
+
+
+BAD_WIND = {
+    "shape": (ValueError, {"velocity": [1.0, 2.0]}, "velocity"),
+    "NaN": (ValueError, {"velocity": np.nan}, "velocity"),
+    "text": (TypeError, {"velocity": "west"}, "velocity"),
+    "negative density": (ValueError, {"velocity": 1.0, "density": -1.0}, "density"),
+}
+
+
+@pytest.mark.parametrize(("error", "given", "words"), BAD_WIND.values(), ids=BAD_WIND)
+def test_bad_wind_is_refused(error: type[Exception], given: dict[str, Any], words: str) -> None:
+    """Guards the checks: an error names the argument, and the wind before still blows."""
+    _, _, control = plate(1.0)
+    control.set_wind(WINDS, DENSITIES)
+    before = control.wind_scalar.numpy().copy()
+    with pytest.raises(error, match=words):
+        control.set_wind(**given)
+    assert control.has_wind
+    assert_array_equal(control.wind_scalar.numpy(), before)
+
+
+def test_wind_that_nothing_feels_is_refused() -> None:
+    """Guards against wind that would silently do nothing."""
+    scene = Scene()
+    scene.add_cloth(3, 3)
+    control = Control(Model(scene))
+    with pytest.raises(ValueError, match="add_air_drag"):
+        control.set_wind(1.0)
+    with pytest.raises(ValueError, match="normal"):
+        scene.add_air_drag([[0, 1, 2]], normal=-1.0)
+    assert not control.has_wind and len(scene.dragged_triangles) == 0
