@@ -16,6 +16,7 @@ from gymnasium.envs.registration import EnvSpec
 from pbd_gym.envs.core.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.completion import Completion
+from pbd_gym.envs.core.disturbance import Disturbance
 from pbd_gym.envs.core.launches import Launches
 from pbd_gym.envs.core.modes import RewardMode
 from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, ReducedObservations
@@ -56,6 +57,7 @@ class Batch(Protocol):
     actions: Actions
     observations: Observations | ReducedObservations | PixelObservations
     randomization: Randomization
+    disturbance: Disturbance
     goal_particles: np.ndarray
     start_positions: np.ndarray
     hand_grip: int | None
