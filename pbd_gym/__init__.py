@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pbd_gym.materials.materials import ShapeMaterial as ShapeMaterial
     from pbd_gym.materials.materials import SoftMaterial as SoftMaterial
     from pbd_gym.scene.scene import Scene as Scene
+    from pbd_gym.sim.control import Control as Control
     from pbd_gym.sim.memory_report import memory_report as memory_report
     from pbd_gym.sim.model import Model as Model
-    from pbd_gym.sim.solver import Control as Control
     from pbd_gym.sim.solver import Solver as Solver
     from pbd_gym.sim.state import State as State
     from pbd_gym.sim.substeps import needed_substeps as needed_substeps
@@ -42,7 +42,7 @@ _HOMES = {
     "Box": "pbd_gym.colliders",
     "Capsule": "pbd_gym.colliders",
     "ClothMaterial": "pbd_gym.materials.materials",
-    "Control": "pbd_gym.sim.solver",
+    "Control": "pbd_gym.sim.control",
     "Cord": "pbd_gym.materials.fabrics",
     "Cylinder": "pbd_gym.colliders",
     "Fabric": "pbd_gym.materials.fabrics",

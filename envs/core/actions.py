@@ -18,7 +18,7 @@ from pbd_gym.envs.core import transfers
 from pbd_gym.envs.core.paddles import Paddle, prepare_moves
 from pbd_gym.envs.core.randomization import SIZE, scaled
 from pbd_gym.kernels.grips import set_held
-from pbd_gym.sim.solver import Control
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})

@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space
 from pbd_gym.envs.core import randomization
 from pbd_gym.envs.core.actions import ActionMode, Actions
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.disturbance import Disturbance, expose_to_wind
 from pbd_gym.envs.core.divergence import speed_limit
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.core.lifecycle import Lifecycle, add_buffers
@@ -172,6 +173,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.scene.grip_count = self.actions.grip_count + int(hand)
         if task.ground is not None and "ground_height" in self.ranges:
             self.scene.moving_colliders.append(task.ground)
+        if any(name in self.ranges for name in randomization.WINDS):
+            expose_to_wind(self.scene)
         self.model = Model(self.scene, num_envs, device=device, threads=threads)
         gravity = float(np.linalg.norm(self.scene.gravity))
         limit = speed_limit(task.hands, config.ctrl_dt, gravity, self.ranges)
@@ -191,6 +194,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
         self.buffers = Buffers(num_envs, self.model.device)
         add_buffers(self.buffers, self)
+        self.disturbance = Disturbance(self, self.control, self.randomization, self.buffers["parameters"])
         self.outputs = Outputs(
             self.buffers, task.score.term_names, self.observations.names, output,
             self.scene.has_particle_contacts, self.model.has_surfaces,

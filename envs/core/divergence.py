@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import warp as wp
 
 from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.randomization import Range, declared_largest
+from pbd_gym.envs.core.randomization import Range, declared_largest, strongest_wind
 
 wp.set_module_options({"enable_backward": False})
 
@@ -21,7 +21,7 @@ def speed_limit(hands: Hands, ctrl_dt: float, gravity: float, ranges: Mapping[st
     """Return the speed above which an environment counts as diverged [m/s].
 
     It is :data:`MARGIN` times the speed of a hand plus that of a fall along the diagonal of the box of the hands, for
-    the largest size and gravity that were declared.
+    the largest size and gravity that were declared, and that of the strongest wind.
 
     Args:
         hands: what the hands can do.
@@ -31,7 +31,9 @@ def speed_limit(hands: Hands, ctrl_dt: float, gravity: float, ranges: Mapping[st
     """
     diagonal = math.dist(hands.lower, hands.upper) * declared_largest(ranges, "size")
     hand = math.sqrt(hands.axes) * hands.max_step / ctrl_dt
-    return MARGIN * (hand + math.sqrt(2.0 * gravity * declared_largest(ranges, "gravity") * diagonal))
+    return MARGIN * (hand + math.sqrt(2.0 * gravity * declared_largest(ranges, "gravity") * diagonal)) + strongest_wind(
+        ranges
+    )
 
 
 @wp.kernel

@@ -145,4 +145,4 @@ class Lifecycle:
             batch, update_inv_mass, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,
             state.free_inv_mass_scalar, state.inv_mass_scalar, dim=(batch.num_envs, model.particle_count),
         )  # fmt: skip
-        return [sample, masses]
+        return [sample, masses, *batch.disturbance.begin(chosen)]

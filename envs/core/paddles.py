@@ -9,8 +9,8 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Control
 from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels import parameter_columns as columns
-from pbd_gym.runtime.checks import finite, real
+from pbd_gym.runtime.checks import LARGEST, finite, real
 from pbd_gym.sim.parameters import LIMITS, check_factor
 
 wp.set_module_options({"enable_backward": False})
@@ -19,6 +19,12 @@ FACTORS = ("size", "density", "stiffness", "friction", "damping", "gravity")
 """Factors of the task's own numbers, in the order of columns."""
 PLACES = ("tilt_x", "tilt_z", "ground_height")
 """Where the ground is: angles by which it falls off towards +x and +z [rad], and how much higher it is [m]."""
+PUSHES = ("push_x", "push_y", "push_z")
+"""Force on the whole object, shared by its particles alike [N]."""
+WINDS = ("wind_x", "wind_y", "wind_z")
+"""Velocity of the air past cloth [m/s]; see :mod:`pbd_gym.kernels.air_drag`."""
+DISTURBANCES = (*PUSHES, *WINDS)
+"""They have columns, the last ones, where one of them is drawn."""
 FIRST_LABEL = wp.constant(len(FACTORS) + len(PLACES))
 """Column of the first ``<label>_stiffness``: a factor for each group of constraints."""
 SIZE = wp.constant(0)
@@ -89,7 +95,9 @@ def as_ranges(given: Mapping[str, Range] | None) -> dict[str, Range]:
 
 
 class Randomization:
-    """Which parameters a batch draws, and from where: :data:`FACTORS`, :data:`PLACES`, and a stiffness by label.
+    """Which parameters a batch draws, and from where.
+
+    There are :data:`FACTORS`, :data:`PLACES`, a stiffness by label, and :data:`DISTURBANCES`.
 
     The ground is tilted in the frame of the task, so that it is gravity whose direction changes.
 
@@ -104,7 +112,8 @@ class Randomization:
     """
 
     def __init__(self, ranges: Mapping[str, Range], labels: tuple[str, ...], ground: bool) -> None:
-        self.names = (*FACTORS, *PLACES, *(f"{label}_stiffness" for label in labels))
+        known = (*FACTORS, *PLACES, *(f"{label}_stiffness" for label in labels))
+        self.names = (*known, *(DISTURBANCES if any(name in ranges for name in DISTURBANCES) else ()))
         """Names of all columns."""
         self.columns: dict[str, int] = {}
         """Column of each parameter that is drawn, by name."""
@@ -113,7 +122,8 @@ class Randomization:
         self.table[:, :2] = self.nominal[:, None]
         for name, given in ranges.items():
             if name not in self.names:
-                raise ValueError(f"there is no parameter {name!r} to randomize; there are {', '.join(self.names)}")
+                there = ", ".join((*known, *DISTURBANCES))
+                raise ValueError(f"there is no parameter {name!r} to randomize; there are {there}")
             if name == "ground_height" and not ground:
                 raise ValueError("ground_height cannot differ in a task whose object lies on the ground at the start")
             given = as_range(name, given)
@@ -125,7 +135,11 @@ class Randomization:
     @property
     def nominal(self) -> np.ndarray:
         """Values that change nothing, shape (names,), float32."""
-        return np.array([name not in PLACES for name in self.names], dtype=np.float32)
+        return np.array([name not in (*PLACES, *DISTURBANCES) for name in self.names], dtype=np.float32)
+
+    def draws(self, names: tuple[str, ...]) -> bool:
+        """Return whether some of these parameters are drawn."""
+        return any(name in self.columns for name in names)
 
     def check_values(self, values: np.ndarray) -> None:
         """Look at values from elsewhere, shape (rows, names): what is not drawn here could not be drawn anew later.
@@ -206,6 +220,8 @@ def check(name: str, values: Any, shape: tuple[int, ...], kind: str | None = Non
         if (np.abs(given) > limit).any():
             raise ValueError(f"{name} must be from {-limit:g} to {limit:g}, got {given[np.abs(given) > limit][0]}")
         return given
+    if kind in DISTURBANCES:
+        return finite(name, values, shape, largest=LARGEST)
     kind = "stiffness" if kind.endswith("_stiffness") else kind
     return check_factor(name, values, shape, LIMITS.get(kind, 0.0))
 
@@ -214,6 +230,12 @@ def declared_largest(ranges: Mapping[str, Range], name: str) -> float:
     """Return the largest value of a factor that can be drawn, 1 if it is not; scenes and limits leave room for it."""
     given = as_range(name, ranges.get(name, (1.0, 1.0)))
     return given.high
+
+
+def strongest_wind(ranges: Mapping[str, Range]) -> float:
+    """Return the largest speed of the air that can be drawn [m/s]."""
+    found = [as_range(name, ranges.get(name, (0.0, 0.0))) for name in WINDS]
+    return float(np.linalg.norm([max(abs(one.low), abs(one.high)) for one in found]))
 
 
 @wp.func

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.envs.core.actions import Actions
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.disturbance import Disturbance
 from pbd_gym.envs.core.randomization import Randomization
 from pbd_gym.runtime.checks import FARTHEST, FLOAT32_MAX, finite, integers, reals
 from pbd_gym.scene.scene import Scene
@@ -33,6 +34,7 @@ class Snapshots:
     state: State
     buffers: Buffers
     randomization: Randomization
+    disturbance: Disturbance
     actions: Actions
     scene: Scene
     start_positions: np.ndarray
@@ -84,6 +86,7 @@ class Snapshots:
         physics["grip_positions"] = np.pad(physics["grip_positions"], ((0, 0), (0, hand), (0, 0)))
         self.state.load(physics)  # checks all of it, and is the last that may refuse
         self.buffers.load(episode, np.arange(self.num_envs))
+        self.disturbance.restore.launch()
         self._seeded = True
 
     def _checked(self, name: str, taken: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -16,14 +16,16 @@ from gymnasium.envs.registration import EnvSpec
 from pbd_gym.envs.core.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.completion import Completion
+from pbd_gym.envs.core.disturbance import Disturbance
 from pbd_gym.envs.core.launches import Launches
 from pbd_gym.envs.core.modes import RewardMode
 from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, ReducedObservations
 from pbd_gym.envs.core.pixels import PixelObservations
 from pbd_gym.envs.core.randomization import Randomization, Range
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Control, Solver
+from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
 Point = tuple[float, float, float]
@@ -55,6 +57,7 @@ class Batch(Protocol):
     actions: Actions
     observations: Observations | ReducedObservations | PixelObservations
     randomization: Randomization
+    disturbance: Disturbance
     goal_particles: np.ndarray
     start_positions: np.ndarray
     hand_grip: int | None

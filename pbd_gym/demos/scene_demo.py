@@ -99,7 +99,7 @@ class SceneDemo(Demo):
             solver = trial._solver(trial.build())
         except ValueError:
             return True  # it will be refused, and at once
-        return solver.ready(self.state.parameters.varied)
+        return solver.ready(self.state.parameters.varied, wind=getattr(trial.options, "wind", 0.0) > 0.0)
 
     def step(self) -> None:
         """Advance by one frame."""

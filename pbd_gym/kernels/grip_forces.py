@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import warp as wp
 
 from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.step_data import settings_type, state_type
+from pbd_gym.kernels.step_data import control_type, settings_type, state_type
 from pbd_gym.kernels.wide import Wide
 
 
@@ -21,14 +21,20 @@ class GripForces(NamedTuple):
     clear: Any
     """(state, group, thread, thread_count), for all threads."""
     report: Any
-    """(state, settings, now, group), for one thread."""
+    """(state, settings, control, now, group), for one thread."""
 
 
 @functools.cache
-def make_grip_forces(wide: Wide) -> GripForces:
-    """Build both functions."""
+def make_grip_forces(wide: Wide, forces: bool) -> GripForces:
+    """Build both functions.
+
+    Args:
+        wide: lane count and precision.
+        forces: whether forces act on particles from outside.
+    """
     vec, scalar, lanes = wide.vec, wide.scalar, wide.lanes
     state_, settings_, substep_ = state_type(vec), settings_type(scalar), substep_type(vec)
+    control_ = control_type(vec)
 
     @wp.func
     def clear(state: state_, group: int, thread: int, thread_count: int):
@@ -40,7 +46,7 @@ def make_grip_forces(wide: Wide) -> GripForces:
                     state.tether_pull[group, grip, i, axis] = none
 
     @wp.func
-    def report(state: state_, settings: settings_, now: substep_, group: int):
+    def report(state: state_, settings: settings_, control: control_, now: substep_, group: int):
         per_step = now.inv_h * now.inv_h / scalar(settings.substeps)
         for grip in range(state.held.shape[1]):
             for axis in range(3):
@@ -62,6 +68,8 @@ def make_grip_forces(wide: Wide) -> GripForces:
                         w = state.free_inv_mass[group, i][lane]
                         if w > scalar(0.0):  # its own weight
                             force += fall[lane] * now.inv_h / w
+                            if wp.static(forces):
+                                force += control.forces[group, i, axis][lane]
                     state.grip_forces[slot, grip, axis] = force
 
     return GripForces(clear, report)

@@ -22,7 +22,7 @@ class GripMotion(NamedTuple):
 def make_grip_motion(wide: Wide) -> GripMotion:
     """Build both functions; grips travel along straight lines by ``control.motion`` [m]."""
     scalar, lanes = wide.scalar, wide.lanes
-    state_, control_, settings_ = state_type(wide.vec), control_type(scalar), settings_type(scalar)
+    state_, control_, settings_ = state_type(wide.vec), control_type(wide.vec), settings_type(scalar)
 
     @wp.func
     def start(state: state_, control: control_, settings: settings_, group: int):

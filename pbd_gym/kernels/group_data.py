@@ -7,26 +7,26 @@ import warp as wp
 
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.parameter_columns import DAMPING, FRICTION, GRAVITY
-from pbd_gym.kernels.step_data import settings_type, state_type
+from pbd_gym.kernels.step_data import control_type, settings_type, state_type
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide, make_block_memory
 
 
 @functools.cache
 def make_load(wide: Wide, options: SweepOptions) -> Any:
-    """Build the function that takes the rows of one group out of the state.
+    """Build the function that takes the rows of one group out of the state, and forces on it out of the control.
 
     Their address is worked out once this way, not at every access. With ``options.shared``, positions and weights are
     in the shared memory of a CUDA block, and stay on the chip for the whole launch. With ``options.packed``, positions
     are in rows of four. Either is filled by the prediction of the first substep.
     """
     vec, scalar, body_, state_ = wide.vec, wide.scalar, body_type(wide.vec), state_type(wide.vec)
-    settings_ = settings_type(scalar)
+    settings_, control_ = settings_type(scalar), control_type(vec)
     row_bytes = wide.lanes * wp.types.type_size_in_bytes(scalar)
     shared_memory = make_block_memory(options.shared * 7 * row_bytes)
 
     @wp.func
-    def load(state: state_, settings: settings_, group: int):
+    def load(state: state_, settings: settings_, control: control_, group: int):
         """Return the :class:`Body` of a group."""
         body = body_()
         body.x = state.positions[group]
@@ -49,6 +49,10 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.delta = state.delta[group]
         body.frames = state.frames[group]
         body.pull = state.pull[group]
+        if wp.static(options.forces):
+            body.forces = control.forces[group]
+        if wp.static(options.wind):
+            body.forces = control.air.forces[group]
         body.relaxation = settings.relaxation
         body.friction = vec(scalar(1.0))
         if wp.static(options.varied):
@@ -101,6 +105,38 @@ def make_gravity(wide: Wide, varied: bool, data: Any) -> Any:
             return model.gravity[axis] * time
 
     return fall
+
+
+@functools.cache
+def make_gain(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build the function for the velocity that gravity and forces give.
+
+    Args:
+        wide: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+    """
+    vec, body_ = wide.vec, body_type(wide.vec)
+    fall = make_gravity(wide, options.varied, data)
+
+    @wp.func
+    def gain(model: data, body: body_, i: int, axis: int, w: vec, time: vec):
+        """Return what particle i gains in velocity along an axis [m/s] in a time [s]: 0 unless it is free.
+
+        Args:
+            model: constants.
+            body: rows of the group.
+            i: particle.
+            axis: 0 to 2.
+            w: its inverse mass [1/kg].
+            time: 0 unless it is free [s].
+        """
+        if wp.static(options.forces or options.wind):
+            return fall(model, body, axis, time) + wp.cw_mul(body.forces[i, axis], wp.cw_mul(w, time))
+        else:
+            return fall(model, body, axis, time)
+
+    return gain
 
 
 @functools.cache

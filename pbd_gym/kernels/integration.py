@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.group_data import make_gravity, substep_type
+from pbd_gym.kernels.group_data import make_gain, substep_type
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.packed import make_packed_advance
 from pbd_gym.kernels.step_data import settings_type, state_type
@@ -16,7 +16,9 @@ from pbd_gym.runtime.checks import FARTHEST
 
 @functools.cache
 def make_predict(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the prediction of the first substep: ``x = x + h (v + h g)``, the positions before it kept as ``previous``.
+    """Build the prediction of the first substep: ``x = x + h (v + h (g + w f))``.
+
+    Positions before it are kept as ``previous``.
 
     It reads the state, and fills the positions and weights of ``body`` that are copies of it.
 
@@ -27,7 +29,7 @@ def make_predict(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     positive, body_, substep_ = wide.positive, body_type(wide.vec), substep_type(wide.vec)
     state_ = state_type(wide.vec)
-    fall = make_gravity(wide, options.varied, data)
+    gain = make_gain(wide, options, data)
 
     @wp.func
     def predict(model: data, state: state_, body: body_, now: substep_, group: int, thread: int, thread_count: int):
@@ -41,7 +43,7 @@ def make_predict(wide: Wide, options: SweepOptions, data: Any) -> Any:
             if wp.static(options.packed):
                 body.x[i, 3] = w
             for axis in range(3):
-                v = body.velocity[i, axis] + fall(model, body, axis, free)
+                v = body.velocity[i, axis] + gain(model, body, i, axis, w, free)
                 p = positions[i, axis]
                 body.previous[i, axis] = p
                 body.x[i, axis] = p + now.h * v
@@ -63,8 +65,8 @@ def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -
     """
     vec, scalar, pick, positive = wide.vec, wide.scalar, wide.pick, wide.positive
     body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
-    fall = make_gravity(wide, options.varied, data)
-    if options.packed and not bouncing:
+    gain = make_gain(wide, options, data)
+    if options.packed and not (bouncing or options.forces or options.wind):
         return make_packed_advance(wide, data)
 
     @wp.func
@@ -80,7 +82,7 @@ def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -
                 if wp.static(bouncing):
                     v = body.velocity[i, axis]
                     body.velocity[i, axis] = wp.cw_mul(v, factor)
-                v = wp.cw_mul(v, factor) + fall(model, body, axis, free)
+                v = wp.cw_mul(v, factor) + gain(model, body, i, axis, w, free)
                 body.previous[i, axis] = p
                 body.x[i, axis] = p + now.h * v
 

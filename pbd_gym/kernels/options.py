@@ -36,3 +36,7 @@ class SweepOptions:
     """Grips and pins for whose tethers there is room; 0 where there are no tethers to them."""
     grip_forces: bool = False
     """Whether forces at grips are summed."""
+    forces: bool = False
+    """Whether forces act on particles from outside."""
+    wind: bool = False
+    """Whether air flows past triangles."""

@@ -27,6 +27,8 @@ class Phase(enum.IntFlag):
     """Contacts between particles; needs one block for each group."""
     COLLIDER_CONTACTS = enum.auto()
     """Contacts of particles with colliders."""
+    WIND = enum.auto()
+    """Drag of the air on triangles at the end of a substep; that at the start of the first is part of GRIPS."""
     ADVANCE = enum.auto()
     """Velocities at the end of a substep, and the prediction for the next."""
     FINISH = enum.auto()
@@ -34,6 +36,6 @@ class Phase(enum.IntFlag):
     ARRIVE = enum.auto()
     """Colliders and held particles exactly where their motion ends."""
     ALL = (
-        GRIPS | PREDICT | PLACE | TETHERS | SWEEP | CORRECT | PARTICLE_CONTACTS | COLLIDER_CONTACTS | ADVANCE | FINISH
-        | ARRIVE
+        GRIPS | PREDICT | PLACE | TETHERS | SWEEP | CORRECT | PARTICLE_CONTACTS | COLLIDER_CONTACTS | WIND | ADVANCE
+        | FINISH | ARRIVE
     )  # fmt: skip

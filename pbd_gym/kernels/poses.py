@@ -26,7 +26,7 @@ class PoseMotion(NamedTuple):
 def make_pose_motion(wide: Wide) -> PoseMotion:
     """Build both functions."""
     scalar, lanes = wide.scalar, wide.lanes
-    table, state_, control_ = table_type(scalar), state_type(wide.vec), control_type(scalar)
+    table, state_, control_ = table_type(scalar), state_type(wide.vec), control_type(wide.vec)
     settings_ = settings_type(scalar)
 
     @wp.func

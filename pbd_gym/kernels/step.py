@@ -13,6 +13,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.air_drag import make_air_drag
 from pbd_gym.kernels.collider_contacts import make_collider_contacts
 from pbd_gym.kernels.collider_table import Part, table_type
 from pbd_gym.kernels.grip_forces import make_grip_forces
@@ -26,13 +27,54 @@ from pbd_gym.kernels.piercings import make_contacts
 from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.tethers import make_tethers
-from pbd_gym.kernels.wide import barrier, wide
+from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
 @wp.func
 def asks(launch: Launch, phase: int):
     """Return whether a launch includes a phase."""
     return (launch.phases & phase) != 0
+
+
+@functools.cache
+def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool) -> Any:
+    """Build the beginning of a step, before anything is predicted: :attr:`Phase.GRIPS`.
+
+    Args:
+        numbers: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        has_moving: whether some collider moves.
+    """
+    scalar = numbers.scalar
+    colliders_, control_ = table_type(scalar), control_type(numbers.vec)
+    settings_, state_ = settings_type(scalar), state_type(numbers.vec)
+    clear, start_grips = make_clear(numbers, options), make_grip_motion(numbers)[0]
+    place_colliders, clear_forces = make_pose_motion(numbers)[0], make_grip_forces(numbers, options.forces)[0]
+    measure = make_tethers(numbers, options, data)[0] if options.anchors else None
+    begin_wind = make_air_drag(numbers, options, control_).begin
+
+    @wp.func
+    def begin(
+        model: data, colliders: colliders_, settings: settings_, control: control_, state: state_, group: int,
+        thread: int, threads: int,
+    ):  # fmt: skip
+        if wp.static(has_moving):
+            place_colliders(colliders, state, control, settings, group, 0, thread, threads)
+        if wp.static(options.grip_forces):
+            clear_forces(state, group, thread, threads)
+        if wp.static(options.anchors > 0):
+            measure(model, state, group, thread, threads)
+        if thread == 0:
+            clear(state, group)
+            start_grips(state, control, settings, group)
+        barrier()
+        if wp.static(options.wind):
+            inv_h = scalar(1.0) / settings.h
+            begin_wind(control.air, state.positions[group], state.velocities[group], inv_h, group, thread, threads)
+            barrier()
+
+    return begin
 
 
 @functools.cache
@@ -60,24 +102,21 @@ def make_step(
     """
     numbers = wide(lanes, scalar)
     data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0)
-    colliders_, control_ = table_type(scalar), control_type(scalar)
+    colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
-    load, prepare, clear = (
-        make_load(numbers, options),
-        make_substep(numbers, options.varied, data),
-        make_clear(numbers, options),
-    )
-    grips, poses = make_grip_motion(numbers), make_pose_motion(numbers)
-    start_grips, arrive_grips, place_colliders, arrive_colliders = *grips, *poses
+    has_moving = any(part.moving for part in parts)
+    load, prepare = make_load(numbers, options), make_substep(numbers, options.varied, data)
+    begin, arrive_grips = make_begin(numbers, options, data, has_moving), make_grip_motion(numbers)[1]
+    place_colliders, arrive_colliders = make_pose_motion(numbers)
     predict = make_predict(numbers, options, data)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
-    measure, hold = make_tethers(numbers, options, data) if options.anchors else (None, None)
-    clear_forces, report_forces = make_grip_forces(numbers)
+    hold = make_tethers(numbers, options, data)[1] if options.anchors else None
+    report_forces = make_grip_forces(numbers, options.forces)[1]
     collide, bounce = make_collider_contacts(numbers, parts)
+    _, blow, gather_wind = make_air_drag(numbers, options, control_)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
-    has_moving = any(part.moving for part in parts)
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(launch: Launch, model: data, colliders: colliders_, settings: settings_, control: control_, state: state_):
@@ -89,21 +128,14 @@ def make_step(
         block, thread = wp.tid()
         group = launch.first_group + block
         threads = launch.thread_count
-        body = load(state, settings, group)
+        body = load(state, settings, control, group)
         now = prepare(model, settings, body)
 
         if asks(launch, wp.static(int(Phase.GRIPS))):
-            if wp.static(has_moving):
-                place_colliders(colliders, state, control, settings, group, 0, thread, threads)
-            if wp.static(options.grip_forces):
-                clear_forces(state, group, thread, threads)
-            if wp.static(options.anchors > 0):
-                measure(model, state, group, thread, threads)
-            if thread == 0:
-                clear(state, group)
-                start_grips(state, control, settings, group)
-            barrier()
+            begin(model, colliders, settings, control, state, group, thread, threads)
         if asks(launch, wp.static(int(Phase.PREDICT))):
+            if wp.static(options.wind):
+                gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
             predict(model, state, body, now, group, thread, threads)
 
         for substep in range(launch.first_substep, launch.last_substep):
@@ -134,10 +166,16 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
                         collide(colliders, body, thread, threads)
                         barrier()
+            if wp.static(options.wind):
+                if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
+                    blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)
+                    barrier()
             if asks(launch, wp.static(int(Phase.ADVANCE))):
                 if wp.static(bouncing):
                     bounce(colliders, body, now, thread, threads)
                 if substep + 1 < settings.substeps:
+                    if wp.static(options.wind):
+                        gather_wind(control, body.inv_mass, now.h, group, thread, threads)
                     advance(model, body, now, thread, threads)
                     if wp.static(bouncing and has_moving):
                         barrier()  # bounces look at colliders that are about to be placed anew
@@ -151,6 +189,6 @@ def make_step(
             if thread == 0:
                 arrive_grips(state, control, settings, group)
                 if wp.static(options.grip_forces):
-                    report_forces(state, settings, now, group)
+                    report_forces(state, settings, control, now, group)
 
     return step

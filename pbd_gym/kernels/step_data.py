@@ -9,6 +9,7 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels import particle_contact_data, tether_data
+from pbd_gym.kernels.air_drag import air_type
 
 
 @functools.cache
@@ -33,8 +34,9 @@ def model_data(
 
 
 @functools.cache
-def control_type(scalar: Any) -> Any:
-    """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.solver.Control`."""
+def control_type(vec: Any) -> Any:
+    """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.control.Control`."""
+    scalar, air_ = vec._wp_scalar_type_, air_type(vec)
 
     @wp.struct
     class ControlData:
@@ -42,6 +44,10 @@ def control_type(scalar: Any) -> Any:
         """displacement of each grip over the step [m], shape (slots, grips, 3)"""
         collider_motion: wp.array3d[scalar]
         """displacement [m] and rotation vector [rad] of each moving collider, shape (slots, moving, 6)"""
+        forces: wp.array3d[vec]
+        """on particles [N], shape (groups, n, 3); of none unless the kernel adds them"""
+        air: air_
+        """wind, and what feels it; empty unless the kernel adds drag"""
 
     return ControlData
 

@@ -90,6 +90,10 @@ class BaseScene:
         self.particle_contacts: list[ParticleContacts] = []
         self.tethered_bodies: list[TetheredBody] = []
         """Bodies that have tethers to whatever grips hold and whatever is pinned."""
+        self.dragged_triangles = np.zeros((0, 3), dtype=np.int32)
+        """Triangles that air drags along, shape (d, 3)."""
+        self.drag_coefficients = np.zeros((0, 2))
+        """Of these, along the normal and beside it, shape (d, 2)."""
         self.contact_capacity = 96
         """Room for the contact candidates of a particle, in all environments that share a group of lanes. A particle
         with more is compared with all others: slower, with the same result."""
@@ -291,6 +295,29 @@ class BaseScene:
         self.particle_contacts.append(group)
         if len(group.sides):
             self.add_constraints("triangle_side", group.sides, distance=thickness)
+
+    def add_air_drag(self, triangles: ArrayLike, normal: float = 1.2, tangential: float = 0.02) -> None:
+        """Let triangles feel the air, once :meth:`pbd_gym.Control.set_wind` says how it moves.
+
+        The formula is in :mod:`pbd_gym.kernels.air_drag`. By default the coefficients are those of a square plate
+        across the flow (Hoerner 1965, Fluid-Dynamic Drag, chapter 3), and of skin friction on both sides of it.
+
+        Args:
+            triangles: their particles, such as ``Cloth.triangles``, shape (t, 3), int.
+            normal: coefficient of the flow along the normal, from 0.
+            tangential: coefficient of the flow beside it, from 0.
+
+        Raises:
+            ValueError: for particles that do not exist, or a coefficient that is negative, not finite or above 1e6.
+            TypeError: for a coefficient that is no number.
+        """
+        found = self._check_indices(triangles, 3)
+        number("normal", normal, 0.0, LARGEST)
+        number("tangential", tangential, 0.0, LARGEST)
+        self.dragged_triangles = np.concatenate([self.dragged_triangles, found])
+        self.drag_coefficients = np.concatenate(
+            [self.drag_coefficients, np.tile((normal, tangential), (len(found), 1))]
+        )
 
     def _check_new_members(self, found: np.ndarray) -> None:
         known = np.concatenate([found, *(group.indices for group in self.particle_contacts)])

@@ -56,6 +56,7 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
     yield Piece(Phase.PREDICT, (0, 0), (0, 0), -1, each)
     for substep in range(substeps):
         now = (substep, substep + 1)
+        windy = options.wind and substep + 1 < substeps
         last = Phase.ADVANCE | Phase.FINISH if substep + 1 == substeps else Phase.ADVANCE
         if model.moving_colliders:
             yield Piece(Phase.PLACE, now, (0, 0), -1, block)
@@ -70,10 +71,13 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
                 yield Piece(Phase.CORRECT, now, once, -1, each)
             if options.particle_contacts:
                 yield Piece(Phase.PARTICLE_CONTACTS, now, once, -1, block)
-            if model.parts and iteration + 1 < iterations:
+            if model.parts and (iteration + 1 < iterations or windy):
                 yield Piece(Phase.COLLIDER_CONTACTS, now, once, -1, each)
-        # A particle meets colliders, and goes on, without looking at others.
-        yield Piece(Phase.COLLIDER_CONTACTS | last, now, (iterations - 1, iterations), -1, each)
+        if windy:
+            yield Piece(Phase.WIND, now, (0, 0), -1, len(model.dragged.triangles))
+            yield Piece(last, now, (0, 0), -1, each)
+        else:  # a particle meets colliders, and goes on, without looking at others
+            yield Piece(Phase.COLLIDER_CONTACTS | last, now, (iterations - 1, iterations), -1, each)
     yield Piece(Phase.ARRIVE, (0, 0), (0, 0), -1, block)
 
 

@@ -22,6 +22,7 @@ from pbd_gym.runtime.devices import find_device
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
+from pbd_gym.sim.air_upload import Dragged
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.sim.contact_upload import fill_contacts
 
@@ -162,6 +163,8 @@ class Model:
         for kind in self.kinds:
             self._upload_constraints(kind, valence)
 
+        self.dragged = Dragged.of(scene)
+        """Triangles that feel the air."""
         if self.tethered_bodies:
             bodies = list(self.tethered_bodies)
             fill_tethers(self.data.tethers, bodies, self.particle_count, self.dtype.type, self.device)

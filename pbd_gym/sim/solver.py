@@ -9,16 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 import warp as wp
-from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step import make_step
-from pbd_gym.kernels.step_data import Launch, control_type, settings_type
+from pbd_gym.kernels.step_data import Launch, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.blocks import ONE_AT_A_TIME, with_blocks
-from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite, instance, number, real, switch, whole
+from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.threads import default_threads, run_together
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.state import State
@@ -156,7 +156,7 @@ class Solver:
         self.options = replace(self.options, keep_lambda=self.iterations > 1)
         self._launched_for = ()
 
-    def ready(self, varied: bool, iterations: int | None = None) -> bool:
+    def ready(self, varied: bool, iterations: int | None = None, wind: bool = False) -> bool:
         """Return whether the kernel that a step would need is there.
 
         If not, it is compiled in the background: steps that need no other may go on meanwhile, and asking again tells
@@ -165,12 +165,13 @@ class Solver:
         Args:
             varied: whether some environment has parameters of its own, see :meth:`State.set_parameters`.
             iterations: as in :meth:`set_steps`.
+            wind: whether there is any, see :meth:`Control.set_wind`.
 
         Raises:
             Exception: what the compiler raised.
         """
         iterations = self.iterations if iterations is None else iterations
-        kernel = self._kernel(replace(self.options, keep_lambda=iterations > 1, varied=varied))
+        kernel = self._kernel(replace(self.options, keep_lambda=iterations > 1, varied=varied, wind=wind))
         return AHEAD.ready(kernel, self.model.device.alias, self.model.thread_count)
 
     def _kernel(self, options: SweepOptions) -> Any:
@@ -197,13 +198,14 @@ class Solver:
     def step(self, state: State, control: Control, ctrl_dt: float) -> None:
         """Advance every environment by ``ctrl_dt`` seconds, in place.
 
-        Held particles travel along a straight line by ``control.motion`` and end exactly there.
+        Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
+        the control act in every substep.
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
             ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, or state or control are of another model.
         """
-        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape)
+        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces, control.has_wind)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             if state.model is not self.model or control.model is not self.model:
                 raise ValueError("state and control must be of the solver's own model")
@@ -228,7 +230,9 @@ class Solver:
     def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
         model = self.model
         h = ctrl_dt / self.substeps
-        options = replace(self.options, varied=state.parameters.varied)
+        options = replace(
+            self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
+        )
         kernel = self._kernel(options)
         if self.schedule == "block":
             pieces = one_launch(model, self.substeps, self.iterations)
@@ -272,65 +276,3 @@ def shared_particles(model: Model) -> int:
 def is_packed(model: Model, method: Method) -> bool:
     """Return whether a lone environment's constraints share the vector units: where one thread projects by colours."""
     return model.lanes == 1 and not model.in_blocks and model.order == "colored" and method != "jacobi"
-
-
-class Control:
-    """What moves a batch from outside during a step.
-
-    Args:
-        model: the constants it belongs to.
-    """
-
-    def __init__(self, model: Model) -> None:
-        slots = model.group_count * model.lanes
-        self.model = model
-        self.motion = wp.zeros((slots, model.grip_count, 3), dtype=model.scalar, device=model.device)
-        """Displacement of each grip, and of what it holds, over the step [m], shape (slots, grips, 3)."""
-
-        self.collider_motion = wp.zeros(
-            (slots, len(model.moving_colliders), 6), dtype=model.scalar, device=model.device
-        )
-        """Displacement [m] and rotation vector [rad] of each collider that moves over the step, in the axes of the
-        world, shape (slots, moving, 6)."""
-
-    def data(self) -> Any:
-        """Return the arrays as what the step kernel takes."""
-        data = control_type(self.model.scalar)()
-        data.motion, data.collider_motion = self.motion, self.collider_motion
-        return data
-
-    def move(self, motion: ArrayLike) -> None:
-        """Set the displacement of every grip [m], broadcast to (num_envs, grips, 3).
-
-        Raises:
-            TypeError: for anything but real numbers.
-            ValueError: for a wrong shape, or a number that is not finite or beyond 1e6 m.
-        """
-        shape = (self.model.num_envs, self.model.grip_count, 3)
-        given = finite("motion", motion, shape, self.model.dtype, FARTHEST)
-        padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
-        padded[: self.model.num_envs] = given
-        self.motion.assign(padded)
-
-    def move_collider(self, collider: int, displacement: ArrayLike = 0.0, rotation: ArrayLike = 0.0) -> None:
-        """Set how far a collider that moves goes in a step: at constant speed, and round its origin.
-
-        It holds for every step until it is set again.
-
-        Args:
-            collider: what :meth:`Scene.add_collider` returned.
-            displacement: of its origin [m], broadcast to (num_envs, 3).
-            rotation: axis times angle [rad], in the axes of the world, broadcast to (num_envs, 3).
-
-        Raises:
-            TypeError: for anything but real numbers.
-            ValueError: for a collider that does not move, a wrong shape, or a number that is not finite or beyond 1e6.
-        """
-        slot, shape = self.model.pose_index(collider), (self.model.num_envs, 3)
-        given = [
-            finite(name, value, shape, self.model.dtype, FARTHEST)
-            for name, value in (("displacement", displacement), ("rotation", rotation))
-        ]
-        motion = self.collider_motion.numpy()
-        motion[: self.model.num_envs, slot] = np.concatenate(given, axis=1)
-        self.collider_motion.assign(motion)

@@ -48,6 +48,7 @@ def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0
         elements = particles[pool[rng.permutation(len(pool))[:COUNT]]]
         scene.add_constraints(name, elements, damping_time=0.02, **sample.parameters)
     scene.add_distance_constraints(particles[mesh.edges], 1e-4)
+    scene.add_air_drag(particles[mesh.triangles])
     if tethers:
         scene.add_grip_tethers(particles, particles[mesh.edges])
     if not alone:
@@ -103,13 +104,29 @@ class Run:
         block_dim: threads that serve a group.
         lanes: environments of a group.
         dtype: as for a model.
+        forces: whether they act on particles.
+        wind: whether it blows.
         **options: of the solver.
     """
 
-    def __init__(self, scene: Scene, block_dim: int, lanes: int = 1, dtype: Any = "float32", **options: Any) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        block_dim: int,
+        lanes: int = 1,
+        dtype: Any = "float32",
+        forces: bool = False,
+        wind: bool = False,
+        **options: Any,
+    ) -> None:
         self.model = Model(scene, NUM_ENVS, lanes=lanes, dtype=dtype, block_dim=block_dim)
         self.solver = Solver(self.model, substeps=3, threads=2, **options)
         self.state, self.control = self.solver.state(), self.solver.control()
+        if forces:
+            count = self.model.particle_count
+            self.control.set_forces(np.random.default_rng(2).uniform(-1.0, 1.0, (NUM_ENVS, count, 3)))
+        if wind:
+            self.control.set_wind([[6.0, 0.0, -2.0], [0.0, 9.0, 0.0], [0.0, 0.0, 0.0]], [1.2, 2.0, 1000.0])
         self.result()
 
     def result(self) -> bytes:
@@ -153,8 +170,8 @@ CASES = {
         tangle(tuple(SAMPLES)), {"iterations": 3, "method": "symmetric", "chebyshev": 0.6, "damping": 0.5}
     ),
     # Nothing that happens to wait at the same places.
-    "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6}),
-    "tethers": Case(tangle(("distance", "line"), alone=True, tethers=True), {"grip_forces": True}),
+    "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6, "wind": True}),
+    "tethers": Case(tangle(("distance", "line"), alone=True, tethers=True), {"grip_forces": True, "forces": True}),
     "jacobi": Case(
         tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8),
         {
@@ -164,6 +181,8 @@ CASES = {
             "method": "jacobi",
             "relaxation": 1.2,
             "grip_forces": True,
+            "forces": True,
+            "wind": True,
         },
     ),
     "surfaces": Case(surfaces(), {}),

@@ -39,7 +39,9 @@ PLAIN, FULL = (
         anchors=10,
     ),
 )
-GATHERING = SweepOptions(keep_lambda=True, jacobi=True, particle_contacts=True, anchors=10, grip_forces=True)
+GATHERING = SweepOptions(
+    keep_lambda=True, jacobi=True, particle_contacts=True, anchors=10, grip_forces=True, forces=True, wind=True
+)
 # The compiler's time grows faster than the kernel, so kinds are compiled a few at a time: four kernels of five take 10
 # seconds where one of nineteen takes 70. Between them the variants have each kind with each of the options, lane counts
 # and precisions, but not all of these with one another.

@@ -12,8 +12,9 @@ from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Control, Solver
+from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 from tests.sim.oracles import analytic
 

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Control, Solver
+from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
 EPS = float(np.finfo(np.float64).eps)

@@ -14,8 +14,9 @@ from pbd_gym.colliders import Plane, Sphere
 from pbd_gym.kernels.wide import LANE_COUNTS
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.coloring import batches, dependency_levels, find_conflict
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Control, Solver, shared_particles
+from pbd_gym.sim.solver import Solver, shared_particles
 from pbd_gym.sim.state import State
 
 ENVS = 100

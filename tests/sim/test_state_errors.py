@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.solver import Control, Solver
+from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 from tests.sim.test_errors import INF, NAN, small_scene
 
@@ -23,6 +24,7 @@ STATE_ERRORS: dict[str, tuple[Callable[[State, Control], object], str]] = {
     "hold below -1": (lambda s, c: s.hold(np.full((4, 2), -2)), "0 to 8"),
     "hold of one particle twice": (lambda s, c: s.hold([[0, 1], [2, 2], [-1, -1], [3, 4]]), "two grips"),
     "hold of a float": (lambda s, c: s.hold([[0.0, 1.0]]), "integers"),
+    "forces on another count": (lambda s, c: c.set_forces(np.zeros((4, 8, 3))), "forces"),
     "motion of NaN": (lambda s, c: c.move([[0.0, NAN, 0.0], [0.0, 0.0, 0.0]]), "motion"),
 }
 

@@ -3,7 +3,8 @@
 Distance constraints along rows, columns and diagonals are solved one after the other (Gauss-Seidel). Each has a
 compliance, the inverse of its stiffness. Given enough iterations to converge, further ones or shorter steps change the
 stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count, and with
-`mass-spring`, which explodes where the time step is too long.
+`mass-spring`, which explodes where the time step is too long. `--wind 8` lets the wind blow at it
+(:mod:`pbd_gym.kernels.air_drag`).
 
 Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
 corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's extrapolation
@@ -44,6 +45,7 @@ class ClothOptions(SheetOptions):
     method: str = option("gauss-seidel", "what a sweep is", choices=("gauss-seidel", "symmetric", "jacobi"))
     chebyshev: float = option(0.0, "by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
     convergence: str = switch(False, "whether a curve shows what iterations leave over")
+    wind: float = option(0.0, "speed of the air towards the eye [m/s]; without any there is no air", low=0.0, high=30.0)
 
 
 class SheetDemo(HangingSheet, SceneDemo):
@@ -70,6 +72,7 @@ class SheetDemo(HangingSheet, SceneDemo):
         scene.add_distance_constraints(self.sheet.edges, self.compliance)
         scene.pin(self.sheet.fixed)
         scene.triangles = self.sheet.triangles
+        scene.add_air_drag(scene.triangles)
         return scene
 
 
@@ -78,6 +81,11 @@ class ClothDemo(SheetDemo):
 
     options_type = ClothOptions
     options: ClothOptions
+
+    def _load(self, scene: Scene) -> None:
+        super()._load(scene)
+        if self.options.wind > 0.0:
+            self.control.set_wind((0.0, 0.0, self.options.wind))
 
     @property
     def compliance(self) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.rendering.window.dials import Dial
+from pbd_gym.sim.control import Control
 from pbd_gym.sim.elastic_energy import elastic_energy
-from pbd_gym.sim.solver import Control, Solver
+from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.manipulation import WeightedMeasures
 from pbd_gym.envs.core.randomization import PLACES, LogUniform, Uniform
+from pbd_gym.sim.layout import to_rows
 from tests.envs.helpers import AUTORESET, ID, SMALL, SMALL_OF, assert_same, make_vec, random_actions, roll, rows_of
 
 RANGES: dict[str, Any] = {
@@ -355,3 +356,34 @@ def test_bad_options(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         env.reset(seed=1, options={"parameters": given})
     assert_same(before, env.get_state())
+
+
+def test_disturbances_push_the_object_and_come_back_with_a_state() -> None:
+    """Guards the force on the whole object and the wind: those of the episode, also after a state was loaded."""
+    ranges = {"push_x": (-0.5, 0.5), "wind_z": (2.0, 8.0)}
+    env = make(5, randomize=ranges)
+    env.reset(seed=3)
+    env.step(np.zeros(env.action_space.shape))
+    saved = env.get_state()
+    _, info = env.reset(seed=4)
+    for told in (info["parameters"], None):
+        if told is None:
+            env.set_state(saved)
+            told = {name: saved["episode.parameters"][:, env.randomization.columns[name]] for name in ranges}
+        pushes = to_rows(env.control.forces_scalar.numpy(), 5)
+        assert_allclose(pushes.sum(axis=1), np.pad(told["push_x"][:, None], ((0, 0), (0, 2))), rtol=1e-5)
+        wind = to_rows(env.control.wind_scalar.numpy(), 5)
+        zero, air = np.zeros(5), np.full(5, np.float32(1.2))
+        assert_array_equal(wind, np.stack([zero, zero, told["wind_z"], air], axis=1))
+        assert len(np.unique(told["push_x"])) == 5
+    second = env.step(np.zeros(env.action_space.shape))[0]
+    env.set_state(saved)
+    assert_array_equal(env.step(np.zeros(env.action_space.shape))[0], second)
+    plain = make(5, randomize={"density": (0.5, 2.0)})
+    assert not plain.control.has_forces and not plain.control.has_wind  # and the kernel is that without
+
+
+def test_wind_needs_cloth() -> None:
+    """Guards against a disturbance that would do nothing."""
+    with pytest.raises(ValueError, match="need cloth"):
+        gym.make_vec("PBDRope-v0", num_envs=1, randomize={"wind_x": (0.0, 1.0)}, **SMALL_OF["PBDRope-v0"])
