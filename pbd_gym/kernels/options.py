@@ -6,6 +6,22 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class FluidOptions:
+    """What a kernel is compiled for in a scene with fluid."""
+
+    width: int
+    """Particles whose distances from a collider are worked out at once: 1 in blocks of threads."""
+    boundary: bool = False
+    """Whether other bodies are wet."""
+    cohesion: bool = False
+    """Whether neighbours attract each other."""
+    vorticity: bool = False
+    """Whether eddies are kept alive."""
+    flow: bool = False
+    """Whether particles come and go."""
+
+
+@dataclass(frozen=True)
 class SweepOptions:
     """What a kernel is compiled for; everything else costs nothing."""
 
@@ -36,3 +52,5 @@ class SweepOptions:
     """Grips and pins for whose tethers there is room; 0 where there are no tethers to them."""
     grip_forces: bool = False
     """Whether forces at grips are summed."""
+    fluid: FluidOptions | None = None
+    """What is there of fluid, if any."""

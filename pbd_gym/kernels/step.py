@@ -15,6 +15,7 @@ import warp as wp
 
 from pbd_gym.kernels.collider_contacts import make_collider_contacts
 from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.fluid.phases import make_fluid
 from pbd_gym.kernels.grip_forces import make_grip_forces
 from pbd_gym.kernels.grip_motion import make_grip_motion
 from pbd_gym.kernels.group_data import make_clear, make_load, make_substep
@@ -26,13 +27,49 @@ from pbd_gym.kernels.piercings import make_contacts
 from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.tethers import make_tethers
-from pbd_gym.kernels.wide import barrier, wide
+from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
 @wp.func
 def asks(launch: Launch, phase: int):
     """Return whether a launch includes a phase."""
     return (launch.phases & phase) != 0
+
+
+@functools.cache
+def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool) -> Any:
+    """Build the beginning of a step, before anything is predicted: :attr:`Phase.GRIPS`.
+
+    Args:
+        numbers: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        has_moving: whether some collider moves.
+    """
+    scalar = numbers.scalar
+    colliders_, control_ = table_type(scalar), control_type(scalar)
+    settings_, state_ = settings_type(scalar), state_type(numbers.vec)
+    clear, start_grips = make_clear(numbers, options), make_grip_motion(numbers)[0]
+    place_colliders, clear_forces = make_pose_motion(numbers).place, make_grip_forces(numbers)[0]
+    measure = make_tethers(numbers, options, data)[0] if options.anchors else None
+
+    @wp.func
+    def begin(
+        model: data, colliders: colliders_, settings: settings_, control: control_, state: state_, group: int,
+        thread: int, threads: int,
+    ):  # fmt: skip
+        if wp.static(has_moving):
+            place_colliders(colliders, state, control, settings, group, 0, thread, threads)
+        if wp.static(options.grip_forces):
+            clear_forces(state, group, thread, threads)
+        if wp.static(options.anchors > 0):
+            measure(model, state, group, thread, threads)
+        if thread == 0:
+            clear(state, group)
+            start_grips(state, control, settings, group)
+        barrier()
+
+    return begin
 
 
 @functools.cache
@@ -59,25 +96,23 @@ def make_step(
         phase for particles or one colour.
     """
     numbers = wide(lanes, scalar)
-    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0)
+    has_fluid = options.fluid is not None
+    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0, has_fluid)
     colliders_, control_ = table_type(scalar), control_type(scalar)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
-    load, prepare, clear = (
-        make_load(numbers, options),
-        make_substep(numbers, options.varied, data),
-        make_clear(numbers, options),
-    )
-    grips, poses = make_grip_motion(numbers), make_pose_motion(numbers)
-    start_grips, arrive_grips, place_colliders, arrive_colliders = *grips, *poses
+    has_moving = any(part.moving for part in parts)
+    load, prepare = make_load(numbers, options), make_substep(numbers, options.varied, data)
+    begin, arrive_grips = make_begin(numbers, options, data, has_moving), make_grip_motion(numbers)[1]
+    place_colliders, arrive_colliders = make_pose_motion(numbers)
     predict = make_predict(numbers, options, data)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
-    measure, hold = make_tethers(numbers, options, data) if options.anchors else (None, None)
-    clear_forces, report_forces = make_grip_forces(numbers)
-    collide, bounce = make_collider_contacts(numbers, parts)
+    hold = make_tethers(numbers, options, data)[1] if options.anchors else None
+    report_forces = make_grip_forces(numbers)[1]
+    collide, bounce = make_collider_contacts(numbers, parts, has_fluid)
+    search_fluid, project_fluid, settle_fluid = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
-    has_moving = any(part.moving for part in parts)
 
     @wp.kernel(module="unique", enable_backward=False)
     def step(launch: Launch, model: data, colliders: colliders_, settings: settings_, control: control_, state: state_):
@@ -93,16 +128,7 @@ def make_step(
         now = prepare(model, settings, body)
 
         if asks(launch, wp.static(int(Phase.GRIPS))):
-            if wp.static(has_moving):
-                place_colliders(colliders, state, control, settings, group, 0, thread, threads)
-            if wp.static(options.grip_forces):
-                clear_forces(state, group, thread, threads)
-            if wp.static(options.anchors > 0):
-                measure(model, state, group, thread, threads)
-            if thread == 0:
-                clear(state, group)
-                start_grips(state, control, settings, group)
-            barrier()
+            begin(model, colliders, settings, control, state, group, thread, threads)
         if asks(launch, wp.static(int(Phase.PREDICT))):
             predict(model, state, body, now, group, thread, threads)
 
@@ -111,6 +137,9 @@ def make_step(
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
             barrier()  # sweeps and contacts look at what all threads have predicted and placed
+            if wp.static(has_fluid):
+                if asks(launch, wp.static(int(Phase.FLUID_SEARCH))):
+                    search_fluid(model, body, state.fluid, control, now, group, thread, threads)
             omega = scalar(1.0)
             if wp.static(options.chebyshev):
                 for earlier in range(launch.first_iteration):
@@ -126,6 +155,9 @@ def make_step(
                 if wp.static(options.jacobi or options.chebyshev):
                     if asks(launch, wp.static(int(Phase.CORRECT))):
                         correct(state, body, group, omega, iteration, thread, threads)
+                if wp.static(has_fluid):
+                    if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
+                        project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
                 if wp.static(options.particle_contacts):
                     if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
                         is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
@@ -134,6 +166,9 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
                         collide(colliders, body, thread, threads)
                         barrier()
+            if wp.static(has_fluid):
+                if asks(launch, wp.static(int(Phase.FLUID_VELOCITY))):
+                    settle_fluid(model, body, state.fluid, now, group, thread, threads)
             if asks(launch, wp.static(int(Phase.ADVANCE))):
                 if wp.static(bouncing):
                     bounce(colliders, body, now, thread, threads)

@@ -25,6 +25,7 @@ from pbd_gym.runtime.checks import (
     whole,
 )
 from pbd_gym.scene.contacts import ParticleContacts, balls, surface
+from pbd_gym.scene.fluids import Fluid
 from pbd_gym.scene.tethered_body import TetheredBody
 
 LEAST_MASS = 1e-30
@@ -90,6 +91,8 @@ class BaseScene:
         self.particle_contacts: list[ParticleContacts] = []
         self.tethered_bodies: list[TetheredBody] = []
         """Bodies that have tethers to whatever grips hold and whatever is pinned."""
+        self.fluid: Fluid | None = None
+        """What flows."""
         self.contact_capacity = 96
         """Room for the contact candidates of a particle, in all environments that share a group of lanes. A particle
         with more is compared with all others: slower, with the same result."""

@@ -20,6 +20,7 @@ from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite, instance, number, 
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
+from pbd_gym.sim.layout import pad_rows
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.state import State
 
@@ -124,6 +125,7 @@ class Solver:
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             anchors=model.anchor_room,
             grip_forces=grip_forces and model.grip_count > 0,
+            fluid=model.fluid_options,
         )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()
@@ -279,11 +281,15 @@ class Control:
         )
         """Displacement [m] and rotation vector [rad] of each collider that moves over the step, in the axes of the
         world, shape (slots, moving, 6)."""
+        fluid = model.scene.fluid
+        emitters = 0 if fluid is None else len(fluid.emitters)
+        self.emission = wp.full((slots, emitters), 1.0, dtype=model.scalar, device=model.device)
+        """Factor of the speed of each emitter of fluid, shape (slots, emitters)."""
 
     def data(self) -> Any:
         """Return the arrays as what the step kernel takes."""
         data = control_type(self.model.scalar)()
-        data.motion, data.collider_motion = self.motion, self.collider_motion
+        data.motion, data.collider_motion, data.emission = self.motion, self.collider_motion, self.emission
         return data
 
     def move(self, motion: ArrayLike) -> None:
@@ -298,6 +304,24 @@ class Control:
         padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
         padded[: self.model.num_envs] = given
         self.motion.assign(padded)
+
+    def set_emission(self, factors: ArrayLike) -> None:
+        """Open and close the emitters of the fluid, in the order in which they were added.
+
+        It holds for every step until it is set again.
+
+        Args:
+            factors: of their speeds, 0 for closed, broadcast to (num_envs, emitters).
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is negative, not finite or beyond 1e6.
+        """
+        count = self.model.num_envs
+        given = finite("factors", factors, (count, self.emission.shape[1]), self.model.dtype, LARGEST)
+        if (given < 0.0).any():
+            raise ValueError(f"factors of emission must not be negative, got {given.min()}")
+        self.emission.assign(pad_rows(given, len(self.emission)))
 
     def move_collider(self, collider: int, displacement: ArrayLike = 0.0, rotation: ArrayLike = 0.0) -> None:
         """Set how far a collider that moves goes in a step: at constant speed, and round its origin.
