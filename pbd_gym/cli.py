@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--peer", action="append", default=[], choices=["newton", "newton-vbd", "numpy", "taichi"],
         help="measure this engine beside, on w1",
     )  # fmt: skip
-    bench.add_argument("--limit", action="store_true", help="measure hand-written C beside, on w1")
+    bench.add_argument("--limit", action="store_true", help="measure hand-written C beside, on w1 or w6")
     bench.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
     bench.add_argument("--csv", metavar="FILE", help="likewise, as comma-separated values")
     bench.add_argument("--plot", metavar="FILE", help="draw the workload scaling into this PNG")

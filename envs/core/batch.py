@@ -130,10 +130,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
         if output not in ("numpy", "torch"):
             raise ValueError(f"output must be 'numpy' or 'torch', got {output!r}")
-        if max_episode_steps == -1:  # as gym.make has it
-            max_episode_steps = None
-        if max_episode_steps is not None:
-            max_episode_steps = whole("max_episode_steps", max_episode_steps, 1)
+        if max_episode_steps is not None:  # gym.make has -1 for no limit
+            max_episode_steps = None if max_episode_steps == -1 else whole("max_episode_steps", max_episode_steps, 1)
         num_envs = whole("num_envs", num_envs, 1)
         modes: dict[str, Any] = {"action_mode": action_mode, "obs_mode": obs_mode, "reward_mode": reward_mode}
         modes.update(randomize=randomize, horizon=horizon)

@@ -66,13 +66,17 @@ class Engine:
         """Return the strain that is left in the first environment, see :func:`pbd_gym.bench.scenes.strain`."""
         return strain(self.scene, self.state.get_positions()[0])
 
-    def row(self, workload: str, duration: Duration, what: str | None = None) -> Row:
-        """Make the row of a measured control step."""
+    @property
+    def what(self) -> str:
+        """How large the batch is, in words."""
         envs, threads = self.model.num_envs, self.solver.threads
         name = f"{envs:,} environment{'s'[: envs > 1]}"
-        if self.model.device.is_cpu:
-            name += f", {threads} thread{'s'[: threads > 1]}"
-        return Row(workload, what or name, envs / duration.median, "frames/s", duration.spread,
+        return name + f", {threads} thread{'s'[: threads > 1]}" * self.model.device.is_cpu
+
+    def row(self, workload: str, duration: Duration, what: str | None = None) -> Row:
+        """Make the row of a measured control step."""
+        envs = self.model.num_envs
+        return Row(workload, what or self.what, envs / duration.median, "frames/s", duration.spread,
                    projections=self.projections / duration.median, strain=self.strain())  # fmt: skip
 
 

@@ -24,10 +24,10 @@ TILE = 64
 CONSTRAINT = np.dtype([("a", "i4"), ("b", "i4"), ("rest", "f4"), ("compliance", "f4")])
 
 
-def unavailable() -> str | None:
+def unavailable(source: Path = SOURCE) -> str | None:
     """Return why the C limit cannot be measured here, or None if it can."""
-    if not SOURCE.exists():
-        return f"{SOURCE} is not there: the C limit needs a clone of the repository"
+    if not source.exists():
+        return f"{source} is not there: the C limit needs a clone of the repository"
     if compiler() is None:
         return "there is no C compiler: set CC, or install cc, gcc or clang"
     return None
@@ -41,20 +41,20 @@ def compiler() -> str | None:
     return None
 
 
-def load() -> ctypes.CDLL:
-    """Compile and load the C code for this machine.
+def load(source: Path = SOURCE) -> ctypes.CDLL:
+    """Compile and load C code for this machine.
 
     Raises:
         ValueError: where that is not possible, with the reason.
     """
-    reason = unavailable()
+    reason = unavailable(source)
     if reason:
         raise ValueError(reason)
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     flags = ["-march=native", "-mprefer-vector-width=512"] if x86 else ["-mcpu=native"]
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "limit.so"
-        command = [str(compiler()), "-O3", *flags, "-Wno-psabi", "-shared", "-fPIC", "-o", str(library), str(SOURCE)]
+        command = [str(compiler()), "-O3", *flags, "-Wno-psabi", "-shared", "-fPIC", "-o", str(library), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ValueError(f"{' '.join(command)} failed:\n{done.stderr}")

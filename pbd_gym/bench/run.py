@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.bench import comparison, environments, resolution, rotations, scaling, swing, workloads
+from pbd_gym.bench import comparison, environments, fluids, resolution, rotations, scaling, swing, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.compile_messages import compiling
@@ -29,6 +29,7 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "w3": workloads.w3,
     "w4": workloads.w4,
     "w5": workloads.w5,
+    "w6": fluids.w6,
     **{name: functools.partial(environments.vector, name) for name in environments.VECTOR_IDS},
     "cloth-single": environments.cloth_single,
     "pixels": workloads.pixels,
@@ -73,8 +74,10 @@ def main(
         if (getattr(options, name) or 1) < 1 or getattr(options, name) == 0:
             raise ValueError(f"{name} must be at least 1, got {getattr(options, name)}")
     swung = set(names) == {"swing"} and not options.limit and set(options.peers) <= set(swing.PEERS)
-    if beside and set(names) != {"w1"} and not swung:
-        raise ValueError(f"peers and the C limit are measured on w1; {', '.join(swing.PEERS)} also on swing")
+    if beside and not set(names) <= ({"w1"} if options.peers else {"w1", "w6"}) and not swung:
+        raise ValueError(
+            f"peers and the C limit are measured on w1; the C limit also on w6, {', '.join(swing.PEERS)} also on swing"
+        )
     with compiling():
         wp.init()
     if options.device != "all" or names != ["scaling"]:
@@ -87,7 +90,7 @@ def main(
     with quiet_warp():
         for name in names:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
-            for row in comparison.rows(options) if beside and not swung else WORKLOADS[name](options):
+            for row in comparison.rows(options) if beside and name == "w1" else WORKLOADS[name](options):
                 found.append(row)
                 print(f"  {row.what}: {row.value:,.4g} {row.unit}", file=sys.stderr, flush=True)
     about = machine(options)

@@ -57,6 +57,7 @@ DEMOS = (
     Entry("motion", "rotating-bodies", "rotating_bodies:RotatingBodiesDemo", "an emitter of squares that turn"),
     Entry("motion", "rigid-boxes", "rigid_boxes:RigidBoxesDemo", "boxes on a floor by impulses and penalties"),
     Entry("fluids", "sph-fluids", "sph_fluids:FluidsDemo", "water by WCSPH, PBF, IISPH and DFSPH side by side"),
+    Entry("fluids", "dam-break", "dam_break:DamBreakDemo", "water falls into a tank and round a post, in 3D"),
     Entry("fluids", "sph-kernels", "sph_kernels:KernelsDemo", "smoothing kernels, their gradients and Laplacians"),
     Entry("fluids", "sph-approximation", "sph_approximation:ApproximationDemo", "a function from samples along a line"),
     Entry("fluids", "sph-gradient", "sph_gradient:GradientDemo", "its gradient, plain and corrected"),

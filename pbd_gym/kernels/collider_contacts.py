@@ -26,8 +26,14 @@ class ColliderContacts(NamedTuple):
 
 
 @functools.cache
-def make_collider_contacts(wide: Wide, parts: tuple[Part, ...]) -> ColliderContacts:
-    """Build the contacts of all particles of a group with the colliders of all parts, in their order."""
+def make_collider_contacts(wide: Wide, parts: tuple[Part, ...], has_fluid: bool = False) -> ColliderContacts:
+    """Build the contacts of all particles of a group with the colliders of all parts, in their order.
+
+    Args:
+        wide: lane count and precision.
+        parts: colliders by shape and by whether they move.
+        has_fluid: whether some particles are fluid, which is left out.
+    """
     body_, table, substep_ = body_type(wide.vec), table_type(wide.scalar), substep_type(wide.vec)
     if not parts:
         return ColliderContacts(None, None)
@@ -39,17 +45,26 @@ def make_collider_contacts(wide: Wide, parts: tuple[Part, ...]) -> ColliderConta
     update_velocity = make_restitution(wide, parts)
 
     @wp.func
+    def concerned(colliders: table, i: int):
+        if wp.static(has_fluid):
+            return colliders.flows[i] == 0
+        else:
+            return True
+
+    @wp.func
     def collide(colliders: table, body: body_, thread: int, thread_count: int):
         for i in range(thread, body.x.shape[0], thread_count):
-            if wp.static(bool(swept)):
-                if is_fast(colliders, body, i):
-                    stop(colliders, body, i)
-            touch(colliders, body, i)
+            if concerned(colliders, i):
+                if wp.static(bool(swept)):
+                    if is_fast(colliders, body, i):
+                        stop(colliders, body, i)
+                touch(colliders, body, i)
 
     @wp.func
     def bounce(colliders: table, body: body_, now: substep_, thread: int, thread_count: int):
         for i in range(thread, body.x.shape[0], thread_count):
-            update_velocity(colliders, body, now, i)
+            if concerned(colliders, i):
+                update_velocity(colliders, body, now, i)
 
     return ColliderContacts(collide, bounce)
 

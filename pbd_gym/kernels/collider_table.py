@@ -51,6 +51,8 @@ def table_type(scalar: Any) -> Any:
         """the smallest half thickness of those at rest [m]"""
         slack: wp.array[scalar]
         """how far off the surface a push may leave a particle, besides rounding [m], shape (colliders,)"""
+        flows: wp.array[wp.int32]
+        """whether a particle is of a fluid, which keeps off colliders by itself, shape (n,), or empty without one"""
         pose: wp.array[wp.int32]
         """index of the pose of those that move, shape (moving,)"""
 

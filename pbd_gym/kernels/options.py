@@ -6,6 +6,22 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class FluidOptions:
+    """What a kernel is compiled for in a scene with fluid."""
+
+    width: int
+    """Particles whose distances from a collider are worked out at once: 1 in blocks of threads."""
+    boundary: bool = False
+    """Whether other bodies are wet."""
+    cohesion: bool = False
+    """Whether neighbours attract each other."""
+    vorticity: bool = False
+    """Whether eddies are kept alive."""
+    flow: bool = False
+    """Whether particles come and go."""
+
+
+@dataclass(frozen=True)
 class SweepOptions:
     """What a kernel is compiled for; everything else costs nothing."""
 
@@ -40,3 +56,5 @@ class SweepOptions:
     """Whether forces act on particles from outside."""
     wind: bool = False
     """Whether air flows past triangles."""
+    fluid: FluidOptions | None = None
+    """What is there of fluid, if any."""

@@ -16,9 +16,10 @@ import warp as wp
 from pbd_gym.kernels.air_drag import make_air_drag
 from pbd_gym.kernels.collider_contacts import make_collider_contacts
 from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.fluid.phases import make_fluid
 from pbd_gym.kernels.grip_forces import make_grip_forces
 from pbd_gym.kernels.grip_motion import make_grip_motion
-from pbd_gym.kernels.group_data import make_clear, make_load, make_substep
+from pbd_gym.kernels.group_data import make_clear, make_load, make_substep, substep_type
 from pbd_gym.kernels.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.iterations import make_correct, make_next_omega, make_sweeps
 from pbd_gym.kernels.options import SweepOptions
@@ -50,7 +51,7 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     clear, start_grips = make_clear(numbers, options), make_grip_motion(numbers)[0]
-    place_colliders, clear_forces = make_pose_motion(numbers)[0], make_grip_forces(numbers, options.forces)[0]
+    place_colliders, clear_forces = make_pose_motion(numbers).place, make_grip_forces(numbers, options.forces)[0]
     measure = make_tethers(numbers, options, data)[0] if options.anchors else None
     begin_wind = make_air_drag(numbers, options, control_).begin
 
@@ -78,6 +79,36 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
 
 
 @functools.cache
+def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
+    """Build the end of a step, after all particles: :attr:`Phase.ARRIVE`.
+
+    Args:
+        numbers: lane count and precision.
+        options: what iterations do.
+        has_moving: whether some collider moves.
+    """
+    scalar = numbers.scalar
+    colliders_, control_ = table_type(scalar), control_type(numbers.vec)
+    settings_, state_, substep_ = settings_type(scalar), state_type(numbers.vec), substep_type(numbers.vec)
+    arrive_grips, arrive_colliders = make_grip_motion(numbers)[1], make_pose_motion(numbers).arrive
+    report_forces = make_grip_forces(numbers, options.forces)[1]
+
+    @wp.func
+    def end(
+        colliders: colliders_, settings: settings_, control: control_, state: state_, now: substep_,
+        group: int, thread: int, threads: int,
+    ):  # fmt: skip
+        if wp.static(has_moving):
+            arrive_colliders(colliders, state, control, group, thread, threads)
+        if thread == 0:
+            arrive_grips(state, control, settings, group)
+            if wp.static(options.grip_forces):
+                report_forces(state, settings, control, now, group)
+
+    return end
+
+
+@functools.cache
 def make_step(
     lanes: int,
     scalar: Any,
@@ -101,21 +132,22 @@ def make_step(
         phase for particles or one colour.
     """
     numbers = wide(lanes, scalar)
-    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0)
+    has_fluid = options.fluid is not None
+    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0, has_fluid)
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     has_moving = any(part.moving for part in parts)
     load, prepare = make_load(numbers, options), make_substep(numbers, options.varied, data)
-    begin, arrive_grips = make_begin(numbers, options, data, has_moving), make_grip_motion(numbers)[1]
-    place_colliders, arrive_colliders = make_pose_motion(numbers)
+    begin, end = make_begin(numbers, options, data, has_moving), make_end(numbers, options, has_moving)
+    place_colliders = make_pose_motion(numbers).place
     predict = make_predict(numbers, options, data)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
-    report_forces = make_grip_forces(numbers, options.forces)[1]
-    collide, bounce = make_collider_contacts(numbers, parts)
+    collide, bounce = make_collider_contacts(numbers, parts, has_fluid)
     _, blow, gather_wind = make_air_drag(numbers, options, control_)
+    search_fluid, project_fluid, settle_fluid = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
 
     @wp.kernel(module="unique", enable_backward=False)
@@ -143,6 +175,9 @@ def make_step(
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
             barrier()  # sweeps and contacts look at what all threads have predicted and placed
+            if wp.static(has_fluid):
+                if asks(launch, wp.static(int(Phase.FLUID_SEARCH))):
+                    search_fluid(model, body, state.fluid, control, now, group, thread, threads)
             omega = scalar(1.0)
             if wp.static(options.chebyshev):
                 for earlier in range(launch.first_iteration):
@@ -158,6 +193,9 @@ def make_step(
                 if wp.static(options.jacobi or options.chebyshev):
                     if asks(launch, wp.static(int(Phase.CORRECT))):
                         correct(state, body, group, omega, iteration, thread, threads)
+                if wp.static(has_fluid):
+                    if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
+                        project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
                 if wp.static(options.particle_contacts):
                     if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
                         is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
@@ -170,6 +208,9 @@ def make_step(
                 if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
                     blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)
                     barrier()
+            if wp.static(has_fluid):
+                if asks(launch, wp.static(int(Phase.FLUID_VELOCITY))):
+                    settle_fluid(model, body, state.fluid, now, group, thread, threads)
             if asks(launch, wp.static(int(Phase.ADVANCE))):
                 if wp.static(bouncing):
                     bounce(colliders, body, now, thread, threads)
@@ -184,11 +225,6 @@ def make_step(
             finish(state, settings, body, now, group, thread, threads)
             barrier()
         if asks(launch, wp.static(int(Phase.ARRIVE))):
-            if wp.static(has_moving):
-                arrive_colliders(colliders, state, control, group, thread, threads)
-            if thread == 0:
-                arrive_grips(state, control, settings, group)
-                if wp.static(options.grip_forces):
-                    report_forces(state, settings, control, now, group)
+            end(colliders, settings, control, state, now, group, thread, threads)
 
     return step

@@ -10,11 +10,16 @@ import warp as wp
 
 from pbd_gym.kernels import particle_contact_data, tether_data
 from pbd_gym.kernels.air_drag import air_type
+from pbd_gym.kernels.fluid import data as fluid_data
 
 
 @functools.cache
 def model_data(
-    scalar: Any, kinds: tuple[Any, ...], has_particle_contacts: bool = False, has_tethers: bool = False
+    scalar: Any,
+    kinds: tuple[Any, ...],
+    has_particle_contacts: bool = False,
+    has_tethers: bool = False,
+    has_fluid: bool = False,
 ) -> Any:
     """Warp struct with everything constant but colliders: gravity [m/s^2], shape (3,), and a table per constraint kind.
 
@@ -23,6 +28,7 @@ def model_data(
         kinds: the constraint kinds that a scene uses.
         has_particle_contacts: whether particles collide with one another; their table is called ``particle_contacts``.
         has_tethers: whether there are tethers to what is held or pinned; their table is called ``tethers``.
+        has_fluid: whether there is fluid; its table is called ``fluid``.
     """
     fields: dict[str, Any] = {"gravity": wp.array1d[scalar]}
     fields |= {kind.name: kind.table_type(scalar) for kind in kinds}
@@ -30,6 +36,8 @@ def model_data(
         fields["particle_contacts"] = particle_contact_data.table_type(scalar)
     if has_tethers:
         fields["tethers"] = tether_data.table_type(scalar)
+    if has_fluid:
+        fields["fluid"] = fluid_data.table_type(scalar)
     return wp.struct(type("ModelData", (), {"__annotations__": fields, "__module__": __name__}))
 
 
@@ -48,6 +56,8 @@ def control_type(vec: Any) -> Any:
         """on particles [N], shape (groups, n, 3); of none unless the kernel adds them"""
         air: air_
         """wind, and what feels it; empty unless the kernel adds drag"""
+        emission: wp.array2d[scalar]
+        """factor of the speed of each emitter of fluid, shape (slots, emitters)"""
 
     return ControlData
 
@@ -104,6 +114,7 @@ def state_type(vec: Any) -> Any:
     """
     scalar = vec._wp_scalar_type_
     contact_lists = particle_contact_data.lists_type(vec)
+    fluid_scratch = fluid_data.scratch_type(scalar)
 
     @wp.struct
     class StateData:
@@ -162,6 +173,8 @@ def state_type(vec: Any) -> Any:
         """scratch: positions and previous ones with a weight behind each, shape (groups, 2, n, 4)"""
         contacts: contact_lists
         """which particles touch or soon may"""
+        fluid: fluid_scratch
+        """what fluids work on"""
         diverged: wp.array1d[wp.int32]
         """1 where the step gave a NaN or ran away, shape (slots,)"""
         positions_scalar: wp.array4d[scalar]

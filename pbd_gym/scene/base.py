@@ -25,6 +25,7 @@ from pbd_gym.runtime.checks import (
     whole,
 )
 from pbd_gym.scene.contacts import ParticleContacts, balls, surface
+from pbd_gym.scene.fluids import Fluid
 from pbd_gym.scene.tethered_body import TetheredBody
 
 LEAST_MASS = 1e-30
@@ -94,6 +95,8 @@ class BaseScene:
         """Triangles that air drags along, shape (d, 3)."""
         self.drag_coefficients = np.zeros((0, 2))
         """Of these, along the normal and beside it, shape (d, 2)."""
+        self.fluid: Fluid | None = None
+        """What flows."""
         self.contact_capacity = 96
         """Room for the contact candidates of a particle, in all environments that share a group of lanes. A particle
         with more is compared with all others: slower, with the same result."""

@@ -9,11 +9,11 @@ from pbd_gym.constraints.tether import attachments
 from pbd_gym.geometry.geodesics import unfolded_links
 from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.runtime.checks import number, shaped
-from pbd_gym.scene.base import BaseScene
+from pbd_gym.scene.fluid_scene import FluidScene
 from pbd_gym.scene.tethered_body import TetheredBody
 
 
-class TetheredScene(BaseScene):
+class TetheredScene(FluidScene):
     """A scene in which bodies can be tethered; see :class:`pbd_gym.scene.scene.Scene`."""
 
     def add_grip_tethers(

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from pbd_gym.kernels.step_data import control_type
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite
 from pbd_gym.sim.air_upload import make_air
-from pbd_gym.sim.layout import to_lanes
+from pbd_gym.sim.layout import pad_rows, to_lanes
 from pbd_gym.sim.model import Model
 
 
 class Control:
-    """What acts on a batch from outside during a step: how grips and colliders move, and forces.
+    """What acts on a batch from outside during a step: how grips and colliders move, emitters, and forces.
 
     Nothing moves and no forces act until they are set.
 
@@ -36,6 +36,10 @@ class Control:
         """Displacement [m] and rotation vector [rad] of each collider that moves over the step, in the axes of the
         world, shape (slots, moving, 6)."""
 
+        emitters = 0 if model.scene.fluid is None else len(model.scene.fluid.emitters)
+        self.emission = wp.full((slots, emitters), 1.0, dtype=model.scalar, device=model.device)
+        """Factor of the speed of each emitter of fluid, shape (slots, emitters)."""
+
         self._allocate_forces(0)
         self.has_forces = False
         """Whether a step has to add forces."""
@@ -50,6 +54,7 @@ class Control:
         """Return the arrays as what the step kernel takes."""
         data = control_type(self.model.vec)()
         data.motion, data.collider_motion, data.forces = self.motion, self.collider_motion, self.forces
+        data.emission = self.emission
         if self.has_wind:
             data.air = self.air
         return data
@@ -66,6 +71,24 @@ class Control:
         padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
         padded[: self.model.num_envs] = given
         self.motion.assign(padded)
+
+    def set_emission(self, factors: ArrayLike) -> None:
+        """Open and close the emitters of the fluid, in the order in which they were added.
+
+        It holds for every step until it is set again.
+
+        Args:
+            factors: of their speeds, 0 for closed, broadcast to (num_envs, emitters).
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is negative, not finite or beyond 1e6.
+        """
+        count = self.model.num_envs
+        given = finite("factors", factors, (count, self.emission.shape[1]), self.model.dtype, LARGEST)
+        if (given < 0.0).any():
+            raise ValueError(f"factors of emission must not be negative, got {given.min()}")
+        self.emission.assign(pad_rows(given, len(self.emission)))
 
     def move_collider(self, collider: int, displacement: ArrayLike = 0.0, rotation: ArrayLike = 0.0) -> None:
         """Set how far a collider that moves goes in a step: at constant speed, and round its origin.

@@ -60,6 +60,8 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
         last = Phase.ADVANCE | Phase.FINISH if substep + 1 == substeps else Phase.ADVANCE
         if model.moving_colliders:
             yield Piece(Phase.PLACE, now, (0, 0), -1, block)
+        if options.fluid:
+            yield Piece(Phase.FLUID_SEARCH, now, (0, 0), -1, block)
         for iteration in range(iterations):
             once = (iteration, iteration + 1)
             if options.anchors:
@@ -69,14 +71,20 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
                 yield Piece(Phase.SWEEP, now, once, color, size)
             if options.jacobi or options.chebyshev:
                 yield Piece(Phase.CORRECT, now, once, -1, each)
+            if options.fluid:
+                yield Piece(Phase.FLUID_DENSITY, now, once, -1, block)
             if options.particle_contacts:
                 yield Piece(Phase.PARTICLE_CONTACTS, now, once, -1, block)
-            if model.parts and (iteration + 1 < iterations or windy):
+            if model.parts and (iteration + 1 < iterations or windy or options.fluid):
                 yield Piece(Phase.COLLIDER_CONTACTS, now, once, -1, each)
-        if windy:
-            yield Piece(Phase.WIND, now, (0, 0), -1, len(model.dragged.triangles))
+        # Without wind or a fluid a particle meets colliders, and goes on, without looking at others.
+        if windy or options.fluid:
+            if windy:
+                yield Piece(Phase.WIND, now, (0, 0), -1, len(model.dragged.triangles))
+            if options.fluid:
+                yield Piece(Phase.FLUID_VELOCITY, now, (0, 0), -1, block)
             yield Piece(last, now, (0, 0), -1, each)
-        else:  # a particle meets colliders, and goes on, without looking at others
+        else:
             yield Piece(Phase.COLLIDER_CONTACTS | last, now, (iterations - 1, iterations), -1, each)
     yield Piece(Phase.ARRIVE, (0, 0), (0, 0), -1, block)
 

@@ -18,6 +18,7 @@ PARTS = {
     "recent": "iterations",
     "older": "iterations",
     "contacts": "contacts",
+    "fluid": "fluid",
     "parameters": "parameters",
     "tether_lengths": "tethers",
     "tether_bounds": "tethers",

@@ -13,6 +13,7 @@ from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
+from pbd_gym.kernels.parameter_columns import COMPLIANCE
 from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.tether_data import PIN_ANCHORS, fill_tethers
 from pbd_gym.kernels.wide import LANE_COUNTS
@@ -25,6 +26,7 @@ from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.air_upload import Dragged
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.sim.contact_upload import fill_contacts
+from pbd_gym.sim.fluid_upload import COLUMNS, fill_fluid, fluid_options
 
 Order = Literal["colored", "given"]
 
@@ -59,14 +61,16 @@ class Model:
         device: Warp device, for example ``"cpu"`` or ``"cuda:0"``.
         dtype: ``"float32"``, or ``"float64"`` to compare with a reference.
         order: ``"colored"`` sorts constraints into greedy colours; ``"given"`` sweeps them as they were added.
-        lanes: environments per group, one of 1, 4, 8, 16; chosen from ``num_envs`` by default.
+        lanes: environments per group, one of 1, 4, 8, 16; chosen from ``num_envs`` by default. With fluid it is 1: the
+            neighbours of a particle share the vector units.
         threads: CPU threads that :func:`choose_lanes` reckons with.
         block_dim: threads that serve a group on a CPU, 1 to 1024. Above 1 the CPU executes what a GPU does, slowly, to
             the same bits; see docs/gpu.md. By default ``PBD_GYM_CPU_BLOCKS`` says, and without it there is one thread.
 
     Raises:
         TypeError: if ``scene`` is no scene, or a count is not a whole number.
-        ValueError: for an empty scene, a count below 1, or an unknown order, dtype, lane count or ``block_dim``.
+        ValueError: for an empty scene, a count below 1, an unknown order, dtype, lane count or ``block_dim``, or for
+            more lanes than one with fluid.
     """
 
     def __init__(
@@ -86,6 +90,9 @@ class Model:
         threads = whole("threads", threads, 1)
         if lanes is not None and whole("lanes", lanes, 0) not in LANE_COUNTS:
             raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
+        has_fluid = scene.fluid is not None
+        if has_fluid and lanes not in (None, 1):
+            raise ValueError(f"a scene with fluid has lanes=1, got {lanes}")
         if order not in ("colored", "given"):
             raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
         if dtype not in ("float32", "float64"):
@@ -95,7 +102,7 @@ class Model:
         """Threads that serve a group."""
         self.in_blocks = bool(self.device.is_cuda) or self.thread_count > 1
         """Whether a block of threads serves a group, as on a GPU."""
-        self.lanes = choose_lanes(num_envs, threads, self.in_blocks) if lanes is None else lanes
+        self.lanes = choose_lanes(num_envs, threads, self.in_blocks or has_fluid) if lanes is None else lanes
         self.scene = scene
         self.num_envs = num_envs
         self.group_count = -(-num_envs // self.lanes)
@@ -140,7 +147,7 @@ class Model:
         self.scene_pins = len(spread_out(self.tethered_bodies, scene.inv_mass == 0.0, PIN_ANCHORS))
         """Pins of the scene that have tethers."""
         has_tethers = self.anchor_room > 0
-        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts, has_tethers)()
+        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts, has_tethers, has_fluid)()
         self.data.gravity = self.gravity
         self.damped = False
         """Whether some constraint has a damping time."""
@@ -168,6 +175,12 @@ class Model:
         if self.tethered_bodies:
             bodies = list(self.tethered_bodies)
             fill_tethers(self.data.tethers, bodies, self.particle_count, self.dtype.type, self.device)
+        self.fluid_options = None if scene.fluid is None else fluid_options(scene.fluid, self.in_blocks)
+        """What is there of fluid, if any."""
+        self.fluid_columns = COLUMNS if has_fluid else 0
+        """Parameters that environments have for it."""
+        if has_fluid:
+            fill_fluid(self.data.fluid, scene, self.colliders, self.device, int(COMPLIANCE) + len(self.labels))
         self.contact_count = 0
         """Particles that collide with others."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)

@@ -9,12 +9,16 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
+from pbd_gym.kernels.fluid.data import FLUID_DENSITY, VISCOSITY
 from pbd_gym.kernels.parameter_columns import COMPLIANCE, DAMPING, DENSITY, FRICTION, GRAVITY, INV_SIZE, SIZE
 from pbd_gym.runtime.checks import LARGEST, finite
 from pbd_gym.sim.layout import to_lanes, to_rows
 from pbd_gym.sim.model import Model
 
-LIMITS = {"size": 1e-3, "density": 1e-6, "stiffness": 1e-6, "friction": 0.0, "damping": 0.0}
+LIMITS = {
+    "size": 1e-3, "density": 1e-6, "stiffness": 1e-6, "friction": 0.0, "damping": 0.0, "viscosity": 0.0,
+    "fluid_density": 1e-6,
+}  # fmt: skip
 """Smallest factor of each; the largest is :data:`pbd_gym.runtime.checks.LARGEST`."""
 
 Stiffness = ArrayLike | Mapping[str, ArrayLike]
@@ -44,7 +48,7 @@ class Parameters:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        count = int(COMPLIANCE) + len(model.labels)
+        count = int(COMPLIANCE) + len(model.labels) + model.fluid_columns
         self.rows = wp.empty((model.group_count, count), dtype=model.vec, device=model.device)
         """Columns as :mod:`pbd_gym.kernels.parameter_columns` names them, shape (groups, columns)."""
         self.rows_scalar = wp.array(
@@ -54,6 +58,11 @@ class Parameters:
         self.nominal = np.ones(count, dtype=model.dtype)
         """A row that changes nothing."""
         self.nominal[int(GRAVITY) : int(GRAVITY) + 3] = model.gravity.numpy()
+        first = int(COMPLIANCE) + len(model.labels)
+        self.columns = {"size": int(SIZE), "damping": int(DAMPING), "friction": int(FRICTION), "density": int(DENSITY)}
+        """Column of each factor."""
+        if model.fluid_columns:
+            self.columns |= {"viscosity": first + VISCOSITY, "fluid_density": first + FLUID_DENSITY}
         self.varied = False
         """Whether kernels have to read the rows."""
         self.reset()
@@ -76,13 +85,12 @@ class Parameters:
         first = int(COMPLIANCE)
         bounds: dict[str, tuple[int | slice, float, float]] = {
             "gravity": (slice(int(GRAVITY), int(GRAVITY) + 3), -LARGEST, LARGEST),
-            "size": (int(SIZE), LIMITS["size"], LARGEST),
-            "density": (int(DENSITY), LIMITS["density"], LARGEST),
-            "friction": (int(FRICTION), LIMITS["friction"], LARGEST),
-            "damping": (int(DAMPING), LIMITS["damping"], LARGEST),
+            **{name: (column, LIMITS[name], LARGEST) for name, column in self.columns.items()},
             # Environments multiply two factors of the stiffness, that of all constraints and that of a label.
-            "stiffness": (slice(first, None), LARGEST**-2, LIMITS["stiffness"] ** -2),
-        }
+            "stiffness": (
+                slice(first, first + len(self.model.labels)), LARGEST**-2, LIMITS["stiffness"] ** -2
+            ),
+        }  # fmt: skip
         for name, (columns, least, most) in bounds.items():
             values = np.asarray(rows[:, columns], dtype=np.float64)
             slack = 1e-5 * np.abs([least, most])  # of rounding to float32
@@ -106,10 +114,11 @@ class Parameters:
         """Return the rows with some numbers replaced; see :meth:`pbd_gym.sim.state.State.set_parameters`."""
         model, rows, labels = self.model, self.read(), self.model.labels
         shape = (model.num_envs,)
-        columns = {"size": SIZE, "damping": DAMPING, "friction": FRICTION, "density": DENSITY}
         for name, values in factors.items():
             if values is not None:
-                rows[:, int(columns[name])] = check_factor(name, values, shape, LIMITS[name])
+                if name not in self.columns:
+                    raise ValueError(f"{name} is a parameter of fluid, and the scene has none")
+                rows[:, self.columns[name]] = check_factor(name, values, shape, LIMITS[name])
         rows[:, int(INV_SIZE)] = 1.0 / rows[:, int(SIZE)]
         if gravity is not None:
             given = finite("gravity", gravity, (*shape, 3), model.dtype, LARGEST)
@@ -130,10 +139,7 @@ class Parameters:
         first = int(COMPLIANCE)
         return {
             "gravity": rows[:, int(GRAVITY) : int(GRAVITY) + 3].copy(),
-            "size": rows[:, int(SIZE)].copy(),
-            "damping": rows[:, int(DAMPING)].copy(),
-            "friction": rows[:, int(FRICTION)].copy(),
-            "density": rows[:, int(DENSITY)].copy(),
+            **{name: rows[:, column].copy() for name, column in self.columns.items()},
             "stiffness": {label: 1.0 / rows[:, first + k] for k, label in enumerate(self.model.labels)},
         }
 

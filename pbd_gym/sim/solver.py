@@ -137,6 +137,7 @@ class Solver:
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             anchors=model.anchor_room,
             grip_forces=grip_forces and model.grip_count > 0,
+            fluid=model.fluid_options,
         )
         self._launches: list[Any] = []
         self._launched_for: tuple[Any, ...] = ()

@@ -102,6 +102,8 @@ class State(StepReports):
         stiffness: Stiffness | None = None,
         friction: ArrayLike | None = None,
         damping: ArrayLike | None = None,
+        viscosity: ArrayLike | None = None,
+        fluid_density: ArrayLike | None = None,
     ) -> None:
         """Let environments differ: each number is a factor of what the scene and the solver say, but for gravity.
 
@@ -121,13 +123,18 @@ class State(StepReports):
                 constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
             friction: of every Coulomb coefficient, broadcast to (num_envs,), not negative.
             damping: of the rate ``damping`` of the solver, broadcast to (num_envs,), not negative.
+            viscosity: of the fluid's, broadcast to (num_envs,), not negative.
+            fluid_density: of the fluid's density against that of everything else, broadcast to (num_envs,), from 1e-6.
 
         Raises:
             TypeError: for anything but real numbers.
-            ValueError: for a number out of its range or not finite, a wrong shape, or a label that is not there. The
-                state is then as it was.
+            ValueError: for a number out of its range or not finite, a wrong shape, a label that is not there, or a
+                parameter of fluid without any. The state is then as it was.
         """
-        factors = {"size": size, "density": density, "friction": friction, "damping": damping}
+        factors = {
+            "size": size, "density": density, "friction": friction, "damping": damping, "viscosity": viscosity,
+            "fluid_density": fluid_density,
+        }  # fmt: skip
         self.parameters.write(self.parameters.changed(gravity, stiffness, factors))
         self._weigh()
 

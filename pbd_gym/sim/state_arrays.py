@@ -14,6 +14,7 @@ from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.kernels.step_data import state_type
 from pbd_gym.kernels.tether_data import LOOSE, PIN_ANCHORS
 from pbd_gym.scene.tethered_body import spread_out
+from pbd_gym.sim.fluid_upload import fluid_scratch
 from pbd_gym.sim.layout import pad_rows
 from pbd_gym.sim.memory_usage import count_memory
 from pbd_gym.sim.model import Model
@@ -105,6 +106,8 @@ class StateArrays:
             self._make_anchors(np.full((slots, model.scene_pins), -1, dtype=np.int32))
             self.contacts = contact_lists(model)
             """Which particles touch or may do so soon; results do not depend on it."""
+            self.fluid = fluid_scratch(model)
+            """What fluids work on; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
             self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)

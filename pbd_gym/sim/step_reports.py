@@ -55,6 +55,26 @@ class StepReports(StateArrays):
         """
         return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
 
+    def get_fluid_overflow(self) -> np.ndarray:
+        """Return how much there was no room for in the last step: neighbours of fluid particles, and walls near them.
+
+        Neighbours beyond the room for them are not felt; :meth:`Scene.set_fluid_capacity` makes more. A particle can be
+        near eight walls. Without fluid it is 0.
+
+        Returns:
+            Sums over particles and substeps, shape (num_envs, 2), int32.
+        """
+        if self.model.fluid_options is None:
+            return np.zeros((self.model.num_envs, 2), dtype=np.int32)
+        return self.fluid.overflow.numpy()[: self.model.num_envs].copy()
+
+    def get_fluid_density(self) -> np.ndarray:
+        """Return the densities that the last sweep of the last step found, in rest densities, shape (num_envs, k).
+
+        They are before that sweep's moves, in the order of the scene's fluid particles.
+        """
+        return self.fluid.density.numpy()[: self.model.num_envs].copy()
+
     def get_piercings(self) -> np.ndarray:
         """Return how many edges of surfaces go through a triangle of one at the end of the last step.
 

@@ -30,6 +30,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "region-shape-matching": {"width": 6, "height": 5},
     "fem": {"width": 5, "height": 4},
     "fountain": {"rate": 500.0},
+    "dam-break": {"length": 4, "height": 6},
     "neighbours": {"count": 200},
     "rotating-bodies": {"emission": 1},
     "heat": {"width": 32, "height": 24},

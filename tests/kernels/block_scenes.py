@@ -13,6 +13,7 @@ from pbd_gym import Model, Scene, Solver
 from pbd_gym.colliders import Box, Capsule, Cylinder, MeshCollider, Plane, Sphere
 from pbd_gym.geometry import tetmeshes
 from pbd_gym.geometry.grids import LYING
+from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.sim.contact_upload import spatial_order
 from tests.constraints.samples import COUNT, SAMPLES
 from tests.kernels.instrumented import Instrumented, instrumented
@@ -96,6 +97,28 @@ def surfaces() -> Scene:
     return scene
 
 
+def fluid(restitution: float = 0.0) -> Scene:
+    """Return honey that a box stirs, over a floor, with a sheet and a block in it.
+
+    Args:
+        restitution: of the colliders.
+    """
+    material = FluidMaterial(viscosity=200.0, surface_tension=1.0, vorticity=0.5, iterations=3)
+    scene = Scene(contact_radius=0.02, grip_count=2)
+    scene.add_fluid_block((-0.3, 0.0, -0.2), (0.3, 0.5, 0.2), material, 0.1)
+    scene.add_fluid_emitter((0.0, 0.9, 0.0), (0.2, -1.0, 0.0), 3.0, 0.1, 20, material, 0.1)
+    scene.add_fluid_emitter(scene.fluid.depot, (0.0, 1.0, 0.0), 1.0, 0.1, 20, material, 0.1)
+    scene.add_fluid_drain((-0.3, 0.0, -0.2), (-0.15, 0.2, 0.0))
+    cloth = scene.add_cloth(5, 5, (0.4, 0.4), position=(0.0, 0.6, -0.2), rotation=LYING)
+    mesh = tetmeshes.box((2, 2, 2), (0.2, 0.2, 0.2))
+    block = scene.add_soft_body(mesh, position=(0.25, 0.15, 0.2))
+    scene.add_fluid_boundary(cloth.indices.ravel())
+    scene.add_fluid_boundary(block.indices, mesh.vertex_volumes())
+    scene.add_collider(Plane(friction=0.5, restitution=restitution))
+    scene.add_collider(Box((0.4, 0.2, 0.0), (0.1, 0.2, 0.3), friction=0.3, restitution=restitution), moving=True)
+    return scene
+
+
 class Run:
     """A batch of a scene, to be run from the same start again and again.
 
@@ -135,7 +158,10 @@ class Run:
         state, count = self.state, self.model.particle_count
         state.reset()
         state.set_parameters(size=[1.0, 0.9, 1.1], friction=[1.0, 0.5, 2.0], gravity=[0.0, -9.81, 0.0])
-        state.set_positions(self.model.scene.positions + rng.uniform(-0.12, 0.12, (NUM_ENVS, count, 3)))
+        shift = rng.uniform(-0.12, 0.12, (NUM_ENVS, count, 3))
+        if self.model.scene.fluid is not None:  # what waits stays where it is
+            shift[:, (self.model.scene.positions == self.model.scene.fluid.depot).all(axis=1)] = 0.0
+        state.set_positions(self.model.scene.positions + shift)
         state.set_velocities(rng.uniform(-2.0, 2.0, (NUM_ENVS, count, 3)))
         state.hold([[5, -1], [60, 7], [-1, 40]])
         self.control.move(rng.uniform(-0.1, 0.1, (NUM_ENVS, 2, 3)))
@@ -151,6 +177,7 @@ class Run:
         parts = [state.get_positions(), state.get_velocities(), state.get_poses(), state.get_memory()]
         parts += [state.get_lambda()] if self.solver.iterations > 1 else []
         parts += [state.get_piercings()] if self.model.has_surfaces else []
+        parts += [state.get_fluid_density(), state.get_fluid_overflow()] if self.model.scene.fluid else []
         parts += [state.get_grip_forces()] if self.solver.options.grip_forces else []
         assert all(np.isfinite(part).all() for part in parts)
         return b"".join(part.tobytes() for part in parts)
@@ -186,6 +213,7 @@ CASES = {
         },
     ),
     "surfaces": Case(surfaces(), {}),
+    "fluid": Case(fluid(0.5), {"iterations": 2}),
     "every shape": Case(every_shape(), {}),
 }
 
@@ -194,7 +222,7 @@ CASES = {
 def one_thread(name: str) -> bytes:
     """Return what a case comes to where one thread serves a group, on vectors."""
     case = CASES[name]
-    return Run(case.scene, 1, **(case.options | {"lanes": 4})).result()
+    return Run(case.scene, 1, **(case.options | {"lanes": 1 if case.scene.fluid else 4})).result()
 
 
 @functools.cache

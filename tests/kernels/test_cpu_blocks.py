@@ -34,7 +34,7 @@ def test_128_threads_are_as_good_as_one() -> None:
     assert Run(case.scene, 128, **case.options).result() == one_thread("every kind")
 
 
-@pytest.mark.parametrize(("name", "block_dim"), [("alone", 32), ("jacobi", 128)])
+@pytest.mark.parametrize(("name", "block_dim"), [("alone", 32), ("jacobi", 128), ("fluid", 32)])
 def test_launches_for_each_color_are_as_good_as_one(name: str, block_dim: int) -> None:
     """Guards the plan for one huge environment, in which blocks of many launches share the work."""
     case = CASES[name]

@@ -13,7 +13,7 @@ from pbd_gym.colliders import SHAPES, grid, plane, sphere
 from pbd_gym.constraints import KINDS
 from pbd_gym.kernels import grips, parameter_columns
 from pbd_gym.kernels.collider_table import Part, table_type
-from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.options import FluidOptions, SweepOptions
 from pbd_gym.kernels.rotation import make_rotate
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.wide import wide
@@ -42,6 +42,7 @@ PLAIN, FULL = (
 GATHERING = SweepOptions(
     keep_lambda=True, jacobi=True, particle_contacts=True, anchors=10, grip_forces=True, forces=True, wind=True
 )
+FLUID = SweepOptions(fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True), varied=True)
 # The compiler's time grows faster than the kernel, so kinds are compiled a few at a time: four kernels of five take 10
 # seconds where one of nineteen takes 70. Between them the variants have each kind with each of the options, lane counts
 # and precisions, but not all of these with one another.
@@ -108,6 +109,13 @@ def test_binaries_of_the_step(architecture: int, tmp_path: Path) -> None:
 def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
     """Guards the contact loop, at rest and moved, with restitution; it is the same for every shape."""
     check_compiles(make_step(1, wp.float32, PLAIN, (), parts, True).module, tmp_path, ["step"], 90)
+
+
+@pytest.mark.parametrize("scalar", SCALARS)
+def test_fluids_compile(scalar: Any, tmp_path: Path) -> None:
+    """Guards the phases of fluids, among colliders at rest and moved, with restitution for others."""
+    kernel = make_step(1, scalar, FLUID, (), (Part(sphere, True), Part(plane, False)), True)
+    check_compiles(kernel.module, tmp_path, ["step"], 90)
 
 
 @pytest.mark.parametrize("lanes", [1, 4])

@@ -126,7 +126,7 @@ class Geometry:
         return len(self._source) - 1
 
     def _add_particles(self, line_radius: float) -> None:
-        """Add ropes, beads and loose particles."""
+        """Add ropes, beads, loose particles and fluid."""
         scene = self.scene
         for number, (a, b) in enumerate(scene.lines.tolist()):
             color = palette_row("rope" if number % 2 == 0 else "rope_dark")
@@ -134,8 +134,10 @@ class Geometry:
         beads = dict.fromkeys(scene.beads.tolist(), max(scene.contact_radius, 1e-3))
         used = np.concatenate([scene.lines.ravel(), scene.triangles.ravel()])
         alone = np.setdiff1d(np.arange(scene.particle_count), used)
-        for particle, radius in {**dict.fromkeys(alone.tolist(), line_radius), **beads}.items():
-            self._rounds.append((particle, particle, radius, palette_row("rope"), 1 + int(self.body[particle]), -1))
+        drops = {} if scene.fluid is None else dict.fromkeys(scene.fluid.indices.tolist(), 0.5 * scene.fluid.spacing)
+        for particle, radius in {**dict.fromkeys(alone.tolist(), line_radius), **beads, **drops}.items():
+            color = palette_row("water" if particle in drops else "rope")
+            self._rounds.append((particle, particle, radius, color, 1 + int(self.body[particle]), -1))
 
     def _add_collider(self, number: int) -> None:
         collider = self.scene.colliders[number]
@@ -175,10 +177,14 @@ def rings(triangles: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 def bodies(scene: Scene) -> np.ndarray:
     """Return which body each particle belongs to, shape (n,), int64, numbered by their first particles.
 
-    A body is what its surface or its lines join; particles that have neither are joined by their constraints.
+    A body is what its surface or its lines join; particles that have neither are joined by their constraints. All the
+    fluid is one.
     """
     triangles = np.asarray(scene.triangles, dtype=np.int64)
     pairs = [triangles[:, [0, 1]], triangles[:, [1, 2]], np.asarray(scene.lines, dtype=np.int64)]
+    if scene.fluid is not None:
+        rest = scene.fluid.indices[1:].astype(np.int64)
+        pairs.append(np.stack([np.full_like(rest, scene.fluid.indices[0]), rest], axis=1))
     drawn = np.zeros(scene.particle_count, dtype=bool)
     for pair in pairs:
         drawn[pair.ravel()] = True

@@ -18,6 +18,7 @@ from pbd_gym.rendering.colors import (
     SKY_BOTTOM,
     SKY_TOP,
     SOLID,
+    WATER,
 )
 
 PALETTE = {
@@ -37,6 +38,7 @@ PALETTE = {
     "picker_ring": PICKER_RING,
     "goal": GOAL,
     "goal_reached": GOAL_REACHED,
+    "water": WATER,
 }
 """Colours by name, red, green and blue from 0 to 255, in the order of a palette's rows; a back follows its front."""
 

@@ -91,6 +91,10 @@ class Frame:
     """Indices of the particles that are drawn as balls whatever they belong to, shape (b,), int64."""
     bead_radius: float = 0.03
     """Radius of these balls [m]."""
+    drops: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Indices of the particles of a fluid, shape (d,), int64."""
+    drop_radius: float = 0.01
+    """Radius of these [m]."""
     colors: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Red, green and blue of lone particles and ends of ropes, 0 to 255, shape (n, 3), int64; empty for the usual."""
     coloring: Coloring | None = None
@@ -107,7 +111,13 @@ class Frame:
     def __post_init__(self) -> None:
         positions = _array("positions", self.positions, (-1, 3), np.float64)
         _set(self, "positions", positions)
-        for name, shape in (("triangles", (-1, 3)), ("lines", (-1, 2)), ("pinned", (-1,)), ("beads", (-1,))):
+        for name, shape in (
+            ("triangles", (-1, 3)),
+            ("lines", (-1, 2)),
+            ("pinned", (-1,)),
+            ("beads", (-1,)),
+            ("drops", (-1,)),
+        ):
             index = _array(name, getattr(self, name), shape, np.int64)
             if index.size and not (index.min() >= 0 and index.max() < len(positions)):
                 raise ValueError(f"{name} must index the {len(positions)} positions, got {index.min()}..{index.max()}")
@@ -125,7 +135,7 @@ class Frame:
         _set(self, "spheres", [(_array("a sphere's centre", c, (3,), np.float64), float(r)) for c, r in self.spheres])
         _set(self, "solids", [_solid(*s) for s in self.solids])
         _set(self, "meshes", [_mesh(*s) for s in self.meshes])
-        for radius in (self.line_radius, self.bead_radius, *(r for _, r in self.spheres)):
+        for radius in (self.line_radius, self.bead_radius, self.drop_radius, *(r for _, r in self.spheres)):
             if not (np.isfinite(radius) and radius > 0):
                 raise ValueError(f"radii must be positive and finite, got {radius}")
 

@@ -20,6 +20,7 @@ from pbd_gym.rendering.colors import (
     ROPE,
     ROPE_DARK,
     SOLID,
+    WATER,
 )
 from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.rendering.pictures.meshes import LINE, flat, smooth
@@ -124,13 +125,16 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
         add(positions[frame.lines], np.full(len(color), frame.line_radius), color, 0.6, NO_RIM)
     count = len(positions)
     uses = np.bincount(frame.lines.ravel(), minlength=count)
-    alone = np.flatnonzero((uses == 0) & (np.bincount(frame.triangles.ravel(), minlength=count) == 0))
+    flows = np.bincount(frame.drops, minlength=count) > 0
+    alone = np.flatnonzero((uses == 0) & (np.bincount(frame.triangles.ravel(), minlength=count) == 0) & ~flows)
     for chosen, radius, pixels in (
         (alone, frame.line_radius, 1.5),
         (np.flatnonzero(uses == 1) if len(frame.colors) else alone[:0], frame.line_radius, 0.6),
         (frame.beads, frame.bead_radius, 0.6),
     ):
         add_balls(positions[chosen], radius, colors_of[chosen], pixels, NO_RIM)
+    usual = frame.coloring is None and not len(frame.colors)
+    add_balls(positions[frame.drops], frame.drop_radius, WATER if usual else colors_of[frame.drops], 0.6, NO_RIM)
     for center, radius in frame.spheres:
         add_balls(center[None], radius, SOLID, 0.0, NO_RIM)
     add_balls(_nearer(positions[frame.pinned], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)

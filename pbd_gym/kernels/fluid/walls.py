@@ -1,0 +1,216 @@
+"""Walls of a fluid: colliders near its particles, as planes that hold for a substep.
+
+Distances are worked out for several particles of the environment at once, by the functions that other bodies use for
+one particle of several environments. A particle that may pass through a collider in a substep is stopped there first,
+as any other.
+"""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.blocks import BLOCKS
+from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.continuous_contacts import make_stop
+from pbd_gym.kernels.fluid.chunks import with_chunks
+from pbd_gym.kernels.fluid.data import scratch_type
+from pbd_gym.kernels.frames import make_frame
+from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.parameter_columns import SIZE
+from pbd_gym.kernels.sweep import body_type
+from pbd_gym.kernels.wide import Wide, wide
+
+_LOAD = f"""{BLOCKS}
+const int stride = fluid.spots.shape[2];
+const auto* const from = fluid.spots.data + ((size_t)group * 3 + axis) * stride + first;
+auto found = like;
+for (unsigned n = 0; n < sizeof(found.c) / sizeof(found.c[0]); ++n) found.c[n] = from[n];
+return found;
+"""
+
+# A wall of each particle that is near: where there is no room, it is counted.
+_RECORD = """
+    for (int n = 0; n < WIDTH && first + n < active; ++n) {
+        if (!(near_by.c[n] > T(0))) continue;
+        const int i = first + n;
+        if (wall_counts[i] == PLANES) {
+            PBD_ATOMIC_ADD(fluid.overflow.data[rank * 2 + 1], 1);
+            continue;
+        }
+        T* const wall = planes + ((size_t)i * PLANES + wall_counts[i]++) * PLANE;
+        const T* const p = sets + 4 * i;
+        wall[0] = nx.c[n]; wall[1] = ny.c[n]; wall[2] = nz.c[n];
+        wall[3] = wall[0] * p[0] + wall[1] * p[1] + wall[2] * p[2] - distance.c[n] * inv_size;
+        wall[4] = ux.c[n] * inv_size; wall[5] = uy.c[n] * inv_size; wall[6] = uz.c[n] * inv_size;
+        wall[7] = kinetic; wall[8] = sticking;
+        wall[9] = wall[10] = T(0);
+    }
+"""
+
+
+@functools.cache
+def make_walls(lone: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
+    """Build the function that notes the walls near every particle, at the end of the substep.
+
+    Args:
+        lone: one lane, and the precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        parts: colliders by shape and by whether they move.
+    """
+    assert options.fluid is not None
+    many = wide(options.fluid.width, lone.scalar)
+    vec, scalar, width = many.vec, lone.scalar, options.fluid.width
+    body_, scratch_ = body_type(lone.vec), scratch_type(lone.scalar)
+
+    @wp.func_native(_LOAD)
+    def load(fluid: scratch_, group: int, axis: int, first: int, like: vec) -> vec: ...
+
+    parts_ = [_make_part(lone, many, options, data, part, index) for index, part in enumerate(parts)]
+    note = functools.reduce(functools.partial(_then, lone, many, data), parts_)
+
+    @wp.func
+    def walls(model: data, body: body_, fluid: scratch_, group: int, thread: int, thread_count: int):
+        size = scalar(1.0)
+        if wp.static(options.varied):
+            size = body.parameters[SIZE][0]
+        like = vec(size)
+        for first in range(thread * width, fluid.active[group], thread_count * width):
+            px = size * load(fluid, group, 0, first, like)
+            py = size * load(fluid, group, 1, first, like)
+            pz = size * load(fluid, group, 2, first, like)
+            note(model, body, fluid, group, first, size * model.fluid.reach, px, py, pz)
+
+    return walls
+
+
+def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: Part, index: int) -> Any:
+    """Build what notes the colliders of one part near some particles."""
+    vec, scalar, any_positive = many.vec, many.scalar, many.any_positive
+    body_, scratch_ = body_type(lone.vec), scratch_type(lone.scalar)
+    distance, normal = part.shape.make_distance(many)
+    to_local, to_world, _, travel = make_frame(many, part.moving, lone.vec)
+    record_text = _RECORD.replace("WIDTH", str(many.lanes))
+
+    @wp.func_native(with_chunks(scalar, options.varied, options.packed, record_text))
+    def record(
+        model: data, body: body_, fluid: scratch_, group: int, first: int, near_by: vec, distance: vec,
+        nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: scalar, sticking: scalar,
+    ): ...  # fmt: skip
+
+    @wp.func
+    def note(model: data, body: body_, fluid: scratch_, group: int, first: int, reach: scalar, x: vec, y: vec, z: vec):
+        for k in range(model.fluid.colliders.bounds[index], model.fluid.colliders.bounds[index + 1]):
+            px, py, pz = to_local(body.frames, k, 0, x, y, z)
+            gap = distance(model.fluid.colliders, k, px, py, pz)
+            near_by = vec(reach) - gap
+            if any_positive(near_by):
+                nx, ny, nz = normal(model.fluid.colliders, k, px, py, pz)
+                ux, uy, uz = travel(
+                    body.frames, k, px - wp.cw_mul(nx, gap), py - wp.cw_mul(ny, gap), pz - wp.cw_mul(nz, gap)
+                )
+                wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
+                kinetic = model.fluid.colliders.surfaces[k, 0] * body.friction[0]
+                sticking = model.fluid.colliders.surfaces[k, 1] * body.friction[0]
+                record(model, body, fluid, group, first, near_by, gap, wx, wy, wz, ux, uy, uz, kinetic, sticking)
+
+    return note
+
+
+def _then(lone: Wide, many: Wide, data: Any, before: Any, last: Any) -> Any:
+    """Join what is done for two parts into one function."""
+    vec, scalar = many.vec, many.scalar
+    body_, scratch_ = body_type(lone.vec), scratch_type(lone.scalar)
+
+    @wp.func
+    def both(model: data, body: body_, fluid: scratch_, group: int, first: int, reach: scalar, x: vec, y: vec, z: vec):
+        before(model, body, fluid, group, first, reach, x, y, z)
+        last(model, body, fluid, group, first, reach, x, y, z)
+
+    return both
+
+
+@functools.cache
+def make_stops(lone: Wide, data: Any, parts: tuple[Part, ...]) -> Any:
+    """Build the function that stops what may have passed through a collider since the start of the substep.
+
+    A particle keeps its radius from colliders, so that it takes more than that and half the thickness of a collider,
+    less what the collider itself moves, to get to the other half of it.
+
+    Args:
+        lone: one lane, and the precision.
+        data: the struct of the whole model.
+        parts: colliders by shape and by whether they move.
+
+    Returns:
+        The function, or None where nothing can be passed through.
+    """
+    swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
+    if not swept:
+        return None
+    scalar, body_ = lone.scalar, body_type(lone.vec)
+    stop = functools.reduce(functools.partial(_both_stops, lone), [make_stop(lone, part, i) for i, part in swept])
+    safe = functools.reduce(functools.partial(_least, lone, data), [_make_safe(lone, data, *one) for one in swept])
+
+    @wp.func
+    def stops(model: data, body: body_, thread: int, thread_count: int):
+        longest = safe(model, body)
+        for n in range(thread, model.fluid.members.shape[0], thread_count):
+            i = model.fluid.members[n]
+            dx = body.x[i, 0][0] - body.previous[i, 0][0]
+            dy = body.x[i, 1][0] - body.previous[i, 1][0]
+            dz = body.x[i, 2][0] - body.previous[i, 2][0]
+            if longest <= scalar(0.0) or dx * dx + dy * dy + dz * dz > longest * longest:
+                stop(model.fluid.colliders, body, i)
+
+    return stops
+
+
+def _make_safe(lone: Wide, data: Any, index: int, part: Part) -> Any:
+    """Build the function for how far a particle can go without getting beyond the middle of a collider [m]."""
+    scalar, body_ = lone.scalar, body_type(lone.vec)
+
+    @wp.func
+    def safe(model: data, body: body_):
+        least = scalar(1e30)
+        for k in range(model.fluid.colliders.bounds[index], model.fluid.colliders.bounds[index + 1]):
+            way = model.fluid.radius + model.fluid.colliders.half_thickness[k]
+            if wp.static(part.moving):
+                shift = scalar(0.0)
+                turn = scalar(0.0)
+                for n in range(3):
+                    d = body.frames[k, n][0] - body.frames[k, n + 12][0]
+                    shift += d * d
+                for n in range(3, 12):
+                    d = body.frames[k, n][0] - body.frames[k, n + 12][0]
+                    turn += d * d
+                outside = model.fluid.extent[k] + scalar(2.0) * model.fluid.support
+                way -= wp.sqrt(shift) + wp.sqrt(turn) * outside
+            least = wp.min(least, way)
+        return least
+
+    return safe
+
+
+def _least(lone: Wide, data: Any, before: Any, last: Any) -> Any:
+    """Join two of these into their smaller result."""
+    body_ = body_type(lone.vec)
+
+    @wp.func
+    def least(model: data, body: body_):
+        return wp.min(before(model, body), last(model, body))
+
+    return least
+
+
+def _both_stops(lone: Wide, before: Any, last: Any) -> Any:
+    """Join the stops of two parts into one function."""
+    body_, colliders_ = body_type(lone.vec), table_type(lone.scalar)
+
+    @wp.func
+    def both(colliders: colliders_, body: body_, i: int):
+        before(colliders, body, i)
+        last(colliders, body, i)
+
+    return both

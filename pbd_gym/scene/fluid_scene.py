@@ -1,0 +1,258 @@
+"""Fluids of a scene, and what they wet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.materials.fluids import FluidMaterial
+from pbd_gym.runtime.checks import FARTHEST, finite, instance, number, shaped, whole
+from pbd_gym.scene.base import BaseScene
+from pbd_gym.scene.fluids import (
+    LEAST_DENSITY,
+    LEAST_SOLID_DENSITY,
+    Emitter,
+    Fluid,
+    boundary_volumes,
+    check_room,
+    clear_of,
+    disc,
+    lattice,
+)
+
+
+class FluidScene(BaseScene):
+    """A scene in which there can be fluid; see :class:`pbd_gym.scene.scene.Scene`."""
+
+    def add_fluid(
+        self,
+        positions: ArrayLike,
+        material: FluidMaterial | None = None,
+        spacing: float = 0.02,
+        velocities: ArrayLike = 0.0,
+        dimension: int = 3,
+    ) -> np.ndarray:
+        """Add particles of a fluid.
+
+        All the fluid of a scene is one: the same material, spacing and dimension in every call. Fluid keeps half a
+        spacing from colliders, whatever the scene's ``contact_radius``. It does not collide with particles of other
+        bodies unless :meth:`add_fluid_boundary` names them. A model of a scene with fluid has ``lanes=1``.
+
+        Args:
+            positions: of the particles [m], shape (k, 3).
+            material: what it is; water by default.
+            spacing: distance of particles at rest [m].
+            velocities: [m/s], one number or shape (k, 3).
+            dimension: 3, or 2 for a fluid in a plane of constant z.
+
+        Returns:
+            Its particles, shape (k,), int32.
+
+        Raises:
+            TypeError: for a material of something else, or anything but numbers.
+            ValueError: for no particles, particles nearer to another than half a spacing or with their centre in a
+                collider, a spacing that is not above 0, another material, spacing or dimension than before, or in a
+                plane a z that is not the same everywhere.
+        """
+        fluid = self._fluid(material, spacing, dimension)
+        places = shaped("positions", positions, (-1, 3))
+        if not len(places):
+            raise ValueError("a fluid needs at least one particle")
+        before = self.positions[fluid.indices]
+        if fluid.depot is not None:
+            before = before[(before != fluid.depot).any(axis=1)]
+        if dimension == 2 and np.ptp(np.concatenate([before, places])[:, 2]) > 0.0:
+            raise ValueError("the particles of a fluid in a plane must all have the same z")
+        stuck = int((~clear_of(places, self.colliders, 0.0)).sum())
+        if stuck:
+            raise ValueError(f"{stuck} of {len(places)} particles of the fluid have their centre in a collider")
+        check_room(fluid, places, before)
+        particles = self.add_particles(places, fluid.particle_mass, velocities, dimension)
+        self.fluid = replace(fluid, indices=np.concatenate([fluid.indices, particles]))
+        return particles
+
+    def add_fluid_block(
+        self,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        material: FluidMaterial | None = None,
+        spacing: float = 0.02,
+        count: int | None = None,
+        velocities: ArrayLike = 0.0,
+        dimension: int = 3,
+    ) -> np.ndarray:
+        """Fill a box, or the part of it that colliders leave free, with fluid: see :meth:`add_fluid`.
+
+        Particles form a cubic lattice, the lowest layer first. A box as wide as the inside of a glass fills the glass.
+
+        Args:
+            lower, upper: corners of the box [m], shape (3,).
+            material, spacing, dimension: as for :meth:`add_fluid`.
+            count: how many particles, from below; by default as many as there is room for.
+            velocities: [m/s], one number or shape (3,).
+
+        Returns:
+            Its particles, shape (k,), int32.
+
+        Raises:
+            TypeError: as :meth:`add_fluid`.
+            ValueError: as :meth:`add_fluid`, for corners the wrong way round, or where there is no room for as many.
+        """
+        number("spacing", spacing, most=FARTHEST, positive=True)
+        whole("dimension", dimension, 2, 3)
+        low, high = shaped("lower", lower, (3,)), shaped("upper", upper, (3,))
+        if (high[:dimension] <= low[:dimension]).any():
+            raise ValueError(f"the lower corner of a fluid block must be below its upper one, got {low} and {high}")
+        places = lattice(low, high, float(spacing), dimension)
+        places = places[clear_of(places, self.colliders, 0.5 * spacing)]
+        wanted = len(places) if count is None else whole("count", count, 1)
+        if wanted > len(places) or not wanted:
+            raise ValueError(
+                f"a box of {(high - low).tolist()} m has room for {len(places)} particles with a spacing of "
+                f"{spacing:g} m, not for {max(wanted, 1)}"
+            )
+        speeds = finite("velocities", velocities, (3,))
+        return self.add_fluid(places[:wanted], material, spacing, np.tile(speeds, (wanted, 1)), dimension)
+
+    def add_fluid_emitter(
+        self,
+        center: ArrayLike,
+        direction: ArrayLike,
+        speed: float,
+        radius: float,
+        count: int,
+        material: FluidMaterial | None = None,
+        spacing: float = 0.02,
+    ) -> np.ndarray:
+        """Add a nozzle that fluid comes out of, and particles that wait for it.
+
+        A particle leaves each place of the nozzle as soon as there is room, until none is left.
+        :meth:`pbd_gym.sim.solver.Control.set_emission` opens and closes it; it is open at first. Particles that wait,
+        and those that went down a drain, are in one place behind the first nozzle (``scene.fluid.depot``) and wait for
+        any; to keep one waiting, leave it in exactly that place.
+
+        Args:
+            center: of the nozzle [m], shape (3,).
+            direction: in which it points, shape (3,); of any length but zero.
+            speed: of what comes out [m/s], above 0.
+            radius: of the nozzle [m].
+            count: particles that wait, at least 1.
+            material, spacing: as for :meth:`add_fluid`.
+
+        Returns:
+            Particles that wait, shape (k,), int32.
+
+        Raises:
+            TypeError: as :meth:`add_fluid`.
+            ValueError: for a direction of zero, a number that is not above 0, or another material or spacing than
+                before.
+        """
+        fluid = self._fluid(material, spacing, 3 if self.fluid is None else self.fluid.dimension)
+        middle, ahead = shaped("center", center, (3,)), shaped("direction", direction, (3,))
+        number("speed", speed, most=FARTHEST, positive=True)
+        number("radius", radius, most=FARTHEST, positive=True)
+        whole("count", count, 1)
+        if not ahead.any():
+            raise ValueError("the direction of an emitter must not be zero")
+        ahead /= np.linalg.norm(ahead)
+        emitter = Emitter(disc(middle, ahead, radius, spacing), speed * ahead)
+        depot = middle - spacing * ahead if fluid.depot is None else fluid.depot
+        particles = self.add_particles(np.tile(depot, (count, 1)), fluid.particle_mass, dimension=fluid.dimension)
+        self.fluid = replace(
+            fluid,
+            indices=np.concatenate([fluid.indices, particles]),
+            emitters=(*fluid.emitters, emitter),
+            depot=depot,
+        )
+        return particles
+
+    def add_fluid_drain(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        """Let fluid disappear in a box: particles in it are gone, and wait for an emitter. Add the fluid before.
+
+        Args:
+            lower, upper: corners of the box [m], shape (3,).
+
+        Raises:
+            TypeError: for anything but numbers.
+            ValueError: for corners the wrong way round, or a scene without fluid.
+        """
+        fluid = self._flowing()
+        box = np.stack([shaped("lower", lower, (3,)), shaped("upper", upper, (3,))])
+        if (box[1] <= box[0]).any():
+            raise ValueError(f"the lower corner of a drain must be below its upper one, got {box[0]} and {box[1]}")
+        depot = box.mean(axis=0) if fluid.depot is None else fluid.depot
+        self.fluid = replace(fluid, drains=(*fluid.drains, box), depot=depot)
+
+    def add_fluid_boundary(self, indices: ArrayLike, volumes: ArrayLike | None = None) -> None:
+        """Let the fluid and particles of other bodies push each other: cloth, ropes, solids.
+
+        The particles count as samples of what the fluid cannot flow through (Akinci et al. 2012,
+        doi:10.1145/2185520.2185558), and are pushed in return, as if their density were at least half of the
+        fluid's: fine cloth would not hold water otherwise. Fluid flows through gaps: samples of a closed surface
+        should be no farther apart than a spacing. Add the fluid before.
+
+        Args:
+            indices: the particles, shape (k,), int, none of the fluid and none named before.
+            volumes: room that each takes [m^3], one number or shape (k,). By default samples share the room around
+                them, which is right for sheets and ropes. For a solid give the volumes of its vertices
+                (:meth:`pbd_gym.geometry.tetrahedra.TetMesh.vertex_volumes`): they decide how deep it floats, and its
+                density counts from a tenth of the fluid's.
+
+        Raises:
+            TypeError: for anything but numbers.
+            ValueError: for particles that do not exist, are fluid or named twice, a scene without fluid, or volumes
+                that are not above 0.
+        """
+        fluid = self._flowing()
+        found = self._check_indices(np.reshape(indices, (-1, 1)), 1)[:, 0]
+        known = np.concatenate([fluid.indices, fluid.boundary, found])
+        if len(np.unique(known)) != len(known):
+            raise ValueError("a particle of the fluid, or one named before, cannot be a boundary of it")
+        if volumes is None:
+            least = LEAST_DENSITY
+            shares = boundary_volumes(fluid, self.positions[found])
+        else:
+            given = finite("volumes", volumes, (len(found),))
+            if (given <= 0.0).any():
+                raise ValueError("volumes must be above zero")
+            least = LEAST_SOLID_DENSITY
+            shares = given / fluid.spacing**fluid.dimension
+        self.fluid = replace(
+            fluid,
+            boundary=np.concatenate([fluid.boundary, found]),
+            volumes=np.concatenate([fluid.volumes, shares]),
+            lightest=np.concatenate([fluid.lightest, 1.0 / (least * shares)]),
+        )
+
+    def set_fluid_capacity(self, capacity: int) -> None:
+        """Set the room for the neighbours of a fluid particle, a multiple of 8; 64 by default.
+
+        What does not fit is counted in :meth:`pbd_gym.sim.state.State.get_fluid_overflow`.
+
+        Raises:
+            TypeError: if it is not a whole number.
+            ValueError: for a scene without fluid, or a number below 8 or not a multiple of 8.
+        """
+        fluid = self._flowing()
+        if whole("capacity", capacity, 8) % 8:
+            raise ValueError(f"capacity must be a multiple of 8, got {capacity}")
+        self.fluid = replace(fluid, capacity=capacity)
+
+    def _flowing(self) -> Fluid:
+        """Return the fluid there is."""
+        if self.fluid is None:
+            raise ValueError("there is no fluid yet: add it first")
+        return self.fluid
+
+    def _fluid(self, material: FluidMaterial | None, spacing: float, dimension: int) -> Fluid:
+        """Return the fluid to which particles of a kind are to be added: that of the scene, or a new one."""
+        material = FluidMaterial() if material is None else instance("material", material, FluidMaterial)
+        number("spacing", spacing, most=FARTHEST, positive=True)
+        whole("dimension", dimension, 2, 3)
+        fluid = Fluid(material, float(spacing), dimension) if self.fluid is None else self.fluid
+        for name, value in (("material", material), ("spacing", float(spacing)), ("dimension", dimension)):
+            if getattr(fluid, name) != value:
+                raise ValueError(f"all fluid of a scene has the same {name}: it is {getattr(fluid, name)}, got {value}")
+        return fluid

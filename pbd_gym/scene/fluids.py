@@ -1,0 +1,159 @@
+"""Fluid of a scene: its particles, and those of other bodies that it wets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pbd_gym.colliders import Collider
+from pbd_gym.geometry.neighbours import NeighbourGrid
+from pbd_gym.materials.fluids import FluidMaterial
+from pbd_gym.materials.smoothing import Smoothing, bell
+
+LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1
+"""Least density of what is wet, and of a wet solid whose volume is given, as a share of the fluid's: it carries water.
+Fine cloth is so light that it would be pushed aside, and no sweep of its constraints would bring back what flows on."""
+CLOSEST = 0.5
+"""Particles nearer to each other than this many spacings are too many for their place."""
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """A nozzle: particles leave it side by side, as soon as those before them are a spacing away."""
+
+    sites: np.ndarray
+    """Where particles leave it [m], shape (m, 3)."""
+    velocity: np.ndarray
+    """With which they do [m/s], shape (3,)."""
+
+
+@dataclass(frozen=True)
+class Fluid:
+    """All the fluid of a scene: one material, particles of one size."""
+
+    material: FluidMaterial
+    spacing: float
+    """Distance of particles at rest; a particle's radius is half of it [m]."""
+    dimension: int
+    """2 for a fluid in the plane z = constant, 3 for one in space."""
+    indices: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """Its particles, shape (k,), int32."""
+    boundary: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """Particles of other bodies that it cannot flow through, shape (b,), int32."""
+    volumes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """Room that each of these takes, in volumes of a fluid particle, shape (b,), float64."""
+    lightest: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """Largest inverse mass that each of these counts with, in those of a fluid particle, shape (b,), float64."""
+    emitters: tuple[Emitter, ...] = ()
+    """What it comes out of."""
+    drains: tuple[np.ndarray, ...] = ()
+    """Boxes that it disappears in: lower and upper corner [m], shape (2, 3)."""
+    depot: np.ndarray | None = None
+    """Where particles wait that are not there [m], shape (3,): one in exactly this place is none."""
+    capacity: int = 64
+    """Room for the neighbours of a particle; about 26 are usual."""
+
+    @property
+    def smoothing(self) -> Smoothing:
+        """The kernel."""
+        return Smoothing(self.dimension, self.spacing)
+
+    @property
+    def particle_mass(self) -> float:
+        """[kg]"""
+        return self.material.density * self.spacing**self.dimension
+
+
+def lattice(lower: np.ndarray, upper: np.ndarray, spacing: float, dimension: int) -> np.ndarray:
+    """Return the places of a cubic lattice in the middle of a box, half a spacing off its sides, layer by layer.
+
+    Args:
+        lower, upper: corners [m], shape (3,); in a plane the z of both is that of the plane.
+        spacing: [m].
+        dimension: 2 or 3.
+
+    Returns:
+        Positions [m], shape (k, 3), the lowest layer first.
+    """
+    counts = np.floor((upper - lower) / spacing + 1e-6).astype(int)
+    if dimension == 2:
+        counts[2] = 1
+    middle = 0.5 * (lower + upper)
+    x, y, z = (middle[a] + spacing * (np.arange(counts[a]) - 0.5 * (counts[a] - 1)) for a in range(3))
+    return np.stack(np.meshgrid(y, z, x, indexing="ij"), axis=-1).reshape(-1, 3)[:, [2, 0, 1]]
+
+
+def disc(center: np.ndarray, direction: np.ndarray, radius: float, spacing: float) -> np.ndarray:
+    """Return the places of a square lattice on a disc, the middle one first [m], shape (m, 3).
+
+    Args:
+        center: of the disc [m], shape (3,).
+        direction: normal of length one, shape (3,).
+        radius, spacing: [m].
+    """
+    side = np.eye(3)[np.argmin(np.abs(direction))]
+    first = np.cross(direction, side)
+    first /= np.linalg.norm(first)
+    count = int(radius / spacing)
+    steps = spacing * np.arange(-count, count + 1)
+    u, v = (axis.ravel() for axis in np.meshgrid(steps, steps))
+    order = np.argsort(np.hypot(u, v), kind="stable")
+    order = order[np.hypot(u, v)[order] <= radius]
+    return center + u[order, None] * first + v[order, None] * np.cross(direction, first)
+
+
+def clear_of(positions: np.ndarray, colliders: Sequence[Collider], radius: float) -> np.ndarray:
+    """Return which places are at least a radius [m] off all colliders, to a thousandth of it, shape (k,), bool."""
+    clear = np.ones(len(positions), dtype=bool)
+    for collider in colliders:
+        clear &= collider.signed_distance(positions)[0] > 0.999 * radius
+    return clear
+
+
+def check_room(fluid: Fluid, positions: np.ndarray, before: np.ndarray) -> None:
+    """Check that there is room for particles.
+
+    Args:
+        fluid: what they are.
+        positions: of the new ones [m], shape (k, 3).
+        before: of those that are there already [m], shape (m, 3).
+
+    Raises:
+        ValueError: if two are nearer to each other than half a spacing.
+    """
+    least = CLOSEST * fluid.spacing
+    every = np.concatenate([before, positions])
+    pairs = NeighbourGrid(every, least).pairs()
+    pairs = pairs[pairs[:, 1] >= len(before)]
+    gaps = np.linalg.norm(every[pairs[:, 0]] - every[pairs[:, 1]], axis=1)
+    tight = pairs[gaps < least]
+    if len(tight):
+        old = int((tight[:, 0] < len(before)).sum())
+        raise ValueError(
+            f"too much fluid in one place: {len(np.unique(tight))} particles are nearer to another than half a spacing "
+            f"of {fluid.spacing:g} m, the nearest two {gaps.min():.3g} m apart"
+            + (f"; {old} of these pairs are with fluid added before" if old else "")
+        )
+
+
+def boundary_volumes(fluid: Fluid, positions: np.ndarray) -> np.ndarray:
+    """Return the room that samples of a boundary take, in volumes of a fluid particle, shape (b,).
+
+    Samples that lie close share the room: Akinci et al. 2012, doi:10.1145/2185520.2185558, eq. 4. A closed layer of
+    samples a spacing apart counts for what is behind it as well.
+
+    Args:
+        fluid: whose kernel it is.
+        positions: of the samples at rest [m], shape (b, 3).
+    """
+    smoothing = fluid.smoothing
+    sums = np.ones(len(positions))
+    if len(positions):
+        pairs = NeighbourGrid(positions, smoothing.support).pairs()
+        gaps = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1)
+        weights = bell(gaps / smoothing.support)
+        for side in (0, 1):
+            sums += np.bincount(pairs[:, side], weights, len(positions))
+    return 1.0 / (smoothing.amplitude * sums)

@@ -1,0 +1,140 @@
+"""Fluids: from the scene to the table that kernels read, and the scratch memory of a batch."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import Plane
+from pbd_gym.kernels.fluid.data import CHUNK, COLUMNS, PLANE, PLANES, scratch_type
+from pbd_gym.kernels.options import FluidOptions
+from pbd_gym.runtime.checks import FARTHEST
+from pbd_gym.scene.base import BaseScene
+from pbd_gym.scene.fluids import Fluid
+
+# Integral over q of q^4 times the cohesion of two neighbours at a distance of q support radii, of which the largest is
+# 1: see :func:`cohesion`.
+_q = (np.arange(20000) + 0.5) / 20000
+_bump = 64.0 * (1.0 - _q) ** 3 * _q**3
+_PULL = float((np.where(_q > 0.5, _bump, 2.0 * _bump - 1.0) * _q**4).mean())
+
+
+def cohesion(fluid: Fluid) -> float:
+    """Return the acceleration of neighbours that pull hardest [m/s^2], for the surface tension of a fluid.
+
+    A surface cuts the pairs across it: it costs ``pi / 8 n^2 int F(r) r^4 dr`` per area, for a force F between two of n
+    particles per volume (Kirkwood, Buff 1949, doi:10.1063/1.1747248, for even densities).
+    """
+    across = np.pi / 8.0 * fluid.material.density * fluid.smoothing.support**5 / fluid.spacing**3 * _PULL
+    return fluid.material.surface_tension / across
+
+
+def softness(fluid: Fluid) -> float:
+    """Return what is added to the squared gradient of a density [1/m^2].
+
+    It is never 0: a particle that is alone has no gradient to divide by.
+    """
+    return max(fluid.material.regularization, 1e-6) * fluid.smoothing.rest_gradient
+
+
+def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
+    """Return what a kernel is compiled for.
+
+    Args:
+        fluid: of the scene.
+        in_blocks: whether a block of threads serves a group.
+    """
+    return FluidOptions(
+        width=1 if in_blocks else CHUNK,
+        boundary=len(fluid.boundary) > 0,
+        cohesion=fluid.material.surface_tension > 0.0,
+        vorticity=fluid.material.vorticity > 0.0,
+        flow=fluid.depot is not None,
+    )
+
+
+def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column: int) -> None:
+    """Fill the table of a fluid, and let the table of colliders know which particles flow.
+
+    Args:
+        table: see :func:`pbd_gym.kernels.fluid.data.table_type`.
+        scene: what one environment holds, with a fluid.
+        colliders: the table of all colliders.
+        device: where it goes.
+        column: first of the :data:`COLUMNS` parameters of fluids.
+    """
+    with wp.ScopedDevice(device):
+        _fill(table, scene, colliders, column)
+
+
+def _fill(table: Any, scene: BaseScene, colliders: Any, column: int) -> None:
+    fluid, scalar = scene.fluid, colliders.surfaces.dtype
+    assert fluid is not None
+    flows = np.isin(np.arange(scene.particle_count), fluid.indices)
+    colliders.flows = wp.array(flows, dtype=wp.int32)
+    material, smoothing = fluid.material, fluid.smoothing
+    table.members = wp.array(fluid.indices, dtype=wp.int32)
+    table.boundary = wp.array(fluid.boundary, dtype=wp.int32)
+    table.volumes = wp.array(fluid.volumes, dtype=scalar)
+    table.lightest = wp.array(fluid.lightest, dtype=scalar)
+    table.depot = wp.array([] if fluid.depot is None else fluid.depot, dtype=scalar)
+    sites = [np.insert(emitter.sites, [3], emitter.velocity, axis=1) for emitter in fluid.emitters]
+    table.sites = wp.array(np.concatenate([np.zeros((0, 6)), *sites]), dtype=scalar, ndim=2)
+    table.nozzles = wp.array(np.repeat(np.arange(len(sites)), [len(part) for part in sites]), dtype=wp.int32)
+    table.drains = wp.array(np.reshape(fluid.drains, (-1, 6)), dtype=scalar, ndim=2)
+    table.wall_terms = wp.array(smoothing.wall_terms(), dtype=scalar)
+    table.colliders = copy.copy(colliders)
+    table.colliders.contact_radius = 0.5 * fluid.spacing
+    table.extent = wp.array([_extent(scene.colliders[i]) for i in scene.moving_colliders], dtype=scalar)
+    table.radius, table.support = 0.5 * fluid.spacing, smoothing.support
+    table.amplitude, table.slope = smoothing.amplitude, smoothing.slope
+    table.softness = softness(fluid)
+    table.clamp, table.xsph, table.vorticity = material.clamp, material.xsph, material.vorticity
+    table.thinning = 2.0 * material.viscosity / (material.density * smoothing.spread)
+    table.cohesion = cohesion(fluid)
+    # Walls are looked at from farther off than a particle can come to them.
+    table.farthest, table.reach = fluid.spacing, smoothing.support + 0.5 * fluid.spacing
+    table.mass, table.dimension, table.column = fluid.particle_mass, fluid.dimension, column
+    table.sweeps, table.capacity = material.iterations, fluid.capacity
+    # Room for a heap eight times as long along each axis as it is, particles side by side; 4^3 to 32^3 cells.
+    table.bits = int(np.clip(round(np.log2(max(4 * len(fluid.indices), 2)) / 3.0), 2, 5))
+
+
+def _extent(collider: Any) -> float:
+    """Return how far a collider reaches from its origin [m]."""
+    if isinstance(collider, Plane):
+        return FARTHEST
+    return float(np.linalg.norm(collider.mesh()[0] - collider.origin, axis=1).max())
+
+
+def fluid_scratch(model: Any) -> Any:
+    """Make the memory that fluids work on; without fluid next to none."""
+    scratch = scratch_type(model.scalar)()
+    fluid, groups = model.scene.fluid, model.group_count
+    if fluid is None:
+        return scratch
+    table = model.data.fluid
+    n, b, capacity = len(fluid.indices), len(fluid.boundary), fluid.capacity
+    scalar, cells = model.scalar, 2 ** (3 * table.bits)
+    lists = (2 * n + b if b else n) * capacity
+    scratch.rows = wp.zeros((groups, 3, 4 * (n + b + 2)), dtype=scalar)
+    scratch.spots = wp.zeros((groups, 3, n + b + 4 * CHUNK), dtype=scalar)
+    scratch.order = wp.zeros((groups, n + b), dtype=wp.int32)
+    scratch.cells = wp.zeros((groups, n + b + 2 * (cells + 1)), dtype=wp.int32)
+    scratch.near = wp.zeros((groups, lists), dtype=wp.int32)
+    scratch.lengths = wp.zeros((groups, 3 * n + b), dtype=wp.int32)
+    scratch.slopes = wp.zeros((groups, n * capacity), dtype=scalar)
+    scratch.planes = wp.zeros((groups, n * PLANES * PLANE if model.parts else 0), dtype=scalar)
+    scratch.mobility = wp.zeros((groups, n + b + 1), dtype=scalar)
+    scratch.active = wp.zeros(groups, dtype=wp.int32)
+    scratch.inside = wp.full((groups, n), 1, dtype=wp.int32)
+    scratch.blocked = wp.zeros((groups, table.sites.shape[0]), dtype=wp.int32)
+    scratch.overflow = wp.zeros((groups, 2), dtype=wp.int32)
+    scratch.density = wp.zeros((groups, n), dtype=scalar)
+    return scratch
+
+
+__all__ = ["COLUMNS", "cohesion", "fill_fluid", "fluid_options", "fluid_scratch", "softness"]

@@ -1,0 +1,278 @@
+"""Fluids: closed forms, a substep in NumPy, water at rest, moving walls, and bodies that float or sink."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pbd_gym import Model, Scene, ShapeMaterial, Solver
+from pbd_gym.colliders import Box, Plane
+from pbd_gym.geometry import tetmeshes
+from pbd_gym.materials.fluids import FluidMaterial
+from pbd_gym.materials.smoothing import Smoothing
+from tests.sim.fluid_reference import behind, substep
+
+S = 0.02
+
+
+def tank(block: tuple[int, int, int], length: int, friction: float = 0.0, **material: Any) -> Scene:
+    """A column of so many particles along each side, in a tank of planes."""
+    scene = Scene()
+    x, y, z = (S * count for count in block)
+    for normal, offset in (
+        ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -S * length), ((0, 0, 1), 0.0), ((0, 0, -1), -z)
+    ):  # fmt: skip
+        scene.add_collider(Plane(normal, offset, friction=friction))
+    scene.add_fluid_block((0.0, 0.0, 0.0), (x, y, z), FluidMaterial(**material), S)
+    return scene
+
+
+def run(scene: Scene, seconds: float, num_envs: int = 1, h: float = 0.005, **options: Any) -> tuple[Any, Any]:
+    """Advance, sixteen substeps at a time; returns the state and the solver."""
+    model = Model(scene, num_envs, **options)
+    solver = Solver(model, substeps=16, iterations=1, threads=1)
+    state, control = solver.state(), solver.control()
+    for _ in range(round(seconds / (16 * h))):
+        solver.step(state, control, 16 * h)
+    return state, solver
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_the_kernel_is_what_it_is_said_to_be(dimension: int) -> None:
+    """Integral, second moment and the share behind a wall, by quadrature; gradients against differences."""
+    smoothing = Smoothing(dimension, 0.5)  # support 1
+    n = 240 if dimension == 2 else 80
+    grid = (np.arange(n) + 0.5) / n * 2.0 - 1.0
+    places = np.stack(np.meshgrid(*[grid] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
+    q = np.linalg.norm(places, axis=1)
+    weights = np.where(q < 1.0, (1.0 - q) ** 4 * (1.0 + 4.0 * q), 0.0)
+    weights /= weights.sum()
+    assert_allclose((weights * places[:, 0] ** 2).sum(), smoothing.spread, rtol=2e-3)
+    for distance in (0.0, 0.25, 0.5):
+        assert_allclose(weights[places[:, 0] > distance].sum(), smoothing.wall_share(distance), atol=3e-3)
+        assert smoothing.wall_share(-distance) + smoothing.wall_share(distance) == pytest.approx(1.0)
+    # Lattice: 1 at rest, but for what settling takes off; the volume of a particle is spacing^dimension.
+    integral = {2: np.pi / 7.0, 3: 2.0 * np.pi / 21.0}[dimension]
+    assert smoothing.amplitude * integral / 0.5**dimension == pytest.approx(1.0, abs=0.06)
+
+
+def test_a_substep_is_that_of_numpy() -> None:
+    """Guards density, walls, multipliers, moves and viscosity: float64, random particles, to rounding."""
+    rng = np.random.default_rng(0)
+    scene = Scene(gravity=(0.4, -9.81, 0.2))
+    scene.add_collider(Plane((0, 1, 0), 0.0, friction=0.0))
+    material = FluidMaterial(viscosity=3.0, xsph=0.1, regularization=0.1, iterations=3)
+    scene.add_fluid_block((0, 0.2 * S, 0), (5 * S, 6.2 * S, 5 * S), material, S)
+    x = scene.positions + rng.uniform(-0.15 * S, 0.15 * S, scene.positions.shape)
+    v = rng.uniform(-0.5, 0.5, x.shape)
+    model = Model(scene, 2, dtype="float64")
+    solver = Solver(model, substeps=1, threads=1)
+    state = solver.state()
+    state.set_positions(x)
+    state.set_velocities(v)
+    solver.step(state, solver.control(), 0.004)
+    expected_x, expected_v = substep(scene, x, v, 0.004)
+    assert np.abs(expected_x - x - 0.004 * v).max() > 0.05 * S
+    # The reference takes the slope of a wall from differences, good to 1e-9 of it.
+    for env in range(2):
+        assert_allclose(state.get_positions()[env], expected_x, atol=1e-10)
+        assert_allclose(state.get_velocities()[env], expected_v, atol=1e-7)
+    assert_allclose(behind(np.array([0.3 * S]), 2 * S), scene.fluid.smoothing.wall_share([0.3 * S]), atol=1e-12)
+
+
+def test_water_comes_to_rest_at_its_level() -> None:
+    """Ten layers deep, default settings: compression, level, speed; nothing is lost, and batches are alike."""
+    scene = tank((8, 20, 5), 16)
+    state, solver = run(scene, 4.8, 2)
+    x, v = state.get_positions(), state.get_velocities()
+    assert_array_equal(x[0], x[1])
+    density = state.get_fluid_density()[0]
+    height, width, depth = 10 * S, 16 * S, 5 * S
+    assert np.maximum(density - 1.0, 0.0).mean() <= 0.01
+    assert 0.97 < 2.0 * x[0, :, 1].mean() / height < 1.03
+    for part in np.array_split(np.argsort(x[0, :, 0]), 4):  # level all along
+        assert 0.92 < 2.0 * x[0, part, 1].mean() / height < 1.08
+    assert np.sqrt((v[0] ** 2).sum(axis=1).mean()) < 0.06
+    inside = 0.4999 * S
+    assert (x[0] > inside).all() and (x[0] < np.array([width, 2.0 * height, depth]) - inside).all()
+    assert (state.get_fluid_overflow() == 0).all()
+    # Hydrostatics: the floor carries the weight. Momentum of free fall in a step, less that of rest, is its push.
+    saved = state.save()
+    again = solver.state()
+    again.load(saved)
+    solver.step(state, solver.control(), 0.08)
+    solver.step(again, solver.control(), 0.08)
+    assert_array_equal(again.get_positions(), state.get_positions())  # a state is all that there is
+    sag = state.get_positions()[0, :, 1].mean() - x[0, :, 1].mean()
+    assert abs(sag) < 0.01 * 0.5 * 9.81 * 0.08**2  # of free fall
+
+
+def test_momentum_is_kept_where_nothing_is_in_the_way() -> None:
+    """Two drops meet in free fall; pairs push and rub with opposite forces, to rounding (float64)."""
+    scene = Scene(gravity=(0.0, -2.0, 0.0))
+    material = FluidMaterial(viscosity=5.0, surface_tension=0.05)
+    for shift, speed in ((0.0, 1.0), (8 * S, -0.5)):
+        scene.add_fluid_block((shift, 0, 0), (shift + 5 * S, 5 * S, 5 * S), material, S, velocities=(speed, 0.1, 0))
+    before = scene.velocities.sum(axis=0)
+    state, _ = run(scene, 0.32, dtype="float64")
+    after = state.get_velocities()[0].sum(axis=0)
+    assert_allclose(after, before - np.array([0.0, 2.0 * 0.32 * scene.particle_count, 0.0]), atol=1e-9)
+    spread = np.ptp(state.get_velocities()[0][:, 0])
+    assert spread < 1.4  # they have slowed each other down
+
+
+def closed_box(scene: Scene, inner: float, wall: float) -> list[int]:
+    """Six boxes around the cube (0, inner)^3."""
+    middle, half = 0.5 * inner, 0.5 * inner + wall
+    numbers = []
+    for axis in range(3):
+        for side in (-1.0, 1.0):
+            center, extents = np.full(3, middle), np.full(3, half)
+            center[axis] += side * (middle + 0.5 * wall)
+            extents[axis] = 0.5 * wall
+            box = Box(tuple(center), tuple(extents), friction=0.2)
+            numbers.append(scene.add_collider(box, moving=True))
+    return numbers
+
+
+@pytest.mark.parametrize("h", [0.005, 1.0 / 60.0])
+def test_walls_of_one_particle_hold_at_two_metres_a_second(h: float) -> None:
+    """A box with walls as thick as a particle is thrown to and fro, at once, along each axis and turned."""
+    scene = Scene()
+    inner = 6 * S
+    walls = closed_box(scene, inner, S)
+    scene.add_fluid_block((0, 0, 0), (inner, 4 * S, inner), spacing=S)
+    model = Model(scene, 1)
+    solver = Solver(model, substeps=1, threads=1)
+    state, control = solver.state(), solver.control()
+    for step in range(72):
+        move = np.zeros(3)
+        move[step // 24] = 2.0 * h * (1.0 if step // 6 % 2 else -1.0)
+        for wall in walls:
+            control.move_collider(wall, move)
+        solver.step(state, control, h)
+        x = state.get_positions()[0]
+        # All walls move alike: what is in the first one's frame is where it was built.
+        local = x - (state.get_poses()[0, 0, :3] - scene.colliders[walls[0]].origin)
+        assert (local > 0.3 * S).all() and (local < inner - 0.3 * S).all()
+    assert state.get_fluid_overflow()[0, 1] == 0
+
+
+def test_bodies_float_and_sink() -> None:
+    """Archimedes: a block of 0.4 times the density of water sinks in by that share of its side, a heavy one wholly."""
+    side, scene = 4 * S, Scene(contact_radius=0.5 * S)
+    width = 11 * S
+    for normal, offset in (
+        ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -width), ((0, 0, 1), 0.0), ((0, 0, -1), -width)
+    ):  # fmt: skip
+        scene.add_collider(Plane(normal, offset, friction=0.0))
+    scene.add_fluid_block((0, 0, 0), (width, 9 * S, width), spacing=S)
+    mesh = tetmeshes.box((4, 4, 4), (side,) * 3)
+    block = scene.add_shape_matching(mesh, ShapeMaterial(density=400.0), position=(0.5 * width, 11 * S, 0.5 * width))
+    scene.add_fluid_boundary(block.indices, mesh.vertex_volumes())
+    model = Model(scene, 2)
+    solver = Solver(model, substeps=16, threads=1)
+    state, control = solver.state(), solver.control()
+    state.set_parameters(fluid_density=[1.0, 0.25])
+    for _ in range(25):
+        solver.step(state, control, 0.08)
+    x = state.get_positions()
+    fluid = scene.fluid.indices
+    level = 2.0 * x[0, fluid, 1].mean()
+    submerged = (len(fluid) * S**3 + 0.4 * side**3) / width**2  # level, with the water that the block pushes aside
+    assert level < submerged * 1.05
+    middle = x[:, block.indices, 1].mean(axis=1)
+    assert middle[0] == pytest.approx(submerged + (0.5 - 0.4) * side, abs=0.12 * side)
+    assert middle[1] < 0.5 * side + 2 * S
+
+
+def test_water_comes_out_of_a_nozzle_and_goes_down_a_drain() -> None:
+    """Rate, speed, closing; what has gone waits, comes out again, and a saved state knows it."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    jet = scene.add_fluid_emitter((0, 0, 0), (2.0, 0.0, 0.0), 1.0, 1.2 * S, count=60, spacing=S)
+    scene.add_fluid_drain((0.2, -1, -1), (0.4, 1, 1))
+    depot, sites = scene.fluid.depot, len(scene.fluid.emitters[0].sites)
+    assert sites == 5
+    model = Model(scene, 2)
+    solver = Solver(model, substeps=5, threads=1)
+    state, control = solver.state(), solver.control()
+    control.set_emission([[1.0], [0.0]])
+
+    def there() -> np.ndarray:
+        return (state.get_positions() != depot.astype(np.float32)).any(axis=2)
+
+    # A layer leaves every S / speed = 20 ms, four substeps of 5 ms.
+    for step in range(6):
+        solver.step(state, control, 0.025)
+        layers = 1 + (5 * step + 4) // 4
+        assert there().sum(axis=1).tolist() == [min(layers * sites, 60), 0]
+    flying = there()[0]
+    assert_allclose(state.get_velocities()[0, flying, 0], 1.0, atol=0.05)
+    for _ in range(20):  # beyond x = 0.2 there is none, and the jet never runs out
+        solver.step(state, control, 0.025)
+        x = state.get_positions()[0]
+        assert x[:, 0].max() < 0.2 + 0.006
+        assert 45 <= there()[0].sum() <= 60
+    saved = state.save()
+    ends = []
+    for _ in range(2):
+        state.load(saved)
+        solver.step(state, control, 0.025)
+        ends.append(state.get_positions())
+    assert_array_equal(*ends)
+    control.set_emission(0.0)
+    for _ in range(12):
+        solver.step(state, control, 0.025)
+    assert not there().any()
+    assert_array_equal(state.get_velocities()[:, jet], 0.0)
+    with pytest.raises(ValueError, match="must not be negative"):
+        control.set_emission(-1.0)
+
+
+def test_bad_fluid_raises_one_clear_error() -> None:
+    """Every error names its numbers and leaves the scene as it was."""
+    scene = Scene()
+    scene.add_collider(Plane())
+    block = scene.add_fluid_block((0, 0, 0), (0.1, 0.1, 0.1), spacing=S)
+    assert len(block) == 125
+    loose = scene.add_particles([[5.0, 1.0, 0.0]], 1.0)
+    count = scene.particle_count
+    for match, call in (
+        ("room for 125 particles with a spacing of 0.02 m, not for 126",
+         lambda: scene.add_fluid_block((1, 0, 0), (1.1, 0.1, 0.1), spacing=S, count=126)),
+        ("50 particles are nearer to another than half a spacing of 0.02 m, the nearest two 0.005 m apart; 25 of these",
+         lambda: scene.add_fluid_block((0.085, 0.0, 0.0), (0.185, 0.1, 0.1), spacing=S)),
+        ("1 of 1 particles of the fluid have their centre in a collider",
+         lambda: scene.add_fluid([[1.0, -0.1, 0.0]], spacing=S)),
+        ("all fluid of a scene has the same spacing: it is 0.02, got 0.03",
+         lambda: scene.add_fluid([[1.0, 1.0, 0.0]], spacing=0.03)),
+        ("spacing must be finite and above zero", lambda: scene.add_fluid([[1.0, 1.0, 0.0]], spacing=0.0)),
+        ("at least one particle", lambda: scene.add_fluid(np.zeros((0, 3)))),
+        ("cannot be a boundary", lambda: scene.add_fluid_boundary(block[:1])),
+        ("volumes must be above zero", lambda: scene.add_fluid_boundary(loose, 0.0)),
+        ("multiple of 8, got 12", lambda: scene.set_fluid_capacity(12)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=re.escape(match)):
+            call()
+    assert scene.particle_count == count and len(scene.fluid.boundary) == 0
+    with pytest.raises(ValueError, match="lanes=1, got 4"):
+        Model(scene, lanes=4)
+    with pytest.raises(ValueError, match=r"FluidMaterial\.clamp"):
+        FluidMaterial(clamp=0.1)
+    with pytest.raises(ValueError, match="viscosity is a parameter of fluid"):
+        bare = Scene()
+        bare.add_particles([[0.0, 0.0, 0.0]], 1.0)
+        Solver(Model(bare)).state().set_parameters(viscosity=2.0)
+
+
+def test_what_there_is_no_room_for_is_counted() -> None:
+    """A list that is too short leaves neighbours out, and says how many."""
+    scene = tank((8, 20, 5), 16)
+    scene.set_fluid_capacity(16)
+    state, _ = run(scene, 0.08, 2)
+    overflow = state.get_fluid_overflow()
+    assert (overflow[:, 0] > 1000).all() and (overflow[0] == overflow[1]).all() and (overflow[:, 1] == 0).all()
