@@ -34,7 +34,6 @@ class SearchOptions(IterationOptions):
 
     sufficient: float = option(1e-4, "share c of the promised descent that is asked for", low=1e-6, high=0.99)
     shrink: float = option(0.5, "what a step that is too long is multiplied by", low=0.05, high=0.95, step=0.05)
-    smallest: float = option(0.5, "curvature to which lower ones are raised", low=1e-3, high=100.0)
 
     def line_search(self) -> LineSearch:
         """Return the line search."""
@@ -50,6 +49,7 @@ class MinimumOptions(SearchOptions):
         "log(exp(2*x)+exp(-2*x))", "x^2/2+5*exp(-x^2/2)", "x^2/2-2*log(x^2+1)",
     )  # fmt: skip
     search: str = switch(True, "whether steps are shortened until f falls")
+    smallest: float = option(0.5, "curvature to which lower ones are raised", low=1e-3, high=100.0)
     clamp: str = switch(False, "whether f'' is at least the smallest curvature")
 
 

@@ -36,6 +36,7 @@ class SaddleOptions(SurfaceOptions):
     """The saddle, and what is done about it."""
 
     function: str = typed("(x^2-1)^2+y^2/2", "x^4/4-x*y+y^4/4", "cos(x)*cos(y)", variables="x, y")
+    smallest: float = option(0.5, "curvature to which lower ones are raised", low=1e-3, high=100.0)
     steps: int = option(10, "how many are done", low=1, high=50)
     width: float = option(2.0, "half of that of the picture, in units of x and y", low=0.5, high=10.0, step=0.5)
 
