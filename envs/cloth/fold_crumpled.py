@@ -97,18 +97,22 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         towel = self.towel
         x, goals, flat = towel.shape(env), self.fold.goals(env), grown(self, towel.flat, env)
         away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(self, env)
-        lies_flat = away.mean() < 0.08 and away[np.ix_([0, -1], [0, -1])].max() < 0.2
+        mean, corner = float(away.mean()), float(away[np.ix_([0, -1], [0, -1])].max())
+        unfolded = self.buffers.peek("normalized_performance")[env] < 0.6
+        lies_flat, in_place = mean < 0.08 and corner < 0.2, mean < 0.03 and corner < 0.08
         low = hands_stay_low(towel)
         if not low and towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)
-        elif lies_flat or (away.mean() < 0.15 and left < 30):
+        elif unfolded and lies_flat and not in_place and left > 30:
+            yield from tighten(x, flat, 0.02)  # what is off before the fold counts for both halves after it
+        elif lies_flat or (mean < 0.15 and left < 30):
             yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=towel.short)
-        elif self.buffers.peek("normalized_performance")[env] < 0.6:
+        elif unfolded:
             if low:
                 yield from self.pulling.plan(env)
             elif left > 60:
                 yield from self.spreading.plan(env)
-            elif away.mean() < 0.2:
+            elif mean < 0.2:
                 yield from tighten(x, flat)
 
 

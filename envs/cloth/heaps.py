@@ -94,7 +94,7 @@ class Spreading:
         else:  # the one that hangs farther away is freer
             choice, missed = int(np.argmax(np.linalg.norm(targets - hands[holding], axis=1) - 0.3 * away)), False
         ends = hands.copy()
-        if missed or away[choice] > 0.3 * self.towel.config.reach:
+        if missed or away[choice] > 0.5 * self.towel.config.reach:
             ends[other] = targets[choice]
             yield Waypoint(ends, (holding == 0, holding == 1))
         else:

@@ -41,7 +41,7 @@ def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
         ("ClothFoldPickPlace", 0.9),
         ("ClothFoldDiagonal", 0.9),
         ("ClothFoldDrop", 0.9),
-        ("ClothFoldCrumpled", 0.75),
+        ("ClothFoldCrumpled", 0.85),
         ("ClothDrop", 0.9),
         ("ClothUnfold", 0.85),
         ("ClothHang", 0.85),
@@ -174,7 +174,7 @@ def test_counts_follow_from_the_size() -> None:
 
 @pytest.mark.parametrize(
     ("name", "floor"),
-    [("Fold", 0.95), ("FoldDrop", 0.9), ("Drop", 0.9), ("Hang", 0.95), ("FoldCrumpled", 0.75)],
+    [("Fold", 0.95), ("FoldDrop", 0.9), ("Drop", 0.9), ("Hang", 0.95), ("FoldCrumpled", 0.7)],
 )
 def test_expert_of_a_rectangle(name: str, floor: float) -> None:
     """Guards that plans do not take towels for squares."""
