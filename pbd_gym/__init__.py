@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pbd_gym.colliders import Sphere as Sphere
     from pbd_gym.materials.fabrics import Cord as Cord
     from pbd_gym.materials.fabrics import Fabric as Fabric
+    from pbd_gym.materials.fluids import FluidMaterial as FluidMaterial
     from pbd_gym.materials.materials import ClothMaterial as ClothMaterial
     from pbd_gym.materials.materials import Plasticity as Plasticity
     from pbd_gym.materials.materials import RopeMaterial as RopeMaterial
@@ -47,6 +48,7 @@ _HOMES = {
     "Cylinder": "pbd_gym.colliders",
     "Fabric": "pbd_gym.materials.fabrics",
     "ImplicitEuler": "pbd_gym.bench.implicit_euler",
+    "FluidMaterial": "pbd_gym.materials.fluids",
     "MeshCollider": "pbd_gym.colliders",
     "Model": "pbd_gym.sim.model",
     "Plane": "pbd_gym.colliders",

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane
-from pbd_gym.kernels.fluid.data import CHUNK, COLUMNS, PLANE, PLANES, scratch_type
+from pbd_gym.kernels.fluid.data import CHUNK, PLANE, PLANES, scratch_type
 from pbd_gym.kernels.options import FluidOptions
 from pbd_gym.runtime.checks import FARTHEST
 from pbd_gym.scene.base import BaseScene
@@ -64,7 +64,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         scene: what one environment holds, with a fluid.
         colliders: the table of all colliders.
         device: where it goes.
-        column: first of the :data:`COLUMNS` parameters of fluids.
+        column: first of the :data:`pbd_gym.kernels.fluid.data.COLUMNS` parameters of fluids.
     """
     with wp.ScopedDevice(device):
         _fill(table, scene, colliders, column)
@@ -135,6 +135,3 @@ def fluid_scratch(model: Any) -> Any:
     scratch.overflow = wp.zeros((groups, 2), dtype=wp.int32)
     scratch.density = wp.zeros((groups, n), dtype=scalar)
     return scratch
-
-
-__all__ = ["COLUMNS", "cohesion", "fill_fluid", "fluid_options", "fluid_scratch", "softness"]

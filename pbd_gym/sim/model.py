@@ -13,6 +13,7 @@ from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
+from pbd_gym.kernels.fluid.data import COLUMNS
 from pbd_gym.kernels.parameter_columns import COMPLIANCE
 from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.tether_data import PIN_ANCHORS, fill_tethers
@@ -26,7 +27,7 @@ from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.air_upload import Dragged
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.sim.contact_upload import fill_contacts
-from pbd_gym.sim.fluid_upload import COLUMNS, fill_fluid, fluid_options
+from pbd_gym.sim.fluid_upload import fill_fluid, fluid_options
 
 Order = Literal["colored", "given"]
 

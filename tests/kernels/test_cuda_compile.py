@@ -111,10 +111,9 @@ def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
     check_compiles(make_step(1, wp.float32, PLAIN, (), parts, True).module, tmp_path, ["step"], 90)
 
 
-@pytest.mark.parametrize("scalar", SCALARS)
-def test_fluids_compile(scalar: Any, tmp_path: Path) -> None:
-    """Guards the phases of fluids, among colliders at rest and moved, with restitution for others."""
-    kernel = make_step(1, scalar, FLUID, (), (Part(sphere, True), Part(plane, False)), True)
+def test_fluids_compile(tmp_path: Path) -> None:
+    """Guards the phases of fluids, beside a collider that moves."""
+    kernel = make_step(1, wp.float32, FLUID, (), (Part(sphere, True),))
     check_compiles(kernel.module, tmp_path, ["step"], 90)
 
 
