@@ -129,7 +129,7 @@ class FluidScene(BaseScene):
         """Add a nozzle that fluid comes out of, and particles that wait for it.
 
         A particle leaves each place of the nozzle as soon as there is room, until none is left.
-        :meth:`pbd_gym.sim.solver.Control.set_emission` opens and closes it; it is open at first. Particles that wait,
+        :meth:`pbd_gym.sim.control.Control.set_emission` opens and closes it; it is open at first. Particles that wait,
         and those that went down a drain, are in one place behind the first nozzle (``scene.fluid.depot``) and wait for
         any; to keep one waiting, leave it in exactly that place.
 
