@@ -103,7 +103,7 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, list[Any]]]] = {
             "num_envs": COUNTS,
             "max_episode_steps": [value for value in COUNTS if value not in (None, -1)],
             "threads": [value for value in COUNTS if value is not None],
-            "substeps": COUNTS,
+            "substeps": [value for value in COUNTS if value is not None],
             "rows": COUNTS,
             "goal_steps": COUNTS,
             "side": SCALARS,

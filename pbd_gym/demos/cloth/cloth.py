@@ -45,7 +45,7 @@ class ClothOptions(SheetOptions):
     method: str = option("gauss-seidel", "what a sweep is", choices=("gauss-seidel", "symmetric", "jacobi"))
     chebyshev: float = option(0.0, "by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
     convergence: str = switch(False, "whether a curve shows what iterations leave over")
-    wind: float = option(0.0, "speed of the air towards the eye [m/s]; without any there is no air", low=0.0, high=30.0)
+    wind: float = option(0.0, "speed of the air towards the eye [m/s]; 0 for no air", low=0.0, high=30.0, step=1.0)
 
 
 class SheetDemo(HangingSheet, SceneDemo):
