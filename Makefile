@@ -11,6 +11,7 @@ export OMP_NUM_THREADS ?= 1
 demo: $(READY)  ## train an agent on PBDCloth-v0 in about two minutes, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
 
+test: export SDL_VIDEODRIVER ?= dummy
 test: check  ## lint, formatting, types and all tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 

@@ -60,7 +60,7 @@ def test_a_report_is_what_is_allocated(make: Any, options: Any, monkeypatch: pyt
     assert state.model is control.model
     batch = expected.total - sum(expected.shared.values())
     one_more_group = batch // 40  # which the check makes to see how large it is
-    assert 0.96 * batch <= ledger.bytes - one_more_group <= 1.01 * batch
+    assert 0.95 * batch <= ledger.bytes - one_more_group <= 1.01 * batch
 
 
 def test_the_report_names_the_parts() -> None:
