@@ -107,7 +107,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
         """Return towels that have been folded and left to settle [m], shape (starts, n, 3)."""
         towel, config, scene = self.towel, self.towel.config, self.towel.scene
         grid = towel.indices
-        count = 2 * config.starts  # some folds spring open or are pulled through others: the better half is taken
+        count = 2 * config.starts  # some spring open, pierce others or stay restless: the better half is taken
         rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
         handler = towel.handler(np.repeat(scene.positions[None], count, axis=0))
         folds = rng.integers(1, self.config.folds, count, endpoint=True)
@@ -131,8 +131,11 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
                 handler.move(shift, 6)
             handler.grasp(np.full_like(held, -1))
             handler.rest(20)
-        x = towel.settled(handler)
+        before = towel.settled(handler)
+        handler.rest(4)
+        x = handler.positions()
         spoilt = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.mean_side
+        spoilt |= np.linalg.norm(x - before, axis=2).max(axis=1) > 0.1 * config.spacing  # it has not come to rest
         edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
         for copy in np.flatnonzero(~spoilt):
             spoilt[copy] = crossings(x[copy], towel.cloth.triangles, edges) > 0

@@ -27,10 +27,12 @@ def contact_lists(model: Model) -> Any:
     table = model.data.particle_contacts if model.contact_count else None
     groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
     lanes, chunks = model.lanes, -(-count // CHUNK)
-    if model.in_blocks:
+    if not table:
+        near, touching, counts, rows, spots, cells = (1, 1), (1, 1), (1, 1), 1, 1, 1
+    elif model.in_blocks:
         near, touching, counts = (count, capacity), (count, capacity), (2, count)
         rows, spots = 1, 3 * count
-        cells = 2 ** (3 * table.bits) + 1 + 2 * count if table else 1
+        cells = 2 ** (3 * table.bits) + 1 + 2 * count
     else:
         near = (lanes, 2 * CHUNK * -(-count * min(capacity, LISTED_PAIRS) // CHUNK))
         touching, counts = (2, count * min(capacity, TOUCHING_PAIRS)), (lanes, 1)

@@ -60,7 +60,7 @@ def test_a_report_is_what_is_allocated(make: Any, options: Any, monkeypatch: pyt
     assert state.model is control.model
     batch = expected.total - sum(expected.shared.values())
     one_more_group = batch // 40  # which the check makes to see how large it is
-    assert 0.95 * batch <= ledger.bytes - one_more_group <= 1.01 * batch
+    assert 0.96 * batch <= ledger.bytes - one_more_group <= 1.01 * batch
 
 
 def test_the_report_names_the_parts() -> None:
@@ -72,7 +72,7 @@ def test_the_report_names_the_parts() -> None:
     assert report.group["state"] >= 4 * 144 * (3 * 3 + 2) * 4
     multipliers = sum(len(indices) for indices in scene.constraints["distance"].indices)
     assert report.group["multipliers"] == pytest.approx(4 * multipliers * 4, rel=0.01)
-    assert report.group["contacts"] >= 144 * 64 * 2 * 4  # two lists of 64 candidates for each, one for all lanes
+    assert report.group["contacts"] >= 144 * 64 * 2 * 4  # lists of pairs in reach and in touch
     assert report.total == sum(report.shared.values()) + 25 * sum(report.group.values())
     text = str(report)
     assert "100 environments on cpu" in text

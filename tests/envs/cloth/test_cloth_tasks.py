@@ -231,7 +231,7 @@ def test_starts_are_at_rest(name: str, closed: bool) -> None:
     start = env.state.get_positions()
     for _ in range(2):
         env.step(np.tile(np.float32([0.0, 0.0, 0.0, 1.0 if closed else -1.0]), (16, 2)))
-    assert np.linalg.norm(env.state.get_positions() - start, axis=2).max() < 0.25 * env.config.spacing
+    assert np.linalg.norm(env.state.get_positions() - start, axis=2).max() < 0.2 * env.config.spacing
 
 
 def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:

@@ -217,8 +217,9 @@ def test_help_names_every_key(cloth: DemoWindow) -> None:
         assert not text or f"{key}: {text}" in cloth.help_text()
 
 
-def test_sliders_turn_the_running_simulation(cloth: DemoWindow) -> None:
+def test_sliders_turn_the_running_simulation(window: Any) -> None:
     """Each one changes its number, and the particles go on from where they are."""
+    cloth = window("cloth", 640)  # high enough for all sliders and the button below them
     demo: Any = cloth.demo
     for _ in range(10):
         cloth.tick()
