@@ -29,7 +29,7 @@ class Entry:
 
 
 THEMES = {
-    "cloth": "one sheet under five methods",
+    "cloth": "one sheet under several methods",
     "soft": "soft bodies, materials and strains",
     "motion": "integrators, pendulums, particles, rigid bodies",
     "fluids": "fluids of particles, their sums, and diffusion",
@@ -43,6 +43,7 @@ DEMOS = (
     Entry("cloth", "pbd-cloth", "pbd_cloth:PBDClothDemo", "the same under PBD: rigid constraints, solved in part"),
     Entry("cloth", "mass-spring", "mass_spring:MassSpringDemo", "the same of springs, which explode at long steps"),
     Entry("cloth", "impulses", "impulses:ImpulsesDemo", "the same by impulses that look one step ahead"),
+    Entry("cloth", "yardsticks", "yardsticks:YardsticksDemo", "implicit Euler solved for all rods at once, four ways"),
     Entry("soft", "soft-body", "soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
     Entry("soft", "shape-matching", "shape_matching:ShapeMatchingDemo", "loose particles that come back to a shape"),
     Entry("soft", "region-shape-matching", "region_shape_matching:RegionDemo", "regions that overlap: it bends, too"),

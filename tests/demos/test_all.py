@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "pbd-cloth": {"width": 8, "height": 6},
     "mass-spring": {"width": 8, "height": 6, "mass": 0.5},
     "impulses": {"width": 6, "height": 5},
+    "yardsticks": {"width": 4, "height": 3},
     "soft-body": {"shape": "box"},
     "region-shape-matching": {"width": 6, "height": 5},
     "fem": {"width": 5, "height": 4},
