@@ -29,6 +29,9 @@ class Demo(ABC):
     max_pull: ClassVar[float] = 0.08
     """Largest move of the hand per frame [m]."""
 
+    original: ClassVar[Options | None] = None
+    """Options with which it is the page of a tutorial that it was modelled on, where they differ from the defaults."""
+
     def __init__(self, options: Options | None = None) -> None:
         options = self.options_type() if options is None else options
         if not isinstance(options, self.options_type):
@@ -40,6 +43,8 @@ class Demo(ABC):
         """Particle in the hand."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {}
         """What further keys do: a few words and the deed."""
+        if self.original is not None:
+            self.keys["o"] = ("the original's numbers", self.be_original)
         self.reset()
 
     @abstractmethod
@@ -87,6 +92,12 @@ class Demo(ABC):
             self.options = before
             self.reset()
             raise
+
+    def be_original(self) -> None:
+        """Start again with the numbers of the page that it was modelled on."""
+        if self.original is not None:
+            self.options = self.original
+            self.reset()
 
     def ready(self, name: str, value: Any) -> bool:
         """Return whether :meth:`try_change` would be quick; if not, what it takes is being compiled meanwhile."""

@@ -66,18 +66,18 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
     """Run a demonstration without a window and write what is seen.
 
     Args:
-        path: a GIF, or a PNG with the end of it; its folder is made.
+        path: a GIF, a PNG with the end of it, or a folder of PNGs, one per frame; folders are made.
         demo: at its start.
         seconds: simulated time, above 0 and at most 600.
         size: width and height of a picture [pixels], 16 to 4096.
         moments: pictures in a PNG, side by side, at even times from the start; 1 shows the end alone.
 
     Raises:
-        ValueError: for a file that is neither, or a number out of its range.
+        ValueError: for a file of another kind, or a number out of its range.
         ImportError: without pygame, or without Pillow for a GIF.
     """
-    if path.suffix.lower() not in (".gif", ".png"):
-        raise ValueError(f"--out must name a .gif or a .png file, got {path}")
+    if path.suffix.lower() not in (".gif", ".png", ""):
+        raise ValueError(f"--out must name a .gif or a .png file or a folder, got {path}")
     for label, value, low, high in (
         ("seconds", seconds, 0.0, 600.0),
         ("size", size, 16, 4096),
@@ -89,6 +89,10 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
     count = max(1, round(seconds * demo.fps)) + 1
     if path.suffix.lower() == ".gif":
         save_gif(path, list(_film(demo, size, set(range(count)))), demo.fps, colors=128)
+    elif not path.suffix:
+        path.mkdir(exist_ok=True)
+        for number, picture in enumerate(_film(demo, size, set(range(count)))):
+            save_png(path / f"{number:05d}.png", picture)
     else:
         save_png(path, tile(list(_film(demo, size, {round(t) for t in np.linspace(count - 1, 0, moments)}))))
 
@@ -134,7 +138,10 @@ def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
     )
     picture = parser.add_argument_group("where it is shown (in a window, without --out)")
     picture.add_argument(
-        "--out", type=Path, metavar="FILE", help="write a .gif, or the end as a .png; needs no display"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write a .gif, the end as a .png, or into a folder a .png of every frame; needs no display",
     )
     picture.add_argument(
         "--seconds", type=float, default=4.0, metavar="X", help="length of what is written (default 4)"

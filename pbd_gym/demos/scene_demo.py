@@ -99,7 +99,9 @@ class SceneDemo(Demo):
             solver = trial._solver(trial.build())
         except ValueError:
             return True  # it will be refused, and at once
-        return solver.ready(self.state.parameters.varied, wind=getattr(trial.options, "wind", 0.0) > 0.0)
+        numbers: Any = trial.options
+        wind, forces = getattr(numbers, "wind", 0.0) > 0.0, getattr(numbers, "force", 0.0) != 0.0
+        return solver.ready(self.state.parameters.varied, wind=wind, forces=forces)
 
     def step(self) -> None:
         """Advance by one frame."""

@@ -157,7 +157,7 @@ class Solver:
         self.options = replace(self.options, keep_lambda=self.iterations > 1)
         self._launched_for = ()
 
-    def ready(self, varied: bool, iterations: int | None = None, wind: bool = False) -> bool:
+    def ready(self, varied: bool, iterations: int | None = None, wind: bool = False, forces: bool = False) -> bool:
         """Return whether the kernel that a step would need is there.
 
         If not, it is compiled in the background: steps that need no other may go on meanwhile, and asking again tells
@@ -167,12 +167,15 @@ class Solver:
             varied: whether some environment has parameters of its own, see :meth:`State.set_parameters`.
             iterations: as in :meth:`set_steps`.
             wind: whether there is any, see :meth:`Control.set_wind`.
+            forces: whether there are any, see :meth:`Control.set_forces`.
 
         Raises:
             Exception: what the compiler raised.
         """
         iterations = self.iterations if iterations is None else iterations
-        kernel = self._kernel(replace(self.options, keep_lambda=iterations > 1, varied=varied, wind=wind))
+        kernel = self._kernel(
+            replace(self.options, keep_lambda=iterations > 1, varied=varied, wind=wind, forces=forces)
+        )
         return AHEAD.ready(kernel, self.model.device.alias, self.model.thread_count)
 
     def _kernel(self, options: SweepOptions) -> Any:

@@ -27,7 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mass-spring": {"width": 8, "height": 6, "mass": 0.5},
     "impulses": {"width": 6, "height": 5},
     "yardsticks": {"width": 4, "height": 3},
-    "soft-body": {"shape": "box"},
+    "soft-body": {"mesh": "box"},
     "region-shape-matching": {"width": 6, "height": 5},
     "fem": {"width": 5, "height": 4},
     "fountain": {"rate": 500.0},

@@ -26,7 +26,7 @@ from pbd_gym.demos.cloth.convergence import COUNTS, left_over
 from pbd_gym.demos.cloth.sheet import HangingSheet, SheetOptions, sheet
 from pbd_gym.demos.options import option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
-from pbd_gym.rendering import PALETTE, Curve, Panel
+from pbd_gym.rendering import PALETTE, Curve, Frame, Panel
 from pbd_gym.scene.scene import Scene
 
 EVERY = 5
@@ -59,6 +59,10 @@ class SheetDemo(HangingSheet, SceneDemo):
         """Inverse stiffness of the constraints [m/N]."""
         raise NotImplementedError
 
+    def frame(self, caption: str = "") -> Frame:
+        """Return what there is to see."""
+        return self.dressed(super().frame(caption))
+
     def measures(self) -> str:
         """Return further lines of measured numbers, for a window."""
         return "" if self.diverged else self.live.readout(stretch=False)
@@ -80,6 +84,7 @@ class ClothDemo(SheetDemo):
     """The sheet with compliant constraints."""
 
     options_type = ClothOptions
+    original = ClothOptions(mass=0.5, time_step=0.01)
     options: ClothOptions
 
     def _load(self, scene: Scene) -> None:

@@ -33,6 +33,7 @@ class ImpulsesDemo(SheetSystemDemo):
     """The sheet under impulses."""
 
     options_type: ClassVar[type[Options]] = ImpulseOptions
+    original = ImpulseOptions(mass=0.5, time_step=0.005)
     options: ImpulseOptions
 
     def make_system(self) -> ImpulseSystem:

@@ -29,6 +29,7 @@ class PBDClothDemo(SheetDemo):
     """The sheet with rigid constraints."""
 
     options_type = PBDClothOptions
+    original = PBDClothOptions(mass=0.5, iterations=2)
 
     @property
     def compliance(self) -> float:

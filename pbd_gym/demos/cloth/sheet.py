@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options, option
 from pbd_gym.geometry.grids import grid
+from pbd_gym.rendering import PALETTE, Frame
+from pbd_gym.rendering.colors import Color
 
 SPACING = 0.2
 """Distance of neighbours [m]."""
+EDGE: Color = (120, 132, 156)
+AXIS: Color = PALETTE[3]
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class SheetOptions(Options):
     fixed: int = option(2, "particles that are fixed: 1, the upper 2 or all 4 corners", choices=(1, 2, 4))
     mass: float = option(0.05, "of each particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
+    look: str = option("cloth", "cloth, or its particles and constraints with axes", choices=("cloth", "net"))
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,21 @@ class HangingSheet(Demo):
             self.drag(particle, self.sheet.positions[particle] + way)
         elif self.held is not None:
             self.hold(None)
+
+    def dressed(self, frame: Frame) -> Frame:
+        """Return a frame of the sheet as the option ``look`` wants it: cloth, or balls, lines and axes."""
+        if self.options.look == "cloth":
+            return frame
+        ends = frame.positions[self.sheet.edges]
+        length = 0.15 * float(np.ptp(self.sheet.positions, axis=0).max())
+        tips = length * np.eye(3)
+        return replace(
+            frame,
+            triangles=np.zeros((0, 3), np.int64),
+            line_radius=0.12 * SPACING,
+            polylines=[*((pair, EDGE) for pair in ends), *((np.stack([np.zeros(3), t]), AXIS) for t in tips)],
+            labels=list(zip(1.1 * tips, "xyz", strict=True)),
+        )
 
     def stretch(self) -> np.ndarray:
         """Return the strain of every edge, shape (m,)."""

@@ -109,6 +109,5 @@ class SheetSystemDemo(HangingSheet):
         """Return what there is to see."""
         here = self.positions()
         hand = [] if self.held is None or self.exploded else [Picker(here[self.held], 0.1, True)]
-        return Frame(
-            here, self.sheet.triangles, pinned=np.flatnonzero(self.inv_mass == 0), pickers=hand, caption=caption
-        )
+        pinned = np.flatnonzero(self.inv_mass == 0)
+        return self.dressed(Frame(here, self.sheet.triangles, pinned=pinned, pickers=hand, caption=caption))

@@ -93,9 +93,13 @@ class MassSpring:
 
     def energy(self) -> float:
         """Return kinetic, elastic and gravitational energy of the free particles together [J]."""
+        return sum(self.energies())
+
+    def energies(self) -> tuple[float, float, float]:
+        """Return kinetic, elastic and gravitational energy of the free particles [J]; the last is 0 at the origin."""
         free = self.inv_mass > 0
         mass = 1.0 / self.inv_mass[free]
         kinetic = 0.5 * float(mass @ (self.velocities[free] ** 2).sum(axis=1))
         length = np.linalg.norm(self.positions[self.first] - self.positions[self.second], axis=1)
         elastic = 0.5 * self.stiffness * float(((length - self.rest_length) ** 2).sum())
-        return kinetic + elastic - float(mass @ (self.positions[free] @ self.gravity))
+        return kinetic, elastic, -float(mass @ (self.positions[free] @ self.gravity))

@@ -68,6 +68,7 @@ class FluidsDemo(Demo):
     """One box for each method."""
 
     options_type = FluidOptions
+    original = FluidOptions(method="PBF", width=40, height=30, quirks="original")
     fps = 50
     flat = True
     options: FluidOptions

@@ -2,7 +2,8 @@
 
 The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
 constraints without compliance. Position-based dynamics loses energy in proportion to the time step, as implicit Euler
-does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go.
+does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go, or start from any
+places (`--start 0.5,0.5,1,-1`): rods that are too long or too short there snap to their lengths, which costs energy.
 
 Mueller, Heidelberger, Hennix, Ratcliff 2007: Position based dynamics, doi:10.1016/j.jvcir.2007.01.005; small steps:
 Macklin et al. 2019, doi:10.1145/3309486.3340247.
@@ -24,6 +25,24 @@ from pbd_gym.scene.scene import Scene
 
 TRACE = 200
 """Frames for which the trace is kept."""
+BY_ANGLES = "by angles"
+
+
+def places(text: str) -> np.ndarray | None:
+    """Return the places of both bobs [m], shape (2, 2), or None for ``by angles``.
+
+    Raises:
+        ValueError: for anything but four numbers with commas in between.
+    """
+    if text == BY_ANGLES:
+        return None
+    try:
+        numbers = np.array([float(word) for word in text.split(",")])
+    except ValueError:
+        numbers = np.zeros(0)
+    if numbers.shape != (4,) or not (np.abs(numbers) <= 100.0).all():
+        raise ValueError(f"start must be {BY_ANGLES!r} or four numbers x1,y1,x2,y2 up to 100 m, got {text!r}")
+    return numbers.reshape(2, 2)
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,13 @@ class PendulumOptions(Options):
     angle2: float = option(-20.0, "of the lower rod from straight down [degrees]", low=-180.0, high=180.0, step=5.0)
     length1: float = option(1.0, "of the upper rod [m]", low=0.1, high=5.0)
     length2: float = option(1.0, "of the lower rod [m]", low=0.1, high=5.0)
+    start: str = option(
+        BY_ANGLES,
+        "places x1,y1,x2,y2 of the bobs [m] in place of angles",
+        choices=(BY_ANGLES, "0.5,0.5,1,-1"),
+        check=places,
+    )
+    force: float = option(0.0, "sideways, on the lower bob [N]", low=-1e3, high=1e3, step=1.0)
     mass1: float = option(1.0, "of the upper bob [kg]", low=1e-3, high=1e3)
     mass2: float = option(1.0, "of the lower bob [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
@@ -46,7 +72,7 @@ class DoublePendulumDemo(SceneDemo):
 
     options_type = PendulumOptions
     flat = True
-    rebuilt = ("angle1", "angle2", "length1", "length2")
+    rebuilt = ("angle1", "angle2", "length1", "length2", "start")
     options: PendulumOptions
 
     def build(self) -> Scene:
@@ -61,11 +87,19 @@ class DoublePendulumDemo(SceneDemo):
             )
         ]
         joints = np.cumsum([np.zeros(3), *ways], axis=0)
+        typed = places(options.start)
+        if typed is not None:
+            joints[1:, :2] = typed
         scene.add_particles(joints, [1.0, options.mass1, options.mass2])
-        scene.add_distance_constraints([[0, 1], [1, 2]])
+        scene.add_distance_constraints([[0, 1], [1, 2]], rest_length=[options.length1, options.length2])
         scene.pin([0])
         scene.lines = np.array([[0, 1], [1, 2]], dtype=np.int32)
         return scene
+
+    def _load(self, scene: Scene) -> None:
+        super()._load(scene)
+        if self.options.force != 0.0:
+            self.control.set_forces([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [self.options.force, 0.0, 0.0]])
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""

@@ -21,6 +21,7 @@ from pbd_gym.demos.history import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.soft.triangles import MATERIALS, TriangleBody
 from pbd_gym.rendering import Frame, Picker
+from pbd_gym.rendering.colormaps import Coloring
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class FEMOptions(Options):
     poisson_ratio: float = option(0.3, "how much they narrow when stretched", low=0.0, high=0.49, step=0.05)
     density: float = option(500.0, "mass per area [kg/m^2]", low=1.0, high=1e5)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
+    color: str = option("sides", "what colours tell: nothing, or the stress", choices=("sides", "stress"))
     damping: float = option(0.001, "share of the velocity lost per step", low=0.0, high=0.1, step=0.001)
     time_step: float = option(0.001, "of the integration [s]", low=1e-4, high=0.02)
 
@@ -53,12 +55,13 @@ class FEMDemo(Demo):
     """Three sheets, each fixed at its two upper corners."""
 
     options_type = FEMOptions
+    original = FEMOptions(young_modulus=5e5)
     options: FEMOptions
     flat = True
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options)
-        self.keys = {"c": ("crush the sheets", self.crush)}
+        self.keys["c"] = ("crush the sheets", self.crush)
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
@@ -155,12 +158,16 @@ class FEMDemo(Demo):
         steps = self.count * np.arange(len(self.bodies))
         labels = [(np.array([x, 0.25, 0.0]), name) for x, name in zip(self.offsets, MATERIALS, strict=True)]
         hand = [] if self.held is None or self.exploded else [Picker(here[self.held], 0.06, True)]
+        stress = np.concatenate([body.von_mises() for body in self.bodies])
+        top = 0.2 * self.options.young_modulus
+        coloring = Coloring("stress (von Mises) [kPa]", 1e-3 * stress, 0.0, 1e-3 * top)
         return Frame(
             here,
             (steps[:, None, None] + self.triangles).reshape(-1, 3),
             pinned=(steps[:, None] + self.fixed).ravel(),
             pickers=hand,
             labels=labels,
+            coloring=coloring if self.options.color == "stress" else None,
             panels=[self.history.panel("lowest point [m]")],
             caption=caption,
         )
@@ -176,4 +183,5 @@ class FEMDemo(Demo):
         if self.exploded:
             return "exploded: press r to start again"
         down = [f"{name} {body.positions[:, 1].min():.2f}" for name, body in zip(MATERIALS, self.bodies, strict=True)]
-        return f"{super().readout()}   lowest point: {'   '.join(down)} m"
+        size = f"{self.count} particles and {len(self.triangles)} triangles each"
+        return f"{super().readout()}   lowest point: {'   '.join(down)} m\n{size}"

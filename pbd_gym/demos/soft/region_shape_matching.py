@@ -31,9 +31,10 @@ DEPTH = 4
 class RegionOptions(Options):
     """Numbers of a lattice of regions."""
 
-    body: str = option("sheet", "a sheet hung by two corners, or a bar fixed at its left end", choices=("sheet", "bar"))
+    body: str = option("sheet", "a sheet hung by its corners, or a bar fixed at its left end", choices=("sheet", "bar"))
     width: int = option(20, "particles along the width", low=2, high=60)
     height: int = option(12, "particles along the height of the sheet", low=2, high=60)
+    fixed: int = option(2, "corners of the sheet that are fixed: 1, the upper 2 or all 4", choices=(1, 2, 4))
     half_width: int = option(1, "steps to the border of a region", low=1, high=5)
     stiffness: float = option(1.0, "share of the way to its place that a particle goes per step", low=1e-4, high=1.0)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
@@ -47,7 +48,7 @@ class RegionDemo(SceneDemo):
 
     options_type = RegionOptions
     options: RegionOptions
-    rebuilt = ("body", "width", "height")
+    rebuilt = ("body", "width", "height", "fixed")
     method = "jacobi"
     max_pull = 2.0 * SPACING
 
@@ -61,7 +62,8 @@ class RegionDemo(SceneDemo):
             regions = lattice_regions((options.height, options.width), options.half_width)
             scene.add_shape_matching(flat.positions - flat.positions[0], material, regions, mass=1.0)
             scene.triangles = flat.triangles
-            scene.pin([0, options.width - 1])
+            last = len(flat.positions) - 1
+            scene.pin([0, options.width - 1, last + 1 - options.width, last][: options.fixed])
             return scene
         cells = (options.width - 1, DEPTH - 1, DEPTH - 1)
         mesh = tetmeshes.box(cells, tuple(SPACING * c for c in cells))  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.demos.soft.soft_body import solid
 from pbd_gym.geometry.grids import grid
@@ -36,6 +36,8 @@ class ShapeMatchingOptions(Options):
     friction: float = option(0.3, "of the floor", low=0.0, high=2.0, step=0.1)
     restitution: float = option(0.3, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    motion: str = switch(True, "whether particles move by themselves; without, drag them and see their places")
+    places: str = switch(True, "whether lines lead to the places")
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
@@ -75,6 +77,7 @@ class ShapeMatchingDemo(SceneDemo):
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         super().reset()
+        self._pull = np.zeros(3)
         self.random = np.random.default_rng(0)
         self._scrambled = False
 
@@ -108,8 +111,27 @@ class ShapeMatchingDemo(SceneDemo):
         goals: np.ndarray = middle + offsets @ turn.T
         return goals
 
+    def step(self) -> None:
+        """Advance by one frame; without motion, what is held goes where the hand goes, and nothing else moves."""
+        if self.options.motion == "on":
+            super().step()
+            return
+        if self.held is not None:
+            here = self.positions()
+            here[self.held] += self._pull
+            self.state.set_positions(here)
+        self._pull = np.zeros(3)
+        self.time += self.live.ctrl_dt
+
+    def move(self, pull: np.ndarray) -> None:
+        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
+        super().move(pull)
+        self._pull = pull
+
     def drawn(self) -> dict[str, Any]:
         """Return further fields of the frame: the way of each particle to its place."""
+        if self.options.places == "off":
+            return super().drawn()
         ways = np.stack([self.positions(), self.goals()], axis=1)
         return super().drawn() | {"polylines": [(way, PALETTE[3]) for way in ways]}
 

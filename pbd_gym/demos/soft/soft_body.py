@@ -2,7 +2,10 @@
 
 Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they make a
 body that gives way and comes back to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4 the edges are
-left alone, and the body can be squeezed. The key `k` kicks a random particle up, `l` pulls one towards the origin.
+left alone, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and leaves volumes
+rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up, `l` pulls one
+towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with tetrahedra; a .msh or .vtk
+file has them.
 
 Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one of
 the tiPBD project, with lumped masses that are added before they are inverted.
@@ -11,6 +14,8 @@ the tiPBD project, with lumped masses that are added before they are inverted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -18,23 +23,36 @@ from pbd_gym.colliders import Plane
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry import tetmeshes
-from pbd_gym.geometry.tetrahedra import TetMesh
+from pbd_gym.geometry.lattices import lattice
+from pbd_gym.geometry.mesh_files import SOLIDS, read_tetmesh, read_trimesh
+from pbd_gym.geometry.tetrahedra import TetMesh, from_tets
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
 
 FOOT = 0.08
 """Size of what kicks [m]."""
+SIZE = 0.5
+"""Longest side of a body from a file [m]."""
+CUBES = 12
+"""Of tetrahedra along it, where the file has a surface alone."""
+
+
+def _check_mesh(name: str) -> None:
+    """Raise what :func:`solid` does."""
+    solid(name)
 
 
 @dataclass(frozen=True)
 class SoftBodyOptions(Options):
     """Numbers of a soft body."""
 
-    shape: str = option("torus", "of the body", choices=("ball", "box", "torus"))
+    mesh: str = option("torus", "ball, box, torus, or a mesh file", choices=("ball", "box", "torus"), check=_check_mesh)
     density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
     young_modulus: float = option(1e5, "stiffness of the edges [Pa]", low=1e2, high=1e9)
+    compliance: float = option(0.0, "of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0)
     poisson_ratio: float = option(0.45, "0.25 for edges alone, more with volumes", low=0.25, high=0.49, step=0.04)
     kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
+    friction: float = option(0.3, "of the floor; at 100 nothing slips", low=0.01, high=100.0)
     restitution: float = option(0.4, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
@@ -42,22 +60,46 @@ class SoftBodyOptions(Options):
     damping: float = option(0.5, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
-def solid(shape: str) -> TetMesh:
-    """Return the mesh of a shape, about half a metre in size."""
-    if shape == "ball":
-        mesh = tetmeshes.ball(0.25, 3)
-    elif shape == "box":
-        mesh = tetmeshes.box((4, 4, 4), (0.4, 0.4, 0.4))
-    else:
-        mesh = tetmeshes.torus(0.25, 0.1, 20, 2)
-    return mesh
+def solid(name: str) -> TetMesh:
+    """Return the mesh of a shape or a file, about half a metre in size."""
+    if name == "ball":
+        return tetmeshes.ball(0.25, 3)
+    if name == "box":
+        return tetmeshes.box((4, 4, 4), (0.4, 0.4, 0.4))
+    if name == "torus":
+        return tetmeshes.torus(0.25, 0.1, 20, 2)
+    return _from_file(name)
+
+
+@cache
+def _from_file(name: str) -> TetMesh:
+    """Return the tetrahedra of a file, or those inside its surface, scaled and moved to the middle.
+
+    Raises:
+        ValueError: for a file of another kind, or a mesh that is not a closed solid.
+        FileNotFoundError: if there is none.
+        ImportError: without what reads it.
+    """
+    if Path(name).suffix.lower() in SOLIDS:
+        solid = read_tetmesh(name)
+        middle, extent = _box(solid.positions)
+        return from_tets((solid.positions - middle) * SIZE / extent, solid.tets)
+    surface = read_trimesh(name)
+    middle, extent = _box(surface.positions)
+    return lattice((surface.positions - middle) * SIZE / extent, surface.triangles, SIZE / CUBES)
+
+
+def _box(positions: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the middle and the longest side of the box around positions (n, 3)."""
+    lower, upper = positions.min(axis=0), positions.max(axis=0)
+    return 0.5 * (lower + upper), float((upper - lower).max())
 
 
 class SoftBodyDemo(SceneDemo):
     """One soft body above a floor."""
 
     options_type = SoftBodyOptions
-    rebuilt = ("shape",)
+    rebuilt = ("mesh",)
     options: SoftBodyOptions
 
     def __init__(self, options: Options | None = None) -> None:
@@ -70,14 +112,21 @@ class SoftBodyDemo(SceneDemo):
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
         options = self.options
-        mesh = solid(options.shape)
+        mesh = solid(options.mesh)
         # Tilted, so that it lands on an edge and rolls over.
         tilt = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
         lowest = float((mesh.positions @ tilt.T)[:, 1].min())
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
-        scene.add_collider(Plane(friction=0.3, restitution=options.restitution))
-        material = SoftMaterial(options.density, options.young_modulus, options.poisson_ratio, "edges_and_volumes")
-        scene.add_soft_body(mesh, material, (0.0, 0.4 - lowest, 0.0), tilt)
+        scene.add_collider(Plane(friction=options.friction, restitution=options.restitution))
+        place = np.array([0.0, 0.4 - lowest, 0.0])
+        if options.compliance > 0.0:
+            particles = scene.add_particles(mesh.positions @ tilt.T + place, options.density * mesh.vertex_volumes())
+            scene.add_distance_constraints(particles[mesh.edges], options.compliance)
+            scene.add_constraints("tet_volume", particles[mesh.tets], compliance=0.0)
+            scene.triangles = particles[mesh.triangles]
+        else:
+            material = SoftMaterial(options.density, options.young_modulus, options.poisson_ratio, "edges_and_volumes")
+            scene.add_soft_body(mesh, material, place, tilt)
         self.mesh = mesh
         return scene
 

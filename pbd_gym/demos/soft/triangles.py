@@ -138,6 +138,21 @@ class TriangleBody:
         flat, count = self.triangles.ravel(), len(self.positions)
         return np.stack([np.bincount(flat, corner[..., axis].ravel(), count) for axis in range(2)], axis=1)
 
+    def von_mises(self) -> np.ndarray:
+        """Return the von Mises stress around each particle, the mean of its triangles by area [Pa], shape (n,).
+
+        It is that of the Cauchy stress ``P F^T / det F``, ``sqrt(s11^2 - s11 s22 + s22^2 + 3 s12^2)``.
+        """
+        gradient = gradients(self.positions[self.triangles], self.rest_inverse)
+        area = np.linalg.det(gradient)
+        area = np.where(np.abs(area) < THIN, np.copysign(THIN, area), area)
+        cauchy = self.stress(gradient, self.mu, self.lam) @ _transposed(gradient) / _wide(area)
+        first, second, shear = cauchy[:, 0, 0], cauchy[:, 1, 1], cauchy[:, 0, 1]
+        each = np.sqrt(first**2 - first * second + second**2 + 3.0 * shear**2)
+        flat, count = self.triangles.ravel(), len(self.positions)
+        whole: np.ndarray = np.bincount(flat, np.repeat(self.area * each, 3), count)
+        return whole / np.bincount(flat, np.repeat(self.area, 3), count)
+
     def step(self, dt: float) -> None:
         """Advance by ``dt`` seconds. Fixed particles keep their place."""
         change = dt * (self.gravity + self.forces() / self.mass[:, None])

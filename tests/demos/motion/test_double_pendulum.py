@@ -18,8 +18,8 @@ def lagrange(options: PendulumOptions, time: float) -> np.ndarray:
         a, b, u, v = y
         matrix = [[(m1 + m2) * l1, m2 * l2 * np.cos(a - b)], [l1 * np.cos(a - b), l2]]
         right = [
-            -m2 * l2 * v**2 * np.sin(a - b) - (m1 + m2) * g * np.sin(a),
-            l1 * u**2 * np.sin(a - b) - g * np.sin(b),
+            options.force * np.cos(a) - m2 * l2 * v**2 * np.sin(a - b) - (m1 + m2) * g * np.sin(a),
+            options.force / m2 * np.cos(b) + l1 * u**2 * np.sin(a - b) - g * np.sin(b),
         ]
         return [u, v, *np.linalg.solve(matrix, right)]
 
@@ -69,3 +69,18 @@ def test_trace_and_curves_are_of_what_moves() -> None:
     total, kinetic, potential = frame.panels[0].curves
     assert_allclose(total.y, kinetic.y + potential.y)
     assert_allclose(kinetic.y[0], 0.0)
+
+
+def test_starts_where_it_is_told_and_feels_a_force() -> None:
+    """Rods that start stretched snap to their lengths; a sideways force is in the equations of motion."""
+    demo = DoublePendulumDemo(PendulumOptions(start="0.5,-0.5,1,-2"))
+    assert_allclose(demo.positions()[1:, :2], [[0.5, -0.5], [1.0, -2.0]], atol=1e-6)
+    demo.step()
+    assert_allclose(np.linalg.norm(np.diff(demo.positions(), axis=0), axis=1), 1.0, atol=1e-3)
+    with pytest.raises(ValueError, match="four numbers"):
+        PendulumOptions(start="1,2,3")
+    options = PendulumOptions(angle1=60.0, angle2=20.0, time_step=0.002, iterations=20, force=3.0)
+    demo = DoublePendulumDemo(options)
+    for _ in range(20):
+        demo.step()
+    assert_allclose(demo.positions()[1:, :2], lagrange(options, demo.time), atol=0.02)

@@ -152,3 +152,14 @@ def test_bad_input_is_named(change: dict[str, object], words: str) -> None:
     fem.TriangleBody(**good)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=words):
         fem.TriangleBody(**good | change)  # type: ignore[arg-type]
+
+
+def test_von_mises_stress_of_a_stretch() -> None:
+    """Pulled by 1 % along x in plane strain: s11 = e (lambda + 2 mu), s22 = e lambda, however it is turned."""
+    x, triangles = mesh(3, 3)
+    body = fem.TriangleBody(x, triangles, [], fem.corotated, 1e5, 0.3)
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    body.positions = x * [1.001, 1.0] @ turn.T
+    mu, lam = fem.lame(1e5, 0.3)
+    first, second = 0.001 * (lam + 2.0 * mu), 0.001 * lam
+    assert_allclose(body.von_mises(), np.sqrt(first**2 - first * second + second**2), rtol=5e-3)

@@ -249,7 +249,7 @@ def _button(viewer: DemoWindow) -> tuple[int, int]:
 
 def test_pins_and_factors_outlast_other_options(window: Any) -> None:
     """A number that takes a new model leaves positions, pins and what else was turned as they were."""
-    viewer = window("soft-body", 640, shape="box")
+    viewer = window("soft-body", 640, mesh="box")
     demo: Any = viewer.demo
     press(viewer, "space")
     click(viewer, pixel_of(viewer, 30), 3)
