@@ -249,15 +249,17 @@ def _button(viewer: DemoWindow) -> tuple[int, int]:
 
 def test_pins_and_factors_outlast_other_options(window: Any) -> None:
     """A number that takes a new model leaves positions, pins and what else was turned as they were."""
-    viewer = window("soft-body", 640, mesh="box")
+    viewer = window("region-shape-matching", 640, width=6, height=5)
     demo: Any = viewer.demo
     press(viewer, "space")
-    click(viewer, pixel_of(viewer, 30), 3)
+    click(viewer, pixel_of(viewer, 27), 3)
     chosen = np.flatnonzero(demo.state.get_pinned()[0])
-    assert len(chosen) == 1
-    slide(viewer, "friction factor", 0.75)
-    slide(viewer, "young modulus", 0.8)
-    assert demo.state.get_parameters()["friction"][0] == pytest.approx(3.0, abs=0.1)
+    assert chosen.tolist() == [0, 5, 27]
+    slide(viewer, "mass factor", 0.75)
+    factor = demo.state.get_parameters()["density"][0]
+    slide(viewer, "half width", 0.5)
+    assert demo.options.half_width > 1
+    assert demo.state.get_parameters()["density"][0] == factor > 1.5
     assert_array_equal(np.flatnonzero(demo.state.get_pinned()[0]), chosen)
     fixed = viewer.positions()[chosen]
     for _ in range(3):
