@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("demo", "look at a demonstration; without a name, list them"),
     ):
         commands.add_parser(name, help=text, add_help=False)
+    _add_benchmark(commands)
     bench = commands.add_parser("bench", help="measure speed")
     bench.add_argument("workloads", nargs="*", help="some of them, for example w1 or scaling")
     bench.add_argument(
@@ -107,6 +108,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
+def _add_benchmark(commands: Any) -> None:
+    """Add the commands of the benchmark's protocol."""
+    protocol = commands.add_parser("benchmark", help="evaluate an agent by the protocol of docs/benchmark.md")
+    protocol.add_argument("ids", nargs="*", metavar="ID", help="environments (default: all that the policy can act in)")
+    protocol.add_argument(
+        "--policy", default="expert", help="expert (default), random, trained, plan, or a file: model.zip, NAME.npz"
+    )
+    protocol.add_argument("--name", help="what the result calls it (default: the policy, or its algorithm or file)")
+    protocol.add_argument("--seed", type=int, help="of a random policy or a planner, or that an agent was trained with")
+    protocol.add_argument("--out", type=Path, metavar="FILE", help="write the result here (.json)")
+    protocol.add_argument("--trust", action="store_true", help=_TRUST)
+    board = commands.add_parser("leaderboard", help="make a page of results of pbd-gym benchmark")
+    board.add_argument("results", nargs="+", type=Path, metavar="FILE", help="JSON files of pbd-gym benchmark")
+    board.add_argument("--out", type=Path, metavar="FILE", help="Markdown file (default: the screen)")
+
+
 def _list(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.registry import ENTRIES
 
@@ -148,6 +165,18 @@ def _learning(args: argparse.Namespace, rest: list[str]) -> None:
         import pbd_gym.training.collect as module
     arguments = getattr(module, f"{args.command.capitalize()}Args")
     module.main(tyro.cli(arguments, args=rest, prog=f"pbd-gym {args.command}"))
+
+
+def _benchmark(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.training import benchmark
+
+    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust)
+
+
+def _leaderboard(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.training import leaderboard
+
+    leaderboard.main(args.results, args.out)
 
 
 def _bench(args: argparse.Namespace, rest: list[str]) -> None:
@@ -211,21 +240,17 @@ def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
 
 def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
     """Return what acts, in which environment, and its arguments."""
-    from pbd_gym.envs.tools import recording
     from pbd_gym.registry import find
     from pbd_gym.training.arguments import parsed
+    from pbd_gym.training.film_policies import find_actor
 
     names, values = args.env_kwargs[::2], args.env_kwargs[1::2]
     if len(names) != len(values):
         raise ValueError("--env-kwargs takes names and values in turn")
     kwargs = parsed(dict(zip(names, values, strict=True)))
-    if args.policy in ("expert", "random"):
-        acts = recording.expert if args.policy == "expert" else recording.RandomActor(args.seed)
-        return acts, find(args.id or "PBDClothFold-v0").id, kwargs
-    from pbd_gym.training.film_policies import find_actor
-
-    actor, env_id, trained = find_actor(args.policy, args.id, args.seed, args.trust)
-    return actor, find(args.id or env_id).id, {**trained, **kwargs}
+    shown = args.id or ("PBDClothFold-v0" if args.policy in ("expert", "random") else None)
+    actor, env_id, trained = find_actor(args.policy, shown, args.seed, args.trust)
+    return actor, find(shown or env_id).id, {**trained, **kwargs}
 
 
 def _record(args: argparse.Namespace, rest: list[str]) -> None:
@@ -267,6 +292,8 @@ _COMMANDS = {
     "evaluate": _learning,
     "plan": _learning,
     "collect": _learning,
+    "benchmark": _benchmark,
+    "leaderboard": _leaderboard,
     "bench": _bench,
     "fabrics": _fabrics,
     "play": _play,
@@ -281,7 +308,7 @@ _REST = ("train", "sweep", "evaluate", "plan", "collect", "demo")
 """Commands that read their own arguments."""
 _TRUST = "also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"
 _EXTRAS = {
-    **dict.fromkeys(("train", "sweep", "evaluate", "plan"), "train"),
+    **dict.fromkeys(("train", "sweep", "evaluate", "plan", "benchmark"), "train"),
     **dict.fromkeys(("play", "enjoy", "demo"), "render"),
     **dict.fromkeys(("collect", "replay"), "data"),
     **dict.fromkeys(("record", "export"), "train"),  # to act; who writes files says what that needs

@@ -47,7 +47,9 @@ def test_the_wheel_has_every_module(wheel: set[str]) -> None:
         assert "/".join([SOURCES[folder], *rest]) in wheel
 
 
-@pytest.mark.parametrize("name", ["pbd_gym/bench/limit.c", "pbd_gym/py.typed"])
+@pytest.mark.parametrize(
+    "name", ["pbd_gym/bench/limit.c", "pbd_gym/py.typed", "pbd_gym/training/benchmark_result.json"]
+)
 def test_the_wheel_has_what_is_no_python(name: str, wheel: set[str]) -> None:
     assert name in wheel
 
@@ -73,3 +75,9 @@ def test_nothing_installed_refers_to_tests() -> None:
                 assert not re.search(r"\btests[/\\.][\w*]|^tests$", node.value), f"{path}:{node.lineno}"
     for path in product_files(".c"):
         assert "tests/" not in path.read_text(), path
+
+
+def test_the_citation_names_the_version() -> None:
+    from pbd_gym import __version__
+
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()

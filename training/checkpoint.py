@@ -69,9 +69,7 @@ def load(path: Path, trust: bool = False) -> Checkpoint:
         ValueError: if one of them is anything else, is cut short or does not fit the other, or if the file can only be
             read with ``trust``.
     """
-    folder = next((parent for parent in path.parents if (parent / run_files.NAME).exists()), None)
-    if folder is None or not path.exists():
-        raise FileNotFoundError(f"{path} with a {run_files.NAME} beside or above it is needed")
+    folder = run_files.find_folder(path)
     if path.is_dir():
         raise ValueError(f"{path} is not {KIND} but a folder")
     run = read_run(folder / run_files.NAME)

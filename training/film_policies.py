@@ -1,4 +1,4 @@
-"""Policies that films show: planners, and policies that were trained."""
+"""Policies by the names that the command line has for them: scripts, planners, and policies that were trained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.tools.recording import Actor
+from pbd_gym.envs.tools.recording import Actor, RandomActor, expert
 from pbd_gym.training.record import Stacked
 
 
@@ -15,18 +15,22 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: ``"plan"``, ``"trained"`` for the bundled policy of the id, or a file: model.zip of a training run,
-            NAME.npz of a policy.
+        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, or a file:
+            model.zip of a training run, NAME.npz of a policy.
         env_id: environment; None for that of the file.
-        seed: of the planner.
+        seed: of random actions, and of the planner.
         trust: see :func:`pbd_gym.training.checkpoint.load`.
 
     Raises:
         FileNotFoundError: if there is no such file, or no run.json beside or above a model.zip.
         ValueError: without an id, if there is no bundled policy for it, or for a file that is something else.
     """
-    if name in ("plan", "trained") and env_id is None:
+    if name in ("expert", "random", "plan", "trained") and env_id is None:
         raise ValueError(f"--policy {name} needs an id")
+    if name == "expert":
+        return expert, str(env_id), {}
+    if name == "random":
+        return RandomActor(seed), str(env_id), {}
     if name == "plan":
         return PlanningActor(seed), str(env_id), {}
     if name == "trained" or name.endswith(".npz"):

@@ -45,7 +45,8 @@ class MLPPolicy:
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         """Return actions, shape (..., actions), float32, for observations of shape (..., size)."""
-        x = np.clip((np.asarray(observation, dtype=np.float32) - self.mean) / self.spread, -self.limit, self.limit)
+        # In double precision: how a library adds up differs between processors, and is rounded away in the end.
+        x = np.clip((np.asarray(observation, dtype=np.float64) - self.mean) / self.spread, -self.limit, self.limit)
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = (np.tanh(x) if k else x) @ weight.T + bias
         action: np.ndarray = np.clip(x, -1.0, 1.0).astype(np.float32)

@@ -41,6 +41,28 @@ class TrainingRun:
     settings: Settings
     network: Network | None
     """None for a run of an older version, or of another program."""
+    seed: int = 0
+
+
+def find_folder(checkpoint: Path) -> Path:
+    """Return the folder of the run that a checkpoint belongs to: the next one above it with a ``run.json``.
+
+    Raises:
+        FileNotFoundError: if there is none, or no checkpoint.
+    """
+    folder = next((parent for parent in checkpoint.parents if (parent / NAME).exists()), None)
+    if folder is None or not checkpoint.exists():
+        raise FileNotFoundError(f"{checkpoint} with a {NAME} beside or above it is needed")
+    return folder
+
+
+def find_run(checkpoint: Path) -> TrainingRun:
+    """Return the run that a checkpoint belongs to.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`find_folder` and :func:`read_run`.
+    """
+    return read_run(find_folder(checkpoint) / NAME)
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:
@@ -72,7 +94,8 @@ def read_run(path: Path) -> TrainingRun:
             given = run["network"]
             seen, acted = (_space_from_json(given[name]) for name in ("observation_space", "action_space"))
             network = Network(seen, acted, whole("state_size", given["state_size"], 0))
-        return TrainingRun(run["env_id"], run["env_kwargs"], algorithm, _settings(algorithm, settings), network)
+        seed = whole("seed", run.get("seed", 0), 0)
+        return TrainingRun(run["env_id"], run["env_kwargs"], algorithm, _settings(algorithm, settings), network, seed)
     except KeyError as error:
         raise ValueError(f"{path} is not {KIND}: it lacks {error}") from error
     except (ValueError, TypeError) as error:

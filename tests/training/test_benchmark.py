@@ -1,0 +1,196 @@
+"""The protocol of the benchmark: frozen states, files that are the same twice, and a page made of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from pbd_gym.cli import main
+from pbd_gym.envs.tools.recording import RandomActor
+from pbd_gym.registry import ENTRIES
+from pbd_gym.training import benchmark, json_schema
+from pbd_gym.training.benchmark import SEED, STATES, Agent, find_agent, make_evaluation_env, run_episodes
+from pbd_gym.training.benchmark_results import check_result, read_results, schema, write_results
+from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
+from pbd_gym.training.leaderboard import page
+from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.rollouts import make_unseen
+
+ID = "PBDRope-v0"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("results") / "trained.json"
+    assert main(["benchmark", ID, "--policy", "trained", "--out", str(path)]) == 0
+    return path
+
+
+def made_up(**changes: Any) -> dict[str, Any]:
+    """A result of nobody, which follows the schema."""
+    hundred = [0.5] * STATES
+    return {
+        "schema": "pbd-gym benchmark 1", "id": ID, "policy": "ppo", "seed": 0, "states": f"sha256:{'0' * 64}",
+        "success_rate": 0.5, "success_interval": [0.4, 0.6], "normalized_performance": 0.5,
+        "normalized_performance_iqm": 0.5, "normalized_performance_interval": [0.5, 0.5],
+        "best_normalized_performance": 0.6,
+        "episodes": {"success": [True] * STATES, "final": hundred, "best": hundred, "steps": [75] * STATES},
+        "agent": {"file": None, "trained_with": {}},
+        "versions": {"pbd_gym": "0.1.0", "warp": "1", "numpy": "2", "gymnasium": "1"}, **changes,
+    }  # fmt: skip
+
+
+def test_the_same_agent_gives_the_same_file(trained: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.json"
+    assert main(["benchmark", ID, "--policy", "trained", "--out", str(again)]) == 0
+    assert again.read_bytes() == trained.read_bytes()
+    (result,) = read_results(trained)
+    assert {"id", "policy", "success_rate", "normalized_performance", "states"} <= set(result)
+    assert result["success_rate"] == np.mean(result["episodes"]["success"]) > 0.9
+    assert result["normalized_performance"] == pytest.approx(np.mean(result["episodes"]["final"]), abs=1e-6)
+    assert np.all(np.array(result["episodes"]["best"]) >= result["episodes"]["final"])
+    assert set(result["episodes"]["steps"]) == {100}
+
+
+def test_no_argument_changes_the_states(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the freeze: policy, seed and what the agent sees are others, the states and the physics are not."""
+    (result,) = read_results(trained)
+    random = find_agent("random", ID, seed=3)
+    episodes, states = run_episodes(random)
+    assert states == result["states"]
+    assert not np.array_equal(episodes.final, result["episodes"]["final"])
+    goals = Agent(ID, "random", 3, RandomActor(3), env_kwargs={"obs_mode": "goal", "rest_speed": 1.0, "starts": 5})
+    rated, seen = run_episodes(goals)
+    assert seen == states
+    np.testing.assert_array_equal(rated.final, episodes.final)  # not as obs_mode="goal" would rate it
+    assert run_episodes(find_agent("random", "PBDCloth-v0"))[1] != states
+
+
+def test_evaluation_states_are_a_hundred_that_nobody_trains_on() -> None:
+    env = make_evaluation_env(ID)
+    starts = {start.tobytes() for start in env.start_positions}
+    assert len(starts) == STATES == env.num_envs
+    others = make_unseen(ID, STATES)  # a large bank, of which a fifth is kept for choosing agents
+    assert len(others.start_positions) == 500
+    assert not starts & {start.tobytes() for start in others.start_positions}
+    assert env.config.starts_seed == SEED != others.config.starts_seed
+
+
+def test_every_bank_of_start_states_has_a_seed() -> None:
+    """Guards new tasks: without one their evaluation states could be trained on."""
+    from gymnasium.envs.registration import load_env_creator
+
+    for entry in ENTRIES:
+        batch: Any = load_env_creator(entry.vector)
+        names = batch.config_type.__dataclass_fields__
+        assert ("starts" in names) == ("starts_seed" in names), entry.id
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["PBDRop-v0"], "PBDRope-v0"),
+        ([ID, "--policy", "expert"], "no scripted expert"),
+        (["PBDSoftBody-v0", "--policy", "trained"], "no bundled policy"),
+        (["--policy", "missing.npz"], "missing.npz"),
+        (["PBDCloth-v0", "--policy", "{file}"], "was trained on PBDRope-v0"),
+        (["--policy", "{file}"], "acts by 'drag', this one by 'pin'"),
+        (["--policy", "{wide}"], "does not fit PBDRope-v0"),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, size, kwargs in (("file", 45, {"action_mode": "pin"}), ("wide", 46, {"particles": 33})):
+        zeros = np.zeros((6, size), dtype=np.float32)
+        policy = MLPPolicy(ID, kwargs, (zeros,), (zeros[:, 0],), zeros[0], zeros[0] + 1.0)
+        policy.save(tmp_path / f"{name}.npz")
+    files = {name: tmp_path / f"{name}.npz" for name in ("file", "wide")}
+    out = tmp_path / "out.json"
+    assert main(["benchmark", *(word.format(**files) for word in words), "--out", str(out)]) == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("pbd-gym benchmark: ") and error in message
+    assert not out.exists()
+
+
+def test_files_that_are_no_results_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    for text, error in (("{", "Expecting"), ("[3]", "no object"), ("{}", "lacks 'schema'")):
+        path.write_text(text)
+        assert main(["leaderboard", str(path)]) == 1
+        message = capsys.readouterr().err
+        assert f"{path} is not a result" in message and error in message
+    for changes, error in (
+        ({"success_rate": 1.5}, "'success_rate' is 1.5"),
+        ({"normalized_performance": True}, "'normalized_performance' is no number"),
+        ({"states": "none"}, "'states' is 'none'"),
+        ({"seed": -1}, "'seed' is -1"),
+        ({"time": 3.0}, "'time', which nothing is known of"),
+        ({"success_interval": [0.5]}, "'success_interval' has 1 entries"),
+        ({"episodes": {**made_up()["episodes"], "steps": [7.5] * STATES}}, "is no integer"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            check_result(made_up(**changes))
+    with pytest.raises(ValueError, match="'oneOf' cannot be checked"):
+        json_schema.check(3, {"oneOf": []})
+
+
+def test_the_schema_and_a_result_agree(trained: Path) -> None:
+    """Guards the schema: it names each member of a result, and each is required."""
+    result = json.loads(trained.read_text())
+    assert list(result) == schema()["required"]
+    assert set(result) == set(schema()["properties"])
+
+
+def test_intervals_are_those_of_their_source() -> None:
+    """The interquartile mean against SciPy's trimmed mean; the bootstrap's against what theory says of a mean."""
+    random = np.random.default_rng(1)
+    for count in (1, 3, 4, 5, 10, 101):
+        scores = random.standard_normal((3, count))
+        expected = scipy.stats.trim_mean(scores, 0.25, axis=1)
+        np.testing.assert_allclose(interquartile_mean(scores), expected, atol=1e-12)
+    scores = random.standard_normal(400)
+    low, high = bootstrap_interval([scores], mean)
+    half = 1.96 * scores.std() / 20.0
+    np.testing.assert_allclose((low, high), (scores.mean() - half, scores.mean() + half), atol=0.06 * half)
+    # Two tasks of equal scores each have no spread, as far apart as they are: a task is resampled by itself.
+    assert bootstrap_interval([np.zeros(5), np.ones(5)], mean) == (0.5, 0.5)
+    assert bootstrap_interval([scores]) == bootstrap_interval([scores])
+
+
+def test_the_leaderboard_puts_success_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the page: rows of seeds, the mark from five on, the best policy of an id first."""
+    files = []
+    for seed in range(5):
+        scores = {"seed": seed, "success_rate": 0.9 + 0.02 * seed, "normalized_performance": 0.8 + 0.01 * seed**2}
+        files.append(tmp_path / f"ppo-{seed}.json")
+        write_results(files[-1], [made_up(**scores), made_up(**scores, id="PBDCloth-v0")])
+    files.append(tmp_path / "random.json")
+    write_results(files[-1], [made_up(policy="random", success_rate=0.0, normalized_performance=-0.2)])
+    out = tmp_path / "board.md"
+    assert main(["leaderboard", *map(str, files), "--out", str(out)]) == 0
+    rows = [line for line in out.read_text().splitlines() if line.startswith(f"| `{ID}`")]
+    assert [row.split(" | ")[1] for row in rows] == ["ppo", "random"]
+    assert rows[0].startswith(f"| `{ID}` | ppo | 94% [9") and rows[0].endswith("| 0.860 | 0.600 | 5 ✓ |")
+    assert "| 0.847 [0.8" in rows[0]  # the mean of 0.81, 0.84 and 0.89
+    assert rows[1] == f"| `{ID}` | random | 0% | -0.200 | -0.200 | 0.600 | 1 |"
+    (overall,) = (line for line in out.read_text().splitlines() if line.startswith("| ppo | 2 |"))
+    assert "94% [9" in overall and overall.endswith("| 5 ✓ |")
+    assert main(["leaderboard", str(files[0]), str(files[0])]) == 1
+    assert "two results of" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="different evaluation states"):
+        page([made_up(), made_up(seed=1, states=f"sha256:{'1' * 64}")])
+
+
+def test_ids_that_a_script_cannot_act_in_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(benchmark, "ENTRIES", [entry for entry in ENTRIES if entry.id in (ID, "PBDPendulum-v0")])
+    assert main(["benchmark"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [ID, "PBDPendulum-v0"] and all("left out" in line for line in lines)

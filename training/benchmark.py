@@ -1,0 +1,292 @@
+"""The protocol of the benchmark: one episode from each of 100 evaluation states, which no argument changes.
+
+pbd-gym benchmark PBDClothFold-v0 --policy expert --out result.json
+
+docs/benchmark.md says what to run and what to print.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import warp as wp
+from gymnasium.envs.registration import load_env_creator
+
+import pbd_gym
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.tools.recording import Actor
+from pbd_gym.registry import ENTRIES, find
+from pbd_gym.runtime.checks import whole
+from pbd_gym.training.benchmark_results import FORMAT, write_results
+from pbd_gym.training.film_policies import find_actor
+from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
+from pbd_gym.training.policies import SHIPPED, shipped_ids
+from pbd_gym.training.rollouts import reset_to_variations, unseen_starts
+from pbd_gym.training.run_files import find_run
+
+STATES = 100
+"""Evaluation states of an id."""
+SEED = 9_000_000
+"""Seed of the first episode, and of the bank that has the evaluation states of tasks with start states. Both are kept
+for this: agents are trained and chosen on others."""
+SCRIPTS = ("expert", "random", "plan")
+"""Policies without a file."""
+SEEN = ("obs_mode", "pixels")
+"""Arguments of the environment that an agent brings: they say what it sees, and change nothing else."""
+DIGITS = 6
+"""Decimals of the numbers in a result."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What is evaluated."""
+
+    env_id: str
+    policy: str
+    """Name that results of several seeds have in common."""
+    seed: int
+    actor: Actor
+    file: str | None = None
+    """Digest of its file."""
+    env_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Arguments of the environment that it was trained in."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """What happened from each evaluation state, shape (100,) each."""
+
+    success: np.ndarray
+    """At the last step, bool."""
+    final: np.ndarray
+    """Normalised performance at the last step."""
+    best: np.ndarray
+    """Highest normalised performance of any step."""
+    steps: np.ndarray
+    """Length, int."""
+
+
+def find_agent(
+    policy: str, env_id: str | None = None, name: str | None = None, seed: int | None = None, trust: bool = False
+) -> Agent:
+    """Return what the command line calls by a name.
+
+    Args:
+        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, or a file: model.zip of a
+            training run, NAME.npz of a policy.
+        env_id: environment; None for that of the file.
+        name: what the result calls it; by default the policy, the algorithm of a training run or the name of a file.
+        seed: of a random policy or a planner, and what the result says; by default that of the training run, or 0.
+        trust: see :func:`pbd_gym.training.checkpoint.load`.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.film_policies.find_actor`, and for an agent of another
+            environment.
+    """
+    seed = None if seed is None else whole("seed", seed, 0)
+    actor, trained_on, env_kwargs = find_actor(policy, env_id, seed or 0, trust)
+    env_id = env_id or trained_on
+    if env_id != trained_on:
+        raise ValueError(f"{policy} was trained on {trained_on}, not on {env_id}")
+    if policy in SCRIPTS:
+        return Agent(find(env_id).id, name or policy, seed or 0, actor)
+    path = SHIPPED / f"{env_id}.npz" if policy == "trained" else Path(policy)
+    label, trained_seed = ("trained" if policy == "trained" else path.stem), 0
+    run = find_run(path) if path.suffix == ".zip" else None
+    if run is not None:
+        label, trained_seed = run.algorithm, run.seed
+    digest = _named(hashlib.sha256(path.read_bytes()))
+    return Agent(env_id, name or label, trained_seed if seed is None else seed, actor, digest, env_kwargs)
+
+
+def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
+    """Return the environments of the protocol, one per evaluation state.
+
+    Args:
+        env_id: environment.
+        **seen: arguments among :data:`SEEN`.
+    """
+    batch: Any = load_env_creator(find(env_id).vector)
+    seeded = "starts_seed" in getattr(batch.config_type, "__dataclass_fields__", {})
+    # A bank of a seed of its own shares no state with any that an agent may have been trained on, however large.
+    bank = {"split": "all", "starts": STATES, "starts_seed": SEED} if seeded else unseen_starts(env_id, STATES)
+    env: Any = gym.make_vec(env_id, STATES, **bank, **seen)
+    return env
+
+
+def digest_of_states(env: TaskVectorEnv) -> str:
+    """Return a digest of the episodes that a reset has begun: what they start from, and the numbers of the task.
+
+    It is the SHA-256 of the id, the configuration, the action mode, the time limit and the seed as JSON, and of all
+    positions and goals [m] as little-endian float32.
+    """
+    about = {
+        "id": find(env.spec.id).id if env.spec else type(env).__name__, "config": dataclasses.asdict(env.config),
+        "action_mode": env.action_mode, "max_episode_steps": env.max_episode_steps, "seed": SEED,
+    }  # fmt: skip
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=repr).encode())
+    for array in (env.state.get_positions(), env.buffers.peek("goals")):
+        digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
+    return _named(digest)
+
+
+def _named(digest: Any) -> str:
+    return f"sha256:{digest.hexdigest()}"
+
+
+def run_episodes(agent: Agent) -> tuple[Episodes, str]:
+    """Run one episode from each evaluation state of an id.
+
+    Performance and success are those of the id, whatever the agent sees: with ``obs_mode="goal"`` they would be
+    others, so that such an agent acts in a second batch, which does the same to the bit.
+
+    Returns:
+        The episodes, and the digest of the states.
+
+    Raises:
+        ValueError: for an agent that acts in another mode than the id has, or that does not fit its spaces; for a task
+            without an expert, if that is asked for.
+    """
+    seen = {name: value for name, value in agent.env_kwargs.items() if name in SEEN}
+    goals = seen.get("obs_mode") == "goal"
+    env = make_evaluation_env(agent.env_id, **({} if goals else seen))
+    acted = make_evaluation_env(agent.env_id, **seen) if goals else env
+    try:
+        mode = agent.env_kwargs.get("action_mode", env.action_mode)
+        if mode != env.action_mode:
+            raise ValueError(f"an agent of {agent.env_id} acts by {env.action_mode!r}, this one by {mode!r}")
+        if agent.policy == "expert" and agent.file is None:
+            expert_of(env)
+        observation = reset_to_variations(env, SEED)
+        digest = digest_of_states(env)
+        if acted is not env:
+            observation = reset_to_variations(acted, SEED)
+        return _play(agent, env, acted, observation), digest
+    finally:
+        env.close()
+        acted.close()
+
+
+def _play(agent: Agent, env: TaskVectorEnv, acted: TaskVectorEnv, observation: Any) -> Episodes:
+    """Run the episodes that have begun to their ends: ``acted`` shows the agent what it does to ``env``."""
+    over, success = np.zeros(STATES, dtype=bool), np.zeros(STATES, dtype=bool)
+    final, best, steps = np.zeros(STATES), np.full(STATES, -np.inf), np.zeros(STATES, dtype=int)
+    while not over.all():
+        begins = not steps.any()
+        try:
+            actions = agent.actor(acted, observation, begins)
+            shown, _, terminated, truncated, info = env.step(actions)
+        except (ValueError, TypeError) as error:
+            if not begins or agent.file is None:
+                raise
+            given = f", trained with {agent.env_kwargs}," if agent.env_kwargs else ""
+            raise ValueError(f"{agent.policy}{given} does not fit {agent.env_id}: {error}") from error
+        observation = shown if acted is env else acted.step(actions)[0]
+        now = np.asarray(info["normalized_performance"], dtype=float)
+        final = np.where(over, final, now)
+        best = np.where(over, best, np.maximum(best, now))
+        success = np.where(over, success, info["is_success"])
+        steps += ~over
+        over |= terminated | truncated
+    return Episodes(success, final, best, steps)
+
+
+def benchmark(agent: Agent) -> dict[str, Any]:
+    """Evaluate an agent by the protocol.
+
+    Returns:
+        What ``training/benchmark_result.json`` describes: plain data.
+
+    Raises:
+        ValueError: as :func:`run_episodes`.
+    """
+    found, digest = run_episodes(agent)
+    final, best, success = np.round(found.final, DIGITS), np.round(found.best, DIGITS), found.success.astype(float)
+    return {
+        "schema": FORMAT,
+        "id": agent.env_id,
+        "policy": agent.policy,
+        "seed": agent.seed,
+        "states": digest,
+        "success_rate": _rounded(success.mean()),
+        "success_interval": [_rounded(end) for end in bootstrap_interval([success], mean)],
+        "normalized_performance": _rounded(final.mean()),
+        "normalized_performance_iqm": _rounded(interquartile_mean(final)),
+        "normalized_performance_interval": [_rounded(end) for end in bootstrap_interval([final])],
+        "best_normalized_performance": _rounded(best.mean()),
+        "episodes": {
+            "success": found.success.tolist(),
+            "final": final.tolist(),
+            "best": best.tolist(),
+            "steps": found.steps.tolist(),
+        },
+        "agent": {"file": agent.file, "trained_with": agent.env_kwargs},
+        "versions": {
+            "pbd_gym": pbd_gym.__version__, "warp": wp.config.version, "numpy": np.__version__,
+            "gymnasium": gym.__version__,
+        },
+    }  # fmt: skip
+
+
+def _rounded(value: Any) -> float:
+    return round(float(value), DIGITS)
+
+
+def line(result: dict[str, Any]) -> str:
+    """Return what to print of a result."""
+    (low, high), (worst, top) = result["success_interval"], result["normalized_performance_interval"]
+    return (
+        f"{result['id']:28} {result['policy']:10} success {result['success_rate']:4.0%} [{low:.0%}, {high:.0%}]   "
+        f"normalized performance {result['normalized_performance']:6.3f}, "
+        f"IQM {result['normalized_performance_iqm']:6.3f} [{worst:.3f}, {top:.3f}]"
+    )
+
+
+def main(
+    ids: list[str],
+    policy: str = "expert",
+    name: str | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    trust: bool = False,
+) -> list[dict[str, Any]]:
+    """Evaluate a policy on ids, print a line for each, and write the results.
+
+    Args:
+        ids: environments; without any, that of the policy's file, those with a bundled agent, or all.
+        policy: see :func:`find_agent`, like the other arguments.
+        name: see there.
+        seed: see there.
+        out: JSON file; several results become a list.
+        trust: see there.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. Where no ids are given, those
+            that the policy cannot act in are left out and named.
+    """
+    chosen: list[str | None] = [find(env_id).id for env_id in ids]
+    if not ids:
+        every = [entry.id for entry in ENTRIES]
+        chosen = [*(shipped_ids() if policy == "trained" else every if policy in SCRIPTS else [None])]
+    results = []
+    for env_id in chosen:
+        try:
+            results.append(benchmark(find_agent(policy, env_id, name, seed, trust)))
+        except ValueError as error:
+            if ids or policy not in SCRIPTS:
+                raise
+            print(f"{env_id:28} left out: {error}", flush=True)
+            continue
+        print(line(results[-1]), flush=True)
+    if out is not None:
+        write_results(out, results)
+        print(out)
+    return results
