@@ -123,7 +123,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         threads: int | None = None,
         hand: bool = False,
         randomize: Mapping[str, randomization.Range] | None = None,
-        split: Split = "all",
+        split: Split = "train",
         **overrides: Any,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:

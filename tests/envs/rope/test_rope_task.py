@@ -37,12 +37,14 @@ def test_shapes_are_crooked_ropes_at_rest_on_the_ground() -> None:
     assert np.abs(env.state.get_positions() - before).max() < 5e-3
 
 
-def test_episodes_start_from_all_shapes() -> None:
-    """Guards the draw of the start: over many seeds every shape comes, and the picture is that of its row."""
+def test_episodes_start_from_all_shapes_for_training() -> None:
+    """Guards the draw of the start: over many seeds every shape comes but those for evaluation, unless asked for."""
     env = make(1000)
+    env.reset(seed=0, options={"split": "all"})
+    assert set(env.buffers.read("start")) == set(range(env.config.starts))
     env.reset(seed=0)
     rows = env.buffers.read("start")
-    assert set(rows) == set(range(env.config.starts))
+    assert env.split == "train" and set(rows) == set(range(4 * env.config.starts // 5))
     np.testing.assert_array_equal(env.state.get_positions(), env.start_positions[rows])
 
 
