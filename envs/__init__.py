@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.hang import ClothHangConfig as ClothHangConfig
     from pbd_gym.envs.cloth.hang import ClothHangEnv as ClothHangEnv
     from pbd_gym.envs.cloth.hang import ClothHangVectorEnv as ClothHangVectorEnv
+    from pbd_gym.envs.cloth.manipulation import ManipulationEnv as ManipulationEnv
+    from pbd_gym.envs.cloth.manipulation import ManipulationVectorEnv as ManipulationVectorEnv
+    from pbd_gym.envs.cloth.manipulation import TowelGoalsConfig as TowelGoalsConfig
     from pbd_gym.envs.cloth.towel import ClothTaskConfig as ClothTaskConfig
     from pbd_gym.envs.cloth.towel import HangingTowelConfig as HangingTowelConfig
     from pbd_gym.envs.cloth.towel import Towel as Towel
@@ -164,6 +167,8 @@ _HOMES = {
     "Launches": "pbd_gym.envs.core.launches",
     "LogUniform": "pbd_gym.envs.core.randomization",
     "ManipulationConfig": "pbd_gym.envs.core.manipulation",
+    "ManipulationEnv": "pbd_gym.envs.cloth.manipulation",
+    "ManipulationVectorEnv": "pbd_gym.envs.cloth.manipulation",
     "Measure": "pbd_gym.envs.core.manipulation",
     "OBS_MODES": "pbd_gym.envs.core.observations",
     "ObsMode": "pbd_gym.envs.core.observations",
@@ -221,6 +226,7 @@ _HOMES = {
     "TaskEnv": "pbd_gym.envs.core.single",
     "TaskVectorEnv": "pbd_gym.envs.core.batch",
     "Towel": "pbd_gym.envs.cloth.towel",
+    "TowelGoalsConfig": "pbd_gym.envs.cloth.manipulation",
     "Uniform": "pbd_gym.envs.core.randomization",
     "Waypoint": "pbd_gym.envs.core.experts",
     "WeightedMeasures": "pbd_gym.envs.core.manipulation",

@@ -80,6 +80,13 @@ ENTRIES = (
     *_cloth("ClothUnfold", 100, "unfold a towel that has been folded up to three times"),
     *_cloth("ClothHang", 100, "hang a towel over a rod"),
     Entry(
+        "PBDManipulation-v0",
+        "pbd_gym.envs.cloth.manipulation:ManipulationEnv",
+        "pbd_gym.envs.cloth.manipulation:ManipulationVectorEnv",
+        100,
+        "bring a towel into the shape that the goal shows, one of many",
+    ),
+    Entry(
         "PBDTShirtFold-v0",
         "pbd_gym.envs.cloth.tshirt_fold:TShirtFoldEnv",
         "pbd_gym.envs.cloth.tshirt_fold:TShirtFoldVectorEnv",

@@ -99,3 +99,23 @@ def fold_over(
         last = middle + (c if c > 0.0 else (1.0 - 2.0 * short) * c) * arm + np.sin(angle) * height + up
         yield Waypoint(last, hands, 0.7)
     yield Waypoint(last, (False, False), wait=wait)
+
+
+def unfold(x: np.ndarray, goals: np.ndarray, side: float, radius: float) -> Iterator[Waypoint]:
+    """Return the way of two hands that carry the two worst corners of a towel back, or tighten it in the end.
+
+    Args:
+        x: where its particles are, shape (rows, columns, 3) [m].
+        goals: where they are to lie, likewise.
+        side: mean length of its sides [m].
+        radius: half the thickness of the cloth [m].
+    """
+    far = np.linalg.norm(x - goals, axis=2)
+    corners = np.ix_([0, -1], [0, -1])
+    away = far[corners].ravel()
+    if far.mean() < 0.06 * side and away.max() < 0.1 * side:
+        yield from tighten(x, goals)
+        return
+    pair = np.argsort(away)[::-1][:2]
+    points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
+    yield from fold_over(points[pair], targets[pair], radius, hands=(True, bool(away[pair[1]] > 0.05 * side)))

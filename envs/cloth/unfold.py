@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.envs.cloth.moves import fold_over, tighten
+from pbd_gym.envs.cloth.moves import unfold
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
@@ -28,6 +28,51 @@ class ClothUnfoldConfig(ClothTaskConfig):
 
     folds: int = 3
     """Largest number of folds of a towel at the start."""
+
+
+def folded(towel: Towel, starts: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Return towels that have been folded and left to settle [m], shape (starts, n, 3).
+
+    Args:
+        towel: the towel.
+        starts: how many there are to be.
+        most: largest number of folds of each.
+        rng: random numbers.
+    """
+    config, scene, grid = towel.config, towel.scene, towel.indices
+    count = 2 * starts  # some spring open, pierce others or stay restless: the better half is taken
+    rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
+    handler = towel.handler(np.repeat(scene.positions[None], count, axis=0))
+    folds = rng.integers(1, most, count, endpoint=True)
+    held = np.full((count, scene.grip_count), -1)
+    shift = np.zeros((*held.shape, 3))
+    for fold in range(most):
+        x = handler.positions()
+        # What lies under another layer would be pulled through it.
+        free = np.array([towel.covered(shape[grid], rim) == 0 for shape in x])
+        chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
+        start = x[np.arange(count), chosen]
+        aim = x.mean(axis=1) + config.mean_side * rng.uniform(-0.2, 0.2, (count, 3))
+        way = (aim - start) * [1.0, 0.0, 1.0]
+        way *= config.mean_side * rng.uniform(0.6, 1.0, (count, 1)) / np.linalg.norm(way, axis=1, keepdims=True)
+        held[:, 0] = np.where(fold < folds, chosen, -1)
+        handler.grasp(held)
+        for angle in np.linspace(0.0, np.pi, 9)[:-1]:
+            along = 0.5 * (np.cos(angle) - np.cos(angle + np.pi / 8))
+            rise = 0.3 * (np.sin(angle + np.pi / 8) - np.sin(angle))
+            shift[:, 0] = along * way + [0.0, rise * config.mean_side, 0.0]
+            handler.move(shift, 6)
+        handler.grasp(np.full_like(held, -1))
+        handler.rest(20)
+    before = towel.settled(handler)
+    handler.rest(4)
+    x = handler.positions()
+    spoilt = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.mean_side
+    spoilt |= np.linalg.norm(x - before, axis=2).max(axis=1) > 0.1 * config.spacing  # it has not come to rest
+    edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
+    for copy in np.flatnonzero(~spoilt):
+        spoilt[copy] = crossings(x[copy], towel.cloth.triangles, edges) > 0
+    return x[np.sort(np.argsort(spoilt, kind="stable")[:starts])]
 
 
 class ClothUnfoldVectorEnv(TaskVectorEnv):
@@ -96,66 +141,19 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
             hands=towel.hands(),
             keypoints=towel.keypoints(),
             goal_particles=towel.keypoints(),
-            starts=StartBank(self, self.sample_starts),
+            starts=StartBank(self, lambda rng: folded(towel, config.starts, config.folds, rng)),
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
             expert=Script(self, self.plan, self.transfer),
             view_box=towel.view_box,
         )
 
-    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
-        """Return towels that have been folded and left to settle [m], shape (starts, n, 3)."""
-        towel, config, scene = self.towel, self.towel.config, self.towel.scene
-        grid = towel.indices
-        count = 2 * config.starts  # some spring open, pierce others or stay restless: the better half is taken
-        rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
-        handler = towel.handler(np.repeat(scene.positions[None], count, axis=0))
-        folds = rng.integers(1, self.config.folds, count, endpoint=True)
-        held = np.full((count, scene.grip_count), -1)
-        shift = np.zeros((*held.shape, 3))
-        for fold in range(self.config.folds):
-            x = handler.positions()
-            # What lies under another layer would be pulled through it.
-            free = np.array([towel.covered(shape[grid], rim) == 0 for shape in x])
-            chosen = grid[tuple(rim[np.argmax(free + rng.random(free.shape), axis=1)].T)]
-            start = x[np.arange(count), chosen]
-            aim = x.mean(axis=1) + config.mean_side * rng.uniform(-0.2, 0.2, (count, 3))
-            way = (aim - start) * [1.0, 0.0, 1.0]
-            way *= config.mean_side * rng.uniform(0.6, 1.0, (count, 1)) / np.linalg.norm(way, axis=1, keepdims=True)
-            held[:, 0] = np.where(fold < folds, chosen, -1)
-            handler.grasp(held)
-            for angle in np.linspace(0.0, np.pi, 9)[:-1]:
-                along = 0.5 * (np.cos(angle) - np.cos(angle + np.pi / 8))
-                rise = 0.3 * (np.sin(angle + np.pi / 8) - np.sin(angle))
-                shift[:, 0] = along * way + [0.0, rise * config.mean_side, 0.0]
-                handler.move(shift, 6)
-            handler.grasp(np.full_like(held, -1))
-            handler.rest(20)
-        before = towel.settled(handler)
-        handler.rest(4)
-        x = handler.positions()
-        spoilt = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.mean_side
-        spoilt |= np.linalg.norm(x - before, axis=2).max(axis=1) > 0.1 * config.spacing  # it has not come to rest
-        edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
-        for copy in np.flatnonzero(~spoilt):
-            spoilt[copy] = crossings(x[copy], towel.cloth.triangles, edges) > 0
-        return x[np.sort(np.argsort(spoilt, kind="stable")[: config.starts])]
-
     def plan(self, env: int) -> Iterator[Waypoint]:
         """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
         x, goals, side = self.towel.shape(env), self.goal.of(env)[self.towel.indices], self.towel.config.mean_side
         if self.buffers.peek("normalized_performance")[env] > 0.97:
             return
-        far = np.linalg.norm(x - goals, axis=2)
-        corners = np.ix_([0, -1], [0, -1])
-        away = far[corners].ravel()
-        if far.mean() < 0.06 * side and away.max() < 0.1 * side:
-            yield from tighten(x, goals)
-            return
-        pair = np.argsort(away)[::-1][:2]
-        points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-        use = (True, bool(away[pair[1]] > 0.05 * side))
-        yield from fold_over(points[pair], targets[pair], self.towel.radius, hands=use)
+        yield from unfold(x, goals, side, self.towel.radius)
 
     def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return which corner to carry where: the one that is farthest from its goal."""

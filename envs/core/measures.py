@@ -120,6 +120,30 @@ def mean_distance_to_goals(
 
 
 @wp.kernel
+def weighted_distance_to_shapes(
+    # In:
+    start: wp.array1d[wp.int32],
+    shapes: wp.array2d[wp.vec3],
+    weights: wp.array2d[float],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    distance: wp.array1d[float],
+):
+    """Weighted sum of the distances of all particles to the shape that belongs to the start state, one by one [m]."""
+    env = wp.tid()
+    size = parameters[env, SIZE]
+    row = start[env]
+    total = float(0.0)
+    for i in range(shapes.shape[1]):
+        away = point(positions, env // lanes, i, env % lanes) - scaled(shapes[row, i], anchor, size)
+        total += weights[row, i] * wp.length(away)
+    distance[env] = total / size
+
+
+@wp.kernel
 def mean_distance_of_pairs(
     # In:
     first: wp.array1d[wp.int32],

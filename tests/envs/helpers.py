@@ -32,6 +32,7 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDClothDrop-v0": TOWEL,
     "PBDClothUnfold-v0": TOWEL,
     "PBDClothHang-v0": TOWEL,
+    "PBDManipulation-v0": TOWEL,
     "PBDTShirtFold-v0": {"spacing": 0.1, "substeps": 8, "starts": 2},
     "PBDRopeStraighten-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDRopeShape-v0": {"particles": 11, "substeps": 8, "starts": 5},

@@ -1,0 +1,230 @@
+"""PBDManipulation-v0: bring a towel into the shape that the goal shows, one of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.envs.cloth.fold import FIXATION
+from pbd_gym.envs.cloth.moves import fold_over, unfold
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.cloth.unfold import folded
+from pbd_gym.envs.core.actions import PICKER_MODES
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import Script, Waypoint
+from pbd_gym.envs.core.goals import GoalShape
+from pbd_gym.envs.core.launches import device_points, prepare
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.measures import weighted_distance_to_shapes
+from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.core.validation import split_range
+
+FOLDS = {
+    "half": ((1.0, 0.0), 0.0),
+    "third": ((1.0, 0.0), 1.0 / 6.0),
+    "diagonal": ((1.0, 1.0), 0.0),
+    "corner": ((1.0, 1.0), 0.25),
+}
+"""Ways to fold a square of side 1 about the origin: the direction from there to the crease, and its distance. What is
+beyond the crease is folded over: a half, a third, a triangle, or a corner, which comes to lie a little beyond the
+centre (one laid onto the centre is too small to stay there: the crease opens)."""
+FLAT = ("flat", 0)
+"""The goal of a towel that is folded at the start."""
+HELD_OUT = (("half", 3), ("third", 1), ("diagonal", 2), ("corner", 0))
+"""Goals for evaluation: a way to fold, and by how many right angles it is turned."""
+TRAINING = (FLAT, *((kind, turn) for kind in FOLDS for turn in range(4) if (kind, turn) not in HELD_OUT))
+"""Goals for training."""
+
+
+@dataclass(frozen=True)
+class TowelGoalsConfig(ClothTaskConfig):
+    """Numbers of PBDManipulation-v0; each can be given to ``gym.make``."""
+
+    starts: int = 160
+    """States that episodes start from, each with a goal: four fifths for training, the rest for evaluation."""
+    success_at: float = 0.8
+    """Normalised performance that counts as being at the goal. Success takes more; see :class:`Completion`."""
+    start_turn: float = 0.25 * np.pi
+    """Largest angle about the vertical of a towel that is flat at the start, either way [rad]."""
+    folds: int = 1
+    """Largest number of folds of a towel that is to be laid flat."""
+
+
+def goal_of(number: int, starts: int) -> tuple[str, int]:
+    """Return the goal of a start state: one for training or, in the last fifth of the states, one that is held out."""
+    border = split_range("train", starts)[1]
+    return TRAINING[number % len(TRAINING)] if number < border else HELD_OUT[(number - border) % len(HELD_OUT)]
+
+
+def fold_flat(x: np.ndarray, kind: str, turn: int, thickness: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return a flat square towel folded once, shape (rows, columns, 3) [m], and which particles lie on others.
+
+    Args:
+        x: where its particles are [m], shape (rows, columns, 3).
+        kind: one of :data:`FOLDS`.
+        turn: right angles by which the crease is turned.
+        thickness: of the towel [m].
+    """
+    middle, side = x.mean(axis=(0, 1)), float(np.linalg.norm(x[-1, 0] - x[0, 0]))
+    axes = np.stack([x[-1, 0] - x[0, 0], x[0, -1] - x[0, 0]]) / side
+    across, distance = FOLDS[kind]
+    c, s = ((1, 0), (0, 1), (-1, 0), (0, -1))[turn]
+    normal = np.array([c * across[0] - s * across[1], s * across[0] + c * across[1]]) @ axes
+    normal /= np.linalg.norm(normal)
+    beyond = (x - middle) @ normal - distance * side
+    over = beyond > 1e-6 * side
+    shape = np.where(over[..., None], x - 2.0 * beyond[..., None] * normal + [0.0, thickness, 0.0], x)
+    return shape, over
+
+
+class ManipulationVectorEnv(TaskVectorEnv):
+    """Bring a towel into the shape that the goal shows, one of many.
+
+    ## Description
+
+    Many tasks for one agent. A square towel lies flat, and a goal shows how it is to be folded: in half over any of
+    its sides, a third of it from any side, along a diagonal from any corner, or any corner to the centre. Or it
+    lies folded, and the goal is the flat towel. Each episode has a goal of its own, in each environment of a batch.
+
+    Thirteen goals are for training. Four are held out, one of each way to fold: `split="eval"` begins with them, and
+    they tell whether an agent does what a goal shows rather than what it has learned by heart.
+
+    ## Action Space
+
+    `Box(-1, 1, (8,), float32)`: two pickers, as in :class:`pbd_gym.envs.ClothFlattenVectorEnv`; one unit of
+    displacement is 0.08 m.
+
+    ## Observation Space
+
+    `Box(-100, 100, (89,), float32)` with `obs_mode="keypoints"`, that of all towel tasks with a goal: see
+    :class:`pbd_gym.envs.ClothFoldVectorEnv`, whose modes `"particles"` and `"goal"` there are as well. An agent can
+    act in all of these tasks.
+
+    ## Rewards
+
+    - `fold`: minus the mean distance of the particles that are folded over from their targets [m]; of all particles
+      where the goal is flat
+    - `fixation`: -1.2 times the mean distance of the others from where they were [m]
+    - `effort`: minus `effort_weight` times the mean square of the action; 0 by default
+
+    Reward modes and `info` are those of :class:`pbd_gym.envs.ClothFoldVectorEnv`, with `fold` + `fixation` as the
+    performance p and p1 = 0; success is a normalized performance of at least 0.8 (`at_goal`) of a towel that has been
+    let go and is at rest.
+
+    ## Starting State
+
+    One of 160 towels, each with its goal: flat ones, turned about the vertical by up to 45 degrees, and folded ones (at
+    most `folds` times) that are to be laid flat. The pickers are open, at two corners.
+
+    ## Episode End
+
+    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
+
+    ## Arguments
+
+    Modes, devices and splits of :class:`pbd_gym.envs.TaskVectorEnv`, and every field of
+    :class:`pbd_gym.envs.TowelGoalsConfig`:
+
+    ```python
+    gym.make("PBDManipulation-v0", split="eval")
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    config_type = TowelGoalsConfig
+    config: TowelGoalsConfig
+    action_modes = PICKER_MODES
+
+    def build(self, config: TowelGoalsConfig) -> Task:
+        if config.rows != config.columns or config.size[0] != config.size[1]:
+            raise ValueError(
+                "a towel that is folded along its diagonals is square and needs rows = columns, got"
+                f" size={tuple(config.size)}, rows={config.rows} and columns={config.columns}"
+            )
+        self.towel = towel = Towel(self, config)
+        self.goal = GoalShape(self, towel.indices.ravel(), lambda: self.shapes_and_weights[0])
+        measures = [
+            Measure("fold", -1.0, partial(self._distance, 0)),
+            Measure("fixation", -FIXATION, partial(self._distance, 1)),
+        ]
+        return Task(
+            scene=towel.scene,
+            hands=towel.hands(),
+            keypoints=towel.keypoints(),
+            goal_particles=towel.keypoints(),
+            starts=StartBank(self, self.sample_starts),
+            parts=[self.goal],
+            score=WeightedMeasures(self, measures),
+            expert=Script(self, self.plan),
+            view_box=towel.view_box,
+        )
+
+    def goal_kind(self, env: int) -> tuple[str, int]:
+        """Return the goal of an environment: a way to fold, and by how many right angles it is turned."""
+        return goal_of(int(self.buffers.peek("start")[env]), self.config.starts)
+
+    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
+        """Return towels that are flat or, where the goal is flat, folded [m], shape (starts, n, 3)."""
+        config = self.config
+        x = self.towel.turned(rng, config.start_turn)
+        spread = np.array([goal_of(number, config.starts) == FLAT for number in range(config.starts)])
+        count = int(spread.sum())
+        found = folded(self.towel, 2 * count, config.folds, rng)  # some have sprung open: the better half is taken
+        away = np.linalg.norm(found - self.scene.positions, axis=2).mean(axis=1)
+        x[spread] = found[np.sort(np.argsort(-away, kind="stable")[:count])]
+        return x
+
+    @cached_property
+    def shapes_and_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Goal shape of each start state [m], shape (starts, n, 3), and the shares of the particles in its two
+        measures, shape (2, starts, n).
+        """
+        grid, starts = self.towel.indices, self.start_positions
+        shapes, weights = starts.copy(), np.zeros((2, *starts.shape[:2]))
+        for number, x in enumerate(starts):
+            kind, turn = goal_of(number, self.config.starts)
+            over = np.ones(grid.shape, dtype=bool)
+            if (kind, turn) == FLAT:
+                shapes[number] = self.scene.positions
+            else:
+                shapes[number, grid], over = fold_flat(x[grid], kind, turn, 2.0 * self.towel.radius)
+            for part, chosen in zip(weights, (over, ~over), strict=True):
+                part[number, grid] = chosen / max(int(chosen.sum()), 1)
+        return shapes, weights
+
+    def _distance(self, number: int, out: Any) -> Any:
+        """Return the launch for the mean distance of the particles of a measure from their targets [m]."""
+        shapes, weights = self.shapes_and_weights
+        b, given = self.buffers, wp.array(weights[number], dtype=float, device=self.model.device)
+        return prepare(
+            self, weighted_distance_to_shapes, b["start"], device_points(self, shapes), given, b["parameters"],
+            wp.vec3(*self.anchor), self.model.lanes, self.state.positions_scalar, out,
+        )  # fmt: skip
+
+    def plan(self, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they carry the corners that are folded over, or unfold the towel."""
+        x, goals = self.towel.shape(env), self.goal.of(env)[self.towel.indices]
+        if self.goal_kind(env) == FLAT:
+            if self.buffers.peek("normalized_performance")[env] < 0.97:
+                yield from unfold(x, goals, self.towel.config.mean_side, self.towel.radius)
+        elif self.buffers.peek("elapsed")[env] == 0:
+            corners = np.ix_([0, -1], [0, -1])
+            points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
+            away = np.linalg.norm(targets - points, axis=1)
+            pair = np.argsort(-away, kind="stable")[:2]
+            use = (True, bool(away[pair[1]] > 0.1 * self.towel.config.mean_side))
+            yield from fold_over(points[pair], targets[pair], self.towel.radius, hands=use, short=self.towel.short)
+
+
+class ManipulationEnv(TaskEnv):
+    vector_type = ManipulationVectorEnv

@@ -1,0 +1,82 @@
+"""PBDManipulation-v0: every goal is a fold that can be made, each environment has its own, and some are held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pbd_gym.envs import ManipulationVectorEnv
+from pbd_gym.envs.cloth.manipulation import FLAT, FOLDS, HELD_OUT, TRAINING, fold_flat
+from tests.envs.helpers import TOWEL
+
+STARTS = 21
+"""Sixteen for training and five for evaluation: every goal comes."""
+
+
+@pytest.fixture(scope="module")
+def env() -> Iterator[ManipulationVectorEnv]:
+    made: Any = gym.make_vec("PBDManipulation-v0", STARTS, starts=STARTS, split="all")
+    yield made
+    made.close()
+
+
+def test_goals_for_training_and_those_held_out_are_apart(env: ManipulationVectorEnv) -> None:
+    assert len(TRAINING) == 13 and len(HELD_OUT) == 4 and not set(TRAINING) & set(HELD_OUT)
+    assert set(TRAINING) | set(HELD_OUT) == {FLAT, *((kind, turn) for kind in FOLDS for turn in range(4))}
+    for split, goals in (("train", TRAINING), ("eval", HELD_OUT)):
+        met = set()
+        for seed in range(0, 60, 20):
+            env.reset(seed=seed, options={"split": split})
+            met |= {env.goal_kind(row) for row in range(STARTS)}
+        assert met == set(goals)
+
+
+def test_the_expert_brings_every_towel_to_its_goal(env: ManipulationVectorEnv) -> None:
+    """Guards goals that no towel keeps, and goals in a batch: what is observed and rated is each environment's own."""
+    observation, _ = env.reset(seed=0, options={"variation": np.arange(STARTS)})
+    goals = env.buffers.read("goals")
+    points = env.state.get_positions()[:, env.goal_particles]
+    assert_allclose(observation[:, 54:81].reshape(STARTS, 9, 3), goals - points, atol=1e-6)
+    for _ in range(100):
+        *_, info = env.step(env.expert())
+    assert info["is_success"].all(), [env.goal_kind(row) for row in np.flatnonzero(~info["is_success"])]
+    away = np.linalg.norm(env.state.get_positions()[:, env.goal_particles] - goals, axis=2)
+    assert away.mean() < 0.03
+    # With the goal of another environment they would not be there.
+    others = np.linalg.norm(env.state.get_positions()[:, env.goal_particles] - np.roll(goals, 1, axis=0), axis=2)
+    assert (others.mean(axis=1) > 2.0 * away.mean(axis=1)).mean() > 0.8
+
+
+@pytest.mark.parametrize("kind", FOLDS)
+def test_folds_are_what_they_are_called(kind: str) -> None:
+    """Against geometry: how much is folded over, where the outermost point comes to lie, and that nothing stretches."""
+    side = np.linspace(-0.2, 0.2, 25)
+    angle = 0.3
+    x = np.stack([*np.meshgrid(side, side, indexing="ij"), np.zeros((25, 25))], axis=2)[..., [1, 2, 0]]
+    x = x @ np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+    share = {"half": 0.5, "third": 1 / 3, "diagonal": 0.5, "corner": (0.5 * np.sqrt(2.0) - 0.25) ** 2}[kind]
+    seen = set()
+    for turn in range(4):
+        shape, over = fold_flat(x, kind, turn, 0.01)
+        assert over.mean() == pytest.approx(share, abs=0.05)
+        assert_allclose(shape[..., 1], 0.01 * over)
+        assert_allclose(shape[~over], x[~over])
+        for part in (over, ~over):
+            a, b = x[part][:, [0, 2]], shape[part][:, [0, 2]]
+            apart = [np.linalg.norm(y[:, None] - y[None], axis=2) for y in (a, b)]
+            assert_allclose(*apart, atol=1e-9)
+        moved = np.linalg.norm((shape - x)[..., [0, 2]], axis=2)
+        farthest = {"half": 0.4, "third": 0.4 * 2 / 3, "diagonal": 0.4 * np.sqrt(2.0), "corner": 0.4 * 0.914}[kind]
+        assert moved.max() == pytest.approx(farthest, abs=1e-3)
+        seen.add(tuple(over.ravel()))
+    assert len(seen) == 4
+
+
+def test_a_towel_that_is_no_square_is_refused() -> None:
+    with pytest.raises(ValueError, match="square"):
+        gym.make_vec("PBDManipulation-v0", 1, **{**TOWEL, "columns": 6})
