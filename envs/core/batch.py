@@ -76,7 +76,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         threads: CPU threads of the physics; see :func:`pbd_gym.runtime.threads.default_threads`.
         hand: adds a free grip for a person to use; a single environment with a window has one anyway.
         randomize: range of each parameter that is sampled anew for every episode, as a factor of the task's own number:
-            ``{"stiffness": (0.5, 2.0)}``, or where the ground is; see
+            ``{"stiffness": (0.5, 2.0)}``, or where the ground is; or the name of such ranges, ``"sim2real"``. See
             :class:`pbd_gym.envs.core.randomization.Randomization`.
         split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
         **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
@@ -122,7 +122,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         output: Literal["numpy", "torch"] = "numpy",
         threads: int | None = None,
         hand: bool = False,
-        randomize: Mapping[str, randomization.Range] | None = None,
+        randomize: Mapping[str, randomization.Range] | str | None = None,
         split: Split = "train",
         **overrides: Any,
     ) -> None:

@@ -66,6 +66,19 @@ class LogUniform(Uniform):
 
 
 Range = Uniform | tuple[float, float]
+NAMED: dict[str, dict[str, Range]] = {
+    "sim2real": {
+        "size": (0.95, 1.05),
+        "density": (0.5, 1.5),
+        "friction": (0.7, 1.3),
+        "damping": LogUniform(0.3, 3.0),
+        "gravity": (0.92, 1.08),
+        "tilt_x": (-0.08, 0.08),
+        "tilt_z": (-0.08, 0.08),
+        "stiffness": LogUniform(0.2, 5.0),
+    },
+}
+"""Ranges by the name that ``randomize`` has for them. docs/environments.md names the source of each number."""
 
 
 def as_range(name: str, given: Any) -> Uniform:
@@ -82,13 +95,19 @@ def as_range(name: str, given: Any) -> Uniform:
     return Uniform(real(f"randomize[{name!r}]", given[0]), real(f"randomize[{name!r}]", given[1]))
 
 
-def as_ranges(given: Mapping[str, Range] | None) -> dict[str, Range]:
+def as_ranges(given: Mapping[str, Range] | str | None) -> dict[str, Range]:
     """Return what ``randomize`` declares as ranges by name.
 
     Raises:
-        TypeError: for anything but a mapping, or a range that is none.
-        ValueError: for a pair that is no range.
+        TypeError: for anything but a mapping or one of :data:`NAMED`, or a range that is none.
+        ValueError: for a pair that is no range, or another name.
     """
+    if isinstance(given, str):
+        if given not in NAMED:
+            raise ValueError(
+                f"randomize must be a dict of ranges or one of {', '.join(map(repr, NAMED))}, got {given!r}"
+            )
+        return dict(NAMED[given])
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"randomize must be a dict of ranges by name, got {given!r}")
     return {name: as_range(name, value) for name, value in (given or {}).items()}

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.manipulation import WeightedMeasures
-from pbd_gym.envs.core.randomization import PLACES, LogUniform, Uniform
+from pbd_gym.envs.core.randomization import NAMED, PLACES, LogUniform, Uniform
 from pbd_gym.sim.layout import to_rows
 from tests.envs.helpers import AUTORESET, ID, SMALL, SMALL_OF, assert_same, make_vec, random_actions, roll, rows_of
 
@@ -48,6 +48,14 @@ def test_ranges_are_kept_and_filled() -> None:
         assert abs(share.std() - 12**-0.5) < 0.02, name
     correlation = np.corrcoef(values.T) - np.eye(len(RANGES))
     assert np.abs(correlation).max() < 4 * 2000**-0.5
+
+
+def test_named_ranges_are_those_ranges() -> None:
+    """Guards the name: it draws the same numbers as its ranges, and another one is refused by name."""
+    named, written = (make(4, randomize=ranges) for ranges in ("sim2real", NAMED["sim2real"]))
+    assert_same(named.reset(seed=5), written.reset(seed=5))
+    with pytest.raises(ValueError, match="'sim2real', got 'real'"):
+        make(1, randomize="real")
 
 
 def test_physics_has_what_info_says() -> None:
