@@ -21,7 +21,6 @@ from gymnasium.envs.registration import load_env_creator
 
 import pbd_gym
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.tools.recording import Actor
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
@@ -163,8 +162,6 @@ def run_episodes(agent: Agent) -> tuple[Episodes, str]:
         mode = agent.env_kwargs.get("action_mode", env.action_mode)
         if mode != env.action_mode:
             raise ValueError(f"an agent of {agent.env_id} acts by {env.action_mode!r}, this one by {mode!r}")
-        if agent.policy == "expert" and agent.file is None:
-            expert_of(env)
         observation = reset_to_variations(env, SEED)
         digest = digest_of_states(env)
         if acted is not env:
