@@ -98,10 +98,9 @@ def main() -> int:
     import gymnasium as gym
     import warp as wp
 
-    from pbd_gym.runtime.compile_messages import compiling
+    from pbd_gym.runtime.messages import start_warp
 
-    with compiling():
-        wp.init()
+    start_warp()
     cuda = [device.name for device in wp.get_cuda_devices()]
     print(f"GPU       {', '.join(cuda) or 'none that Warp can use (an NVIDIA driver is needed); the CPU is used'}")
     print("compiling and running PBDCloth-v0 (a few seconds the first time) ...", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -147,6 +148,8 @@ ENTRIES = (
 
 _OTHERS: dict[str, Entry] = {}
 """Ids of other packages."""
+imported: list[str] = []
+"""Modules that were imported for their ids."""
 
 
 def register(
@@ -199,14 +202,45 @@ def _register(entry: Entry) -> None:
         )
 
 
+def entries() -> tuple[Entry, ...]:
+    """Return the entries of this package, and those that other packages have registered since."""
+    return (*ENTRIES, *_OTHERS.values())
+
+
 def find(env_id: str) -> Entry:
-    """Return the entry of an id, of this package or of one that :func:`register` was told of.
+    """Return the entry of an id, of this package or of another one.
+
+    Args:
+        env_id: an id, or ``"MODULE:ID"``, which imports the module first. Besides the ids of :func:`register`, those
+            that were registered with Gymnasium and have a ``vector_entry_point`` are known.
 
     Raises:
-        ValueError: if there is none; the message names the closest.
+        ValueError: if there is none, or no such module; the message names the closest id.
     """
-    entries = {entry.id: entry for entry in (*ENTRIES, *_OTHERS.values())}
-    if env_id in entries:
-        return entries[env_id]
-    close = difflib.get_close_matches(env_id, entries, 1, cutoff=0.3)
-    raise ValueError(f"no environment {env_id!r}; did you mean {(close or list(entries))[0]!r}?")
+    module, _, name = env_id.rpartition(":")
+    if module:
+        import_ids(module)
+    known = {entry.id: entry for entry in entries()}
+    if name in known:
+        return known[name]
+    spec = gym.registry.get(name)
+    if spec is not None and isinstance(spec.entry_point, str) and isinstance(spec.vector_entry_point, str):
+        return Entry(name, spec.entry_point, spec.vector_entry_point, spec.max_episode_steps or 0, "", spec.kwargs)
+    close = difflib.get_close_matches(name, known, 1, cutoff=0.3)
+    raise ValueError(f"no environment {name!r}; did you mean {(close or list(known))[0]!r}?")
+
+
+def import_ids(module: str) -> None:
+    """Import a module that registers ids.
+
+    Raises:
+        ValueError: if there is none of that name.
+    """
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name not in (module, module.split(".")[0]):
+            raise  # the module is there, and misses another
+        raise ValueError(f"there is no module {module!r} to import") from None
+    if module not in imported and module != __package__:
+        imported.append(module)

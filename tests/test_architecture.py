@@ -67,16 +67,20 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "envs.rope": ("envs.core", *ENGINE),
     "envs.soft": ("envs.core", *ENGINE),
     "envs.tools": ("", "envs.core", "export", *DRAWING, "rendering.window", *ENGINE),
+    "cli": ("", "runtime"),
     "training": ("", "envs", "envs.core", "envs.tools", "rendering", "runtime"),
 }
 """For each folder, below ``pbd_gym``, the folders that its modules may import; itself always, "" is ``pbd_gym``.
 
 Lazy imports and those for type checkers count as well.
 """
-LOOSE = {"__init__", "__main__", "_version", "cli", "doctor", "registry"}
+LOOSE = {"__init__", "__main__", "_version", "doctor", "registry"}
 """Modules that stand in ``pbd_gym`` itself."""
 REACHES_UP = {
-    "pbd_gym.cli": "the command line imports whatever a command needs when it runs",
+    **dict.fromkeys(
+        ("pbd_gym.cli.about", "pbd_gym.cli.learning", "pbd_gym.cli.measuring", "pbd_gym.cli.watching"),
+        "the command line imports whatever a command needs when it runs",
+    ),
     "pbd_gym.__main__": "it is the command line",
     "pbd_gym.envs.core.rendering": 'render_mode="human" opens the window of envs/tools',
 }

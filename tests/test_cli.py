@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
-from pbd_gym import cli
+from pbd_gym import registry
 from pbd_gym.cli import main
-from pbd_gym.registry import ENTRIES
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.registry import ENTRIES, find
+from pbd_gym.training.sweep import imports
 
 
 def test_list_names_every_id(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +103,93 @@ def test_control_c_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: 
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(cli._COMMANDS, "list", interrupt)
+    monkeypatch.setattr(registry, "entries", interrupt)
     assert main(["list"]) == 130
     assert capsys.readouterr().err == "pbd-gym list: interrupted\n"
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "record" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["record", "--out", "a.gif", "--episodes", "-1"],
+        ["enjoy", "PBDCloth-v0", "--episodes", "0"],
+        ["bench", "--repeats", "x"],
+    ],
+)
+def test_numbers_below_what_makes_sense_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert "at least 1" in capsys.readouterr().err
+
+
+def test_negative_numbers_of_learning_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["collect", "PBDRope-v0", "--episodes", "-3"]) == 1
+    assert "--episodes must not be negative" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["record", "benchmark", "bench"])
+def test_what_cannot_be_written_is_told_first(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder in place of the file: nothing is compiled or run for it."""
+    monkeypatch.setattr(registry, "find", None)  # would be called next
+    flag = "--json" if command == "bench" else "--out"
+    assert main([command, flag, str(tmp_path)]) == 1
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_ids_of_other_packages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the folder where a person is, for ids of `pbd_gym.envs.register` and of plain Gymnasium alike."""
+    entry = find("PBDRope-v0")
+    for name, call in (
+        ("theirs", "from pbd_gym.envs import register; register"),
+        ("plain", "import gymnasium; gymnasium.register"),
+    ):
+        (tmp_path / f"{name}_rope.py").write_text(
+            f"{call}('{name.title()}Rope-v0', '{entry.single}', vector_entry_point='{entry.vector}', "
+            "max_episode_steps=5)\n"
+        )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("theirs", "plain"):
+        assert main(["info", f"{name}_rope:{name.title()}Rope-v0"]) == 0
+        assert "5 steps" in capsys.readouterr().out
+    assert imports()[-2:] == ["--import", "plain_rope"]
+    assert main(["list"]) == 0
+    assert "TheirsRope-v0" in capsys.readouterr().out
+    env = make_sb3_vec_env("theirs_rope:TheirsRope-v0", 2)
+    assert env.num_envs == 2
+    env.close()
+    assert main(["info", "nowhere:Some-v0"]) == 1
+    assert "no module 'nowhere'" in capsys.readouterr().err
+    for name in ("Theirs", "Plain"):
+        gym.registry.pop(f"{name}Rope-v0")
+    registry._OTHERS.pop("TheirsRope-v0")
+    del registry.imported[:]
+
+
+def test_warp_is_quiet_unless_asked(tmp_path: Path) -> None:
+    """On standard output and standard error of a fresh process, with a cache that is empty."""
+    for flags, talks in (([], False), (["--verbose"], True)):
+        done = subprocess.run(
+            [sys.executable, "-m", "pbd_gym", *flags, "info", "PBDRope-v0"], capture_output=True, text=True, check=True
+        )
+        assert ("Warp" in done.stdout + done.stderr) is talks
+
+
+def test_record_falls_back_to_the_bundled_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """PBDRope-v0 has no script; PBDSoftBody-v0 has no agent either, which is said with the policies there are."""
+    out = str(tmp_path / "a.gif")
+    assert main(["record", "PBDRope-v0", "--out", out, "--size", "64", "--every", "50"]) == 0
+    assert (tmp_path / "a.gif").exists()
+    capsys.readouterr()
+    assert main(["record", "PBDSoftBody-v0", "--out", out, "--size", "64"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") <= 2 and "random, plan" in error

@@ -24,6 +24,7 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.recording import Actor
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
+from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.benchmark_results import FORMAT, write_results
 from pbd_gym.training.film_policies import find_actor
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
@@ -175,6 +176,7 @@ def run_episodes(agent: Agent) -> tuple[Episodes, str]:
 def _play(agent: Agent, env: TaskVectorEnv, acted: TaskVectorEnv, observation: Any) -> Episodes:
     """Run the episodes that have begun to their ends: ``acted`` shows the agent what it does to ``env``."""
     over, success = np.zeros(STATES, dtype=bool), np.zeros(STATES, dtype=bool)
+    progress = Progress(f"{agent.env_id}, steps", env.max_episode_steps or 0)
     final, best, steps = np.zeros(STATES), np.full(STATES, -np.inf), np.zeros(STATES, dtype=int)
     while not over.all():
         begins = not steps.any()
@@ -193,6 +195,7 @@ def _play(agent: Agent, env: TaskVectorEnv, acted: TaskVectorEnv, observation: A
         success = np.where(over, success, info["is_success"])
         steps += ~over
         over |= terminated | truncated
+        progress.step()
     return Episodes(success, final, best, steps)
 
 

@@ -23,6 +23,7 @@ from pbd_gym.training.arguments import parsed
 from pbd_gym.training.checkpoint import load
 from pbd_gym.training.datasets import Episode, write_dataset
 from pbd_gym.training.plan import settings_of
+from pbd_gym.training.policies import find_policy
 
 Act = Callable[[Any], np.ndarray]
 """From the observations of a batch to its actions."""
@@ -34,8 +35,9 @@ class CollectArgs:
 
     env_id: Annotated[str, tyro.conf.Positional]
     """environment to act in"""
-    policy: str = "expert"
-    """expert (scripted), plan (planner), or a checkpoint of pbd-gym train (its model.zip)"""
+    policy: str | None = None
+    """expert (scripted), trained (the agent that comes with the package), plan (planner), a checkpoint of pbd-gym train
+    (its model.zip) or a NAME.npz; by default the expert, or if the task has none the trained agent"""
     episodes: int = 100
     """episodes to write"""
     num_envs: int = 50
@@ -60,7 +62,7 @@ def policy_of(name: str, env: TaskVectorEnv, seed: int = 0, trust: bool = False)
     """Return the policy for a batch that the command line calls by a name.
 
     Raises:
-        ValueError: for a task without an expert, or a checkpoint of another environment.
+        ValueError: for a task without an expert or a trained agent, or a checkpoint of another environment.
         FileNotFoundError, ValueError: for a checkpoint, as :func:`pbd_gym.training.checkpoint.load`.
     """
     if name == "expert":
@@ -69,6 +71,8 @@ def policy_of(name: str, env: TaskVectorEnv, seed: int = 0, trust: bool = False)
     if name == "plan":
         planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)
         return lambda observation: planner.actions()
+    if name == "trained" or name.endswith(".npz"):
+        return find_policy(env.spec.id if name == "trained" and env.spec else name)
     agent = load(Path(name), trust)
     if agent.frame_stack > 1 or agent.observation_space != env.single_observation_space:
         raise ValueError(f"{name} was trained on other observations, of {agent.env_id}")
@@ -132,12 +136,14 @@ def main(args: CollectArgs) -> Path:
     if not 0.0 <= args.noise < np.inf:
         raise ValueError(f"noise must be finite and not negative, got {args.noise}")
     kwargs = parsed(args.env_kwargs)
-    short = args.policy if args.policy in ("expert", "plan") else "checkpoint"
+    env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
+    policy = args.policy or ("expert" if env.task.expert is not None else "trained")
+    short = policy if policy in ("expert", "trained", "plan") else "checkpoint"
     out = args.out or Path("runs/datasets") / f"{args.env_id.rsplit('-', 1)[0]}-{short}-v0"
     if out.exists():
         raise ValueError(f"{out} exists already")
-    env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
-    act = policy_of(args.policy, env, args.seed, args.trust)
+    out.parent.mkdir(parents=True, exist_ok=True)  # says now if it cannot be written
+    act = policy_of(policy, env, args.seed, args.trust)
     kept: list[Episode] = []
     tried = 0
     while len(kept) < args.episodes:
@@ -151,7 +157,7 @@ def main(args: CollectArgs) -> Path:
     kept = kept[: args.episodes]
     rate = np.mean([e.infos["is_success"][-1] for e in kept])
     about = f"{len(kept)} episodes of {args.env_id}, seeds from {args.seed}, split {args.split}; success {rate:.0%}"
-    dataset = write_dataset(out, kept, args.env_id, kwargs, args.policy, about)
+    dataset = write_dataset(out, kept, args.env_id, kwargs, policy, about)
     env.close()
     print(f"{about}, {dataset.total_steps:,} steps\n{out}")
     return out

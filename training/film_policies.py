@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.recording import Actor, RandomActor, expert
+from pbd_gym.training.policies import find_policy, shipped_ids
 from pbd_gym.training.record import Stacked
 
 
@@ -15,8 +18,9 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, or a file:
-            model.zip of a training run, NAME.npz of a policy.
+        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"default"`` for
+            the expert or, if the task has none, the bundled policy, or a file: model.zip of a training run, NAME.npz
+            of a policy.
         env_id: environment; None for that of the file.
         seed: of random actions, and of the planner.
         trust: see :func:`pbd_gym.training.checkpoint.load`.
@@ -25,8 +29,10 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
         FileNotFoundError: if there is no such file, or no run.json beside or above a model.zip.
         ValueError: without an id, if there is no bundled policy for it, or for a file that is something else.
     """
-    if name in ("expert", "random", "plan", "trained") and env_id is None:
+    if name in ("default", "expert", "random", "plan", "trained") and env_id is None:
         raise ValueError(f"--policy {name} needs an id")
+    if name == "default":
+        return default, str(env_id), {}
     if name == "expert":
         return expert, str(env_id), {}
     if name == "random":
@@ -34,14 +40,32 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     if name == "plan":
         return PlanningActor(seed), str(env_id), {}
     if name == "trained" or name.endswith(".npz"):
-        from pbd_gym.training.policies import find_policy
-
         policy = find_policy(str(env_id) if name == "trained" else name)
         return Stacked(policy, 1), policy.env_id, dict(policy.env_kwargs)
     from pbd_gym.training.checkpoint import load
 
     agent = load(Path(name), trust)
     return Stacked(agent, agent.frame_stack), agent.env_id, dict(agent.env_kwargs)
+
+
+def default(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
+    """Act as the expert of the task or, if it has none, as the policy that comes with the package.
+
+    Raises:
+        ValueError: if there is neither; the message names the policies there are.
+    """
+    if env.task.expert is not None:
+        return expert(env, observation, begins)
+    env_id = env.spec.id if env.spec else ""
+    if env_id not in shipped_ids():
+        raise ValueError(
+            f"{env_id} has neither an expert nor an agent that comes with the package: --policy takes random, plan, or "
+            "the model.zip of pbd-gym train"
+        )
+    return _bundled(env_id)(observation)
+
+
+_bundled = functools.cache(find_policy)
 
 
 class PlanningActor:

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from pbd_gym.registry import find
+from pbd_gym.registry import find, imported
 from pbd_gym.runtime.files import read_json, replacing, write_bytes
 from pbd_gym.training.curves import read_csv
 from pbd_gym.training.result_tables import read_rows, write_rows
@@ -148,7 +148,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                 folder = args.out / run.name
                 folder.mkdir(parents=True, exist_ok=True)
                 command = [
-                    sys.executable, "-m", "pbd_gym", "train", run.env_id, "--algorithm", run.algorithm,
+                    sys.executable, "-m", "pbd_gym", *imports(), "train", run.env_id, "--algorithm", run.algorithm,
                     "--seed", str(run.seed), "--out", str(folder), "--no-progress", "--no-gif", *args.train,
                 ]  # fmt: skip
                 with (folder / "log.txt").open("wb") as log:
@@ -179,6 +179,11 @@ def write_results(path: Path, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         kept[row["env_id"], row["algorithm"], str(row["seed"])] = row
     write_rows(path, COLUMNS, [kept[key] for key in sorted(kept)])
+
+
+def imports() -> list[str]:
+    """Return the arguments of ``pbd-gym`` with which another process knows the ids that this one knows."""
+    return [word for module in imported for word in ("--import", module)]
 
 
 def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float) -> None:

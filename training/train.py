@@ -4,6 +4,8 @@ pbd-gym train PBDCloth-v0 --out runs/cloth
 pbd-gym train PBDSoftPush-v0 --algorithm sac
 pbd-gym train PBDRope-v0 --algorithm sac-her
 pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
+
+Ctrl-C keeps the model; the same command with --resume goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
-from pbd_gym.training import checkpoint, tuned
+from pbd_gym.training import checkpoint, interruption, tuned
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.auxiliary_loss import StatePrediction
 from pbd_gym.training.curves import Point, plot, write_csv
@@ -69,6 +71,8 @@ class TrainArgs:
     """show a progress bar"""
     gif: bool = True
     """write a GIF of the trained agent"""
+    resume: bool = False
+    """go on with the run in the folder, which was interrupted"""
     torch_threads: int = 1
     """threads of the learner, besides those of the physics"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
@@ -150,7 +154,7 @@ class LearningCurve(BaseCallback):
         return point
 
     def _on_training_start(self) -> None:
-        self._start = time.perf_counter()
+        self._start = time.perf_counter() - (self.points[-1].seconds if self.points else 0.0)
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps >= self._next:
@@ -204,16 +208,30 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         "settings": dataclasses.asdict(settings),
         "network": network_to_json(Network(env.observation_space, env.action_space, state_size)),
     }
-    write_run(out, run)
-    model.learn(settings.total_timesteps, CallbackList([*predictors, curve, checkpoints]), progress_bar=args.progress)
-    checkpoint.save(model, out / "model.zip")
+    if args.resume:
+        if predictors:
+            raise ValueError("a run that predicts the state cannot be gone on with: the predictor is not kept")
+        curve.points = interruption.take_up(out, model, run)
+    else:
+        write_run(out, run)
+    try:
+        model.learn(
+            settings.total_timesteps - model.num_timesteps, CallbackList([*predictors, curve, checkpoints]),
+            progress_bar=args.progress, reset_num_timesteps=not args.resume,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        if curve.points:
+            interruption.keep(out, model, curve.points, run)
+            print(f"\n{out / interruption.MODEL} has {model.num_timesteps:,} steps; --resume goes on", flush=True)
+        raise
+    checkpoint.save(model, out / interruption.MODEL)
 
     last = curve.points[-1]
     rows = {
         "trained": Summary(args.eval_episodes, last.success_rate, last.mean_return, last.normalized_performance),
         "random": baseline,
     }
-    write_csv(out / "curve.csv", curve.points)
+    write_csv(out / interruption.CURVE, curve.points)
     title = f"{args.env_id}, {args.eval_episodes} unseen episodes"
     plot(out / "curve.png", curve.points, title, args.algorithm.upper(), baseline.success_rate)
     run["results"] = {name: dataclasses.asdict(row) for name, row in rows.items()}

@@ -14,6 +14,7 @@ from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.export import Trajectory, trajectory_suffix, write_trajectory
 from pbd_gym.rendering.pictures.images import film_suffix, save_film, tile
 from pbd_gym.runtime.checks import whole
+from pbd_gym.runtime.messages import Progress
 
 Actor = Callable[[TaskVectorEnv, Any, bool], Any]
 """Maps a batch, its observations, and whether episodes have just begun, to a batch of actions."""
@@ -116,7 +117,9 @@ def record(
     env = make_batch(env_id, num_envs, render_mode="rgb_array", render_options=shown, **(env_kwargs or {}))
 
     def pictures() -> Iterator[np.ndarray]:
+        progress = Progress("steps filmed", episodes * (env.max_episode_steps or 0))
         for number, _ in enumerate(moments(env, act, episodes, seed)):
+            progress.step()
             if number % every == 0:
                 images = env.render()
                 assert images is not None
@@ -156,7 +159,9 @@ def export(
     trajectory_suffix(path)
     env = make_batch(env_id, 1, **(env_kwargs or {}))
     trajectory = Trajectory(env.scene, 1.0 / env.action_time / every)
+    progress = Progress("steps written", env.max_episode_steps or 0)
     for number, _ in enumerate(moments(env, act, 1, seed)):
+        progress.step()
         if number % every == 0:
             trajectory.add(env.state.get_positions()[0], env.state.get_poses()[0])
     env.close()

@@ -129,13 +129,13 @@ def make_sb3_vec_env(env_id: str, num_envs: int, seed: int | None = None, **kwar
     """Make a batch for Stable-Baselines3.
 
     Args:
-        env_id: an id of this package.
+        env_id: an id of this package, or of one that registers its tasks with it, also as ``"MODULE:ID"``.
         num_envs: environments in the batch.
         seed: environment ``i`` gets ``seed + i``.
         **kwargs: arguments of the environment.
 
     Raises:
-        ValueError: for an id that is not of this package.
+        ValueError: for another id.
     """
     find(env_id)
     batch = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **kwargs)

@@ -8,15 +8,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import warp as wp
-
 from pbd_gym.bench.cantilever import Bending, bending_length, peirce
 from pbd_gym.bench.drape import RADIUS, Drape, drape
 from pbd_gym.materials import presets
 from pbd_gym.materials.fabrics import Fabric
-from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.files import write_text
-from pbd_gym.runtime.messages import quiet_warp
+from pbd_gym.runtime.messages import quiet_warp, start_warp
 
 CELLS = (24, 48)
 """Across the disc; the strip has the same spacing."""
@@ -105,8 +102,7 @@ def main(names: Sequence[str], quick: bool = False, bending: str | None = None, 
     names = list(names) or list(presets.FABRICS)
     for name in names:
         Fabric.preset(name, **({} if bending is None else {"bending": bending}))
-    with compiling():
-        wp.init()
+    start_warp()
     rows = []
     with quiet_warp():
         for name in names:

@@ -17,10 +17,9 @@ import pbd_gym
 from pbd_gym.bench import comparison, environments, fluids, resolution, rotations, scaling, swing, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
-from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.runtime.files import write_text
-from pbd_gym.runtime.messages import quiet_warp
+from pbd_gym.runtime.messages import quiet_warp, start_warp
 from pbd_gym.runtime.threads import default_threads
 
 WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
@@ -78,8 +77,7 @@ def main(
         raise ValueError(
             f"peers and the C limit are measured on w1; the C limit also on w6, {', '.join(swing.PEERS)} also on swing"
         )
-    with compiling():
-        wp.init()
+    start_warp()
     if options.device != "all" or names != ["scaling"]:
         find_device(options.device)
     if plot_path is not None and "scaling" not in names:

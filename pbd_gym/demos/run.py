@@ -17,6 +17,7 @@ from pbd_gym.demos.options import add_arguments, shown
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Renderer, save_gif, save_png, tile
 from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.messages import Progress
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -120,7 +121,9 @@ def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) ->
     """Run a demonstration by itself and draw it after some of its steps, with its numbers unless there is a caption."""
     renderer = Renderer(size=(size, size))
     renderer.camera = demo.camera(renderer.size)
+    progress = Progress("frames simulated", max(steps))
     for step in range(max(steps) + 1):
+        progress.step()
         if step:
             demo.perform()
             demo.step()

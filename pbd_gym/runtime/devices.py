@@ -7,6 +7,8 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.runtime.messages import start_warp
+
 
 def find_device(name: str) -> Any:
     """Return a Warp device by its name, ``"cpu"``, ``"cuda:0"``, ``"cuda:1"`` and so on.
@@ -16,6 +18,7 @@ def find_device(name: str) -> Any:
     Raises:
         ValueError: for a device that is not there; the message names those that are.
     """
+    start_warp()
     try:
         return wp.get_device(name)
     except (ValueError, RuntimeError):

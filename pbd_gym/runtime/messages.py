@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import warp as wp
+
+_loud = False  # Warp may say what it likes
+
+
+def let_warp_talk() -> None:
+    """Keep nothing of Warp's off the screen from now on."""
+    global _loud
+    _loud = True
 
 
 @contextmanager
@@ -27,8 +38,51 @@ def announced(text: str, delay: float) -> Iterator[None]:
 def quiet_warp() -> Iterator[None]:
     """Keep Warp's log, all but warnings, off standard output."""
     level = wp.config.log_level
-    wp.config.log_level = max(level, logging.WARNING)
+    wp.config.log_level = level if _loud else max(level, logging.WARNING)
     try:
         yield
     finally:
         wp.config.log_level = level
+
+
+@functools.cache
+def start_warp() -> None:
+    """Start Warp, without its greeting and without the line that its library has for machines without a GPU.
+
+    That line is written to file descriptor 2 from C. ``pbd-gym doctor`` says which devices there are.
+    """
+    if _loud:
+        wp.init()
+        return
+    with quiet_warp(), open(os.devnull, "wb") as nothing:
+        sys.stderr.flush()
+        kept = os.dup(2)
+        os.dup2(nothing.fileno(), 2)
+        try:
+            wp.init()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+class Progress:
+    """Says on standard error how far something has come, every few seconds; nothing about what is quick.
+
+    Args:
+        what: is being done.
+        total: how many steps it has.
+        every: seconds between two lines.
+    """
+
+    def __init__(self, what: str, total: int, every: float = 2.0) -> None:
+        self.what, self.total, self.every = what, total, every
+        self._done = 0
+        self._last = time.monotonic()
+
+    def step(self) -> None:
+        """Count one step."""
+        self._done += 1
+        now = time.monotonic()
+        if now - self._last >= self.every:
+            self._last = now
+            print(f"pbd_gym: {self.what}: {self._done} of {self.total}", file=sys.stderr, flush=True)

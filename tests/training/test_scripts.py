@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
+from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
@@ -46,6 +47,39 @@ def test_a_run_leaves_what_it_promises(run: Path) -> None:
         assert min(curve.size) > 200
     with Image.open(run / "agent.gif") as gif:
         assert gif.n_frames > 20
+
+
+def test_an_interrupted_run_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control-C leaves a model with the steps so far; with --resume the rest follows, on the same curve."""
+    arguments = ["train", "PBDCloth-v0", "--num-envs", "16", "--eval-episodes", "8", "--checkpoints", "1",
+                 "--total-timesteps", "4096", "--no-progress", "--no-gif", "--out", str(tmp_path)]  # fmt: skip
+    assert main([*arguments, "--resume"]) == 1  # there is no run yet
+    collect, calls = PPO.collect_rollouts, []
+
+    def interrupted(*given: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return collect(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PPO, "collect_rollouts", interrupted)
+        assert main(arguments) == 130
+    assert "--resume goes on" in capsys.readouterr().out
+    first = json.loads((tmp_path / "run.json").read_text())
+    assert 0 < first["steps_done"] < 4096
+    assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "4"]) == 0
+    assert main([*arguments, "--resume", "--seed", "5"]) == 1
+    assert "another seed" in capsys.readouterr().err
+    assert main([*arguments, "--resume"]) == 0
+    with (tmp_path / "curve.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["steps"]) for row in rows][-1] == 4096
+    assert [float(row["seconds"]) for row in rows] == sorted(float(row["seconds"]) for row in rows)
+    assert "steps_done" not in json.loads((tmp_path / "run.json").read_text())
+    assert main([*arguments, "--resume"]) == 1  # it is finished
 
 
 def test_a_checkpoint_is_evaluated(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,48 @@
+"""Commands that tell about environments and about this machine: ``list``, ``info``, ``doctor``."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from typing import Any
+
+from pbd_gym.cli.command import add
+
+
+def declare(commands: Any) -> None:
+    """Declare the commands."""
+    add(commands, "list", _list, "the environment ids")
+    info = add(commands, "info", _info, "what an environment is about, and its spaces")
+    info.add_argument("id")
+    add(commands, "doctor", _doctor, "versions, devices, and what is missing")
+
+
+def _list(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.registry import entries
+
+    for entry in entries():
+        print(f"{entry.id:24} {entry.max_episode_steps:4} steps  {entry.summary}")
+
+
+def _info(args: argparse.Namespace, rest: list[str]) -> None:
+    import gymnasium as gym
+
+    from pbd_gym.registry import find
+
+    entry = find(args.id)
+    env: Any = gym.make(entry.id)
+    batch = env.unwrapped.batch
+    print(f"{entry.id}\n\n{inspect.cleandoc(type(batch).__doc__ or '')}\n")
+    print(f"action space       {env.action_space}\nobservation space  {env.observation_space}")
+    print(f"particles          {batch.model.particle_count}\nconstraints        {batch.model.constraint_count}")
+    print(f"memory             {batch.memory_report().per_env / 1024:.1f} KiB per environment of a batch")
+    print(f"time limit         {entry.max_episode_steps} steps of {batch.action_time:.4g} s")
+    presets = [name for name in batch.presets if isinstance(name, str)]
+    print(f"presets            {', '.join(presets) or 'none'}")
+    env.close()
+
+
+def _doctor(args: argparse.Namespace, rest: list[str]) -> int:
+    from pbd_gym import doctor
+
+    return doctor.main()

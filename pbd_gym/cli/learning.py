@@ -1,0 +1,76 @@
+"""Commands that train agents and rate them: ``train``, ``sweep``, ``evaluate``, ``benchmark`` and so on."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+from pathlib import Path
+from typing import Any
+
+from pbd_gym.cli.command import TRUST, add, check_writable, natural
+
+_OWN = {
+    "train": ("train", "train PPO, SAC or SAC + HER on an environment"),
+    "sweep": ("train", "train ids, algorithms and seeds side by side, and draw learning curves"),
+    "evaluate": ("train", "evaluate a checkpoint on unseen seeds"),
+    "plan": ("train", "act by the cross-entropy method, which looks into the simulator"),
+    "collect": ("data", "write demonstrations as a Minari dataset"),
+}
+"""Commands whose arguments are the fields of a dataclass of their module: the extra they need, and a line of help."""
+
+
+def declare(commands: Any) -> None:
+    """Declare the commands."""
+    for name, (extra, text) in _OWN.items():
+        add(commands, name, _learning, text, extra, reads_rest=True)
+    protocol = add(commands, "benchmark", _benchmark, "evaluate an agent by the protocol of docs/benchmark.md", "train")
+    protocol.add_argument("ids", nargs="*", metavar="ID", help="environments (default: all that the policy can act in)")
+    protocol.add_argument(
+        "--policy", default="expert", help="expert (default), random, trained, plan, or a file: model.zip, NAME.npz"
+    )
+    protocol.add_argument("--name", help="what the result calls it (default: the policy, or its algorithm or file)")
+    protocol.add_argument(
+        "--seed", type=natural, help="of a random policy or a planner, or that an agent was trained with"
+    )
+    protocol.add_argument("--out", type=Path, metavar="FILE", help="write the result here (.json)")
+    protocol.add_argument("--trust", action="store_true", help=TRUST)
+    board = add(commands, "leaderboard", _leaderboard, "make a page of results of pbd-gym benchmark")
+    board.add_argument("results", nargs="+", type=Path, metavar="FILE", help="JSON files of pbd-gym benchmark")
+    board.add_argument("--out", type=Path, metavar="FILE", help="Markdown file (default: the screen)")
+
+
+def _learning(args: argparse.Namespace, rest: list[str]) -> None:
+    import tyro
+
+    module = importlib.import_module(f"pbd_gym.training.{args.command}")
+    fields = getattr(module, f"{args.command.capitalize()}Args")
+    given = tyro.cli(fields, args=rest, prog=f"pbd-gym {args.command}")
+    check_numbers(given)
+    module.main(given)
+
+
+def check_numbers(arguments: Any) -> None:
+    """Refuse numbers below 0: no argument of a command has a use for one, except logarithms.
+
+    Raises:
+        ValueError: for one.
+    """
+    for about in dataclasses.fields(arguments):
+        value = getattr(arguments, about.name)
+        if isinstance(value, int | float) and value < 0 and not about.name.startswith("log_"):
+            raise ValueError(f"--{about.name.replace('_', '-')} must not be negative, got {value}")
+
+
+def _benchmark(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.training import benchmark
+
+    check_writable(args.out)
+    benchmark.main(args.ids, args.policy, args.name, args.seed, args.out, args.trust)
+
+
+def _leaderboard(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.training import leaderboard
+
+    check_writable(args.out)
+    leaderboard.main(args.results, args.out)

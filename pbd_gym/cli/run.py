@@ -1,0 +1,99 @@
+"""Reads the command line, runs a command, and turns what goes wrong into one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+import pbd_gym
+from pbd_gym.cli import about, learning, measuring, watching
+from pbd_gym.runtime.errors import DisplayError
+from pbd_gym.runtime.extras import install_hint
+
+ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[\w.-]+-v\d+")
+"""An id of another package as Gymnasium writes it: the module that registers it, a colon, and the id."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line. Returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = make_parser()
+    if not given:
+        parser.print_help()
+        return 0
+    args, rest = parser.parse_known_args(given)
+    if rest and not args.reads_rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        if args.verbose:
+            from pbd_gym.runtime.messages import let_warp_talk
+
+            let_warp_talk()
+        for name in args.imports:
+            import_module(name)
+        rest = [plain_id(word) for word in rest]
+        for name in ("id", "ids"):
+            value = getattr(args, name, None)
+            if value:
+                setattr(args, name, plain_id(value) if isinstance(value, str) else [plain_id(v) for v in value])
+        return int(args.run(args, rest) or 0)
+    except ModuleNotFoundError as error:
+        if (args.extra is None and args.command != "bench") or (error.name or "").startswith("pbd_gym"):
+            raise
+        # bench's peers are in no extra
+        hint = install_hint(args.extra) if args.extra else f"pip install {error.name}"
+        print(f"pbd-gym {args.command} needs {error.name}: {hint}", file=sys.stderr)
+    except (ValueError, TypeError, OSError, MemoryError, ImportError, DisplayError) as error:
+        print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
+    except KeyboardInterrupt:  # the usual way to end a window or a training run from a terminal
+        print(f"pbd-gym {args.command}: interrupted", file=sys.stderr)
+        return 130
+    return 1
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="pbd-gym", description="Cloth, ropes, soft bodies and fluids under Gymnasium.",
+        epilog="An id may be one of another package: MODULE:ID imports the module that registers it.",
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"pbd-gym {pbd_gym.__version__}")
+    parser.add_argument("--verbose", action="store_true", help="show what Warp says, too")
+    parser.add_argument(
+        "--import", dest="imports", action="append", default=[], metavar="MODULE",
+        help="import a module first, such as one that registers the environment of a checkpoint",
+    )  # fmt: skip
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for group in (about, learning, watching, measuring):
+        group.declare(commands)
+    return parser
+
+
+def plain_id(word: str) -> str:
+    """Return an id as it is registered: ``MODULE:ID`` without its module, which is imported; other words as they are.
+
+    Raises:
+        ValueError: if there is no such module, or it registers no such id.
+    """
+    if not ELSEWHERE.fullmatch(word):
+        return word
+    import_module(word.split(":")[0])
+    from pbd_gym.registry import find
+
+    return find(word).id
+
+
+def import_module(name: str) -> None:
+    """Import a module of a person's, from the folder that they are in as well.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    from pbd_gym.registry import import_ids
+
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    import_ids(name)

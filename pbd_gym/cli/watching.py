@@ -1,0 +1,150 @@
+"""Commands that show what happens: ``play``, ``enjoy``, ``demo``, films and meshes of episodes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pbd_gym.cli.command import TRUST, add, check_writable, count, natural
+
+DEFAULT_ID = "PBDClothFold-v0"
+"""What ``record`` and ``export`` show without an id."""
+
+
+def declare(commands: Any) -> None:
+    """Declare the commands."""
+    play = add(commands, "play", _play, "open a window and drag the particles with the mouse", "render")
+    play.add_argument("id", nargs="?", help="environment (default: PBDCloth-v0, or that of the checkpoint)")
+    play.add_argument("--seed", type=natural, default=0)
+    play.add_argument("--action-mode", help="how hands act (default: the first that the task has)")
+    play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.zip of a training run")
+    play.add_argument("--trust", action="store_true", help=TRUST)
+    play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
+    replay = add(commands, "replay", _replay, "do again what pbd-gym play has saved, and compare bit for bit", "data")
+    replay.add_argument("file")
+    replay.add_argument("--minari", metavar="FOLDER", help="also write what actions alone did as a dataset, NAME-v0")
+    enjoy = add(commands, "enjoy", _enjoy, "watch an agent that comes with the package", "render")
+    enjoy.add_argument("id", help="an id, or the NAME.npz of an agent of your own")
+    enjoy.add_argument("--seed", type=natural, default=1_000_000, help="of the first episode (default 1000000)")
+    enjoy.add_argument("--episodes", type=count, default=4, help="without a window (default 4)")
+    enjoy.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF, in place of a window")
+    enjoy.add_argument("--headless", action="store_true", help="print numbers only")
+    add(commands, "demo", _demo, "look at a demonstration; without a name, list them", "render", reads_rest=True)
+    _declare_films(commands)
+
+
+def _declare_films(commands: Any) -> None:
+    """Declare the commands that write files; what acts may need torch, what writes says itself what it needs."""
+    film = add(commands, "record", _record, "write an MP4 or GIF of episodes", "train")
+    mesh = add(commands, "export", _export, "write an episode as meshes: OBJ files, USD, or rerun's viewer", "train")
+    for name, command in (("FILE.mp4 or FILE.gif", film), ("FILE.usda, FILE.usdc, FILE.rrd or FOLDER.obj", mesh)):
+        command.add_argument("id", nargs="?", help="environment; that of the checkpoint by default")
+        command.add_argument(
+            "--policy",
+            help="expert, random, trained, plan, or a file: model.zip (default: the expert of the task, or else the "
+            "agent that comes with the package)",
+        )
+        command.add_argument("--trust", action="store_true", help=TRUST)
+        command.add_argument("--out", required=True, metavar="FILE", help=name)
+        command.add_argument("--seed", type=natural, default=0, help="of the first environment")
+        command.add_argument("--every", type=count, default=1, help="of how many steps one is shown (default 1)")
+        command.add_argument("--env-kwargs", nargs="*", default=[], metavar="NAME VALUE", help="of the environment")
+    film.add_argument("--episodes", type=count, default=1, help="one after the other (default 1)")
+    film.add_argument("--num-envs", type=count, default=1, help="environments side by side (default 1)")
+    film.add_argument("--columns", type=count, help="of them in a row")
+    film.add_argument("--size", type=count, default=512, help="width and height of each [pixels] (default 512)")
+    film.add_argument("--colors", type=count, default=256, help="of a GIF (default 256)")
+    film.add_argument("--color-by", default="sides", help="sides, stretch, velocity or contact (default sides)")
+    film.add_argument("--wireframe", action="store_true", help="draw meshes as lines")
+
+
+def _play(args: argparse.Namespace, rest: list[str]) -> None:
+    if args.policy not in (None, "expert", "random"):
+        args.extra = "train"  # which reads a checkpoint
+    from pbd_gym.envs.tools.play import play
+    from pbd_gym.registry import find
+
+    check_writable(args.save)
+    env_id, kwargs, policy = find(args.id or "PBDCloth-v0").id, {}, args.policy
+    if policy not in (None, "expert", "random"):
+        from pbd_gym.training.checkpoint_policy import CheckpointPolicy
+
+        policy = CheckpointPolicy(Path(args.policy), args.trust)
+        if args.id not in (None, policy.env_id):
+            raise ValueError(f"{args.policy} was trained on {policy.env_id}, not on {args.id}")
+        env_id, kwargs = policy.env_id, policy.env_kwargs
+    if args.action_mode is not None:
+        kwargs = {**kwargs, "action_mode": args.action_mode}
+    save = None if args.save is None else Path(args.save)
+    play(env_id, args.seed, policy, save, **kwargs)
+
+
+def _replay(args: argparse.Namespace, rest: list[str]) -> int:
+    from pbd_gym.envs.tools import demonstrations
+
+    saved = demonstrations.load(args.file)
+    print(f"{saved.env_id}, {len(saved.episodes)} episodes")
+    again = demonstrations.replay(saved)
+    agree = [demonstrations.same(a, b) for a, b in zip(saved.episodes, again.episodes, strict=True)]
+    for episode, same in zip(saved.episodes, agree, strict=True):
+        total, success = sum(step.reward for step in episode.steps), episode.steps[-1].is_success
+        print(
+            f"seed {episode.seed:6}   {len(episode.steps):5} steps   return {total:10.4f}   "
+            f"{'success' if success else 'no success'}   {'same bits' if same else 'DIFFERENT'}"
+        )
+    if args.minari is not None:
+        from pbd_gym.training.human_demonstrations import to_minari
+
+        written = to_minari(saved, Path(args.minari))
+        print(f"{written} of {len(saved.episodes)} episodes in {args.minari}")
+    return 0 if all(agree) else 1
+
+
+def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.training.enjoy import enjoy
+
+    check_writable(args.gif)
+    enjoy(args.id, args.seed, args.episodes, args.gif, args.headless)
+
+
+def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
+    """Return what acts, in which environment, and its arguments."""
+    from pbd_gym.registry import find
+    from pbd_gym.training.arguments import parsed
+    from pbd_gym.training.film_policies import find_actor
+
+    names, values = args.env_kwargs[::2], args.env_kwargs[1::2]
+    if len(names) != len(values):
+        raise ValueError("--env-kwargs takes names and values in turn")
+    kwargs = parsed(dict(zip(names, values, strict=True)))
+    wanted = args.id or (DEFAULT_ID if args.policy in (None, "expert", "random") else None)
+    actor, env_id, trained = find_actor(args.policy or "default", wanted, args.seed, args.trust)
+    return actor, find(wanted or env_id).id, {**trained, **kwargs}
+
+
+def _record(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.envs.tools import recording
+
+    check_writable(args.out)
+    actor, env_id, kwargs = _actor(args)
+    shown = {"color_by": args.color_by, "wireframe": args.wireframe}
+    path = recording.record(
+        args.out, env_id, actor, num_envs=args.num_envs, episodes=args.episodes, seed=args.seed, size=args.size,
+        columns=args.columns, every=args.every, colors=args.colors, render_options=shown, env_kwargs=kwargs,
+    )  # fmt: skip
+    print(path)
+
+
+def _export(args: argparse.Namespace, rest: list[str]) -> None:
+    from pbd_gym.envs.tools import recording
+
+    check_writable(args.out, folder=args.out.lower().endswith(".obj"))
+    actor, env_id, kwargs = _actor(args)
+    print(recording.export(args.out, env_id, actor, seed=args.seed, every=args.every, env_kwargs=kwargs))
+
+
+def _demo(args: argparse.Namespace, rest: list[str]) -> int:
+    from pbd_gym.demos import run
+
+    return run.main(rest)

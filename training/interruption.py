@@ -1,0 +1,63 @@
+"""Training runs that are interrupted, and gone on with: what is kept of them, and how it is taken up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+from pbd_gym.runtime.files import read_json
+from pbd_gym.training import checkpoint
+from pbd_gym.training.curves import Point, read_csv, write_csv
+from pbd_gym.training.run_files import KIND, NAME, write_run
+
+MODEL = "model.zip"
+CURVE = "curve.csv"
+DONE = "steps_done"
+"""Key of ``run.json`` of a run that was interrupted: environment steps so far."""
+
+
+def keep(folder: Path, model: BaseAlgorithm, points: list[Point], run: dict[str, Any]) -> None:
+    """Write what an interrupted run has come to: ``model.zip``, ``run.json`` with the steps so far, the curve."""
+    checkpoint.save(model, folder / MODEL)
+    write_csv(folder / CURVE, points)
+    write_run(folder, {**run, DONE: int(model.num_timesteps)})
+
+
+def take_up(folder: Path, model: BaseAlgorithm, run: dict[str, Any]) -> list[Point]:
+    """Give a new model the weights, the optimizer's state and the step count of an interrupted run.
+
+    What an off-policy learner has seen is not kept: its replay buffer fills anew.
+
+    Args:
+        folder: of the run.
+        model: of the same settings.
+        run: what ``run.json`` is going to say; all of it must be as it was.
+
+    Returns:
+        The learning curve so far.
+
+    Raises:
+        FileNotFoundError: if there is no such run.
+        ValueError: if the run was not interrupted, or had other settings.
+    """
+    before = read_json(folder / NAME, KIND)
+    if DONE not in before:
+        raise ValueError(f"the run in {folder} was not interrupted: there is nothing to go on with")
+    told = read_as_written(run)
+    changed = sorted(name for name in told if told[name] != before.get(name))
+    if changed:
+        raise ValueError(f"the run in {folder} had another {', '.join(changed)}: give the same arguments with --resume")
+    model.set_parameters(str(folder / MODEL), device="cpu")  # reads weights and numbers alone
+    model.num_timesteps = int(before[DONE])
+    columns = read_csv(folder / CURVE)
+    names = list(Point.__dataclass_fields__)
+    return [Point(int(row[0]), *map(float, row[1:])) for row in zip(*(columns[name] for name in names), strict=True)]
+
+
+def read_as_written(run: dict[str, Any]) -> dict[str, Any]:
+    """Return a run as it would be read from its file: tuples are lists there."""
+    found: dict[str, Any] = json.loads(json.dumps(run))
+    return found
