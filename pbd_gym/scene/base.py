@@ -224,7 +224,8 @@ class BaseScene:
             Its number, to name it by.
 
         Raises:
-            TypeError: if its shape is neither in :mod:`pbd_gym.colliders` nor registered there, or ``moving`` is not a bool.
+            TypeError: if its shape is neither in :mod:`pbd_gym.colliders` nor registered there, or ``moving`` is not
+                a bool.
             ValueError: for a mesh whose grid reaches less far than the contact radius.
         """
         if not isinstance(collider, Solid) or type(collider).__module__ not in [shape.__name__ for shape in shapes()]:
