@@ -22,6 +22,9 @@ class Part:
     title: str
     module: str
     names: list[str]
+    """What the page describes."""
+    elsewhere: dict[str, str]
+    """Further names of the module, and the public package whose page describes them."""
 
 
 def parts() -> list[Part]:
@@ -33,13 +36,17 @@ def parts() -> list[Part]:
         plain = [name for name in module.__all__ if name not in modules and not name.startswith("__")]
         if package == "pbd_gym.envs":
             tasks = task_names(plain)
-            found.append(Part("envs", "pbd_gym.envs: parts of tasks", package, [n for n in plain if n not in tasks]))
-            found.append(Part("tasks", "pbd_gym.envs: tasks and their numbers", package, tasks))
+            others = [name for name in plain if name not in tasks]
+            found.append(Part("envs", "pbd_gym.envs: parts of tasks", package, others, {}))
+            found.append(Part("tasks", "pbd_gym.envs: tasks and their numbers", package, tasks, {}))
         else:
-            found.append(Part(package.rsplit(".", 1)[-1], package, package, plain))
+            found.append(Part(package.rsplit(".", 1)[-1], package, package, plain, {}))
         for name in sorted(modules):
             inner = getattr(module, name)
-            found.append(Part(name, inner.__name__, inner.__name__, public_names(inner)))
+            names = public_names(inner)
+            shared = {n: package for n in names if n in plain and getattr(module, n) is getattr(inner, n)}
+            own = [n for n in names if n not in shared]
+            found.append(Part(name, inner.__name__, inner.__name__, own, shared))
     return found
 
 
@@ -86,6 +93,9 @@ def page(part: Part) -> str:
     if part.name != "tasks":
         lines += [f".. automodule:: {part.module}", ""]
     lines += [f".. currentmodule:: {part.module}", ""]
+    if part.elsewhere:
+        also = ", ".join(f":obj:`~{package}.{name}`" for name, package in sorted(part.elsewhere.items()))
+        lines += [f"It also has {also}.", ""]
     for name in sorted(part.names, key=str.lower):
         value = getattr(module, name)
         if inspect.isclass(value):
