@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 
 from docs.site import contents, demonstrations, environments, reference, stage
 from docs.site.links import ROOT, relinked, target_of
+from docs.site.readme import absolute
 from pbd_gym.demos import DEMOS
 from pbd_gym.registry import ENTRIES, find
 
@@ -38,7 +40,7 @@ def test_pages_of_environments() -> None:
         assert ":class:" not in text and ":meth:" not in text
     text = environments.page(find("PBDClothFoldPickPlace-v0"))
     assert "[`PBDClothFold-v0`](PBDClothFold-v0.md) with `action_mode='pick_place'`" in text
-    assert "| `thickness` | `None` |" in text or "| `thickness` |" in text
+    assert "| `thickness` |" in text
 
 
 def test_pages_of_demonstrations() -> None:
@@ -63,7 +65,21 @@ def test_the_reference_has_every_public_name() -> None:
     assert {("pbd_gym.constraints", "register"), ("pbd_gym.geometry", "torus"), ("pbd_gym.formulas", "norm")} <= have
 
 
-def test_every_linked_file_can_be_shown() -> None:
-    """Guards staging, without Sphinx: each page's links lead to a page, a copy or a listed source."""
-    assert (ROOT / "docs" / "site" / "conf.py").is_file()
-    assert stage.source_name("envs/cloth/fold.py") == "sources/envs-cloth-fold_py"
+def test_the_readme_of_a_release_leads_to_the_repository() -> None:
+    """Guards PyPI's page, which has no folder that links could be relative to."""
+    page = absolute((ROOT / "README.md").read_text(), "https://host/o/n", "v1")
+    assert "](https://host/o/n/raw/v1/docs/cloth.gif)" in page
+    assert "](https://host/o/n/blob/v1/docs/engine.md)" in page
+    assert not re.findall(r"\]\((?!https?://|#)[^)]*\)", re.sub(r"```.*?```", "", page, flags=re.DOTALL))
+
+
+def test_the_release_and_the_metadata_agree() -> None:
+    """Guards what the workflow checks, files it names, and the addresses of the project."""
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    for module in re.findall(r"python -m (docs[\w.]+)", workflow):
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+    text = (ROOT / "pyproject.toml").read_text()
+    table = text.split("[project.urls]")[1].split("[project.scripts]")[0]
+    urls = dict(re.findall(r'^(\w+) = "(https://[^"]+)"', table, re.MULTILINE))
+    assert {"Homepage", "Documentation", "Changelog", "Issues"} == set(urls)
+    assert all(urls[name].startswith(urls["Homepage"]) for name in ("Changelog", "Issues"))
