@@ -82,6 +82,7 @@ def write_pages(folder: Path) -> None:
         "All names that are public: those of ``pbd_gym``, ``pbd_gym.envs`` and ``pbd_gym.training``, and of the "
         "modules among them. Anything else may change without notice."
     )
+    text += "\n\n:ref:`All of them in one list <genindex>`, and :ref:`the modules <modindex>`."
     pages = "\n".join(listed)
     (place / "index.rst").write_text(f"Reference\n=========\n\n{text}\n\n.. toctree::\n   :maxdepth: 1\n\n{pages}\n")
 

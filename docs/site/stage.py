@@ -44,7 +44,7 @@ def localized(path: str, names: dict[str, str], folder: Path, sources: set[str])
 
     def place(target: str, text: str) -> str:
         found, heading = target_of(path, target)
-        if text.strip("`") in ids:
+        if text.strip("`") in ids and not found.endswith(".gif"):
             return f"environments/{text.strip('`')}.md"
         if found == "docs/README.md":
             return "index.md"

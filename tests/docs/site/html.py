@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from html.parser import HTMLParser
@@ -14,7 +15,7 @@ class Page(HTMLParser):
     """What a page links to and shows."""
 
     links: list[str] = field(default_factory=list)
-    """Of ``<a href>``."""
+    """Of ``<a href>``, and where forms lead to."""
     files: list[str] = field(default_factory=list)
     """Pictures, styles and scripts."""
     ids: set[str] = field(default_factory=set)
@@ -30,10 +31,16 @@ class Page(HTMLParser):
         self.equations += tag == "math"
         if tag == "a" and "href" in found:
             self.links.append(found["href"])
+        if tag == "form" and "action" in found:
+            self.links.append(found["action"])
         if tag in ("img", "script", "source") and "src" in found:
             self.files.append(found["src"])
         if tag == "link" and found.get("rel") in ("stylesheet", "icon", "preload"):
             self.files.append(found["href"])
+
+    def shows(self, name: str) -> bool:
+        """Whether there is a film of that name; Sphinx adds a number where several pictures have it."""
+        return any(re.fullmatch(rf"{re.escape(name)}\d*\.gif", file.rsplit("/", 1)[-1]) for file in self.files)
 
     def handle_data(self, data: str) -> None:
         self.text.append(data)
