@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 from docs.site.links import ROOT
@@ -17,9 +19,9 @@ def build(out: Path) -> int:
     Returns:
         Sphinx's exit status. A warning counts as an error, so that no link or name leads nowhere.
     """
-    from sphinx.cmd.build import build_main
-
     shutil.rmtree(out, ignore_errors=True)
     stage(out / "source")
-    arguments = ["-b", "html", "-q", "-W", "--keep-going", "-j", str(THREADS), "-d", str(out / "doctrees")]
-    return build_main([*arguments, "-c", str(ROOT / "docs" / "site"), str(out / "source"), str(out / "html")])
+    options = ["-b", "html", "-q", "-W", "--keep-going", "-j", str(THREADS), "-d", str(out / "doctrees")]
+    places = ["-c", str(ROOT / "docs" / "site"), str(out / "source"), str(out / "html")]
+    # In a process of its own: conf.py has to come before the package is imported.
+    return subprocess.run([sys.executable, "-m", "sphinx", *options, *places], check=False).returncode

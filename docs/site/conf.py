@@ -9,10 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy.typing
 from docutils import nodes
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
+
+ARRAY = type("ArrayLike", (), {"__module__": "numpy.typing"})
+numpy.typing.ArrayLike = ARRAY  # type: ignore[misc]  # by its name in the reference, not as the dozen types it stands for
 
 import pbd_gym  # noqa: E402
 from docs.site import reference  # noqa: E402
@@ -64,6 +68,22 @@ PAGES = {entry.vector.replace(":", "."): entry.id for entry in reversed(ENTRIES)
 """Ids by their batched class: the docstring of a task is Markdown, and has a page of its own."""
 
 
+KEPT: dict[str, list[str]] = {}
+"""What attributes say, while napoleon looks at them: it would take what stands before a colon for their type."""
+
+
+def keep(app: Any, what: str, name: str, value: object, options: Any, lines: list[str]) -> None:
+    """Hide what an attribute says from napoleon, unless it has sections."""
+    if what in ("attribute", "data", "property") and "Raises:" not in lines:
+        KEPT[name] = list(lines)
+        lines.clear()
+
+
+def bring_back(app: Any, what: str, name: str, value: object, options: Any, lines: list[str]) -> None:
+    """Undo :func:`keep`."""
+    lines.extend(KEPT.pop(name, []))
+
+
 def tidy(app: Any, what: str, name: str, value: object, options: Any, lines: list[str]) -> None:
     """Change what napoleon would misread: tuples whose parts have names, and data that says nothing itself."""
     if what == "data" and inspect.cleandoc(type(value).__doc__ or "").startswith("\n".join(lines[:2])):
@@ -108,5 +128,7 @@ def resolve(app: Any, env: Any, node: nodes.Element, content: nodes.TextElement)
 def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("autodoc-process-docstring", tidy, priority=300)
+    app.connect("autodoc-process-docstring", keep, priority=490)
+    app.connect("autodoc-process-docstring", bring_back, priority=510)
     app.connect("autodoc-process-docstring", shorten, priority=400)
     app.connect("missing-reference", resolve)
