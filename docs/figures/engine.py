@@ -67,7 +67,7 @@ def draw(heading: str) -> np.ndarray:
 
 
 def main() -> None:
-    """Write docs/engine/NAME.png for every section."""
+    """Write the picture of every section into docs/engine."""
     (DOCS / "engine").mkdir(exist_ok=True)
     for heading in MOMENTS:
         save_png(DOCS / "engine" / f"{name_of(heading)}.png", draw(heading))

@@ -140,6 +140,8 @@ def results(entry: Entry) -> str:
         if runs:
             rows.append((names[algorithm], score(entry.id, algorithm), percent(runs)))
     lines = [f"| {' | '.join(row)} |" for row in rows if row[1]]
+    if not lines:
+        return "Not measured yet."
     table = "\n".join(["| agent | normalised performance | success |", "|---|---|---|", *lines])
     text = f"{table}\n\n[How this was measured](../results.md)."
     if (DOCS / "results" / f"{entry.id}.png").is_file():
