@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One thread each: the physics has its own threads, and two pools on the same cores slow each other down.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-ray check bench bench-gpu clean
+.PHONY: demo test test-ray check docs bench bench-gpu clean
 
 demo: $(READY)  ## train an agent on PBDCloth-v0 in about two minutes, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
@@ -19,6 +19,10 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(READY)  ## the site, in runs/site/html: built, then checked page by page, in a browser where there is one
+	$(BIN)/python -m docs.site runs/site
+	PBD_GYM_SITE=runs/site/html $(BIN)/python -m pytest tests/docs/site
 
 test-ray:  ## the RLlib sample, in an environment of its own, since Ray pins a Gymnasium of its own
 	$(PYTHON) -m venv runs/ray

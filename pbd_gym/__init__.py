@@ -11,6 +11,7 @@ from pbd_gym.registry import register_all
 from pbd_gym.runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from pbd_gym import colliders as colliders
     from pbd_gym import constraints as constraints
     from pbd_gym import export as export
     from pbd_gym import formulas as formulas
@@ -60,6 +61,7 @@ _HOMES = {
     "Solver": "pbd_gym.sim.solver",
     "Sphere": "pbd_gym.colliders",
     "State": "pbd_gym.sim.state",
+    "colliders": "pbd_gym.colliders",
     "constraints": "pbd_gym.constraints",
     "export": "pbd_gym.export",
     "formulas": "pbd_gym.formulas",

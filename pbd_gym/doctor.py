@@ -78,10 +78,12 @@ def packages() -> bool:
     try:
         required = requirements()
     except importlib.metadata.PackageNotFoundError:  # it runs from a folder that is on the path
-        print(f"packages  {DISTRIBUTION} runs from a folder: pip install -e . there tells which extras are missing")
+        print(
+            f"packages  {DISTRIBUTION} runs from a folder: after {install_hint()} this tells which extras are missing"
+        )
         return True
     for name in required:
-        print(f"{name:10}{installed(name) or f'MISSING: pip install {DISTRIBUTION}'}")
+        print(f"{name:10}{installed(name) or f'MISSING: {install_hint()}'}")
     for extra in extras():
         missing = [name for name in requirements(extra=extra) if installed(name) is None]
         state = f"missing {', '.join(missing)}: {install_hint(extra)}" if missing else "complete"

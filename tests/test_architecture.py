@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pbd_gym.runtime.extras import install_hint
+
 ROOT = Path(__file__).parents[1]
 PARTS = ("pbd_gym", "envs", "training")
 
@@ -248,7 +250,7 @@ def test_environments_do_not_need_pygame_or_torch() -> None:
         "try: env.render()\n"
         "except ImportError as error: print(error)\n"
     )
-    assert "pip install 'pbd-gym[render]'" in out
+    assert install_hint("render") in out
 
 
 def test_one_copy_of_each_module() -> None:

@@ -14,6 +14,7 @@ from pbd_gym import registry
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import ENTRIES, find
+from pbd_gym.runtime.extras import install_hint
 from pbd_gym.training.sweep import imports
 
 
@@ -96,7 +97,7 @@ def test_what_acts_names_the_extra_that_it_needs(
         monkeypatch.delitem(sys.modules, name)
     out = {"record": "a.gif", "export": "a.usda"}[command]
     assert main([command, "--policy", "model.zip", "--out", str(tmp_path / out)]) == 1
-    assert "pip install 'pbd-gym[train]'" in capsys.readouterr().err
+    assert install_hint("train") in capsys.readouterr().err
 
 
 def test_control_c_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

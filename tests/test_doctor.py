@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pbd_gym import doctor
+from pbd_gym.runtime.extras import install_hint
 
 ROOT = Path(__file__).parents[1]
 METADATA = {
@@ -68,9 +69,9 @@ def test_what_is_missing_is_named_with_the_command(
     lines = capsys.readouterr().out.splitlines()[3:]
     assert lines == [
         "numpy     1.0",
-        "warp-lang MISSING: pip install pbd-gym",
+        f"warp-lang MISSING: {install_hint()}",
         "[render]  complete",
-        "[train]   missing torch: pip install 'pbd-gym[train]'",
+        f"[train]   missing torch: {install_hint('train')}",
     ]
 
 

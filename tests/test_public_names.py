@@ -38,6 +38,11 @@ def test_type_checkers_see_the_same_names(name: str) -> None:
     assert seen == package._HOMES
 
 
+def test_a_function_named_like_its_module_is_exported() -> None:
+    """Guards ``pbd_gym.memory_report(scene, num_envs, device)``, which was the module."""
+    assert callable(importlib.import_module("pbd_gym").memory_report)
+
+
 def test_naming_them_imports_nothing() -> None:
     """``dir`` and star-free imports stay cheap."""
     code = "import sys, pbd_gym, pbd_gym.envs, pbd_gym.training; dir(pbd_gym); print('warp' in sys.modules)"

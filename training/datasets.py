@@ -1,4 +1,4 @@
-"""Demonstrations on disk as datasets of Farama's Minari (optional: ``pip install 'pbd-gym[data]'``)."""
+"""Demonstrations on disk as datasets of Farama's Minari (the extra ``[data]``)."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ class ClothBody:
 
     @property
     def flat(self) -> np.ndarray:
-        """Where the particles of the flat cloth are [m], shape (*indices, 3)."""
+        """Where the particles of the flat cloth are [m], shape ``(*indices, 3)``."""
         return self.scene.positions[self.indices]
 
     def shape(self, env: int) -> np.ndarray:
-        """Return where the particles of an environment are [m], shape (*indices, 3)."""
+        """Return where the particles of an environment are [m], shape ``(*indices, 3)``."""
         return self.batch.state.get_positions()[env][self.indices]
 
     def handler(self, positions: np.ndarray) -> Handler:

@@ -23,7 +23,7 @@ class Buffers:
         self._shared: set[str] = set()
 
     def add(self, name: str, shape: tuple[int, ...] = (), dtype: Any = wp.float32) -> Any:
-        """Make an array of zeros, shape (num_envs, *shape), and return it.
+        """Make an array of zeros, shape ``(num_envs, *shape)``, and return it.
 
         Raises:
             ValueError: if the name is taken.

@@ -2,8 +2,12 @@
 
 To add a shape: write a module with a :class:`Solid` that has a ``mesh()`` to draw, ``SWEPT``, ``row`` and
 ``make_distance`` like :mod:`pbd_gym.colliders.capsule`, and name it in :data:`SHAPES`. Contacts, friction, restitution,
-poses and the sweeping of fast particles follow from these.
+poses and the sweeping of fast particles follow from these. A shape of one's own is such a module outside the package,
+which :func:`register` makes known; docs/custom_colliders.md shows one.
 """
+
+import sys
+from types import ModuleType
 
 from pbd_gym.colliders import box, capsule, cylinder, mesh, plane, sphere
 from pbd_gym.colliders.box import Box
@@ -11,11 +15,60 @@ from pbd_gym.colliders.capsule import Capsule
 from pbd_gym.colliders.cylinder import Cylinder
 from pbd_gym.colliders.mesh import MeshCollider
 from pbd_gym.colliders.plane import Plane
+from pbd_gym.colliders.solid import Solid, check_rotation
 from pbd_gym.colliders.sphere import Sphere
+from pbd_gym.kernels.collider_table import Distance, table_type
+from pbd_gym.kernels.wide import Wide
 
 SHAPES = (plane, sphere, box, capsule, cylinder, mesh)
-"""Modules of the collider shapes, in the order in which contacts are resolved."""
+"""Modules of the package's own collider shapes, in the order in which contacts are resolved."""
 
 Collider = Plane | Sphere | Box | Capsule | Cylinder | MeshCollider
 
-__all__ = ["SHAPES", "Box", "Capsule", "Collider", "Cylinder", "MeshCollider", "Plane", "Sphere"]
+__all__ = [
+    "SHAPES",
+    "Box",
+    "Capsule",
+    "Collider",
+    "Cylinder",
+    "Distance",
+    "MeshCollider",
+    "Plane",
+    "Solid",
+    "Sphere",
+    "Wide",
+    "check_rotation",
+    "register",
+    "shapes",
+    "table_type",
+]
+
+_registered: dict[str, ModuleType] = {}
+
+
+def shapes() -> tuple[ModuleType, ...]:
+    """Return the modules of all shapes, in the order in which contacts are resolved; those registered come last."""
+    return (*SHAPES, *_registered.values())
+
+
+def register(module: str) -> None:
+    """Make a shape of another package known to :meth:`pbd_gym.scene.scene.Scene.add_collider`.
+
+    Args:
+        module: name of the module that has the shape's subclass of :class:`Solid`, and ``SWEPT``, ``row`` and
+            ``make_distance``; the module itself says ``register(__name__)`` at its end. It may do so again.
+
+    Raises:
+        ValueError: if no module of that name is imported, or it lacks one of these.
+    """
+    found = sys.modules.get(module)
+    if found is None:
+        raise ValueError(f"no module {module!r} is imported")
+    missing = [name for name in ("SWEPT", "row", "make_distance") if not hasattr(found, name)]
+    solids = [value for value in vars(found).values() if isinstance(value, type) and issubclass(value, Solid)]
+    if not [solid for solid in solids if solid.__module__ == module]:
+        missing.append("a subclass of Solid")
+    if missing:
+        raise ValueError(f"the collider shape {module} lacks {', '.join(missing)}")
+    if found not in SHAPES:
+        _registered[module] = found

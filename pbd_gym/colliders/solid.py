@@ -51,6 +51,10 @@ class Solid:
         """The point that a pose places and that a turn leaves where it is [m], shape (3,)."""
         raise NotImplementedError
 
+    def mesh(self) -> Mesh:
+        """Return vertices and outward triangles to draw and to export; both assume that the shape is convex."""
+        raise NotImplementedError
+
     @property
     def half_thickness(self) -> float:
         """How deep a particle may be before another side than the one it came through can be nearer [m]."""

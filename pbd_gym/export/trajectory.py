@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.colliders import Collider, Plane, Sphere
+from pbd_gym.colliders import Plane, Solid, Sphere
 from pbd_gym.colliders.solid import matrix_of
 from pbd_gym.rendering.batched.geometry import bodies
 from pbd_gym.rendering.colors import FRONT, ROPE, SOLID, Color
@@ -133,7 +133,7 @@ class Trajectory:
                 found.append(Part(loose_name, ROPE, positions[:, alone], radius=radius))
         return found + [part for k, c in enumerate(scene.colliders) if (part := self._collider(k, c)) is not None]
 
-    def _collider(self, number: int, collider: Collider) -> Part | None:
+    def _collider(self, number: int, collider: Solid) -> Part | None:
         if isinstance(collider, Plane):
             return None
         name = f"{type(collider).__name__.lower()}_{number}"
@@ -146,7 +146,7 @@ class Trajectory:
         return Part(name, SOLID, np.array([vertices for vertices, _ in meshes]), np.asarray(meshes[0][1], np.int64))
 
 
-def _mesh(collider: Collider) -> tuple[np.ndarray, np.ndarray]:
+def _mesh(collider: Solid) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(collider, Sphere):
         points, triangles = _BALL
         return np.asarray(collider.center) + collider.radius * points, triangles

@@ -1,4 +1,4 @@
-"""Meshes from files and to files, by trimesh and meshio: ``pip install 'pbd-gym[mesh]'``.
+"""Meshes from files and to files, by trimesh and meshio, which the extra ``[mesh]`` brings.
 
 Triangles: OBJ, PLY, STL, glTF (.gltf, .glb). Tetrahedra: Gmsh (.msh), VTK (.vtk, .vtu), TetGen (.node with .ele beside
 it).

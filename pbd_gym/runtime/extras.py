@@ -3,15 +3,56 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
+import json
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 DISTRIBUTION = "pbd-gym"
 """What ``pip install`` takes; the import name is ``pbd_gym``."""
 
 
-def install_hint(extra: str) -> str:
-    """Return the command that installs an extra."""
-    return f"pip install '{DISTRIBUTION}[{extra}]'"
+def install_hint(extra: str | None = None) -> str:
+    """Return the command that installs this package again, from where it came from.
+
+    That is the clone it runs from, the folder, archive or repository that pip installed it from, or else PyPI.
+
+    Args:
+        extra: the extra that is missing; None for the package itself.
+    """
+    extras = f"[{extra}]" if extra else ""
+    clone = Path(__file__).resolve().parents[2]
+    if (clone / "pyproject.toml").is_file():
+        return f"pip install -e {_quoted(_folder(clone) + extras)}"
+    source = _installed_from()
+    if not source:
+        return f"pip install {_quoted(DISTRIBUTION + extras)}"
+    path = Path(unquote(urlparse(source).path))
+    if source.startswith("file:") and path.is_dir():
+        return f"pip install {_quoted(_folder(path) + extras)}"
+    return f"pip install {_quoted(f'{DISTRIBUTION}{extras} @ {source}')}"
+
+
+def _installed_from() -> str:
+    """Return the address that pip was given in place of a name (PEP 610); empty if it was given the name."""
+    try:
+        record = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    found = json.loads(record) if record else {}
+    system = found.get("vcs_info", {}).get("vcs")
+    return f"{system}+{found['url']}" if system else found.get("url", "")
+
+
+def _folder(path: Path) -> str:
+    """Return a folder as pip takes it."""
+    return "." if path == Path.cwd() else str(path)
+
+
+def _quoted(requirement: str) -> str:
+    """Return a requirement as shells take it."""
+    return f"'{requirement}'" if set(requirement) & set("[ ") else requirement
 
 
 def load_optional(module: str, purpose: str, extra: str, package: str | None = None) -> Any:

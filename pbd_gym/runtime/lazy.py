@@ -13,14 +13,16 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
 
     Args:
         package: its ``__name__``.
-        homes: module of each name. A module whose own last name is the key is exported itself.
+        homes: module of each name. A module whose own last name is the key is exported itself, unless it has
+            something of that name.
     """
 
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(homes[name])
-        value = module if homes[name].rpartition(".")[2] == name else getattr(module, name)
+        own = homes[name].rpartition(".")[2] == name
+        value = getattr(module, name, module) if own else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

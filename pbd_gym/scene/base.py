@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.colliders import Collider
+from pbd_gym.colliders import Solid, shapes
 from pbd_gym.constraints import kinds
 from pbd_gym.geometry.surface_paths import check_surface_lines
 from pbd_gym.runtime.checks import (
@@ -82,7 +82,7 @@ class BaseScene:
         """Segments to draw, shape (l, 2)."""
         self.beads = np.zeros(0, dtype=np.int32)
         """Particles to draw as balls of the contact radius, shape (b,)."""
-        self.colliders: list[Collider] = []
+        self.colliders: list[Solid] = []
         self.moving_colliders: list[int] = []
         """Indices of the colliders that have a pose."""
         self.constraints: dict[str, ConstraintBatch] = {}
@@ -212,7 +212,7 @@ class BaseScene:
             found if isinstance(found, list) else [found], labels, **values
         )
 
-    def add_collider(self, collider: Collider, moving: bool = False) -> int:
+    def add_collider(self, collider: Solid, moving: bool = False) -> int:
         """Add a solid obstacle.
 
         Args:
@@ -224,11 +224,12 @@ class BaseScene:
             Its number, to name it by.
 
         Raises:
-            TypeError: if it is not one of the shapes in :mod:`pbd_gym.colliders`, or ``moving`` is not a bool.
+            TypeError: if its shape is neither in :mod:`pbd_gym.colliders` nor registered there, or ``moving`` is not
+                a bool.
             ValueError: for a mesh whose grid reaches less far than the contact radius.
         """
-        if not isinstance(collider, Collider):
-            raise TypeError(f"not a collider: {collider!r}")
+        if not isinstance(collider, Solid) or type(collider).__module__ not in [shape.__name__ for shape in shapes()]:
+            raise TypeError(f"not a collider of a shape that is known: {collider!r}")
         switch("moving", moving)
         if collider.reach < self.contact_radius:
             raise ValueError(

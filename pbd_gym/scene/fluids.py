@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pbd_gym.colliders import Collider
+from pbd_gym.colliders import Solid
 from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.materials.smoothing import Smoothing, bell
@@ -104,7 +104,7 @@ def disc(center: np.ndarray, direction: np.ndarray, radius: float, spacing: floa
     return center + u[order, None] * first + v[order, None] * np.cross(direction, first)
 
 
-def clear_of(positions: np.ndarray, colliders: Sequence[Collider], radius: float) -> np.ndarray:
+def clear_of(positions: np.ndarray, colliders: Sequence[Solid], radius: float) -> np.ndarray:
     """Return which places are at least a radius [m] off all colliders, to a thousandth of it, shape (k,), bool."""
     clear = np.ones(len(positions), dtype=bool)
     for collider in colliders:

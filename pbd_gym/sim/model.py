@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from pbd_gym.colliders import SHAPES
+from pbd_gym.colliders import shapes
 from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
 from pbd_gym.constraints.common.kind import Kind
@@ -117,7 +117,7 @@ class Model:
         """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
         self.moving_colliders = tuple(scene.moving_colliders)
         """Colliders that have a pose, as indices of ``scene.colliders``."""
-        parts = arrange(scene.colliders, self.moving_colliders, SHAPES)
+        parts = arrange(scene.colliders, self.moving_colliders, shapes())
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)

@@ -58,7 +58,7 @@ def test_snippet_stands_alone(snippet: Snippet) -> None:
 
 def test_there_are_snippets_and_few_are_not_run() -> None:
     assert len(SNIPPETS) >= 12
-    assert len([snippet for snippet in SNIPPETS if snippet.reason]) <= 2
+    assert len([snippet for snippet in SNIPPETS if snippet.reason]) <= 3
     assert len(pages.snippets(ROOT / "README.md")) == 3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pbd_gym import Scene
 from pbd_gym.colliders import Box, Plane, Sphere
 from pbd_gym.export import Part, Trajectory, write_trajectory
 from pbd_gym.geometry.tetmeshes import ball
+from pbd_gym.runtime.extras import install_hint
 
 MOMENTS = 3
 FPS = 25.0
@@ -184,5 +186,5 @@ def test_what_cannot_be_written_is_refused(trajectory: Trajectory, tmp_path: Pat
 
 def test_a_missing_library_is_named(trajectory: Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rerun", None)
-    with pytest.raises(ImportError, match=r"rerun-sdk is needed for this file: pip install 'pbd-gym\[export\]'"):
+    with pytest.raises(ImportError, match=re.escape(f"rerun-sdk is needed for this file: {install_hint('export')}")):
         write_trajectory(tmp_path / "run.rrd", trajectory)

@@ -13,6 +13,7 @@ from pbd_gym.cli import main
 from pbd_gym.envs.tools.demonstrations import load, replay, same
 from pbd_gym.envs.tools.play import Player
 from pbd_gym.runtime.errors import DisplayError
+from pbd_gym.runtime.extras import install_hint
 from tests.envs.helpers import SMALL, TOWEL
 from tests.screen import assert_looks_like, click, drag, pixel_of, post, press, pygame
 
@@ -254,7 +255,7 @@ def test_no_pygame_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert main(["play", "PBDCloth-v0"]) == 1
     error = capsys.readouterr().err
-    assert "pip install 'pbd-gym[render]'" in error
+    assert install_hint("render") in error
     assert error.count("\n") == 1
 
 

@@ -15,6 +15,7 @@ pygame = pytest.importorskip("pygame")
 
 from pbd_gym.rendering import Camera, Frame, Goal, Picker, Renderer, Style, save_gif, save_png, tile  # noqa: E402
 from pbd_gym.rendering.pictures.meshes import BORDER, LINE, mesh_edges  # noqa: E402
+from pbd_gym.runtime.extras import install_hint  # noqa: E402
 
 GROUND = [((0.0, 1.0, 0.0), 0.0)]
 AHEAD = Camera(target=np.array([0.0, 1.0, 0.0]), distance=3.0, yaw=0.0, pitch=0.0)
@@ -383,7 +384,7 @@ def test_import_without_pygame():
         "except ImportError as e: print(e)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.stdout.strip() == "pygame is needed to render: pip install 'pbd-gym[render]'", run.stderr
+    assert run.stdout.strip() == f"pygame is needed to render: {install_hint('render')}", run.stderr
 
 
 def test_tile_layout():

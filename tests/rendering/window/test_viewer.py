@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.demos import find
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Camera
+from pbd_gym.runtime.extras import install_hint
 from tests.screen import assert_looks_like, click, drag, handle, pixel_of, post, press, pygame, screen, slide
 
 CORNER = 5 * 8 + 7
@@ -315,7 +316,7 @@ def test_without_the_widgets_there_is_a_window_and_a_message(window: Any, monkey
     viewer = window()
     assert screen().shape == (440, 440, 3)
     press(viewer, "p")
-    assert "pip install 'pbd-gym[render]'" in viewer.message
+    assert install_hint("render") in viewer.message
     drag(viewer, pixel_of(viewer, CORNER), (150, 150))
 
 

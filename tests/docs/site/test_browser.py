@@ -1,0 +1,109 @@
+"""The built site in a headless Chromium: what it draws, finds, and fits on a narrow screen."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.docs.site.html import Site
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+NARROW, WIDE = 360, 1280
+PICTURES = """
+return [...document.images].filter(i => (i.loading = "eager", !(i.complete && i.naturalWidth > 0))).map(i => i.src)
+"""
+OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+EQUATIONS = "return [...document.querySelectorAll('math')].map(m => m.getBoundingClientRect().height)"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def address(site: Site) -> Iterator[str]:
+    """Where the site is served, on this machine only."""
+    handler = functools.partial(Quiet, directory=str(site.folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser(site: Site) -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium drives the browser")
+    program, driver = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
+    if not program or not driver:
+        pytest.skip("no browser: chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    opened.set_page_load_timeout(120)
+    yield opened
+    opened.quit()
+
+
+def resize(browser: Any, width: int) -> None:
+    """Set the width of the page, scroll bar included; a window would not get that narrow."""
+    screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+
+
+def waited(browser: Any, script: str, wanted: Any, seconds: float = 60.0) -> Any:
+    """Return what a script returns once it is as wanted, or at the end of the time."""
+    from selenium.common.exceptions import TimeoutException
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    found: list[Any] = []
+
+    def ready(driver: Any) -> bool:
+        found.append(driver.execute_script(script))
+        return bool(wanted(found[-1]))
+
+    with contextlib.suppress(TimeoutException):
+        WebDriverWait(browser, seconds, 0.1).until(ready)
+    return found[-1]
+
+
+def test_no_page_scrolls_sideways_and_every_picture_is_drawn(browser: Any, address: str, site: Site) -> None:
+    resize(browser, NARROW)
+    wide, undrawn, flat = {}, {}, {}
+    for path in site.pages:
+        name = path.relative_to(site.folder).as_posix()
+        browser.get(f"{address}/{name}")
+        if missing := waited(browser, PICTURES, lambda found: not found, 20.0):
+            undrawn[name] = missing
+        if (over := browser.execute_script(OVERFLOW)) > 0:
+            wide[name] = over
+        if low := [height for height in browser.execute_script(EQUATIONS) if height < 5.0]:
+            flat[name] = low
+    assert not wide and not undrawn and not flat
+
+
+def test_search_finds_a_class_and_an_id(browser: Any, address: str) -> None:
+    resize(browser, WIDE)
+    results = "return [...document.querySelectorAll('#search-results li a')].map(a => a.href)"
+    for word, page in (("PBDCloth", "environments/PBDCloth-v0.html"), ("add_soft_body", "api/pbd_gym.html")):
+        browser.get(f"{address}/search.html?q={word}")
+        found = waited(browser, results, lambda links, page=page: any(page in link for link in links))
+        assert any(page in link for link in found), (word, found)
+
+
+def test_pages_report_no_errors(browser: Any, address: str) -> None:
+    """Guards scripts and styles, which a page can lack without a word to the reader."""
+    for name in ("index", "engine", "custom_constraints", "environments/PBDClothFold-v0", "api/pbd_gym"):
+        browser.get(f"{address}/{name}.html")
+        severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        assert not [message for message in severe if "favicon" not in message]
