@@ -139,6 +139,25 @@ class Camera:
         right, up, _ = self.axes()
         self.target = self.target + (up * dy - right * dx) * (self.distance / self.focal(size))
 
+    def stay_above(self, normal: np.ndarray, offset: float) -> None:
+        """Take the target out of ground n . x < offset, and raise the eye until it is above it, too.
+
+        Half-spaces that do not lie below, such as walls, change nothing.
+
+        Args:
+            normal: unit normal of the ground, shape (3,).
+            offset: along it [m].
+        """
+        if normal[1] < 0.5:
+            return
+        self.target = self.target + max(offset - float(normal @ self.target), 0.0) * np.asarray(normal)
+        # Above the target by distance (up sin(pitch) + back cos(pitch)), which is to be at least ``need``.
+        up, back = normal[1], normal[0] * np.sin(self.yaw) + normal[2] * np.cos(self.yaw)
+        need = 0.02 - (float(normal @ self.target) - offset) / self.distance
+        lowest = np.arcsin(max(need / np.hypot(up, back), -1.0)) - np.arctan2(back, up)
+        if need > -np.hypot(up, back) and self.pitch < lowest:
+            self.pitch = float(min(lowest, PITCH_LIMIT))
+
     def project(self, points: np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
         """Project points [m], shape (n, 3), to a picture of ``size`` (width, height).
 

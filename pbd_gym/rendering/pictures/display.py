@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from pbd_gym.rendering.camera import Size
 from pbd_gym.runtime.errors import DisplayError
 from pbd_gym.runtime.extras import load_optional
 
@@ -27,6 +28,10 @@ def require_pygame() -> Any:
     return load_optional("pygame", "to render", "render")
 
 
+_BEYOND = (235, 238, 244)
+"""Colour of a window where there is no picture."""
+
+
 class Window:
     """Shows one picture per client, side by side, so that two environments do not fight over the window."""
 
@@ -36,6 +41,7 @@ class Window:
         self._pressed: dict[int, object] = {}  # over whose picture each button was pressed that is down
         self._owns_display = False
         self._open = False
+        self._total = (0, 0)
 
     def show(self, client: object, picture: pygame.Surface, title: str) -> list[Any]:
         """Show the picture of ``client`` and return the events since its last call; opens the window when needed.
@@ -50,12 +56,13 @@ class Window:
         self._pictures[client] = picture
         self._events.setdefault(client, [])
         width = sum(p.get_width() for p in self._pictures.values())
-        height = max(p.get_height() for p in self._pictures.values())
+        total = width, max(p.get_height() for p in self._pictures.values())
         screen = pygame.display.get_surface() if pygame.display.get_init() else None
-        if not self._open or screen is None or screen.get_size() != (width, height):
+        # A window that a person has made larger than the pictures stays as it is; see :meth:`_resize`.
+        if not self._open or screen is None or total not in (self._total, screen.get_size()):
             try:
                 pygame.display.init()
-                screen = pygame.display.set_mode((width, height))
+                screen = pygame.display.set_mode(total, pygame.RESIZABLE)
             except pygame.error as error:
                 self.leave(client)
                 raise DisplayError(_NO_WINDOW.format(error)) from error
@@ -65,15 +72,32 @@ class Window:
                 raise DisplayError(_NO_WINDOW.format("there is no display"))
             pygame.display.set_caption(title)
             self._open = True
+        self._total = total
+        if screen.get_size() != total:
+            screen.fill(_BEYOND)
         x = 0
         for other in self._pictures.values():
             screen.blit(other, (x, 0))
             x += other.get_width()
         pygame.display.flip()
         for event in pygame.event.get():
-            self._hand_out(event)
+            if event.type == pygame.VIDEORESIZE:
+                self._resize(event.size)
+            else:
+                self._hand_out(event)
         events, self._events[client] = self._events[client], []
         return events
+
+    def _resize(self, size: Size) -> None:
+        """Tell each client how large its picture should be in a window of another size."""
+        import pygame
+
+        left, right, width = 0, 0, sum(picture.get_width() for picture in self._pictures.values())
+        for client, picture in self._pictures.items():
+            right += picture.get_width()
+            share = round(size[0] * right / width) - round(size[0] * left / width)
+            self._events[client].append(pygame.event.Event(pygame.VIDEORESIZE, size=(share, size[1])))
+            left = right
 
     def _hand_out(self, event: pygame.event.Event) -> None:
         """Give an event to those that it is for, with positions in their own pictures.

@@ -16,7 +16,13 @@ from pbd_gym.rendering.pictures import shading, shapes, visibility
 from pbd_gym.rendering.pictures.buffers import Buffers
 from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.rendering.pictures.options import Style
-from pbd_gym.rendering.pictures.overlay import draw_caption, draw_labels, draw_legend, draw_polylines
+from pbd_gym.rendering.pictures.overlay import (
+    caption_corner,
+    draw_caption,
+    draw_labels,
+    draw_legend,
+    draw_polylines,
+)
 from pbd_gym.rendering.pictures.panels import draw_panels
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.rasters import lay
@@ -30,7 +36,13 @@ if TYPE_CHECKING:
 _drawing = threading.Lock()  # the buffers are those of one picture
 
 
-def paint(frame: Frame, camera: Camera, size: Size, style: Style = Style()) -> np.ndarray:  # noqa: B008
+def paint(
+    frame: Frame,
+    camera: Camera,
+    size: Size,
+    style: Style = Style(),  # noqa: B008
+    corner: Size = (0, 0),
+) -> np.ndarray:
     """Return a picture of a frame, shape (height, width, 3), uint8.
 
     Args:
@@ -38,14 +50,17 @@ def paint(frame: Frame, camera: Camera, size: Size, style: Style = Style()) -> n
         camera: where it is seen from.
         size: width and height [pixels].
         style: how.
+        corner: width and height of what is kept free of words in the upper left corner [pixels].
     """
     picture = draw_frame(frame, camera, size, style)
     surface = surface_of(picture)
     draw_polylines(surface, frame.polylines, camera)
-    draw_labels(surface, frame.labels, camera)
+    if frame.caption:
+        corner = caption_corner(size, frame.caption)
+    draw_labels(surface, frame.labels, camera, corner)
     draw_panels(surface, frame.panels)
     if frame.coloring is not None:
-        draw_legend(surface, frame.coloring)
+        draw_legend(surface, frame.coloring, corner)
     draw_caption(surface, frame.caption)
     return picture
 

@@ -67,8 +67,13 @@ class Renderer:
         """Whether :meth:`close` was called or the window was closed; drawing then does nothing."""
         return self._closed
 
-    def draw(self, frame: Frame, camera: Camera | None = None) -> np.ndarray | None:
+    def draw(self, frame: Frame, camera: Camera | None = None, corner: Size = (0, 0)) -> np.ndarray | None:
         """Draw a frame, seen by ``camera`` or else by the default camera.
+
+        Args:
+            frame: what to draw.
+            camera: where it is seen from.
+            corner: width and height of what is kept free of words in the upper left corner [pixels].
 
         Returns:
             With ``"rgb_array"`` a new (height, width, 3) uint8 array; None with ``"human"`` and after closing.
@@ -84,7 +89,7 @@ class Renderer:
             if self.camera is None:
                 self.camera = default_camera(frame, self.size)
             camera = self.camera
-        picture = paint(frame, camera, self.size, self.style)
+        picture = paint(frame, camera, self.size, self.style, corner)
         if self.mode == "rgb_array":
             return picture
         self._present(surface_of(picture))
@@ -120,9 +125,16 @@ class Renderer:
         if any(event.type in (pygame.QUIT, pygame.WINDOWCLOSE) for event in self.events):
             self.close()
             return
+        for event in self.events:
+            if event.type == pygame.VIDEORESIZE:
+                self.resize(event.size)
         if self._clock is None:
             self._clock = pygame.time.Clock()
         self._clock.tick(self.fps)
+
+    def resize(self, size: Size) -> None:
+        """Take another size of the window, as a person has made it."""
+        self.size = (max(size[0], 1), max(size[1], 1))
 
     def _steer(self, camera: Camera) -> None:
         import pygame

@@ -66,9 +66,9 @@ class Dial:
         value = min(max(math.exp(value) if self.logarithmic else value, self.low), self.high)
         return round(value) if self.whole else float(f"{value:.3g}")
 
-    def text(self) -> str:
-        """Return the name and the value."""
-        value = self.read()
+    def text(self, value: Any = None) -> str:
+        """Return the name and the value, as it is now or as given."""
+        value = self.read() if value is None else value
         return f"{self.name} {value if isinstance(value, str) else format(value, '.4g')}"
 
     def _scale(self, value: float) -> float:

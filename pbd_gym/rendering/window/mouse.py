@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from pbd_gym.rendering.camera import Camera, Size
+from pbd_gym.rendering.pictures.frame import FAR
 
 CLICK_PIXELS = 5
 """A press and a release farther apart than this are no click."""
+GRAB_PIXELS = 24.0
+"""Particles within this distance of the mouse can be picked."""
+LAYER = 0.1
+"""Particles farther behind the nearest one than this count as hidden [m]."""
 
 
 class MouseTarget(Protocol):
@@ -75,3 +82,25 @@ class Mouse:
                 target.release()
             elif event.button == 3 and self._travel <= CLICK_PIXELS:
                 target.toggle(event.pos)
+
+
+def nearest(positions: np.ndarray, camera: Camera, size: Size, pixel: tuple[int, int]) -> tuple[int, float] | None:
+    """Return which point is picked at a pixel, and its depth [m]; None if none is near.
+
+    Args:
+        positions: [m], shape (n, 3). Points that are not drawn (not finite, or beyond
+            :data:`pbd_gym.rendering.pictures.frame.FAR`) are never picked.
+        camera: from where they are seen.
+        size: width and height of the picture [pixels].
+        pixel: column and row.
+    """
+    drawn = (np.abs(positions) < FAR).all(axis=1)  # a comparison with NaN is false
+    pixels, depth = camera.project(np.where(drawn[:, None], positions, np.nan), size)
+    # Points behind the eye have no pixel either.
+    distance = np.nan_to_num(np.linalg.norm(pixels - np.array(pixel), axis=1), nan=np.inf)
+    near = np.flatnonzero(distance < GRAB_PIXELS)
+    if len(near) == 0:
+        return None
+    near = near[depth[near] <= depth[near].min() + LAYER]  # a layer in front hides what is behind it
+    chosen = int(near[np.argmin(distance[near])])
+    return chosen, float(depth[chosen])

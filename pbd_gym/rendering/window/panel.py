@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pbd_gym.rendering.pictures.overlay import PALETTE, TEXT
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 WIDTH = 260
 """Of the panel [pixels]."""
+FOOT = 34
+"""Height of the strip below the sliders, with the button [pixels]."""
 PAPER = (246, 248, 252)
+_LINE = (216, 222, 232)
 _QUITS = [0]
 MISSING = f"sliders need pygame-menu: {install_hint('render')}"
 
@@ -40,7 +43,7 @@ def _count_quit() -> None:
 
 
 class SliderPanel:
-    """One slider per dial, and a button that resets all of them.
+    """One slider per dial, behind a scroll bar where the window is low, and a button that resets all of them.
 
     Args:
         dials: to show.
@@ -62,7 +65,9 @@ class SliderPanel:
         self.left = left
         self._start = [dial.read() for dial in dials]
         self._wanted: dict[int, Any] = {}
-        self._held = False
+        self._held = self._pressed = False
+        self._fresh = True
+        self._pointer = (0, 0)
         pygame.register_quit(_count_quit)
         self._quits = _QUITS[0]
         # Fonts of our own: those that pygame-menu caches crash after anyone has quit pygame.
@@ -74,7 +79,7 @@ class SliderPanel:
             widget_cursor=None, widget_selection_effect=pygame_menu.widgets.NoneSelection(), selection_color=TEXT,
         )  # fmt: skip
         self._menu = pygame_menu.Menu(
-            "", WIDTH, height, theme=theme, position=(left, 0, False), screen_dimension=(left + WIDTH, height),
+            "", WIDTH, height - FOOT, theme=theme, position=(left, 0, False), screen_dimension=(left + WIDTH, height),
             keyboard_enabled=False, joystick_enabled=False, mouse_visible_update=False, center_content=False,
         )  # fmt: skip
         self._labels: list[Any] = []
@@ -87,15 +92,20 @@ class SliderPanel:
                 range_line_height=4, range_line_color=(196, 204, 218), slider_thickness=12, slider_color=PALETTE[0],
                 slider_selected_color=PALETTE[0], slider_sel_highlight_color=PALETTE[0], slider_height_factor=0.8,
             ))  # fmt: skip
-        self._button: Any = self._menu.add.button(
-            "as at the start", self._put_back, font_name=fonts[1], font_color=PALETTE[0], cursor=None
-        )
+        self.button = pygame.Rect(left, height - FOOT, WIDTH, FOOT)
+        """Where the button is in the whole picture."""
+        self._word = fonts[1].render("as at the start", True, PALETTE[0])
         for widget in self._menu.get_widgets():
             _ignore_hover(widget)
 
+    @property
+    def alive(self) -> bool:
+        """Whether nobody has quit pygame since it was made."""
+        return self._quits == _QUITS[0]
+
     def fits(self, dials: Sequence[Dial]) -> bool:
-        """Return whether it has sliders for these dials, and nobody has quit pygame since it was made."""
-        return self._quits == _QUITS[0] and [dial.name for dial in dials] == [dial.name for dial in self.dials]
+        """Return whether it has sliders for these dials."""
+        return [dial.name for dial in dials] == [dial.name for dial in self.dials]
 
     def react(self, events: Sequence[pygame.event.Event]) -> tuple[list[pygame.event.Event], list[tuple[Dial, Any]]]:
         """Let the mouse move sliders.
@@ -108,35 +118,67 @@ class SliderPanel:
         mine: list[pygame.event.Event] = []
         others: list[pygame.event.Event] = []
         for event in events:
+            self._pointer = getattr(event, "pos", self._pointer)
             over = hasattr(event, "pos") and event.pos[0] >= self.left
-            wheel = event.type == pygame.MOUSEWHEEL and pygame.mouse.get_pos()[0] >= self.left
+            if getattr(event, "button", 0) in (4, 5):  # a wheel, which has an event of its own
+                continue
+            if event.type == pygame.MOUSEWHEEL and self._pointer[0] >= self.left:
+                self._scroll(event.y)
+                continue
             if event.type == pygame.MOUSEBUTTONDOWN:
                 self._held = over
-                for widget in [*self._sliders, self._button]:  # or the first press would only choose it
-                    if widget.get_rect(to_real_position=True).collidepoint(event.pos):
+                self._pressed = self.button.collidepoint(event.pos)
+                for widget in self._sliders:  # or the first press would only choose it
+                    if widget.get_rect(to_real_position=True).collidepoint(event.pos) and not self._pressed:
                         self._menu.select_widget(widget)
             ends = event.type == pygame.MOUSEBUTTONUP
             # What is dragged in the picture may be dragged over the panel, and is let go of there.
             begun = ends or (event.type == pygame.MOUSEMOTION and any(event.buttons))
-            (mine if self._held or wheel or (over and not begun) else others).append(event)
-            self._held = self._held and not ends
+            if not (self._held or (over and not begun)):
+                others.append(event)
+            elif not self._pressed:
+                mine.append(event)
+            if ends and self._pressed and self.button.collidepoint(event.pos):
+                self._wanted = dict(enumerate(self._start))
+            self._held, self._pressed = self._held and not ends, self._pressed and not ends
         if mine:  # it waits for the next sixtieth of a second if there is nothing to do
             self._menu.update(mine)
+            self._fresh = True
         wanted, self._wanted = self._wanted, {}
         return others, [(self.dials[number], value) for number, value in wanted.items()]
 
-    def draw(self, surface: pygame.Surface, waiting: Container[str]) -> None:
-        """Draw the panel, with the values as they are now; the sliders of dials that wait stay where they are."""
+    def read(self, waiting: Mapping[str, Any]) -> None:
+        """Show the values as they are now, or as they will be once what they wait for is compiled."""
         for dial, label, slider in zip(self.dials, self._labels, self._sliders, strict=True):
-            if label.get_title() != dial.text():
-                label.set_title(dial.text())
+            text = f"{dial.text(waiting[dial.name])} ..." if dial.name in waiting else dial.text()
+            if label.get_title() != text:
+                label.set_title(text)
+                self._fresh = True
             # A handle under the mouse stays under the mouse.
             if not self._held and dial.name not in waiting and slider.get_value() != dial.fraction():
                 slider.set_value(dial.fraction())
+                self._fresh = True
+
+    def draw(self, surface: pygame.Surface) -> None:
+        """Draw the panel, unless it is as it was drawn last; the surface keeps what was drawn."""
+        import pygame
+
+        if not self._fresh:
+            return
         self._menu.draw(surface)
+        surface.fill(PAPER, self.button)
+        pygame.draw.line(surface, _LINE, self.button.topleft, self.button.topright)
+        surface.blit(self._word, self._word.get_rect(center=self.button.center))
+        self._fresh = False
+
+    def _scroll(self, notches: float) -> None:
+        from pygame_menu.locals import ORIENTATION_VERTICAL
+
+        area = self._menu.get_scrollarea()
+        there = area.get_scroll_value_percentage(ORIENTATION_VERTICAL)
+        if there >= 0.0:  # there is something to scroll
+            area.scroll_to(ORIENTATION_VERTICAL, min(max(there - 0.15 * notches, 0.0), 1.0))
+            self._fresh = True
 
     def _turn(self, fraction: float, number: int) -> None:
         self._wanted[number] = self.dials[number].value_at(fraction)
-
-    def _put_back(self) -> None:
-        self._wanted = dict(enumerate(self._start))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,14 @@ class Recorder:
         save_png(path, pixels(picture))
         return path
 
+    def try_stop(self) -> str:
+        """Write the film, and return what to tell: a folder that cannot be written to is no reason to stop."""
+        return _told(self.stop)
+
+    def try_snap(self, picture: pygame.Surface) -> str:
+        """Write one picture, and return what to tell."""
+        return _told(lambda: self.snap(picture))
+
     def _free(self, suffix: str) -> Path:
         number = 1
         while (path := Path(f"{self.name}-{number:04}.{suffix}")).exists():
@@ -100,3 +109,10 @@ def pixels(picture: pygame.Surface) -> np.ndarray:
 
     width, height = picture.get_size()
     return np.frombuffer(pygame.image.tobytes(picture, "RGB"), np.uint8).reshape(height, width, 3).copy()
+
+
+def _told(write: Callable[[], Path | None]) -> str:
+    try:
+        return f"saved {write()}"
+    except (OSError, ImportError) as error:
+        return f"not saved: {error}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,22 +13,20 @@ import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.pictures.frame import FAR, Frame, between
-from pbd_gym.rendering.pictures.overlay import draw_caption
 from pbd_gym.rendering.pictures.renderer import Renderer
 from pbd_gym.rendering.window import panel
 from pbd_gym.rendering.window.dials import Dial
-from pbd_gym.rendering.window.mouse import Mouse
+from pbd_gym.rendering.window.mouse import Mouse, nearest
 from pbd_gym.rendering.window.recorder import Recorder
+from pbd_gym.rendering.window.words import Pace, Words, listed
 
 if TYPE_CHECKING:
     import pygame
 
-GRAB_PIXELS = 24.0
-"""Particles within this distance of the mouse can be picked."""
-LAYER = 0.1
-"""Particles farther behind the nearest one than this count as hidden [m]."""
 SLOWEST = 16
 """Largest factor of slow motion."""
+SMALLEST = 160
+"""Least width and height of the picture in a window that is made smaller [pixels]."""
 
 
 class _Picture(Renderer):
@@ -42,6 +39,10 @@ class _Picture(Renderer):
     def _present(self, picture: pygame.Surface) -> None:
         super()._present(self._viewer.complete(picture))
 
+    def resize(self, size: Size) -> None:
+        """Take another size of the window: the picture and the panel beside it."""
+        self._viewer.resize(size)
+
 
 class Viewer(ABC):
     """Draws, handles events and steps until the window is closed. Subclasses say what is simulated.
@@ -49,7 +50,7 @@ class Viewer(ABC):
     Args:
         title: of the window, and of files saved from it.
         size: width and height of the picture [pixels].
-        fps: steps per second; 0 does not wait.
+        fps: steps per second; 0 does not wait. :meth:`run` shows pictures between them, as far as there is time.
         camera: where it is seen from; the mouse moves it.
         sliders: whether the panel of sliders is shown at first; it needs pygame-menu.
 
@@ -66,6 +67,7 @@ class Viewer(ABC):
         self.recorder = Recorder(title.removeprefix("pbd-gym demo "), fps or 30)
         self.camera, self._first_camera = camera, copy.deepcopy(camera)
         self.size = size
+        self.fps = fps
         self.mouse = Mouse(self)
         self.paused = False
         self.help = False
@@ -78,7 +80,7 @@ class Viewer(ABC):
         self.message = ""
         """Shown below the numbers: which picture was saved, why a value was refused."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {
-            "space": ("pause", self._pause),
+            "space": ("pause", lambda: self._switch("paused")),
             "n": ("one step", self.step_once),
             ",": ("slower", lambda: self._pace(2)),
             ".": ("faster", lambda: self._pace(1)),
@@ -88,7 +90,7 @@ class Viewer(ABC):
             "p": ("sliders", self._show_panel),
             "w": ("wireframe", self._wire),
             "0": ("camera back", self._look_back),
-            "h": ("this help", self._show_help),
+            "h": ("this help", lambda: self._switch("help")),
             "q": ("quit", self.renderer.close),
         }
         """What keys do: a description and a function, by pygame's name of the key."""
@@ -97,8 +99,11 @@ class Viewer(ABC):
         self._depth = 0.0
         self._single = False
         self._ticks = 0
+        self._between = 1  # pictures per step at full speed
+        self._shown = 0
         self._before: Frame | None = None
-        self._costs: deque[float] = deque(maxlen=15)
+        self.pace, self.words = Pace(), Words()
+        self._whole: pygame.Surface | None = None
         self._last: pygame.Surface | None = None
 
     # --- what is simulated --------------------------------------------------------------------------------------------
@@ -146,13 +151,16 @@ class Viewer(ABC):
     # --- running ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run until the window is closed.
+        """Run until the window is closed, with pictures between the steps where these are few.
 
         Raises:
             DisplayError: if there is no display.
         """
         try:
             while not self.renderer.closed:
+                if not self.paused and self._ticks % (self.slow * self._between) == 0:
+                    self._between = self.pace.pictures_per_step(self.fps)
+                    self.renderer.fps = self.fps * self._between
                 self.tick()
         finally:
             self.close()
@@ -170,33 +178,50 @@ class Viewer(ABC):
         if self.due():
             start = time.perf_counter()
             self.advance(self.pull())
-            self._costs.append(time.perf_counter() - start)
+            self.pace.stepped(time.perf_counter() - start)
 
     def look(self) -> None:
         """Draw, and handle events."""
-        dials = self.dials() if self._sliders else ()  # a dial may change which dials there are
-        if self._panel is not None and not self._panel.fits(dials):
-            self._panel = None
-        self.renderer.draw(self._moment(), self.camera)
+        start = time.thread_time()
+        due = self.words.due()
+        if self._panel is not None and not (self._panel.alive and (not due or self._panel.fits(self.dials()))):
+            self._panel = None  # a dial may change which there are
+        if due:
+            self.words.read(self._text)
+            if self._panel is not None:
+                self._panel.read(self.waiting)
+        moment = self._moment()
+        self.renderer.draw(moment, self.camera, self.words.corner(self.size))
         if self.renderer.closed:
             return
         events = self.renderer.events
         if self._sliders:
             if self._panel is None:  # it needs a window to be there
-                self._panel = panel.SliderPanel(dials, *self.size)
+                self._panel = panel.SliderPanel(self.dials(), *self.size)
             events, wanted = self._panel.react(events)
             for dial, value in wanted:
                 self.turn(dial, value)
         for event in events:
             self._react(event)
+            for normal, offset in moment.planes:
+                self.camera.stay_above(normal, offset)
         if self.waiting:
             for dial in self.dials():
                 if dial.name in self.waiting:
                     self.turn(dial, self.waiting[dial.name])
+        self.pace.drawn(time.thread_time() - start)
+
+    def resize(self, size: Size) -> None:
+        """Take another size of the window [pixels]."""
+        width = size[0] - (panel.WIDTH if self._sliders else 0)
+        self.size = self.renderer.size = (max(width, SMALLEST), max(size[1], SMALLEST))
+        self._panel = None
+        self.words.outdate()
 
     def turn(self, dial: Dial, value: Any) -> None:
         """Set a dial; where kernels have to be compiled first, set it later and go on until then."""
         self.waiting.pop(dial.name, None)
+        self.words.outdate()
         try:
             if dial.read() == value:
                 return
@@ -213,11 +238,12 @@ class Viewer(ABC):
             self._ticks = -1  # the picture after a single step shows all of it
         elif not self.paused:
             self._ticks += 1
-        waits = self.paused or self._ticks % self.slow != 0
+        pictures = self.slow * self._between
+        waits = self.paused or self._ticks % pictures != 0
         due = not self.renderer.closed and (self._single or not waits)
         self._single = self._single and not due
         if due:
-            self._before = self.frame("") if self.slow > 1 else None
+            self._before = self.frame("") if pictures > 1 else None
         return due
 
     def forget(self) -> None:
@@ -225,48 +251,48 @@ class Viewer(ABC):
         self._before = None
 
     def _moment(self) -> Frame:
-        """Return what is to be drawn now; in slow motion, an interpolation between the last two steps."""
+        """Return what is to be drawn now: where a step has several pictures, what lies between the last two states."""
         frame = self.frame("")
         if self._before is None:
             return frame
-        return between(self._before, frame, (self._ticks % self.slow + 1) / self.slow)
+        pictures = self.slow * self._between
+        return between(self._before, frame, (self._ticks % pictures + 1) / pictures)
 
     def complete(self, picture: pygame.Surface) -> pygame.Surface:
         """Return what the window shows: the picture with its texts, with the panel beside it."""
         import pygame
 
         self._last = picture.copy()
-        if self.recorder.running:
+        self._shown += 1
+        if self.recorder.running and self._shown % self._between == 0:
             self.recorder.add(picture)
             if self.recorder.full:
                 self._film()
-        draw_caption(picture, self._text(), share=32)
-        if self.help:
-            draw_caption(picture, self.help_text(), share=32, low=True)
+        self.words.draw(picture, self.help_text() if self.help else "")
         if not self._sliders:
             return picture
         width, height = picture.get_size()
-        whole = pygame.Surface((width + panel.WIDTH, height), depth=32)
-        whole.fill(panel.PAPER)
-        whole.blit(picture, (0, 0))
-        if self._panel is not None:
-            self._panel.draw(whole, self.waiting)
-        return whole
+        size = width + panel.WIDTH, height
+        if self._whole is None or self._whole.get_size() != size:
+            self._whole, self._panel = pygame.Surface(size, depth=32), None
+        self._whole.blit(picture, (0, 0))
+        if self._panel is None:
+            self._whole.fill(panel.PAPER, (width, 0, panel.WIDTH, height))
+        else:
+            self._panel.draw(self._whole)
+        return self._whole
 
     def help_text(self) -> str:
         """Return what the mouse and the keys do."""
-        words = [f"{key}: {text}" for key, (text, _) in self.keys.items() if text]
-        lines = ["    ".join(words[i : i + 4]) for i in range(0, len(words), 4)]
-        return "\n".join([Mouse.HELP, *lines, self.more_help()]).rstrip()
+        return "\n".join([Mouse.HELP, *listed(self.keys), self.more_help()]).rstrip()
 
     def _text(self) -> str:
-        cost = f"   step {1e3 * float(np.median(self._costs)):.2f} ms" if self._costs else ""
         state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
         state += "   compiling ..." if self.waiting else ""
-        film = "   filming" if self.recorder.running else ""
-        hint = "" if self.help else "   h: help"
+        state += "   filming" if self.recorder.running else ""
+        state += "" if self.help else "   h: help"
         first, *rest = self.caption().split("\n")
-        return "\n".join([f"{first}{cost}{state}{film}{hint}", *rest, self.message])
+        return "\n".join([f"{first}{self.pace.text()}{state}", *rest, self.message])
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -276,17 +302,10 @@ class Viewer(ABC):
         Particles that are not drawn (not finite, or beyond :data:`pbd_gym.rendering.pictures.frame.FAR`) are never
         picked.
         """
-        positions = self.positions()
-        drawn = (np.abs(positions) < FAR).all(axis=1)  # a comparison with NaN is false
-        pixels, depth = self.camera.project(np.where(drawn[:, None], positions, np.nan), self.size)
-        # Points behind the eye have no pixel either.
-        distance = np.nan_to_num(np.linalg.norm(pixels - np.array(pixel), axis=1), nan=np.inf)
-        near = np.flatnonzero(distance < GRAB_PIXELS)
-        if len(near) == 0:
+        found = nearest(self.positions(), self.camera, self.size, pixel)
+        if found is None:
             return None
-        near = near[depth[near] <= depth[near].min() + LAYER]  # a layer in front hides what is behind it
-        chosen = int(near[np.argmin(distance[near])])
-        self._depth = float(depth[chosen])
+        chosen, self._depth = found
         return chosen
 
     def grab(self, pixel: tuple[int, int]) -> None:
@@ -333,21 +352,21 @@ class Viewer(ABC):
         import pygame
 
         if event.type == pygame.KEYDOWN:
+            self.words.outdate()
             key = pygame.key.name(event.key)
             if self.take_key(key, getattr(event, "unicode", "")):
                 return
             self.keys.get("q" if key == "escape" else key, ("", lambda: None))[1]()
         else:
             self.mouse.react(event)
+            if event.type != pygame.MOUSEMOTION:
+                self.words.outdate()
 
-    def _pause(self) -> None:
-        self.paused = not self.paused
+    def _switch(self, name: str) -> None:
+        setattr(self, name, not getattr(self, name))
 
     def _pace(self, slower: int) -> None:
         self.slow = min(self.slow * 2, SLOWEST) if slower > 1 else max(self.slow // 2, 1)
-
-    def _show_help(self) -> None:
-        self.help = not self.help
 
     def _wire(self) -> None:
         self.renderer.style = replace(self.renderer.style, wireframe=not self.renderer.style.wireframe)
@@ -359,7 +378,7 @@ class Viewer(ABC):
         if not panel.available():
             self.message = panel.MISSING
             return
-        self._sliders, self._panel = not self._sliders, None
+        self._sliders, self._panel, self._whole = not self._sliders, None, None
 
     def _restart(self) -> None:
         self.release()
@@ -369,18 +388,11 @@ class Viewer(ABC):
 
     def _save(self) -> None:
         """Save the picture as it is now, without texts, under the next free name in this folder."""
-        picture = self._last
-        if picture is not None:
-            self._keep(lambda: self.recorder.snap(picture))
+        if self._last is not None:
+            self.message = self.recorder.try_snap(self._last)
 
     def _film(self) -> None:
         if self.recorder.running:
-            self._keep(self.recorder.stop)
+            self.message = self.recorder.try_stop()
         else:
             self.recorder.start()
-
-    def _keep(self, write: Callable[[], Any]) -> None:
-        try:
-            self.message = f"saved {write()}"
-        except (OSError, ImportError) as error:  # a folder that cannot be written to: no reason to close the window
-            self.message = f"not saved: {error}"

@@ -267,7 +267,7 @@ def test_looks_as_it_did() -> None:
     for _ in range(14):
         player.tick()
     press(player, "space")
-    player._costs.clear()
+    player.pace.clear()
     player.tick()
     assert_looks_like("fold")
     player.close()

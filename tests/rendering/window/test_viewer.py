@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +18,6 @@ from tests.screen import assert_looks_like, click, drag, handle, pixel_of, post,
 
 CORNER = 5 * 8 + 7
 """A lower corner of the sheet."""
-
-
-@pytest.fixture
-def window() -> Iterator[Any]:
-    """Opens windows of demos, and closes them."""
-    opened: list[DemoWindow] = []
-
-    def make(name: str = "cloth", size: int = 440, **options: Any) -> DemoWindow:
-        kind = find(name)
-        options = {"width": 8, "height": 6, **options} if name in ("cloth", "mass-spring") else options
-        opened.append(DemoWindow(name, kind(kind.options_type(**options)), (size, size)))
-        opened[-1].renderer.fps = 0
-        opened[-1].tick()
-        opened[-1].tick()  # the panel comes with the second picture
-        return opened[-1]
-
-    yield make
-    for found in opened:
-        found.close()
-
-
-@pytest.fixture
-def cloth(window: Any) -> DemoWindow:
-    found: DemoWindow = window()
-    return found
 
 
 def test_a_particle_follows_over_the_panel(cloth: DemoWindow) -> None:
@@ -245,7 +219,7 @@ def test_sliders_turn_the_running_simulation(window: Any) -> None:
 
 def _button(viewer: DemoWindow) -> tuple[int, int]:
     assert viewer._panel is not None
-    return viewer._panel._button.get_rect(to_real_position=True).center
+    return viewer._panel.button.center
 
 
 def test_pins_and_factors_outlast_other_options(window: Any) -> None:
@@ -342,7 +316,7 @@ def test_looks_as_it_did(window: Any) -> None:
     viewer = window(size=400)
     vars(viewer.camera).update(vars(Camera(np.array([0.7, -0.7, 0.0]), 4.0)))  # whatever the demo looks from at first
     press(viewer, "space", "r", "h")
-    viewer._costs.clear()  # which is another each time
+    viewer.pace.clear()  # which is another each time
     viewer.tick()
     assert_looks_like("cloth-help")
     press(viewer, "h", "space")
@@ -350,6 +324,6 @@ def test_looks_as_it_did(window: Any) -> None:
     x, y = pixel_of(viewer, CORNER)
     drag(viewer, (x, y), (x + 20, y - 60), ticks=8, drop=False)
     press(viewer, "space")
-    viewer._costs.clear()
+    viewer.pace.clear()
     viewer.tick()
     assert_looks_like("cloth-dragged")
