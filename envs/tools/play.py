@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gymnasium as gym
 import numpy as np
 
 from pbd_gym.envs.core.experts import expert_of
@@ -17,6 +18,10 @@ from pbd_gym.rendering.batched.geometry import PICKER_RADIUS
 if TYPE_CHECKING:
     from pbd_gym.rendering.window.dials import Dial
 
+SUCCESS_TIME = 0.5
+"""An episode ends when it has been successful for this long [s]."""
+VERDICT_TIME = 1.5
+"""How long its outcome is shown before the next one begins [s]."""
 Policy = Callable[[Any], np.ndarray]
 """Maps one observation to one action. If it has a ``reset``, that is called when it takes over."""
 
@@ -26,6 +31,9 @@ class Player(EnvViewer):
 
     The agent acts until the person takes one of its hands, and again after a key; meanwhile its other hands stay where
     they are. Dragging a particle that no hand holds disturbs the agent, but does not stop it.
+
+    An episode ends with success, or when the agent alone has used up the steps that the task allows; its outcome is
+    then shown for a moment, and another begins. A person has all the time in the world.
 
     Args:
         env_id: environment to play.
@@ -61,6 +69,9 @@ class Player(EnvViewer):
         self.hand: int | None = None
         """Which of the agent's hands the person leads."""
         self.steps = 0
+        spec = self.env.spec  # of an id without the module that registers it, and here without a limit
+        self._limit = (spec and gym.spec(spec.id).max_episode_steps) or np.inf
+        self._successes = self._standing = 0
         self.keys["a"] = ("agent acts, or stops", self._toggle_agent)
         self._info: dict[str, Any] = {}
 
@@ -141,6 +152,11 @@ class Player(EnvViewer):
 
     def advance(self, pull: np.ndarray) -> None:
         """Act once; the person's hand, or the one that the person leads, moves by ``pull`` [m], shape (3,)."""
+        if self.words.verdict is not None:
+            self._standing -= 1
+            if self._standing <= 0:
+                self._restart()
+            return
         if self.hand is not None:
             action = self.interactive.action(self.hand, self.offset())
         elif self.manual:
@@ -153,6 +169,19 @@ class Player(EnvViewer):
         if self.demo_recorder.demonstrations.episodes[-1].steps[-1].terminated:
             self._restart()
             self.message = "the simulation had run away: another episode"
+        else:
+            self._judge()
+
+    def _judge(self) -> None:
+        """End the episode, if it is over: tell how it went, and let it stand for a moment."""
+        self._successes = self._successes + 1 if self._info.get("is_success", False) else 0
+        if self._successes * self.batch.action_time >= SUCCESS_TIME:
+            self.words.verdict = "success", True
+        elif not self.manual and self.steps >= self._limit:
+            self.words.verdict = "time is up", False
+        if self.words.verdict is not None:
+            self._standing = max(1, round(VERDICT_TIME * self.fps))
+            self.words.outdate()
 
     def restart(self) -> None:
         """Begin another episode."""
@@ -160,7 +189,8 @@ class Player(EnvViewer):
         self.demo_recorder.reset(self.seed)
         self._begin()
         self.interactive.take_over()
-        self.steps = 0
+        self.steps = self._successes = 0
+        self.words.verdict = None
         self._info = {}
 
     def caption(self) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.demonstrations import load, replay, same
@@ -15,7 +17,7 @@ from pbd_gym.envs.tools.play import Player
 from pbd_gym.runtime.errors import DisplayError
 from pbd_gym.runtime.extras import install_hint
 from tests.envs.helpers import SMALL, TOWEL
-from tests.screen import assert_looks_like, click, drag, pixel_of, post, press, pygame
+from tests.screen import assert_looks_like, click, drag, pixel_of, post, press, pygame, screen
 
 
 @pytest.fixture
@@ -185,6 +187,41 @@ def test_corners_are_pinned_by_actions_where_these_pin() -> None:
         player.tick()
         assert player.interactive.agent_holds() == [corners[k] if k >= 0 else -1 for k in held]
     player.close()
+
+
+def test_an_episode_ends_with_a_mark_and_another_begins(folding: Player) -> None:
+    """When it has been successful for half a second, or when the agent's time is up; a person has no limit."""
+    player, step = folding, folding.demo_recorder.step
+    success = [False]
+
+    def judged(*arguments: Any, **named: Any) -> dict[str, Any]:
+        return step(*arguments, **named) | {"is_success": success[0]}
+
+    player.demo_recorder.step = judged  # type: ignore[method-assign]
+    plain = screen()
+    for seed, succeeds, manual in ((0, True, False), (1, False, False), (2, True, True), (3, False, True)):
+        assert player.seed == seed
+        player.manual, success[0] = manual, succeeds
+        player._limit = player.steps + 30
+        steps = player.steps
+        while player.words.verdict is None and player.steps < steps + 40:
+            player.tick()
+        if manual and not succeeds:
+            assert player.words.verdict is None
+            break
+        assert player.words.verdict == (("success", True) if succeeds else ("time is up", False))
+        if succeeds:
+            assert 0.5 <= (player.steps - steps) * player.batch.action_time < 0.7
+        for count in range(100):
+            before = player.positions()
+            player.tick()
+            if player.words.verdict is None:
+                break
+            assert_array_equal(player.positions(), before)
+            if not succeeds and count == 1:
+                brown = np.abs(screen().astype(int) - (120, 76, 60)).max(axis=2) < 50
+                assert brown.mean() > (np.abs(plain.astype(int) - (120, 76, 60)).max(axis=2) < 50).mean() + 0.01
+        assert (player.seed, player.steps) == (seed + 1, 0)
 
 
 def test_nothing_that_was_done_is_not_saved(
