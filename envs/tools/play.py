@@ -14,6 +14,7 @@ from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder
 from pbd_gym.envs.tools.window import EnvViewer
 from pbd_gym.rendering.batched.geometry import PICKER_RADIUS
+from pbd_gym.rendering.window.web import Page
 
 if TYPE_CHECKING:
     from pbd_gym.rendering.window.dials import Dial
@@ -226,7 +227,12 @@ class Player(EnvViewer):
 
 
 def play(
-    env_id: str, seed: int = 0, policy: Policy | str | None = None, save: Path | None = None, **kwargs: Any
+    env_id: str,
+    seed: int = 0,
+    policy: Policy | str | None = None,
+    save: Path | None = None,
+    web: int | None = None,
+    **kwargs: Any,
 ) -> None:
     """Open a window on an environment and run it until the window is closed.
 
@@ -235,19 +241,23 @@ def play(
         seed: of the first episode.
         policy: see :class:`Player`.
         save: file for the demonstrations, written at the end unless nothing was done.
+        web: port on which to serve a page for a browser, instead of opening a window.
         **kwargs: arguments of the environment, plain data.
 
     Raises:
-        ImportError: without pygame.
+        ImportError: without pygame, or for a page without viser.
         DisplayError: without a display.
         OSError: if the file cannot be written. A missing folder is reported before the window opens.
     """
     if save is not None and not save.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {save.parent} to save to")
     player = Player(env_id, seed, policy=policy, **kwargs)
-    print(player.help_text())
     try:
-        player.run()
+        if web is None:
+            print(player.help_text())
+            player.run()
+        else:
+            Page(player, web).run()
     finally:
         done = any(episode.steps for episode in player.demo_recorder.demonstrations.episodes)
         if save is not None and not done:  # without a display, say: nothing is worth a file that may be there

@@ -16,6 +16,7 @@ from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import add_arguments, shown
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Renderer, save_gif, save_png, tile
+from pbd_gym.rendering.window.web import PORT, Page
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.messages import Progress
 
@@ -55,8 +56,11 @@ def main(arguments: Sequence[str]) -> int:
     if args.out is None:
         size = 800 if args.size is None else args.size
         window = DemoWindow(name, demo, (size, size))
-        print(window.help_text())
-        window.run()
+        if args.web is not None:
+            Page(window, args.web).run()
+        else:
+            print(window.help_text())
+            window.run()
     else:
         write(args.out, demo, args.seconds, 480 if args.size is None else args.size, args.moments)
         print(f"wrote {args.out}")
@@ -148,6 +152,9 @@ def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
     )
     picture.add_argument(
         "--seconds", type=float, default=4.0, metavar="X", help="length of what is written (default 4)"
+    )
+    picture.add_argument(
+        "--web", type=int, nargs="?", const=PORT, metavar="PORT", help=f"show it in a browser instead (port {PORT})"
     )
     picture.add_argument("--size", type=int, metavar="N", help="width and height [pixels] (default 800, of files 480)")
     picture.add_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
-from pbd_gym.rendering.pictures.frame import FAR, Frame, between
+from pbd_gym.rendering.pictures.frame import Frame, between
 from pbd_gym.rendering.pictures.renderer import Renderer
 from pbd_gym.rendering.window import panel
 from pbd_gym.rendering.window.dials import Dial
-from pbd_gym.rendering.window.mouse import Mouse, nearest
+from pbd_gym.rendering.window.handling import Handling
+from pbd_gym.rendering.window.mouse import Mouse
 from pbd_gym.rendering.window.recorder import Recorder
 from pbd_gym.rendering.window.words import Pace, Words, listed
 
@@ -44,7 +45,7 @@ class _Picture(Renderer):
         self._viewer.resize(size)
 
 
-class Viewer(ABC):
+class Viewer(Handling):
     """Draws, handles events and steps until the window is closed. Subclasses say what is simulated.
 
     Args:
@@ -59,26 +60,18 @@ class Viewer(ABC):
         ValueError: for a size without pixels.
     """
 
-    max_pull = 0.08
-    """How far the person's hand moves in a step at most [m], so that a jerk of the mouse does not tear a cloth."""
-
     def __init__(self, title: str, size: Size, fps: float, camera: Camera, sliders: bool = True) -> None:
         self.renderer: Renderer = _Picture(self, size, title, fps)
         self.recorder = Recorder(title.removeprefix("pbd-gym demo "), fps or 30)
-        self.camera, self._first_camera = camera, copy.deepcopy(camera)
-        self.size = size
+        super().__init__(camera, size)
+        self._first_camera = copy.deepcopy(camera)
         self.fps = fps
-        self.mouse = Mouse(self)
         self.paused = False
         self.help = False
         self.slow = 1
         """Pictures per step; those between two steps show interpolated states."""
-        self.grabbed: int | None = None
-        """The row of :meth:`positions` that the person holds, or None."""
         self.waiting: dict[str, Any] = {}
         """Values by names of dials that are set once the kernels they need are ready."""
-        self.message = ""
-        """Shown below the numbers: which picture was saved, why a value was refused."""
         self.keys: dict[str, tuple[str, Callable[[], object]]] = {
             "space": ("pause", lambda: self._switch("paused")),
             "n": ("one step", self.step_once),
@@ -96,7 +89,6 @@ class Viewer(ABC):
         """What keys do: a description and a function, by pygame's name of the key."""
         self._sliders = sliders and panel.available()
         self._panel: panel.SliderPanel | None = None
-        self._depth = 0.0
         self._single = False
         self._ticks = 0
         self._between = 1  # pictures per step at full speed
@@ -113,14 +105,6 @@ class Viewer(ABC):
         """Return what is to be drawn."""
 
     @abstractmethod
-    def positions(self) -> np.ndarray:
-        """Return the points that the mouse can pick [m], shape (n, 3); NaN for those it cannot pick now."""
-
-    @abstractmethod
-    def hold(self, grabbed: int | None) -> None:
-        """Hold a row of :meth:`positions`; None lets go."""
-
-    @abstractmethod
     def advance(self, pull: np.ndarray) -> None:
         """Simulate one frame, in which the hand moves by ``pull`` [m], shape (3,)."""
 
@@ -131,10 +115,6 @@ class Viewer(ABC):
     @abstractmethod
     def caption(self) -> str:
         """Return the read-outs; time per step, state and hints are added to them."""
-
-    def pin(self, row: int) -> str:
-        """Pin a row of :meth:`positions`, or free it. Returns a message."""
-        return "nothing can be pinned here"
 
     def dials(self) -> Sequence[Dial]:
         """Return the dials that the panel shows."""
@@ -175,6 +155,10 @@ class Viewer(ABC):
     def tick(self) -> None:
         """Draw, handle events, and simulate one frame unless paused."""
         self.look()
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Simulate one frame, if it is time for one."""
         if self.due():
             start = time.perf_counter()
             self.advance(self.pull())
@@ -187,7 +171,7 @@ class Viewer(ABC):
         if self._panel is not None and not (self._panel.alive and (not due or self._panel.fits(self.dials()))):
             self._panel = None  # a dial may change which there are
         if due:
-            self.words.read(self._text)
+            self.words.read(self.text)
             if self._panel is not None:
                 self._panel.read(self.waiting)
         moment = self._moment()
@@ -205,10 +189,7 @@ class Viewer(ABC):
             self._react(event)
             for normal, offset in moment.planes:
                 self.camera.stay_above(normal, offset)
-        if self.waiting:
-            for dial in self.dials():
-                if dial.name in self.waiting:
-                    self.turn(dial, self.waiting[dial.name])
+        self.turn_waiting()
         self.pace.drawn(time.thread_time() - start)
 
     def resize(self, size: Size) -> None:
@@ -231,6 +212,12 @@ class Viewer(ABC):
                 self.waiting[dial.name] = value
         except ValueError as error:
             self.message = str(error)
+
+    def turn_waiting(self) -> None:
+        """Set the dials whose kernels are ready by now."""
+        for dial in self.dials() if self.waiting else ():
+            if dial.name in self.waiting:
+                self.turn(dial, self.waiting[dial.name])
 
     def due(self) -> bool:
         """Return whether it is time for a step: the window is open and not paused."""
@@ -286,7 +273,8 @@ class Viewer(ABC):
         """Return what the mouse and the keys do."""
         return "\n".join([Mouse.HELP, *listed(self.keys), self.more_help()]).rstrip()
 
-    def _text(self) -> str:
+    def text(self) -> str:
+        """Return the read-outs with what is added to them."""
         state = "   paused" if self.paused else f"   {self.slow} times slower" if self.slow > 1 else ""
         state += "   compiling ..." if self.waiting else ""
         state += "   filming" if self.recorder.running else ""
@@ -294,59 +282,11 @@ class Viewer(ABC):
         first, *rest = self.caption().split("\n")
         return "\n".join([f"{first}{self.pace.text()}{state}", *rest, self.message])
 
-    # --- what a person does -------------------------------------------------------------------------------------------
-
-    def pick(self, pixel: tuple[int, int]) -> int | None:
-        """Return the row of :meth:`positions` nearest to a pixel, or None if none is near.
-
-        Particles that are not drawn (not finite, or beyond :data:`pbd_gym.rendering.pictures.frame.FAR`) are never
-        picked.
-        """
-        found = nearest(self.positions(), self.camera, self.size, pixel)
-        if found is None:
-            return None
-        chosen, self._depth = found
-        return chosen
-
-    def grab(self, pixel: tuple[int, int]) -> None:
-        """Pick what is nearest to a pixel, if something is near, and hold it."""
-        chosen = self.pick(pixel)
-        if chosen is not None:
-            self.grabbed = chosen
-            self.hold(chosen)
-
-    def release(self) -> None:
-        """Let go of what the person holds; it keeps its velocity."""
-        if self.grabbed is not None:
-            self.hold(None)
-            self.grabbed = None
+    # --- keys ---------------------------------------------------------------------------------------------------------
 
     def step_once(self) -> None:
         """Pause, and simulate one frame."""
         self.paused = self._single = True
-
-    def offset(self) -> np.ndarray:
-        """Return the vector from the held particle to the mouse [m], shape (3,).
-
-        It is zero if nothing is held, and if what is held has left all that is drawn.
-        """
-        if self.grabbed is None:
-            return np.zeros(3)
-        held = self.positions()[self.grabbed]
-        if not (np.abs(held) < FAR).all():
-            return np.zeros(3)
-        return self.camera.unproject(self.mouse.position, self._depth, self.size) - held
-
-    def pull(self) -> np.ndarray:
-        """Return :meth:`offset`, shortened to what a hand can move in a frame [m], shape (3,)."""
-        offset = self.offset()
-        return offset * min(1.0, self.max_pull / max(float(np.linalg.norm(offset)), 1e-9))
-
-    def toggle(self, pixel: tuple[int, int]) -> None:
-        """Pin what is nearest to a pixel, or free it."""
-        chosen = self.pick(pixel)
-        if chosen is not None:
-            self.message = self.pin(chosen)
 
     def _react(self, event: Any) -> None:
         import pygame

@@ -154,7 +154,7 @@ def test_pause_single_step_and_slow_motion(cloth: DemoWindow) -> None:
     for _ in range(8):
         cloth.tick()
     assert demo.time == pytest.approx(time + 2 * 0.04)
-    assert "4 times slower" in cloth._text()
+    assert "4 times slower" in cloth.text()
     press(cloth, ".", ".", ".")
     assert cloth.slow == 1
 
@@ -308,7 +308,7 @@ def test_the_panel_comes_and_goes_and_survives_a_quit_of_pygame(cloth: DemoWindo
 
 def test_read_outs(cloth: DemoWindow) -> None:
     for words in ("48 particles", "constraints", "kinetic", "elastic", "gravitational", "stretch", "ms"):
-        assert words in cloth._text()
+        assert words in cloth.text()
 
 
 def test_looks_as_it_did(window: Any) -> None:
