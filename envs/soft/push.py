@@ -18,7 +18,7 @@ from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
-from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
+from pbd_gym.envs.soft.body import Body, SoftTaskConfig
 from pbd_gym.geometry.tetmeshes import box
 
 PLATE = (0.01, 0.035, 0.06)
@@ -166,8 +166,16 @@ class SoftPushVectorEnv(TaskVectorEnv):
             parts=[StartGoals(self, self.goal_sets)],
             score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.02),
             expert=self.push_along_the_line,
-            view_box=hands_box(hands),
+            view_box=self.view_box_of_goals,
         )
+
+    def view_box_of_goals(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return two corners of what pictures show [m], shape (3,) each: the plate at the start, and all goals."""
+        config = self.config
+        reach, aside = config.distance[1], config.distance[1] * float(np.sin(min(config.bearing, 0.5 * np.pi)))
+        back = reach * max(0.0, -float(np.cos(config.bearing)))
+        lower = np.array([-(back + config.side + GAP), 0.0, -(aside + 0.5 * config.side)])
+        return lower, np.array([reach + 0.5 * config.side, 2.0 * PLATE[1], aside + 0.5 * config.side])
 
     def goal_sets(self) -> np.ndarray:
         """Return the goal of each start state [m], shape (starts, 1, 3)."""
