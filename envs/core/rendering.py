@@ -50,7 +50,7 @@ class Pictures:
             coloring=scene_coloring(by, scene, positions, velocities, poses, size),
             line_radius=max(0.25 * scene.contact_radius, 0.012),
             pickers=[
-                Picker(np.array(p), 0.02, bool(h >= 0))
+                Picker(np.array(p), 0.02, bool(h >= 0), gripper=slot != batch.hand_grip)
                 for slot, (p, h) in enumerate(zip(grips, held, strict=True))
                 if h >= 0 or slot != batch.hand_grip
             ],

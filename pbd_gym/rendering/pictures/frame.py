@@ -16,7 +16,7 @@ from pbd_gym.rendering.pictures.rasters import Raster
 
 @dataclass(frozen=True)
 class Picker:
-    """A gripper.
+    """What holds a particle: a ball, or a gripper that reaches down from above.
 
     Raises:
         ValueError: unless the position is 3 numbers and the radius positive and finite.
@@ -28,6 +28,8 @@ class Picker:
     """Radius [m]."""
     holding: bool = False
     """Whether it holds a particle."""
+    gripper: bool = False
+    """Whether it is drawn with two fingers, which close round the position."""
 
     def __post_init__(self) -> None:
         _check_ball(self, "position", "radius", "a picker")

@@ -22,7 +22,7 @@ from pbd_gym.rendering.colors import (
     SOLID,
     WATER,
 )
-from pbd_gym.rendering.pictures.frame import Frame
+from pbd_gym.rendering.pictures.frame import Frame, Picker
 from pbd_gym.rendering.pictures.meshes import LINE, flat, smooth
 
 NO_RIM = (-1.0, -1.0, -1.0)
@@ -139,13 +139,42 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
         add_balls(center[None], radius, SOLID, 0.0, NO_RIM)
     add_balls(_nearer(positions[frame.pinned], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)
     for p in frame.pickers:
-        color, rim = (PICKER_HOLDING, NO_RIM) if p.holding else (PICKER_OPEN, PICKER_RING)
-        add_balls(p.position[None], p.radius, color, 3 * unit, rim)
+        if p.gripper:
+            depth = max(float((p.position - eye) @ forward), NEAR)
+            add(*_gripper(p, max(p.radius, 3 * unit * depth / focal), camera), 0.0, NO_RIM)
+        else:
+            color, rim = (PICKER_HOLDING, NO_RIM) if p.holding else (PICKER_OPEN, PICKER_RING)
+            add_balls(p.position[None], p.radius, color, 3 * unit, rim)
     if not ends:
         return Rounds(np.zeros((0, 2, 3)), np.zeros(0), np.zeros((0, 2, 3)), np.zeros((0, 3)))
     joined = np.concatenate(ends)
     keep = np.isfinite(joined).all(axis=(1, 2))
     return Rounds(joined[keep], *(np.concatenate(part)[keep] for part in (radii, colors, rims)))
+
+
+def _gripper(picker: Picker, radius: float, camera: Camera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tubes of a gripper: two fingers, a palm, and an arm from above.
+
+    It is turned to the camera, so that both fingers are seen.
+
+    Args:
+        picker: where it is, and whether it is closed.
+        radius: of what it takes hold of [m].
+        camera: which looks at it.
+
+    Returns:
+        Ends [m], shape (4, 2, 3); radii [m], shape (4,); colours at the ends, shape (4, 2, 3).
+    """
+    across = camera.axes()[0]
+    gap = 0.3 if picker.holding else 1.1
+    # In radii: how far to the right and how far up.
+    ends = np.array(
+        [[(-gap, 0), (-1.3, 1.9)], [(gap, 0), (1.3, 1.9)], [(-1.3, 1.9), (1.3, 1.9)], [(0, 1.9), (0, 4.2)]], np.float64
+    )
+    points = picker.position + radius * (ends[..., :1] * across + ends[..., 1:] * np.array([0.0, 1.0, 0.0]))
+    tip = PICKER_HOLDING if picker.holding else SOLID  # white would not be seen on pale ground
+    colors = np.array([(tip, PICKER_RING), (tip, PICKER_RING), *2 * [(PICKER_RING, PICKER_RING)]], np.float64)
+    return points, radius * np.array([0.3, 0.3, 0.4, 0.5]), colors
 
 
 def _bands(count: int) -> np.ndarray:
@@ -172,7 +201,7 @@ def marks(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndar
     unit, focal, rows, colors, through = mark_unit(size), camera.focal(size), [], [], []
     for position, radius, least, extra, width, fill, lead, color, shows in [
         *(
-            (g.position, g.radius, 4 * unit, 0.0, 1.8 * unit, 0.47 if g.reached else 0.31, 0.0,
+            (g.position, g.radius, 4 * unit, 0.0, 1.6 * unit, 0.14 if g.reached else 0.08, 0.0,
              GOAL_REACHED if g.reached else GOAL, 1)
             for g in frame.goals
         ),
@@ -180,6 +209,7 @@ def marks(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndar
             (p.position, p.radius, 3 * unit, 3 * unit, 1.2 * unit, 0.0 if p.holding else 0.12, 2 * p.radius,
              PICKER_HOLDING if p.holding else PICKER_RING, 0)
             for p in frame.pickers
+            if not p.gripper
         ),
     ]:  # fmt: skip
         (pixel,), (depth,) = camera.project(position[None], size)

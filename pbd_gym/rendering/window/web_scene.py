@@ -42,6 +42,7 @@ class WebScene:
             camera: where it is seen from.
             size: width and height of the picture [pixels].
         """
+        self._seen: set[str] = set()
         finite = np.isfinite(frame.positions).all(axis=1)
         points, faces = np.where(finite[:, None], frame.positions, 0.0), frame.triangles
         cloth = {"vertices": points, "faces": faces[finite[faces].all(axis=1)]}
@@ -62,8 +63,11 @@ class WebScene:
         goals = [(g.position, g.radius, GOAL_REACHED if g.reached else GOAL) for g in frame.goals]
         self._balls("balls", found.ends[:, 0], found.radii, found.colors[:, 0])
         self._balls("goals", *([part[k] for part in goals] for k in range(3)), opacity=0.2)
-        tubes = (found.ends[:, 0] != found.ends[:, 1]).any(axis=1)
-        self._lines("ropes", found.ends[tubes], found.colors[tubes], 2.0 * found.radii[tubes].max(initial=1e-3))
+        # Lines of one node are of one thickness: tubes that differ by less than a tenth or so go together.
+        long, thickness = (found.ends[:, 0] != found.ends[:, 1]).any(axis=1), np.round(5.0 * np.log2(found.radii))
+        for k, similar in enumerate(np.unique(thickness[long])):
+            tubes = long & (thickness == similar)
+            self._lines(f"tubes {k}", found.ends[tubes], found.colors[tubes], 2.0 * found.radii[tubes].mean())
         for k, (line, color) in enumerate(frame.polylines):
             pairs = np.stack([line[:-1], line[1:]], axis=1)
             pairs = pairs[(np.abs(pairs) < FAR).all(axis=(1, 2))]
@@ -78,6 +82,8 @@ class WebScene:
             draw_panels(surface_of(picture), frame.panels)
             self._plot = self._plot or self._gui.add_image(picture)
             self._plot.image = picture
+        for name in self._nodes.keys() - self._seen:
+            self._remove(name)
 
     def _balls(self, name: str, centers: Any, radii: Any, colors: Any, **props: Any) -> None:
         count = len(centers)
@@ -90,17 +96,23 @@ class WebScene:
 
     def _put(self, name: str, kind: str, count: Any, **props: Any) -> None:
         """Add a node to the page, or give the one of a name other numbers; a node of another ``count`` is made anew."""
-        node, before = self._nodes.get(name, (None, 0))
-        if before == count:
-            for key, value in props.items() if node is not None else ():
-                old = getattr(node, key)
-                if not np.array_equal(old, np.asarray(value, old.dtype) if isinstance(old, np.ndarray) else value):
-                    setattr(node, key, value)
+        if count == 0:
             return
-        if node is not None:
-            node.remove()
-        node = getattr(self._scene, f"add_{kind}")(f"/{name}", **props) if count else None
-        self._nodes[name] = node, count
-        if node is not None and name.startswith(("cloth", "balls")):
-            node.on_drag("left")(self._drag)
-            node.on_click(modifier="shift")(self._click)
+        self._seen.add(name)
+        if name in self._nodes and self._nodes[name][1] != count:
+            self._remove(name)
+        if name not in self._nodes:
+            node = getattr(self._scene, f"add_{kind}")(f"/{name}", **props)
+            self._nodes[name] = node, count
+            if name.startswith(("cloth", "balls")):
+                node.on_drag("left")(self._drag)
+                node.on_click(modifier="shift")(self._click)
+            return
+        node, _ = self._nodes[name]
+        for key, value in props.items():
+            old = getattr(node, key)
+            if not np.array_equal(old, np.asarray(value, old.dtype) if isinstance(old, np.ndarray) else value):
+                setattr(node, key, value)
+
+    def _remove(self, name: str) -> None:
+        self._nodes.pop(name)[0].remove()

@@ -6,12 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 pytest.importorskip("pygame")
 
 from pbd_gym.rendering import Camera, Frame, Goal, Picker, Style
 from pbd_gym.rendering.pictures.painter import paint
 from pbd_gym.rendering.pictures.palette import reduce_colors
+from pbd_gym.rendering.pictures.shapes import rounds
 
 AHEAD = Camera(target=np.array([0.0, 1.0, 0.0]), distance=3.0, yaw=0.0, pitch=0.0)
 NOTHING = np.zeros((0, 3))
@@ -106,3 +108,35 @@ def test_a_palette_keeps_hues_and_small_things() -> None:
     few, number = reduce_colors([np.full((3, 2, 3), 200, np.uint8)], 256)
     assert few.shape == (1, 3) and (number[0] == 0).all()
     assert np.abs(few.astype(int) - 200).max() <= 2
+
+
+def test_a_gripper_has_two_fingers_that_close() -> None:
+    """From wherever it is looked at, and as large as can be seen; a ball has neither fingers nor an arm."""
+    place = np.array([0.1, 0.3, -0.2])
+    for yaw in (0.0, 1.0, 2.5):
+        camera = Camera(place, 2.0, yaw, 0.4)
+        gaps = []
+        for holding in (False, True):
+            found = rounds(Frame(np.zeros((0, 3)), pickers=[Picker(place, 0.02, holding, True)]), camera, (300, 300))
+            assert found.ends.shape == (4, 2, 3)
+            tips = found.ends[:2, 0]
+            assert_allclose(tips.mean(axis=0), place, atol=1e-9)
+            assert_allclose((tips[1] - tips[0]) @ camera.axes()[2], 0.0, atol=1e-9)  # side by side for the camera
+            gaps.append(np.linalg.norm(tips[1] - tips[0]))
+            assert found.ends[..., 1].max() > place[1] + 0.08
+        assert gaps[0] > 3.0 * gaps[1] > 0.0
+        ball = rounds(Frame(np.zeros((0, 3)), pickers=[Picker(place, 0.02)]), camera, (300, 300))
+        assert ball.ends.shape == (1, 2, 3)
+
+
+def test_a_goal_does_not_hide_what_it_is_for() -> None:
+    """Guards veils so dense that a cloth among goals could not be seen: its colours differ but little below them."""
+    corners = np.array([[-0.5, 0.0, -0.5], [0.5, 0.0, -0.5], [0.5, 0.0, 0.5], [-0.5, 0.0, 0.5]])
+    triangles = np.array([[0, 2, 1], [0, 3, 2]])
+    goals = [Goal((0.0, 0.05, 0.0), 0.2, reached) for reached in (False, True)]
+    camera = Camera(np.zeros(3), 2.0, 0.0, 0.9)
+    plain = paint(Frame(corners, triangles), camera, (200, 200)).astype(int)
+    for goal in goals:
+        apart = np.abs(paint(Frame(corners, triangles, goals=[goal]), camera, (200, 200)) - plain).max(axis=2)
+        inside = apart[90:98, 104:112]  # beside the dot in the middle
+        assert 0 < inside.max() < 30
