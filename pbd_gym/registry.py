@@ -142,6 +142,13 @@ ENTRIES = (
         60,
         "squeeze a bar of clay to a goal shape with two plates",
     ),
+    Entry(
+        "PBDPassWater-v0",
+        "pbd_gym.envs.water.pass_water:PassWaterEnv",
+        "pbd_gym.envs.water.pass_water:PassWaterVectorEnv",
+        75,
+        "carry a cup of water along the ground without spilling",
+    ),
 )
 
 

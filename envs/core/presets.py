@@ -120,6 +120,7 @@ PRESETS: dict[str, Presets] = {
             "starts": 100,
         },
     },
+    "PassWater": {"softgym": {"starts": 1000}},
     "RopeWhip": {"daxbench": {"rope_length": 0.38, "max_step": 0.02, "starts": 100}},
 }  # fmt: skip
 """Presets of each task, by its name."""

@@ -1,0 +1,137 @@
+"""The water tasks: what they measure, that experts solve them, and that cups hold water."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pbd_gym.envs import TaskVectorEnv
+
+EXPERTS: dict[str, float] = {"PBDPassWater-v0": 0.98}
+"""What the scripted expert has to reach, by id."""
+
+
+def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
+    given = {"particles": 100, "starts": 20, "autoreset_mode": "Disabled", **kwargs}
+    env = gym.make_vec(env_id, num_envs, **given)
+    assert isinstance(env, TaskVectorEnv)
+    return env
+
+
+def places(env: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the particles of each environment that are there [m], and the poses of its colliders."""
+    depot = env.scene.fluid.depot.astype(np.float32)
+    every, poses = env.state.get_positions(), env.state.get_poses()
+    return [(x[(x != depot).any(axis=1)].astype(np.float64), pose) for x, pose in zip(every, poses, strict=True)]
+
+
+def walls(env: Any, pose: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return the distance of particles from the nearest box that moves [m], shape (k,)."""
+    boxes = [env.scene.colliders[number] for number in env.scene.moving_colliders]
+    found = np.full(len(x), np.inf)
+    for box, (px, py, pz, _, _, qz, qw) in zip(boxes, pose.astype(np.float64), strict=True):
+        angle = 2.0 * np.arctan2(qz, qw)
+        turn = np.array([[np.cos(angle), -np.sin(angle), 0.0], [np.sin(angle), np.cos(angle), 0.0], [0.0, 0.0, 1.0]])
+        found = np.minimum(found, box.moved((px, py, pz), turn).signed_distance(x)[0])
+    return found
+
+
+def walls_top(env: Any, pose: np.ndarray) -> float:
+    """Return the height of the rim of an upright cup [m]."""
+    return float(pose[1, 1] + env.scene.colliders[env.water.cup.colliders[1]].half_extents[1])
+
+
+@pytest.mark.parametrize("env_id", EXPERTS)
+def test_expert(env_id: str) -> None:
+    """Guards that the task can be done within its limits, on states that training does not see."""
+    env = make(env_id, 4)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
+    for _ in range(env.max_episode_steps):
+        _, _, terminated, _, info = env.step(env.expert())
+        assert not terminated.any()
+    assert info["normalized_performance"].mean() >= EXPERTS[env_id]
+    assert info["is_success"].mean() >= 0.75
+    assert env.state.get_fluid_overflow().max() == 0
+
+
+@pytest.mark.parametrize("env_id", EXPERTS)
+def test_starts_are_at_rest(env_id: str) -> None:
+    """Guards the bank: all the water is in the cup, as much as the state has, and stays where it is."""
+    env = make(env_id, 4)
+    env.reset(seed=0)
+    before = places(env)
+    counts = env.water.amounts()[env.buffers.peek("start")]
+    assert len(set(counts)) > 1 and [len(x) for x, _ in before] == list(counts)
+    for _ in range(5):
+        info = env.step(np.zeros(env.action_space.shape, dtype=np.float32))[4]
+    for (x, _), (now, pose) in zip(before, places(env), strict=True):
+        assert np.linalg.norm(now - x, axis=1).mean() < 0.3 * env.config.spacing
+        assert walls(env, pose, now).min() > 0.4 * env.config.spacing
+    assert_allclose(env.buffers.peek("contents")[:, 0], 1.0)
+    assert_allclose(info["normalized_performance"], 0.0, atol=1e-6)
+
+
+def test_cups_of_different_heights() -> None:
+    """Guards what differs between start states, and that the observation tells it."""
+    env = make("PBDPassWater-v0", 8)
+    observation, _ = env.reset(seed=0, options={"variation": np.arange(8)})
+    depth = env.config.depth(env.water.cup.width)
+    rims = observation[:, 2] - 0.5 * env.config.wall
+    assert ((1.2 * depth <= rims + 1e-6) & (rims <= 1.5 * depth + 1e-6)).all() and np.ptp(rims) > 0.1 * depth
+    tops = [walls_top(env, pose) for pose in env.state.get_poses()]
+    assert_allclose(tops, observation[:, 2] + 0.5 * env.config.wall, atol=1e-6)
+
+
+def test_who_is_in_a_hurry_spills() -> None:
+    """Guards the physics, and the terms of the reward against their formula."""
+    env = make("PBDPassWater-v0", 4)
+    env.reset(seed=0)
+    for _ in range(20):
+        _, reward, _, _, info = env.step(np.ones((4, 1), dtype=np.float32))
+    terms, x = info["reward_terms"], env.state.get_poses()[:, 0, 0]
+    inside = []
+    for positions, pose in places(env):
+        reach = 0.5 * (env.water.cup.width + env.config.wall)
+        low, top = pose[0, 1], walls_top(env, pose)
+        beside = np.abs(positions[:, [0, 2]] - pose[0, [0, 2]]) < reach
+        inside.append((beside.all(axis=1) & (positions[:, 1] > low) & (positions[:, 1] < top)).mean())
+    assert max(inside) < 1.0
+    assert_allclose(terms["spilled"], -10.0 * (1.0 - np.array(inside)), atol=1e-5)
+    assert_allclose(terms["distance"], -np.abs(1.2 - x), atol=1e-6)
+    assert_allclose(reward, terms["spilled"] + terms["distance"], atol=1e-5)
+    assert x.max() <= 1.4 + 1e-6
+
+
+def test_walls_hold_at_two_metres_a_second() -> None:
+    """Guards against tunnelling: no particle is deep in a wall, and none below the ground, whatever the cup does."""
+    env = make("PBDPassWater-v0", 4, max_step=0.16)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        env.step(rng.choice([-1.0, 1.0], (4, 1)).astype(np.float32))
+        for x, pose in places(env):
+            assert walls(env, pose, x).min() > -0.3 * env.config.spacing
+            assert x[:, 1].min() > 0.3 * env.config.spacing
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"amount": (0.9, 0.5)},
+        {"amount": (0.5, 1.1)},
+        {"wall": 0.01},
+        {"particles": 0},
+        {"goal": 2.0},
+        {"way": (0.1, 2)},
+    ],
+)
+def test_bad_numbers(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad)).replace("wall", "walls")):
+        make("PBDPassWater-v0", 1, **bad)
+
+
+def test_cups_do_not_grow() -> None:
+    with pytest.raises(ValueError, match="size"):
+        make("PBDPassWater-v0", 1, randomize={"size": (0.5, 2.0)})
