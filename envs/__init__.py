@@ -131,6 +131,12 @@ if TYPE_CHECKING:
     from pbd_gym.envs.water.pass_water import PassWaterConfig as PassWaterConfig
     from pbd_gym.envs.water.pass_water import PassWaterEnv as PassWaterEnv
     from pbd_gym.envs.water.pass_water import PassWaterVectorEnv as PassWaterVectorEnv
+    from pbd_gym.envs.water.pour_water import PourWaterConfig as PourWaterConfig
+    from pbd_gym.envs.water.pour_water import PourWaterEnv as PourWaterEnv
+    from pbd_gym.envs.water.pour_water import PourWaterVectorEnv as PourWaterVectorEnv
+    from pbd_gym.envs.water.pour_water_amount import PourWaterAmountConfig as PourWaterAmountConfig
+    from pbd_gym.envs.water.pour_water_amount import PourWaterAmountEnv as PourWaterAmountEnv
+    from pbd_gym.envs.water.pour_water_amount import PourWaterAmountVectorEnv as PourWaterAmountVectorEnv
     from pbd_gym.registry import register as register
 
 _HOMES = {
@@ -191,6 +197,12 @@ _HOMES = {
     "PassWaterEnv": "pbd_gym.envs.water.pass_water",
     "PassWaterVectorEnv": "pbd_gym.envs.water.pass_water",
     "Pixels": "pbd_gym.envs.core.pixels",
+    "PourWaterAmountConfig": "pbd_gym.envs.water.pour_water_amount",
+    "PourWaterAmountEnv": "pbd_gym.envs.water.pour_water_amount",
+    "PourWaterAmountVectorEnv": "pbd_gym.envs.water.pour_water_amount",
+    "PourWaterConfig": "pbd_gym.envs.water.pour_water",
+    "PourWaterEnv": "pbd_gym.envs.water.pour_water",
+    "PourWaterVectorEnv": "pbd_gym.envs.water.pour_water",
     "ReachingConfig": "pbd_gym.envs.core.reaching",
     "ReachingScore": "pbd_gym.envs.core.reaching",
     "Reduced": "pbd_gym.envs.core.observations",

@@ -149,6 +149,20 @@ ENTRIES = (
         75,
         "carry a cup of water along the ground without spilling",
     ),
+    Entry(
+        "PBDPourWater-v0",
+        "pbd_gym.envs.water.pour_water:PourWaterEnv",
+        "pbd_gym.envs.water.pour_water:PourWaterVectorEnv",
+        100,
+        "pour water from one cup into another",
+    ),
+    Entry(
+        "PBDPourWaterAmount-v0",
+        "pbd_gym.envs.water.pour_water_amount:PourWaterAmountEnv",
+        "pbd_gym.envs.water.pour_water_amount:PourWaterAmountVectorEnv",
+        100,
+        "pour a given share of the water from one cup into another",
+    ),
 )
 
 

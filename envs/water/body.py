@@ -19,6 +19,8 @@ from pbd_gym.scene.scene import Scene
 
 SKIRT = 0.1
 """How deep the walls of cups that never leave the ground reach into it [m]."""
+DARK = 0.95
+"""Opacity of bars that mark places: darker than what is opaque."""
 DEPOT = (0.0, -50.0, -50.0)
 """Where the particles are that an episode does without [m]; exact in single precision."""
 
@@ -100,14 +102,14 @@ class Water:
         return add_cup(self.scene, width, height, config.wall, x, config.cup_friction, SKIRT if standing else 0.0)
 
     def add_mark(self, middle: ArrayLike, sizes: ArrayLike) -> int:
-        """Add a bar that marks a place in pictures, and return its number.
+        """Add a bar of dark glass that marks a place in pictures, and return its number.
 
         Args:
             middle: where it is [m], shape (3,).
             sizes: lengths along x, y and z [m], shape (3,).
         """
         half = 0.5 * np.asarray(sizes, dtype=np.float64)
-        return self.scene.add_collider(Box(tuple(np.asarray(middle)), tuple(half)), moving=True)
+        return self.scene.add_collider(Box(tuple(np.asarray(middle)), tuple(half), opacity=DARK), moving=True)
 
     def fill(self) -> np.ndarray:
         """Fill the cup, and return the particles of the water, shape (particles,), int32."""

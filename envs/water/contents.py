@@ -85,14 +85,29 @@ def distance_from(poses: wp.array3d[float], cup: CupRow, goal: float, out: wp.ar
 
 
 @wp.kernel
-def error_of_share(contents: wp.array2d[float], targets: wp.array1d[float], out: wp.array1d[float]):
+def error_of_share(contents: wp.array2d[float], targets: wp.array2d[float], out: wp.array1d[float]):
     """Difference between how many particles were poured and how many should be, as a share of all.
 
     What is asked for is rounded down to whole particles.
     """
     env = wp.tid()
-    wanted = wp.floor(contents[env, COUNT] * targets[env]) / wp.max(contents[env, COUNT], 1.0)
+    wanted = wp.floor(contents[env, COUNT] * targets[env, 0]) / wp.max(contents[env, COUNT], 1.0)
     out[env] = wp.abs(contents[env, POURED] - wanted)
+
+
+@wp.kernel
+def draw_shares(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    start: wp.array1d[wp.int32],
+    table: wp.array1d[float],
+    # Out:
+    targets: wp.array2d[float],
+):
+    """Set the share that the start state of each chosen environment asks for."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        targets[env, 0] = table[start[env] % table.shape[0]]
 
 
 @wp.kernel
@@ -157,6 +172,28 @@ def observe_column(values: wp.array2d[float], column: int, first: int, observati
     """Write one more number: a column of a buffer."""
     env = wp.tid()
     observation[env, first] = bounded(values[env, column])
+
+
+class TargetShares(Part):
+    """The share of the water that each start state asks for, in the buffer ``targets``.
+
+    Args:
+        batch: the environments.
+        shares: of each start state, shape (starts,).
+    """
+
+    def __init__(self, batch: Batch, shares: np.ndarray) -> None:
+        super().__init__(batch)
+        self.shares = shares
+
+    def add_buffers(self, buffers: Buffers) -> None:
+        buffers.add("targets", (1,))
+
+    def begin(self, chosen: Any) -> Sequence[Any]:
+        """Return the launch that sets the shares."""
+        b = self.batch.buffers
+        table = wp.array(self.shares, dtype=float, device=self.batch.model.device)
+        return [prepare(self.batch, draw_shares, chosen, b["start"], table, b["targets"])]
 
 
 class Contents(Part):

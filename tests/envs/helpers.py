@@ -44,6 +44,8 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDRopePush-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDRopeWhip-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDPassWater-v0": CUP,
+    "PBDPourWater-v0": CUP,
+    "PBDPourWaterAmount-v0": CUP,
 }
 """The like for every id: a new id needs a line here, and then all of the API tests are run on it."""
 LOOSE: dict[str, Any] = {

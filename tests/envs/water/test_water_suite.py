@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from pbd_gym.envs import TaskVectorEnv
 
-EXPERTS: dict[str, float] = {"PBDPassWater-v0": 0.98}
+EXPERTS: dict[str, float] = {"PBDPassWater-v0": 0.98, "PBDPourWater-v0": 0.95, "PBDPourWaterAmount-v0": 0.9}
 """What the scripted expert has to reach, by id."""
 
 
@@ -46,7 +46,7 @@ def walls_top(env: Any, pose: np.ndarray) -> float:
 @pytest.mark.parametrize("env_id", EXPERTS)
 def test_expert(env_id: str) -> None:
     """Guards that the task can be done within its limits, on states that training does not see."""
-    env = make(env_id, 4)
+    env = make(env_id, 4, particles=300 if "Amount" in env_id else 100)  # to a tenth takes many drops
     env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
     for _ in range(env.max_episode_steps):
         _, _, terminated, _, info = env.step(env.expert())
@@ -114,6 +114,85 @@ def test_walls_hold_at_two_metres_a_second() -> None:
         for x, pose in places(env):
             assert walls(env, pose, x).min() > -0.3 * env.config.spacing
             assert x[:, 1].min() > 0.3 * env.config.spacing
+
+
+def profile(cup: Any, pose: np.ndarray, box: Any) -> np.ndarray:
+    """Return the corners of the outline of a cup seen along z [m], shape (4, 2): on the left, from below, round."""
+    px, py, angle = pose[0, 0], pose[0, 1], 2.0 * np.arctan2(pose[0, 5], pose[0, 6])
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    half, wall = 0.5 * cup.outer, (pose[1, :2] - pose[0, :2]) @ turn
+    low, rim = -0.5 * cup.wall, wall[1] + box.half_extents[1]
+    return np.array([[-half, low], [-half, rim], [half, rim], [half, low]]) @ turn.T + [px, py]
+
+
+def test_cups_do_not_touch() -> None:
+    """Guards the rule of moves: whatever is asked for, outlines of cups keep apart, and stay above the ground."""
+    env = make("PBDPourWater-v0", 8, particles=30)
+    env.reset(seed=0)
+    rng, number = np.random.default_rng(0), env.water.cup.colliders[1]
+    reached = np.zeros(8)
+    start = env.state.get_poses()
+    for _ in range(60):
+        action = rng.uniform(-1.0, 1.0, (8, 3)) + [0.5, -0.3, 0.0]
+        env.step(action.astype(np.float32))
+        for env_number, pose in enumerate(env.state.get_poses().astype(np.float64)):
+            mine = profile(env.water.cup, pose[:5], env.scene.colliders[number])
+            assert mine[:, 1].min() > -1e-4
+            other = profile(env.target, pose[5:], env.scene.colliders[env.target.colliders[1]])
+            other[[0, 3], 1] = 0.0
+            apart = -np.inf  # the widest gap between the shadows of both along the normals of all sides
+            for corners in (mine, other):
+                sides = np.roll(corners, -1, axis=0) - corners
+                normals = np.stack([sides[:, 1], -sides[:, 0]], axis=1) / np.linalg.norm(sides, axis=1)[:, None]
+                a, b = mine @ normals.T, other @ normals.T
+                apart = max(apart, (b.min(axis=0) - a.max(axis=0)).max(), (a.min(axis=0) - b.max(axis=0)).max())
+            assert apart > -1e-4
+            reached[env_number] = max(reached[env_number], -apart, 0.01 - abs(apart))
+    assert (reached > 0.0).any()  # some came near
+    assert_allclose(env.state.get_poses()[:, 5:, :], start[:, 5:, :])  # the other cup stood still
+
+
+@pytest.mark.parametrize("pivot", ["bottom", "top"])
+def test_turning_keeps_the_pivot_and_the_water(pivot: str) -> None:
+    """Guards rotation: its centre stays, the boxes stay together, and no particle gets into a wall."""
+    env = make("PBDPourWater-v0", 2, pivot=pivot)
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(np.float32([[0.0, 1.0, 0.0]] * 2))
+    height = env.water.cup.rim if pivot == "top" else 0.0
+
+    def middle() -> np.ndarray:
+        poses = env.state.get_poses()[:, 0].astype(np.float64)
+        angle = 2.0 * np.arctan2(poses[:, 5], poses[:, 6])
+        return poses[:, :2] + height * np.stack([-np.sin(angle), np.cos(angle)], axis=1)
+
+    before = middle()
+    for turn in (*[1.0] * 8, *[-1.0] * 16):
+        env.step(np.float32([[0.0, 0.0, turn]] * 2))
+        assert_allclose(middle(), before, atol=1e-5)
+        for x, pose in places(env):
+            assert walls(env, pose, x).min() > -0.3 * env.config.spacing
+            angle = 2.0 * np.arctan2(pose[0, 5], pose[0, 6])
+            turned = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+            assert_allclose((pose[:5, :2] - pose[0, :2]) @ turned, env.water.cup.offsets()[:, :2], atol=1e-5)
+
+
+def test_amounts() -> None:
+    """Guards what is asked for, and the reward against its formula, on a made state."""
+    env = make("PBDPourWaterAmount-v0", 6)
+    observation, _ = env.reset(seed=0, options={"variation": np.arange(6)})
+    assert ((observation[:, 13] >= 0.2) & (observation[:, 13] <= 1.0)).all() and np.ptp(observation[:, 13]) > 0.2
+    wanted = np.floor(env.water.amounts()[:6] * observation[:, 13])
+    counts = env.water.amounts()[:6]
+    assert_allclose(env.buffers.read("performance"), -wanted / counts, atol=1e-6)
+    x, pose = env.state.get_positions(), env.state.get_poses()
+    for env_number in range(6):  # as many as are wanted, but for two, are put into the middle of the other cup
+        x[env_number, : int(wanted[env_number]) - 2] = pose[env_number, 5, :3] + [0.0, 0.05, 0.0]
+    env.state.set_positions(x)
+    env._score.launch()
+    assert_allclose(env.buffers.read("performance"), -2.0 / counts, atol=1e-6)
+    line = env.state.get_poses()[:, 10, 1] - env.config.wall
+    assert_allclose(line, observation[:, 13] * counts / 100 * env.config.depth(env.target.width), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
