@@ -133,7 +133,7 @@ def test_cups_do_not_touch() -> None:
     reached = np.zeros(8)
     start = env.state.get_poses()
     for _ in range(60):
-        action = rng.uniform(-1.0, 1.0, (8, 3)) + [0.5, -0.3, 0.0]
+        action = rng.uniform(-1.0, 1.0, (8, 3)) + np.array([0.5, -0.3, 0.0])
         env.step(action.astype(np.float32))
         for env_number, pose in enumerate(env.state.get_poses().astype(np.float64)):
             mine = profile(env.water.cup, pose[:5], env.scene.colliders[number])
