@@ -131,6 +131,9 @@ if TYPE_CHECKING:
     from pbd_gym.envs.water.pass_water import PassWaterConfig as PassWaterConfig
     from pbd_gym.envs.water.pass_water import PassWaterEnv as PassWaterEnv
     from pbd_gym.envs.water.pass_water import PassWaterVectorEnv as PassWaterVectorEnv
+    from pbd_gym.envs.water.pour_soup import PourSoupConfig as PourSoupConfig
+    from pbd_gym.envs.water.pour_soup import PourSoupEnv as PourSoupEnv
+    from pbd_gym.envs.water.pour_soup import PourSoupVectorEnv as PourSoupVectorEnv
     from pbd_gym.envs.water.pour_water import PourWaterConfig as PourWaterConfig
     from pbd_gym.envs.water.pour_water import PourWaterEnv as PourWaterEnv
     from pbd_gym.envs.water.pour_water import PourWaterVectorEnv as PourWaterVectorEnv
@@ -197,6 +200,9 @@ _HOMES = {
     "PassWaterEnv": "pbd_gym.envs.water.pass_water",
     "PassWaterVectorEnv": "pbd_gym.envs.water.pass_water",
     "Pixels": "pbd_gym.envs.core.pixels",
+    "PourSoupConfig": "pbd_gym.envs.water.pour_soup",
+    "PourSoupEnv": "pbd_gym.envs.water.pour_soup",
+    "PourSoupVectorEnv": "pbd_gym.envs.water.pour_soup",
     "PourWaterAmountConfig": "pbd_gym.envs.water.pour_water_amount",
     "PourWaterAmountEnv": "pbd_gym.envs.water.pour_water_amount",
     "PourWaterAmountVectorEnv": "pbd_gym.envs.water.pour_water_amount",

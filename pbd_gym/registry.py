@@ -163,6 +163,13 @@ ENTRIES = (
         100,
         "pour a given share of the water from one cup into another",
     ),
+    Entry(
+        "PBDPourSoup-v0",
+        "pbd_gym.envs.water.pour_soup:PourSoupEnv",
+        "pbd_gym.envs.water.pour_soup:PourSoupVectorEnv",
+        120,
+        "pour soup with two pieces of tofu from one bowl into another",
+    ),
 )
 
 

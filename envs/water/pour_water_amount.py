@@ -103,12 +103,12 @@ class PourWaterAmountVectorEnv(PourWaterVectorEnv):
     config: PourWaterAmountConfig
     presets = PRESETS["PourWaterAmount"]
 
-    def build(self, config: PourWaterAmountConfig) -> Task:  # type: ignore[override]
+    def build(self, config: PourWaterConfig) -> Task:
         task = super().build(config)
         outer = self.target.outer
         self.line = self.water.add_mark((self.farthest, 0.1, 0.5 * outer + 0.02), (outer, LINE, LINE))
         """The bar that marks the level."""
-        self.shares = self.water.variations(3).uniform(*config.share, config.starts).astype(np.float32)
+        self.shares = self.water.variations(3).uniform(*self.config.share, config.starts).astype(np.float32)
         """What each start state asks for, shape (starts,)."""
         amount = Measure("amount", -1.0, self.error)
         return replace(

@@ -46,6 +46,7 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDPassWater-v0": CUP,
     "PBDPourWater-v0": CUP,
     "PBDPourWaterAmount-v0": CUP,
+    "PBDPourSoup-v0": {**CUP, "tofu_side": 0.01},
 }
 """The like for every id: a new id needs a line here, and then all of the API tests are run on it."""
 LOOSE: dict[str, Any] = {

@@ -9,12 +9,19 @@ from numpy.testing import assert_allclose
 
 from pbd_gym.envs import TaskVectorEnv
 
-EXPERTS: dict[str, float] = {"PBDPassWater-v0": 0.98, "PBDPourWater-v0": 0.95, "PBDPourWaterAmount-v0": 0.9}
+EXPERTS: dict[str, float] = {
+    "PBDPassWater-v0": 0.98,
+    "PBDPourWater-v0": 0.95,
+    "PBDPourWaterAmount-v0": 0.9,
+    "PBDPourSoup-v0": 0.95,
+}
 """What the scripted expert has to reach, by id."""
 
 
 def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
     given = {"particles": 100, "starts": 20, "autoreset_mode": "Disabled", **kwargs}
+    if env_id == "PBDPourSoup-v0":
+        given["tofu_side"] = 0.02
     env = gym.make_vec(env_id, num_envs, **given)
     assert isinstance(env, TaskVectorEnv)
     return env
@@ -63,7 +70,8 @@ def test_starts_are_at_rest(env_id: str) -> None:
     env.reset(seed=0)
     before = places(env)
     counts = env.water.amounts()[env.buffers.peek("start")]
-    assert len(set(counts)) > 1 and [len(x) for x, _ in before] == list(counts)
+    others = env.scene.particle_count - len(env.scene.fluid.indices)
+    assert len(set(counts)) > 1 and [len(x) - others for x, _ in before] == list(counts)
     for _ in range(5):
         info = env.step(np.zeros(env.action_space.shape, dtype=np.float32))[4]
     for (x, _), (now, pose) in zip(before, places(env), strict=True):
@@ -193,6 +201,28 @@ def test_amounts() -> None:
     assert_allclose(env.buffers.read("performance"), -2.0 / counts, atol=1e-6)
     line = env.state.get_poses()[:, 10, 1] - env.config.wall
     assert_allclose(line, observation[:, 13] * counts / 100 * env.config.depth(env.target.width), rtol=1e-5)
+
+
+def test_tofu_swims_and_stays_whole() -> None:
+    """Guards the coupling: tofu is half as dense as soup, floats, and keeps its shape while it is poured."""
+    env = make("PBDPourSoup-v0", 2, particles=300)
+    env.reset(seed=0)
+    piece = env.tofu[: len(env.tofu) // 2]
+
+    def sides() -> np.ndarray:
+        x = env.state.get_positions()[:, piece]
+        return np.linalg.norm(x[:, :, None] - x[:, None], axis=3).max(axis=(1, 2))
+
+    rest = np.linalg.norm(env.scene.positions[piece[-1]] - env.scene.positions[piece[0]])
+    for (x, _), every in zip(places(env), env.state.get_positions(), strict=True):
+        soup = x[: len(x) - len(env.tofu)]
+        assert every[piece, 1].max() > np.quantile(soup[:, 1], 0.95)  # it looks out
+        assert every[piece, 1].min() < soup[:, 1].max()  # and is immersed
+    for _ in range(60):
+        env.step(env.expert())
+        assert_allclose(sides(), rest, rtol=0.25)  # it is soft
+    assert_allclose(sides(), rest, rtol=0.15)
+    assert_allclose(env.buffers.peek("tofu")[:, 1], 1.0)
 
 
 @pytest.mark.parametrize(
