@@ -220,7 +220,7 @@ def test_tofu_swims_and_stays_whole() -> None:
         assert every[piece, 1].min() < soup[:, 1].max()  # and is immersed
     for _ in range(60):
         env.step(env.expert())
-        assert_allclose(sides(), rest, rtol=0.25)  # it is soft
+        assert_allclose(sides(), rest, rtol=0.5)  # it is soft
     assert_allclose(sides(), rest, rtol=0.15)
     assert_allclose(env.buffers.peek("tofu")[:, 1], 1.0)
 
