@@ -96,6 +96,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     """Action modes of the task, the default first."""
     obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
     """Observation modes of the task; without goals there is no ``"goal"``."""
+    grows: ClassVar[bool] = True
+    """Whether environments may differ in size."""
     presets: ClassVar[Presets] = {}
     """Arguments by name of the preset; see :mod:`pbd_gym.envs.core.presets`."""
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
@@ -138,7 +140,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
         self.config = make_config(self.config_type, overrides)
         solver_options(self.config)  # refuses bad ones before there is any work
-        self.ranges = randomization.as_ranges(modes["randomize"])
+        self.ranges = randomization.as_ranges(modes["randomize"], self.grows)
         if modes["horizon"] is not None:
             horizon = whole("horizon", modes["horizon"], 1)
             max_episode_steps = min(horizon, max_episode_steps or horizon)

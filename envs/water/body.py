@@ -37,6 +37,8 @@ class WaterTaskConfig(ManipulationConfig):
     """Distance of particles at rest [m]."""
     viscosity: float = 1e-3
     """Dynamic viscosity [Pa s]; that of water."""
+    sweeps: int = 4
+    """Over the densities of the water, in every iteration of the solver."""
     wall: float = 0.02
     """Thickness of the walls of cups [m], at least a spacing."""
     cup_friction: float = 0.0
@@ -53,7 +55,7 @@ class WaterTaskConfig(ManipulationConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers(self, positive=("particles", "amount", "spacing", "wall"))
+        check_numbers(self, positive=("particles", "amount", "spacing", "sweeps", "wall"))
         if not self.amount[0] <= self.amount[1] <= 1.0:
             raise ValueError(f"amount must be the least and the most share, up to 1, got {self.amount}")
         if self.wall < self.spacing:
@@ -80,16 +82,11 @@ class Water:
         width: of the cup, inside [m].
         height: of its rim above its floor [m].
         standing: whether the cup never leaves the ground.
-
-    Raises:
-        ValueError: if the size is to be drawn: cups do not grow.
     """
 
     def __init__(
         self, batch: Batch, config: WaterTaskConfig, width: float, height: float, standing: bool = False
     ) -> None:
-        if "size" in batch.ranges:
-            raise ValueError("size cannot be randomized in the water tasks: their cups do not grow")
         self.batch, self.config = batch, config
         self.scene = Scene(contact_radius=0.5 * config.spacing)
         self.scene.add_collider(Plane(friction=config.friction))
@@ -116,7 +113,7 @@ class Water:
         config, half = self.config, 0.5 * self.cup.width
         layers = math.ceil(config.particles / math.floor(2.0 * half / config.spacing) ** 2)
         top = config.wall + (layers + 0.5) * config.spacing
-        material = FluidMaterial(viscosity=config.viscosity)
+        material = FluidMaterial(viscosity=config.viscosity, iterations=config.sweeps)
         members = self.scene.add_fluid_block(
             (-half, config.wall, -half), (half, top, half), material, config.spacing, count=config.particles
         )

@@ -129,6 +129,7 @@ class PassWaterVectorEnv(TaskVectorEnv):
     config: PassWaterConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    grows = False
     presets = PRESETS["PassWater"]
 
     def build(self, config: PassWaterConfig) -> Task:

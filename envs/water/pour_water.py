@@ -146,6 +146,7 @@ class PourWaterVectorEnv(TaskVectorEnv):
     config: PourWaterConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    grows = False
     presets = PRESETS["PourWater"]
 
     def build(self, config: PourWaterConfig) -> Task:

@@ -220,8 +220,8 @@ def test_tofu_swims_and_stays_whole() -> None:
         assert every[piece, 1].min() < soup[:, 1].max()  # and is immersed
     for _ in range(60):
         env.step(env.expert())
-        assert_allclose(sides(), rest, rtol=0.5)  # it is soft
-    assert_allclose(sides(), rest, rtol=0.15)
+        assert_allclose(sides(), rest, rtol=0.3)  # it is a little soft
+    assert_allclose(sides(), rest, rtol=0.1)
     assert_allclose(env.buffers.peek("tofu")[:, 1], 1.0)
 
 
@@ -244,3 +244,4 @@ def test_bad_numbers(bad: dict[str, Any]) -> None:
 def test_cups_do_not_grow() -> None:
     with pytest.raises(ValueError, match="size"):
         make("PBDPassWater-v0", 1, randomize={"size": (0.5, 2.0)})
+    assert "size" not in make("PBDPassWater-v0", 1, randomize="sim2real").ranges
