@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.experts import paddle_poses as paddle_poses
     from pbd_gym.envs.core.experts import picker_actions as picker_actions
     from pbd_gym.envs.core.experts import transfer_actions as transfer_actions
+    from pbd_gym.envs.core.features import Features as Features
     from pbd_gym.envs.core.goals import GoalShape as GoalShape
     from pbd_gym.envs.core.goals import StartGoals as StartGoals
     from pbd_gym.envs.core.launches import Launches as Launches
@@ -125,6 +126,20 @@ if TYPE_CHECKING:
     from pbd_gym.envs.tools.planning import CEMPlanner as CEMPlanner
     from pbd_gym.envs.tools.planning import CEMSettings as CEMSettings
     from pbd_gym.envs.tools.sb3 import make_sb3_vec_env as make_sb3_vec_env
+    from pbd_gym.envs.water.body import Water as Water
+    from pbd_gym.envs.water.body import WaterTaskConfig as WaterTaskConfig
+    from pbd_gym.envs.water.pass_water import PassWaterConfig as PassWaterConfig
+    from pbd_gym.envs.water.pass_water import PassWaterEnv as PassWaterEnv
+    from pbd_gym.envs.water.pass_water import PassWaterVectorEnv as PassWaterVectorEnv
+    from pbd_gym.envs.water.pour_soup import PourSoupConfig as PourSoupConfig
+    from pbd_gym.envs.water.pour_soup import PourSoupEnv as PourSoupEnv
+    from pbd_gym.envs.water.pour_soup import PourSoupVectorEnv as PourSoupVectorEnv
+    from pbd_gym.envs.water.pour_water import PourWaterConfig as PourWaterConfig
+    from pbd_gym.envs.water.pour_water import PourWaterEnv as PourWaterEnv
+    from pbd_gym.envs.water.pour_water import PourWaterVectorEnv as PourWaterVectorEnv
+    from pbd_gym.envs.water.pour_water_amount import PourWaterAmountConfig as PourWaterAmountConfig
+    from pbd_gym.envs.water.pour_water_amount import PourWaterAmountEnv as PourWaterAmountEnv
+    from pbd_gym.envs.water.pour_water_amount import PourWaterAmountVectorEnv as PourWaterAmountVectorEnv
     from pbd_gym.registry import register as register
 
 _HOMES = {
@@ -160,6 +175,7 @@ _HOMES = {
     "ClothUnfoldVectorEnv": "pbd_gym.envs.cloth.unfold",
     "ClothVectorEnv": "pbd_gym.envs.cloth.carry",
     "Completion": "pbd_gym.envs.core.completion",
+    "Features": "pbd_gym.envs.core.features",
     "GoalShape": "pbd_gym.envs.core.goals",
     "Handler": "pbd_gym.envs.core.start_bank",
     "Hands": "pbd_gym.envs.core.actions",
@@ -180,7 +196,19 @@ _HOMES = {
     "PendulumEnv": "pbd_gym.envs.pendulum",
     "PendulumVectorEnv": "pbd_gym.envs.pendulum",
     "PickerConfig": "pbd_gym.envs.core.pickers",
+    "PassWaterConfig": "pbd_gym.envs.water.pass_water",
+    "PassWaterEnv": "pbd_gym.envs.water.pass_water",
+    "PassWaterVectorEnv": "pbd_gym.envs.water.pass_water",
     "Pixels": "pbd_gym.envs.core.pixels",
+    "PourSoupConfig": "pbd_gym.envs.water.pour_soup",
+    "PourSoupEnv": "pbd_gym.envs.water.pour_soup",
+    "PourSoupVectorEnv": "pbd_gym.envs.water.pour_soup",
+    "PourWaterAmountConfig": "pbd_gym.envs.water.pour_water_amount",
+    "PourWaterAmountEnv": "pbd_gym.envs.water.pour_water_amount",
+    "PourWaterAmountVectorEnv": "pbd_gym.envs.water.pour_water_amount",
+    "PourWaterConfig": "pbd_gym.envs.water.pour_water",
+    "PourWaterEnv": "pbd_gym.envs.water.pour_water",
+    "PourWaterVectorEnv": "pbd_gym.envs.water.pour_water",
     "ReachingConfig": "pbd_gym.envs.core.reaching",
     "ReachingScore": "pbd_gym.envs.core.reaching",
     "Reduced": "pbd_gym.envs.core.observations",
@@ -228,6 +256,8 @@ _HOMES = {
     "Towel": "pbd_gym.envs.cloth.towel",
     "TowelGoalsConfig": "pbd_gym.envs.cloth.manipulation",
     "Uniform": "pbd_gym.envs.core.randomization",
+    "Water": "pbd_gym.envs.water.body",
+    "WaterTaskConfig": "pbd_gym.envs.water.body",
     "Waypoint": "pbd_gym.envs.core.experts",
     "WeightedMeasures": "pbd_gym.envs.core.manipulation",
     "actions_left": "pbd_gym.envs.core.experts",

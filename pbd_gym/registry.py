@@ -143,6 +143,34 @@ ENTRIES = (
         60,
         "squeeze a bar of clay to a goal shape with two plates",
     ),
+    Entry(
+        "PBDPassWater-v0",
+        "pbd_gym.envs.water.pass_water:PassWaterEnv",
+        "pbd_gym.envs.water.pass_water:PassWaterVectorEnv",
+        75,
+        "carry a cup of water along the ground without spilling",
+    ),
+    Entry(
+        "PBDPourWater-v0",
+        "pbd_gym.envs.water.pour_water:PourWaterEnv",
+        "pbd_gym.envs.water.pour_water:PourWaterVectorEnv",
+        100,
+        "pour water from one cup into another",
+    ),
+    Entry(
+        "PBDPourWaterAmount-v0",
+        "pbd_gym.envs.water.pour_water_amount:PourWaterAmountEnv",
+        "pbd_gym.envs.water.pour_water_amount:PourWaterAmountVectorEnv",
+        100,
+        "pour a given share of the water from one cup into another",
+    ),
+    Entry(
+        "PBDPourSoup-v0",
+        "pbd_gym.envs.water.pour_soup:PourSoupEnv",
+        "pbd_gym.envs.water.pour_soup:PourSoupVectorEnv",
+        120,
+        "pour soup with two pieces of tofu from one bowl into another",
+    ),
 )
 
 

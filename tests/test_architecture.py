@@ -68,6 +68,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "envs.cloth": ("envs.core", *ENGINE),
     "envs.rope": ("envs.core", *ENGINE),
     "envs.soft": ("envs.core", *ENGINE),
+    "envs.water": ("envs.core", *ENGINE),
     "envs.tools": ("", "envs.core", "export", *DRAWING, "rendering.window", *ENGINE),
     "cli": ("", "runtime"),
     "training": ("", "envs", "envs.core", "envs.tools", "rendering", "runtime"),

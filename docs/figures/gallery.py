@@ -67,7 +67,8 @@ def framed(frames: list[Frame], size: tuple[int, int]) -> Camera:
     """Return a camera that just frames what happens; a task's own leaves room for what might."""
     points = []
     for frame in frames:
-        points += [frame.positions, *(vertices for vertices, _ in [*frame.solids, *frame.meshes])]
+        drawn_ones = frame.positions[np.isfinite(frame.positions).all(axis=1)]
+        points += [drawn_ones, *(vertices for vertices, *_ in [*frame.solids, *frame.meshes, *frame.glass])]
         for ball in [*frame.pickers, *frame.goals]:
             points.append(ball.position + ball.radius * np.array([[-1.0], [1.0]]))
     joined = np.concatenate(points)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import warp as wp
@@ -23,12 +23,23 @@ from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle"]
+ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle", "cup"]
 ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 PICKER_MODES: tuple[ActionMode, ...] = ("picker", "pick_place")
 """Those in which the agent closes and opens hands; a hand that closes grasps any particle in reach."""
 _GRASPING = (*PICKER_MODES, "pick_then_place")
 """Those in which hands close on what is in reach, whoever closes them."""
+
+
+class Mover(Protocol):
+    """What moves solids as a whole in action mode ``"cup"``."""
+
+    @property
+    def size(self) -> int:
+        """Numbers of an action."""
+
+    def prepare(self, actions: Any, state: State, control: Control) -> Any:
+        """Return the launch that turns actions, shape (num_envs, size), into ``control.collider_motion``."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,8 @@ class Hands:
     """Largest turn of a paddle about the vertical per control step [rad]; 0 for paddles that do not turn."""
     widest_turn: float = 0.5 * math.pi
     """Largest angle of a paddle, either way [rad]."""
+    mover: Mover | None = None
+    """What moves in ``cup`` mode."""
     floor: float | None = None
     """Height below which hands do not lead what they hold [m]; by default the bottom of the box."""
     places: Callable[[np.ndarray], np.ndarray] | None = None
@@ -249,8 +262,9 @@ class Actions:
             above zero it closes the hand, else it opens), ``"pin"`` (one per corner: above zero fixes it), or
             ``"pick_place"`` (numbers of a picker, but the first are a place in the box that the hand goes to, and takes
             as many control steps for as it may need: SoftGym's pick-and-place), ``"pick_then_place"`` (two places
-            in the box: the first hand picks at one, carries to the other and lets go, as in DaXBench), or ``"paddle"``
-            (a displacement along x, y and z per paddle, and a turn about the vertical where paddles turn).
+            in the box: the first hand picks at one, carries to the other and lets go, as in DaXBench), ``"paddle"``
+            (a displacement along x, y and z per paddle, and a turn about the vertical where paddles turn), or ``"cup"``
+            (the numbers of ``hands.mover``).
         hands: what the hands can do.
         largest_size: of an environment; the box of the hands grows with it, but their steps do not.
 
@@ -265,7 +279,7 @@ class Actions:
         self.hands = hands
         self.paddles = hands.paddles if mode == "paddle" else ()
         """Solids that are moved."""
-        others = {"pin": hands.corners, "paddle": (), "pick_then_place": hands.particles[:1]}
+        others = {"pin": hands.corners, "paddle": (), "cup": (), "pick_then_place": hands.particles[:1]}
         self.particles = others.get(mode, hands.particles)
         """Particle that belongs to each grip."""
         self.grip_count = len(self.particles)
@@ -279,7 +293,9 @@ class Actions:
         if mode == "pick_then_place":
             self._stages = transfers.stages(lower, upper, hands.max_step)
             self.repeat = sum(steps for steps, _ in self._stages)
-        self.size = self.stride * (self.grip_count + len(self.paddles))
+        self.mover = hands.mover if mode == "cup" else None
+        """What is moved as a whole."""
+        self.size = self.stride * (self.grip_count + len(self.paddles)) if self.mover is None else self.mover.size
         self._launches: list[list[Any]] = []
         """For each control step of an action; those of the last one stand for all that follow."""
 
@@ -331,6 +347,9 @@ class Actions:
         def launch(kernel: Any, *inputs: Any) -> Any:
             return wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
 
+        if self.mover is not None:
+            self._launches.append([self.mover.prepare(actions, state, control)])
+            return
         if self.paddles:
             limits = (self.stride, hands.max_step, hands.max_turn, hands.widest_turn)
             self._launches.append([prepare_moves(self.paddles, actions, limits, state, control, parameters, anchor)])

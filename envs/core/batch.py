@@ -20,8 +20,7 @@ from pbd_gym.envs.core.divergence import speed_limit
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.core.lifecycle import Lifecycle, add_buffers
 from pbd_gym.envs.core.modes import RewardMode, check_action_mode, check_obs_mode, check_reward_mode
-from pbd_gym.envs.core.observations import OBS_MODES, Observations, ObsMode, ReducedObservations
-from pbd_gym.envs.core.paddles import slots_of
+from pbd_gym.envs.core.observations import OBS_MODES, ObsMode
 from pbd_gym.envs.core.pixels import PIXEL_MODES, PixelObservations, Pixels
 from pbd_gym.envs.core.presets import Presets, with_preset
 from pbd_gym.envs.core.rendering import Pictures
@@ -39,6 +38,7 @@ from pbd_gym.envs.core.validation import (
     split_range,
     split_seed,
 )
+from pbd_gym.envs.core.views import make_observations
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
 from pbd_gym.runtime.compile_messages import compiling
@@ -96,6 +96,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     """Action modes of the task, the default first."""
     obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
     """Observation modes of the task; without goals there is no ``"goal"``."""
+    grows: ClassVar[bool] = True
+    """Whether environments may differ in size."""
     presets: ClassVar[Presets] = {}
     """Arguments by name of the preset; see :mod:`pbd_gym.envs.core.presets`."""
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
@@ -138,7 +140,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
         self.config = make_config(self.config_type, overrides)
         solver_options(self.config)  # refuses bad ones before there is any work
-        self.ranges = randomization.as_ranges(modes["randomize"])
+        self.ranges = randomization.as_ranges(modes["randomize"], self.grows)
         if modes["horizon"] is not None:
             horizon = whole("horizon", modes["horizon"], 1)
             max_episode_steps = min(horizon, max_episode_steps or horizon)
@@ -184,7 +186,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.randomization = randomization.Randomization(self.ranges, self.model.labels, task.ground is not None)
         """Which parameters differ from environment to environment."""
         self.state.parameters.varied = bool(self.randomization.columns)
-        self.observations = self._make_observations(task)
+        self.observations = make_observations(self, task, self.pixels)
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
         self.single_observation_space = self.observations.space
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -248,18 +250,6 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         return lower - margin, upper + margin
 
     # --- set-up -------------------------------------------------------------------------------------------------------
-
-    def _make_observations(self, task: Task) -> Observations | ReducedObservations | PixelObservations:
-        axes, shown_grips = task.hands.axes, 0 if self.action_mode == "drag" else self.actions.grip_count
-        if self.obs_mode in PIXEL_MODES:
-            return PixelObservations(self.obs_mode, self.pixels, axes, task.goal_particles)
-        if self.obs_mode == "reduced":
-            assert task.reduced is not None  # of a task that has this mode
-            return ReducedObservations(task.reduced, len(task.goal_particles), shown_grips)
-        return Observations(
-            self.obs_mode, task.keypoints, task.goal_particles, self.scene.particle_count, shown_grips, axes,
-            slots_of(self.actions.paddles, self.model), self.actions.turns,
-        )  # fmt: skip
 
     def _prepare(self) -> None:
         """Prepare every launch of a step once."""

@@ -169,7 +169,7 @@ def reset_state(
     start_held: wp.array1d[wp.int32],
     start_hands: wp.array2d[wp.vec3],
     free_inv_mass: wp.array3d[float],
-    start_poses: wp.array2d[float],
+    start_poses: wp.array3d[float],
     roles: wp.array1d[wp.int32],
     lanes: int,
     # State:
@@ -183,7 +183,7 @@ def reset_state(
 ):
     """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget.
 
-    Colliders that move go back to where they were added. Places of paddles grow with the size of the task, and the
+    Colliders that move go to where the start state has them. Places of paddles grow with the size of the task, and the
     height of the ground is drawn elsewhere: ``roles`` says which is what.
     """
     env, i = wp.tid()
@@ -203,12 +203,13 @@ def reset_state(
     for slot1 in range(i, memory.shape[1], positions.shape[1]):
         memory[group, slot1, lane] = start_memory[start[env] % start_memory.shape[0], slot1]
     if i == 0:
-        for slot3 in range(start_poses.shape[0]):
+        row = start[env] % start_poses.shape[0]
+        for slot3 in range(start_poses.shape[1]):
             for number in range(7):
                 if roles[slot3] != GROUND or number != 1:
-                    poses[env, slot3, number] = start_poses[slot3, number]
+                    poses[env, slot3, number] = start_poses[row, slot3, number]
             if roles[slot3] == PADDLE:
-                origin = wp.vec3(start_poses[slot3, 0], start_poses[slot3, 1], start_poses[slot3, 2])
+                origin = wp.vec3(start_poses[row, slot3, 0], start_poses[row, slot3, 1], start_poses[row, slot3, 2])
                 origin = scaled(origin, anchor, parameters[env, SIZE])
                 for axis3 in range(3):
                     poses[env, slot3, axis3] = origin[axis3]

@@ -67,7 +67,8 @@ class Lifecycle:
             self._strains = wp.array(state.arrange_memory(batch.task.starts.strains()), ndim=2)
             self._held, self._hands = wp.array(initially_held), device_points(batch, hands)
             self._ranges = wp.array(batch.randomization.table)
-            self._start_poses = wp.array(batch.model.start_poses, dtype=float, ndim=2)
+            poses = batch.model.start_poses[None] if batch.task.start_poses is None else batch.task.start_poses()
+            self._start_poses = wp.array(poses, dtype=float, ndim=3)
         ground = batch.task.ground
         moves = ground is not None and ground in batch.model.moving_colliders
         self._ground = batch.model.pose_index(ground) if moves and ground is not None else -1

@@ -120,6 +120,10 @@ PRESETS: dict[str, Presets] = {
             "starts": 100,
         },
     },
+    "PassWater": {"softgym": {"starts": 1000}},
+    "PourWater": {"softgym": {"starts": 1000}},
+    "PourSoup": {"daxbench": {"starts": 100, "amount": (1.0, 1.0)}},
+    "PourWaterAmount": {"softgym": {"starts": 1000, "amount": (1.0, 1.0)}},
     "RopeWhip": {"daxbench": {"rope_length": 0.38, "max_step": 0.02, "starts": 100}},
 }  # fmt: skip
 """Presets of each task, by its name."""

@@ -95,21 +95,27 @@ def as_range(name: str, given: Any) -> Uniform:
     return Uniform(real(f"randomize[{name!r}]", given[0]), real(f"randomize[{name!r}]", given[1]))
 
 
-def as_ranges(given: Mapping[str, Range] | str | None) -> dict[str, Range]:
+def as_ranges(given: Mapping[str, Range] | str | None, grows: bool = True) -> dict[str, Range]:
     """Return what ``randomize`` declares as ranges by name.
+
+    Args:
+        given: what a user declares.
+        grows: whether the size of the task can differ; else a name stands for the rest of its ranges.
 
     Raises:
         TypeError: for anything but a mapping or one of :data:`NAMED`, or a range that is none.
-        ValueError: for a pair that is no range, or another name.
+        ValueError: for a pair that is no range, another name, or a size that cannot differ.
     """
     if isinstance(given, str):
         if given not in NAMED:
             raise ValueError(
                 f"randomize must be a dict of ranges or one of {', '.join(map(repr, NAMED))}, got {given!r}"
             )
-        return dict(NAMED[given])
+        return {name: value for name, value in NAMED[given].items() if grows or name != "size"}
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"randomize must be a dict of ranges by name, got {given!r}")
+    if not grows and "size" in (given or {}):
+        raise ValueError("randomize: size cannot differ in this task, whose solids do not grow")
     return {name: as_range(name, value) for name, value in (given or {}).items()}
 
 

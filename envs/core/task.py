@@ -17,6 +17,7 @@ from pbd_gym.envs.core.actions import ActionMode, Actions, Hands
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.disturbance import Disturbance
+from pbd_gym.envs.core.features import FeatureObservations, Features
 from pbd_gym.envs.core.launches import Launches
 from pbd_gym.envs.core.modes import RewardMode
 from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, ReducedObservations
@@ -28,6 +29,8 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
+View = Observations | ReducedObservations | FeatureObservations | PixelObservations
+"""What agents see."""
 Point = tuple[float, float, float]
 """x, y and z [m]; y is up."""
 
@@ -55,7 +58,7 @@ class Batch(Protocol):
     control: Control
     buffers: Buffers
     actions: Actions
-    observations: Observations | ReducedObservations | PixelObservations
+    observations: View
     randomization: Randomization
     disturbance: Disturbance
     goal_particles: np.ndarray
@@ -183,6 +186,11 @@ class Task:
     """Other parts, in the order in which they begin an episode: what samples goals, first of all."""
     reduced: Reduced | None = None
     """What ``obs_mode="reduced"`` shows, in tasks that have it."""
+    features: Features | None = None
+    """Numbers that ``obs_mode="keypoints"`` shows in place of particles, and ``"particles"`` after them."""
+    start_poses: Callable[[], np.ndarray] | None = None
+    """Returns the poses of the colliders that move for each start state, shape (1 or starts, moving, 7), as
+    :meth:`pbd_gym.sim.state.State.get_poses`; by default they are where they were added."""
     expert: Expert | None = None
     """A script that solves the task, if there is one."""
     ground: int | None = None

@@ -1,7 +1,7 @@
 """Solid boxes: tables, shelves, steps."""
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.colliders.solid import Mesh, Point, Solid, check_rotation
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.wide import Wide
-from pbd_gym.runtime.checks import shaped
+from pbd_gym.runtime.checks import number, shaped
 
 SWEPT = True
 
@@ -27,8 +27,8 @@ class Box(Solid):
     a cube goes out through the face at +y.
 
     Raises:
-        ValueError: for a half extent that is not positive, a rotation that is not one (to 1e-6), a bad surface, or a
-            number that is not finite.
+        ValueError: for a half extent that is not positive, a rotation that is not one (to 1e-6), a bad surface, an
+            opacity out of its range, or a number that is not finite.
     """
 
     center: Point
@@ -37,6 +37,9 @@ class Box(Solid):
     """Half the length along the box's own x, y and z axes [m]."""
     rotation: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     """Matrix that turns the box's axes into the world's, by rows: its columns are the box's axes."""
+    opacity: float = field(default=1.0, kw_only=True)
+    """How much of what is behind a face of it pictures hide, above 0 and up to 1. A box of glass shows what is in it,
+    casts no shadow, and is not in depths and segmentations."""
 
     def __post_init__(self) -> None:
         center = shaped("the center of a box", self.center, (3,))
@@ -45,6 +48,7 @@ class Box(Solid):
             raise ValueError(f"a box needs positive half extents, got {self}")
         turn = check_rotation("a box", self.rotation)
         self.check_surface()
+        number("opacity", self.opacity, 0.0, 1.0, positive=True)
         object.__setattr__(self, "center", tuple(center.tolist()))
         object.__setattr__(self, "half_extents", tuple(half.tolist()))
         object.__setattr__(self, "rotation", tuple(tuple(row) for row in turn.tolist()))
@@ -92,6 +96,11 @@ class Box(Solid):
         quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
         triangles = [corner for a, b, c, d in quads for corner in ((a, b, c), (a, c, d))]
         return corners * self.half_extents @ np.array(self.rotation).T + self.center, np.array(triangles)
+
+
+def is_glass(collider: Any) -> bool:
+    """Return whether one sees through a collider."""
+    return isinstance(collider, Box) and collider.opacity < 1.0
 
 
 def row(box: Box, dtype: Any) -> np.ndarray:

@@ -17,6 +17,15 @@ SMALL: dict[str, Any] = {"rows": 4, "columns": 4, "settle_time": 0.5}
 """A cloth of 16 particles: what these tests are about does not depend on its size."""
 TOWEL: dict[str, Any] = {"rows": 5, "columns": 5, "substeps": 8, "starts": 5}
 """The like for the cloth tasks of the suite."""
+CUP: dict[str, Any] = {"particles": 30, "starts": 5, "settle_time": 0.4}
+"""The like for the water tasks."""
+CUPS: dict[str, dict[str, Any]] = {
+    "PBDPassWater-v0": CUP,
+    "PBDPourWater-v0": CUP,
+    "PBDPourWaterAmount-v0": CUP,
+    "PBDPourSoup-v0": {**CUP, "tofu_side": 0.01},
+}
+"""The water tasks, whose cups do not grow."""
 SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDCloth-v0": SMALL,
     "PBDRope-v0": {"particles": 9, "starts": 4, "settle_time": 0.2},
@@ -41,6 +50,7 @@ SMALL_OF: dict[str, dict[str, Any]] = {
     "PBDSoftShape-v0": {"cells": [2, 1, 2], "substeps": 8, "starts": 5},
     "PBDRopePush-v0": {"particles": 9, "substeps": 8, "starts": 5},
     "PBDRopeWhip-v0": {"particles": 9, "substeps": 8, "starts": 5},
+    **CUPS,
 }
 """The like for every id: a new id needs a line here, and then all of the API tests are run on it."""
 LOOSE: dict[str, Any] = {

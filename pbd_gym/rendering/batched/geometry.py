@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.colliders import Plane, Sphere
+from pbd_gym.colliders import Box, Plane, Sphere
+from pbd_gym.colliders.box import is_glass
 from pbd_gym.rendering.batched.tables import COLLIDER, GRIP, PARTICLE, Shapes, palette_row
 from pbd_gym.scene.scene import Scene
 
@@ -56,8 +57,9 @@ class Geometry:
         self._triangle_rows = [np.stack([front, 1 + self.body[scene.triangles[:, 0]]], axis=1)]
         self._rounds: list[tuple[int, int, float, int, int, int]] = []
         self._planes: list[tuple[list[float], int, int]] = []
+        self._opacities = [np.ones(len(scene.triangles))]
         self._add_particles(line_radius)
-        for number in range(len(scene.colliders)):
+        for number in sorted(range(len(scene.colliders)), key=lambda number: is_glass(scene.colliders[number])):
             self._add_collider(number)
         for grip in range(scene.grip_count):
             vertex = self._vertex(int(GRIP), grip, np.zeros(3))
@@ -73,6 +75,11 @@ class Geometry:
     def triangle_count(self) -> int:
         """Number of triangles."""
         return sum(map(len, self._triangles))
+
+    @property
+    def has_glass(self) -> bool:
+        """Whether there is anything to see through."""
+        return any(map(is_glass, self.scene.colliders))
 
     @property
     def round_count(self) -> int:
@@ -104,6 +111,9 @@ class Geometry:
             shapes.triangles = wp.array(triangles, dtype=wp.int32, ndim=2)
             shapes.triangle_color = wp.array(np.ascontiguousarray(rows[:, 0]), dtype=wp.int32)
             shapes.triangle_label = wp.array(np.ascontiguousarray(rows[:, 1]), dtype=wp.int32)
+            opacities = np.concatenate(self._opacities)
+            shapes.opacity = wp.array(opacities, dtype=float)
+            shapes.opaque_count = int((opacities == 1.0).sum())
             rounds = np.array(self._rounds, dtype=np.float64).reshape(-1, 6)
             shapes.rounds = wp.array(rounds[:, :2].astype(np.int32), dtype=wp.int32, ndim=2)
             shapes.round_radius = wp.array(rounds[:, 2].astype(np.float32), dtype=float)
@@ -157,7 +167,11 @@ class Geometry:
         for corner in vertices[triangles].reshape(-1, 3):  # not shared: faces are flat
             self._vertex(int(COLLIDER), slot, corner - origin)
         self._triangles.append(first + np.arange(3 * len(triangles)).reshape(-1, 3))
-        self._triangle_rows.append(np.tile([palette_row("solid"), label], (len(triangles), 1)))
+        color, opacity = "solid", 1.0
+        if isinstance(collider, Box) and is_glass(collider):
+            color, opacity = "glass", collider.opacity
+        self._triangle_rows.append(np.tile([palette_row(color), label], (len(triangles), 1)))
+        self._opacities.append(np.full(len(triangles), opacity))
 
 
 def rings(triangles: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.wide import barrier
+from pbd_gym.rendering.batched.glass import draw_glass
 from pbd_gym.rendering.batched.goals import make_draw_goals
 from pbd_gym.rendering.batched.rounds import make_draw_rounds
 from pbd_gym.rendering.batched.shadows import cast
@@ -81,6 +82,8 @@ def make_draw(images: Images) -> Any:
             fill(backdrop, canvas, scratch, tile)
             draw_triangles(shapes, palette, canvas, scratch, tile)
             draw_rounds(shapes, cameras, palette, held, canvas, scratch, tile)
+            if wp.static(images.glass):
+                draw_glass(shapes, palette, canvas, scratch, tile)
             if wp.static(images.rgb or images.segmentation):
                 draw_goals(shapes, cameras, palette, lanes, positions, goals, backdrop, canvas, scratch, tile)
             if wp.static(images.depth):

@@ -197,7 +197,7 @@ class Rasterizer:
         block = model.thread_count
         tile = tile_size(model.in_blocks, self.size)
         rgb, depth, segmentation = (image in self.images for image in IMAGES)
-        kernel = make_draw(Images(rgb, depth, segmentation, self.shadows))
+        kernel = make_draw(Images(rgb, depth, segmentation, self.shadows, rgb and self.geometry.has_glass))
 
         def shares(count: int) -> list[tuple[int, int]]:
             edges = np.linspace(0, count, 1 + (1 if model.in_blocks else min(self.threads, count))).astype(int)

@@ -159,7 +159,7 @@ def lay_triangles(
     threads: int,
 ):
     """Cover the pixels of triangles that have been laid on the ground."""
-    for t in range(thread, shapes.triangles.shape[0], threads):
+    for t in range(thread, shapes.opaque_count, threads):
         a = on_ground(scratch.points[picture, shapes.triangles[t, 0]], normal, level, fall)
         b = on_ground(scratch.points[picture, shapes.triangles[t, 1]], normal, level, fall)
         c = on_ground(scratch.points[picture, shapes.triangles[t, 2]], normal, level, fall)

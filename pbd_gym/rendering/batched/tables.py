@@ -8,6 +8,7 @@ from pbd_gym.rendering.colors import (
     FLOOR_DARK,
     FLOOR_LINE,
     FRONT,
+    GLASS,
     GOAL,
     GOAL_REACHED,
     PICKER_HOLDING,
@@ -39,6 +40,7 @@ PALETTE = {
     "goal": GOAL,
     "goal_reached": GOAL_REACHED,
     "water": WATER,
+    "glass": GLASS,
 }
 """Colours by name, red, green and blue from 0 to 255, in the order of a palette's rows; a back follows its front."""
 
@@ -80,6 +82,10 @@ class Shapes:
     triangle_color: wp.array1d[wp.int32]
     """Palette row of the front, before that of the back, shape (t,)."""
     triangle_label: wp.array1d[wp.int32]
+    opacity: wp.array1d[float]
+    """Of each triangle, shape (t,)."""
+    opaque_count: int
+    """How many are opaque; the others, of glass, follow them."""
     rounds: wp.array2d[wp.int32]
     """Vertices at the ends of capsules, twice the same for a ball, shape (r, 2)."""
     round_radius: wp.array1d[float]

@@ -20,6 +20,8 @@ class Images:
     segmentation: bool
     shadows: bool = False
     """Whether colours are darkened by soft shadows on the ground."""
+    glass: bool = False
+    """Whether there are things to see through."""
 
     @property
     def shaded(self) -> bool:
@@ -61,6 +63,15 @@ def paint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: fl
     for channel in range(3):
         value = wp.clamp(color[channel] * bright + gloss + 0.5, 0.0, 255.0)
         canvas.rgb[tile.env, y, x, 3 * tile.camera + channel] = wp.uint8(value)
+
+
+@wp.func
+def tint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: float, gloss: float, share: float):
+    """Mix a share of a colour, times its brightness and with its highlight added, into that of a pixel."""
+    for channel in range(3):
+        under = float(canvas.rgb[tile.env, y, x, 3 * tile.camera + channel])
+        over = wp.clamp(color[channel] * bright + gloss, 0.0, 255.0)
+        canvas.rgb[tile.env, y, x, 3 * tile.camera + channel] = wp.uint8(under + share * (over - under) + 0.5)
 
 
 @functools.cache

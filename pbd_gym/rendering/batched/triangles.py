@@ -23,7 +23,7 @@ def make_draw_triangles(images: Images) -> Any:
         tile: Tile,
     ):
         own = tile.env % palette.shape[0]
-        for t in range(shapes.triangles.shape[0]):
+        for t in range(shapes.opaque_count):
             box = scratch.boxes[tile.picture, t]
             left = wp.max(box[0], tile.x0)
             right = wp.min(box[2], tile.x1)

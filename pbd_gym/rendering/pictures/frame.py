@@ -79,6 +79,8 @@ class Frame:
     """Convex solids as (vertices [m], shape (v, 3); triangles, shape (t, 3), counter-clockwise seen from outside)."""
     meshes: Sequence[tuple[Any, Any]] = ()
     """Closed solids of any form, as ``solids``."""
+    glass: Sequence[tuple[Any, Any, float]] = ()
+    """Convex solids that one sees through, as (vertices, triangles, opacity of a face: above 0 and up to 1)."""
     pickers: Sequence[Picker] = ()
     """Grippers."""
     goals: Sequence[Goal] = ()
@@ -136,6 +138,7 @@ class Frame:
         _set(self, "planes", [_plane(*p) for p in self.planes])
         _set(self, "spheres", [(_array("a sphere's centre", c, (3,), np.float64), float(r)) for c, r in self.spheres])
         _set(self, "solids", [_solid(*s) for s in self.solids])
+        _set(self, "glass", [(*_solid(v, t), _opacity(share)) for v, t, share in self.glass])
         _set(self, "meshes", [_mesh(*s) for s in self.meshes])
         for radius in (self.line_radius, self.bead_radius, self.drop_radius, *(r for _, r in self.spheres)):
             if not (np.isfinite(radius) and radius > 0):
@@ -152,6 +155,7 @@ def drawable(frame: Frame) -> Frame:
     kept: dict[str, Any] = {
         "spheres": [(c, r) for c, r in frame.spheres if _is_near(c, r)],
         "solids": [(v, t) for v, t in frame.solids if (np.abs(v) < FAR).all()],
+        "glass": [each for each in frame.glass if (np.abs(each[0]) < FAR).all()],
         "meshes": [(v, t) for v, t in frame.meshes if (np.abs(v) < FAR).all()],
         "pickers": [p for p in frame.pickers if _is_near(p.position, p.radius)],
         "goals": [g for g in frame.goals if _is_near(g.position, g.radius)],
@@ -198,6 +202,7 @@ def between(before: Frame, after: Frame, share: float) -> Frame:
         coloring=coloring,
         spheres=[(on_the_way(old[0], new[0]), new[1]) for old, new in pairs("spheres")],
         solids=[(on_the_way(old[0], new[0]), new[1]) for old, new in pairs("solids")],
+        glass=[(on_the_way(old[0], new[0]), *new[1:]) for old, new in pairs("glass")],
         meshes=[(on_the_way(old[0], new[0]), new[1]) for old, new in pairs("meshes")],
         pickers=[replace(new, position=on_the_way(old.position, new.position)) for old, new in pairs("pickers")],
     )
@@ -238,6 +243,12 @@ def _mesh(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
     if len(faces) < 4 or faces.min() < 0 or faces.max() >= len(points):
         raise ValueError(f"a solid needs at least 4 triangles that index its {len(points)} vertices")
     return points, faces
+
+
+def _opacity(share: float) -> float:
+    if not 0.0 < share <= 1.0:
+        raise ValueError(f"an opacity must be above 0 and up to 1, got {share}")
+    return float(share)
 
 
 def _solid(vertices: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -11,8 +11,8 @@ import warp as wp
 
 from pbd_gym.rendering.backdrop import SHADOW_POINTS, backdrop, ground_nearness
 from pbd_gym.rendering.camera import Camera, Size
-from pbd_gym.rendering.colors import SHADOW
-from pbd_gym.rendering.pictures import shading, shapes, visibility
+from pbd_gym.rendering.colors import GLASS, SHADOW
+from pbd_gym.rendering.pictures import glass, shading, shapes, visibility
 from pbd_gym.rendering.pictures.buffers import Buffers
 from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.rendering.pictures.options import Style
@@ -99,6 +99,8 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     row_colors = buffers.grid("row colors", (3, size[0] + 2 * LANES), float)
     mixed, _ = buffers.rows("mixed", size[0], wp.int32)
     _launch(shading.paint, primitives, view, visible, row_colors, mixed, out)
+    if frame.glass:
+        _glaze(buffers, frame, camera, view, visible, ground, out)
     rows, colors, through = shapes.marks(frame, camera, size)
     if len(rows):
         marks, tints = buffers.put("marks", rows, float, 6), buffers.put("mark colours", colors, wp.vec3)
@@ -113,22 +115,41 @@ def _launch(kernel: Any, *inputs: Any) -> None:
 @lru_cache(maxsize=1)
 def _load() -> Buffers:
     with compiling():
-        for module in (visibility, shading):
+        for module in (visibility, shading, glass):
             wp.load_module(module, device="cpu")
     return Buffers()
 
 
+def _glaze(buffers: Buffers, frame: Frame, camera: Camera, view: Any, visible: Any, ground: Any, picture: Any) -> None:
+    """Lay the glass of a frame over the picture of what is behind it."""
+    panes: Any = Primitives()
+    _put_triangles(buffers, panes, shapes.hulls([pane[:2] for pane in frame.glass], camera, GLASS), "pane ")
+    own: Any = Visible()
+    own.coefficients, _ = buffers.rows("pane coefficients", panes.triangle_count, float, int(COEFFICIENTS))
+    own.sides, _ = buffers.rows("pane sides", panes.triangle_count, wp.int32)
+    shares = np.concatenate([np.full(len(faces), opacity) for _, faces, opacity in frame.glass])
+    row_colors = buffers.grid("row colors", (3, view.width + 2 * LANES), float)
+    opacities = buffers.put("opacities", shares, float)
+    _launch(glass.glaze, panes, opacities, view, own, visible, ground, row_colors, picture)
+
+
+def _put_triangles(buffers: Buffers, primitives: Any, mesh: shapes.Triangles, prefix: str = "") -> None:
+    """Put the triangles of a mesh into primitives, in buffers whose names begin with ``prefix``."""
+    for name in ("points", "normals", "front", "back"):
+        setattr(primitives, name, buffers.put(prefix + name, getattr(mesh, name), wp.vec3))
+    primitives.corners = buffers.put(prefix + "corners", mesh.corners, wp.int32, 3)
+    primitives.kinds = buffers.put(prefix + "kinds", mesh.kinds, wp.int32, 4)
+    primitives.triangle_count = len(mesh.corners)
+
+
 def _primitives(buffers: Buffers, mesh: shapes.Triangles, rounds: shapes.Rounds, camera: Camera) -> Any:
     primitives: Any = Primitives()
-    for name in ("points", "normals", "front", "back"):
-        setattr(primitives, name, buffers.put(name, getattr(mesh, name), wp.vec3))
-    primitives.corners = buffers.put("corners", mesh.corners, wp.int32, 3)
-    primitives.kinds = buffers.put("kinds", mesh.kinds, wp.int32, 4)
+    _put_triangles(buffers, primitives, mesh)
     primitives.ends = buffers.put("ends", (rounds.ends - camera.eye()) @ camera.axes().T, wp.vec3, 2)
     primitives.radii = buffers.put("radii", rounds.radii, float)
     primitives.rims = buffers.put("rims", rounds.rims, wp.vec3)
     primitives.colors = buffers.put("colors", rounds.colors, wp.vec3, 2)
-    primitives.triangle_count, primitives.round_count = len(mesh.corners), len(rounds.radii)
+    primitives.round_count = len(rounds.radii)
     return primitives
 
 

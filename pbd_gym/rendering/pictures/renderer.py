@@ -151,7 +151,7 @@ def default_camera(frame: Frame, size: Size) -> Camera:
     points = [frame.positions[np.isfinite(frame.positions).all(axis=1)]]
     radii = [np.zeros(len(points[0]))]
     pickers, goals = [(p.position, p.radius) for p in frame.pickers], [(g.position, g.radius) for g in frame.goals]
-    hulls = [vertices for vertices, _ in [*frame.solids, *frame.meshes]]
+    hulls = [vertices for vertices, *_ in [*frame.solids, *frame.meshes, *frame.glass]]
     points.extend(hulls)
     radii.extend(np.zeros(len(vertices)) for vertices in hulls)
     for center, radius in [*frame.spheres, *pickers, *goals]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.colliders import MeshCollider, Plane, Sphere
+from pbd_gym.colliders import Box, MeshCollider, Plane, Sphere
+from pbd_gym.colliders.box import is_glass
 from pbd_gym.colliders.solid import matrix_of
 from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.rendering.colormaps import Coloring
@@ -32,8 +33,11 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
         ValueError: as :class:`pbd_gym.rendering.Frame`.
     """
     colliders = _placed(scene, poses)
+    places = positions.astype(np.float64)
+    if scene.fluid is not None and scene.fluid.depot is not None:  # what is not there is not drawn
+        places[(positions == scene.fluid.depot.astype(positions.dtype)).all(axis=1)] = np.nan
     found: dict[str, Any] = {
-        "positions": positions.astype(np.float64),
+        "positions": places,
         "triangles": scene.triangles,
         "lines": scene.lines,
         "beads": scene.beads,
@@ -42,7 +46,8 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
         "drop_radius": 0.01 if scene.fluid is None else 0.5 * scene.fluid.spacing,
         "planes": [(c.normal, c.offset) for c in colliders if isinstance(c, Plane)],
         "spheres": [(c.center, c.radius) for c in colliders if isinstance(c, Sphere)],
-        "solids": [c.mesh() for c in colliders if not isinstance(c, Plane | Sphere | MeshCollider)],
+        "solids": [c.mesh() for c in colliders if not isinstance(c, Plane | Sphere | MeshCollider) and not is_glass(c)],
+        "glass": [(*c.mesh(), c.opacity) for c in colliders if isinstance(c, Box) and is_glass(c)],
         "meshes": [c.mesh() for c in colliders if isinstance(c, MeshCollider)],
         "pinned": np.flatnonzero(scene.inv_mass == 0.0),
     }

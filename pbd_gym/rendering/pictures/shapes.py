@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from pbd_gym.rendering.colors import (
     ROPE_DARK,
     SOLID,
     WATER,
+    Color,
 )
 from pbd_gym.rendering.pictures.frame import Frame, Picker
 from pbd_gym.rendering.pictures.meshes import LINE, flat, smooth
@@ -65,16 +67,31 @@ def triangles(frame: Frame, camera: Camera, size: Size) -> Triangles:
     strength = line_strength(seen, corners, edges, camera.focal(size))
     kinds = np.concatenate([np.ones((len(corners), 1), np.int64), edges], axis=1)
     normals = normals @ axes.T
-    solids = [flat(vertices, faces) for vertices, faces in [*frame.solids, *frame.meshes]]
-    if solids:
-        first = len(seen)
-        seen = np.concatenate([seen, *((points - eye) @ axes.T for points, _ in solids)])
-        normals = np.concatenate([normals, *(turned @ axes.T for _, turned in solids)])
-        count = len(seen) - first
-        colors = np.concatenate([colors, np.broadcast_to(np.array(SOLID * 2, np.float64), (count, 6))])
-        corners = np.concatenate([corners, first + np.arange(count).reshape(-1, 3)])
-        kinds = np.concatenate([kinds, np.zeros((count // 3, 4), np.int64)])
-    return Triangles(seen, normals, colors[:, :3], colors[:, 3:], corners, kinds, strength)
+    found = Triangles(seen, normals, colors[:, :3], colors[:, 3:], corners, kinds, strength)
+    if frame.solids or frame.meshes:
+        found = _joined(found, hulls([*frame.solids, *frame.meshes], camera))
+    return found
+
+
+def hulls(solids: Sequence[tuple[np.ndarray, np.ndarray]], camera: Camera, color: Color = SOLID) -> Triangles:
+    """Return the triangles of solids, whose faces are flat."""
+    axes, eye = camera.axes(), camera.eye()
+    parts = [flat(vertices, faces) for vertices, faces in solids]
+    points, normals = (np.concatenate([np.zeros((0, 3)), *arrays]) for arrays in zip(*parts, strict=True))
+    count = len(points)
+    colors = np.broadcast_to(np.array(color, np.float64), (count, 3))
+    corners, kinds = np.arange(count).reshape(-1, 3), np.zeros((count // 3, 4), np.int64)
+    return Triangles((points - eye) @ axes.T, normals @ axes.T, colors, colors, corners, kinds, 0.0)
+
+
+def _joined(first: Triangles, second: Triangles) -> Triangles:
+    """Return the triangles of both; the lines of the cells are those of the first."""
+    both = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)])
+        for name in ("points", "normals", "front", "back", "kinds")
+    }
+    corners = np.concatenate([first.corners, len(first.points) + second.corners])
+    return Triangles(**both, corners=corners, line_strength=first.line_strength)
 
 
 def line_strength(points: np.ndarray, corners: np.ndarray, edges: np.ndarray, focal: float) -> float:

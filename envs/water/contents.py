@@ -1,0 +1,260 @@
+"""What cups hold: the shares of the water in them, which everything that rates and shows these tasks is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.launches import Launches, device_indices, prepare
+from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.observations import bounded
+from pbd_gym.envs.core.task import Batch, Part
+from pbd_gym.envs.water.cup import Cup, CupRow, is_inside, rim_above, tilt
+
+wp.set_module_options({"enable_backward": False})
+
+FIRST, SECOND, POURED, LEVEL, COUNT = (wp.constant(k) for k in range(5))
+"""Columns of the buffer ``contents``: shares of the particles in the first cup, in the second, and in the second but
+not in the first; height of the highest one in the first cup [m]; and how many there are."""
+COLUMNS = 5
+
+
+@wp.kernel
+def look_into(
+    # In:
+    members: wp.array1d[wp.int32],
+    depot: wp.vec3,
+    first: CupRow,
+    second: CupRow,
+    poses: wp.array3d[float],
+    lanes: int,
+    positions: wp.array4d[float],
+    # Out:
+    contents: wp.array2d[float],
+):
+    """Count what is in both cups; what is in the depot does not count."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    rim1 = rim_above(poses, env, first)
+    rim2 = rim_above(poses, env, second)
+    in_first = int(0)
+    in_second = int(0)
+    poured = int(0)
+    count = int(0)
+    level = float(0.0)
+    for n in range(members.shape[0]):
+        x = positions[group, members[n], 0, lane]
+        y = positions[group, members[n], 1, lane]
+        z = positions[group, members[n], 2, lane]
+        if x != depot[0] or y != depot[1] or z != depot[2]:
+            count += 1
+            inside2 = is_inside(poses, env, second, rim2, x, y, z)
+            if inside2:
+                in_second += 1
+            if is_inside(poses, env, first, rim1, x, y, z):
+                in_first += 1
+                level = wp.max(level, y)
+            elif inside2:
+                poured += 1
+    whole = float(wp.max(count, 1))
+    contents[env, FIRST] = float(in_first) / whole
+    contents[env, SECOND] = float(in_second) / whole
+    contents[env, POURED] = float(poured) / whole
+    contents[env, LEVEL] = level
+    contents[env, COUNT] = float(count)
+
+
+@wp.kernel
+def share_of(contents: wp.array2d[float], column: int, missing: int, out: wp.array1d[float]):
+    """Share of the particles that a column counts or, where ``missing`` is not 0, of all others."""
+    env = wp.tid()
+    found = contents[env, column]
+    out[env] = wp.where(missing != 0, 1.0 - found, found)
+
+
+@wp.kernel
+def distance_from(poses: wp.array3d[float], cup: CupRow, goal: float, out: wp.array1d[float]):
+    """Distance of a cup from a place along x [m]."""
+    env = wp.tid()
+    out[env] = wp.abs(goal - poses[env, cup.floor, 0])
+
+
+@wp.kernel
+def error_of_share(contents: wp.array2d[float], targets: wp.array2d[float], out: wp.array1d[float]):
+    """Difference between how many particles were poured and how many should be, as a share of all.
+
+    What is asked for is rounded down to whole particles.
+    """
+    env = wp.tid()
+    wanted = wp.floor(contents[env, COUNT] * targets[env, 0]) / wp.max(contents[env, COUNT], 1.0)
+    out[env] = wp.abs(contents[env, POURED] - wanted)
+
+
+@wp.kernel
+def draw_shares(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    start: wp.array1d[wp.int32],
+    table: wp.array1d[float],
+    # Out:
+    targets: wp.array2d[float],
+):
+    """Set the share that the start state of each chosen environment asks for."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        targets[env, 0] = table[start[env] % table.shape[0]]
+
+
+@wp.kernel
+def observe_one(
+    # In:
+    contents: wp.array2d[float],
+    cup: CupRow,
+    goal: float,
+    width: float,
+    poses: wp.array3d[float],
+    first: int,
+    # Out:
+    observation: wp.array2d[float],
+):
+    """Write x, the inner width, height and length, the way that is left, the level of the water, and its share."""
+    env = wp.tid()
+    x = poses[env, cup.floor, 0]
+    observation[env, first] = bounded(x)
+    observation[env, first + 1] = width
+    observation[env, first + 2] = bounded(rim_above(poses, env, cup))
+    observation[env, first + 3] = width
+    observation[env, first + 4] = bounded(goal - x)
+    observation[env, first + 5] = bounded(contents[env, LEVEL])
+    observation[env, first + 6] = contents[env, FIRST]
+
+
+@wp.kernel
+def observe_two(
+    # In:
+    contents: wp.array2d[float],
+    cup: CupRow,
+    other: CupRow,
+    width: float,
+    other_width: float,
+    poses: wp.array3d[float],
+    first: int,
+    # Out:
+    observation: wp.array2d[float],
+):
+    """Write x, y, angle, floor lengths and height of a cup, x, height and floor lengths of the other, and contents.
+
+    These are the level of the water in the first cup, and the shares in both.
+    """
+    env = wp.tid()
+    observation[env, first] = bounded(poses[env, cup.floor, 0])
+    observation[env, first + 1] = bounded(poses[env, cup.floor, 1])
+    observation[env, first + 2] = tilt(poses, env, cup.floor)
+    observation[env, first + 3] = width
+    observation[env, first + 4] = width
+    observation[env, first + 5] = bounded(rim_above(poses, env, cup))
+    observation[env, first + 6] = bounded(poses[env, other.floor, 0])
+    observation[env, first + 7] = bounded(rim_above(poses, env, other))
+    observation[env, first + 8] = other_width
+    observation[env, first + 9] = other_width
+    observation[env, first + 10] = bounded(contents[env, LEVEL])
+    observation[env, first + 11] = contents[env, FIRST]
+    observation[env, first + 12] = contents[env, SECOND]
+
+
+@wp.kernel
+def observe_column(values: wp.array2d[float], column: int, first: int, observation: wp.array2d[float]):
+    """Write one more number: a column of a buffer."""
+    env = wp.tid()
+    observation[env, first] = bounded(values[env, column])
+
+
+class TargetShares(Part):
+    """The share of the water that each start state asks for, in the buffer ``targets``.
+
+    Args:
+        batch: the environments.
+        shares: of each start state, shape (starts,).
+    """
+
+    def __init__(self, batch: Batch, shares: np.ndarray) -> None:
+        super().__init__(batch)
+        self.shares = shares
+
+    def add_buffers(self, buffers: Buffers) -> None:
+        buffers.add("targets", (1,))
+
+    def begin(self, chosen: Any) -> Sequence[Any]:
+        """Return the launch that sets the shares."""
+        b = self.batch.buffers
+        table = wp.array(self.shares, dtype=float, device=self.batch.model.device)
+        return [prepare(self.batch, draw_shares, chosen, b["start"], table, b["targets"])]
+
+
+class Contents(Part):
+    """Counts what two cups hold, in a buffer of :data:`COLUMNS` columns.
+
+    Args:
+        batch: the environments.
+        first: the cup that the agent moves.
+        second: another one, or the same where there is one only.
+        members: particles that count, shape (k,), int.
+        name: of the buffer.
+    """
+
+    def __init__(self, batch: Batch, first: Cup, second: Cup, members: np.ndarray, name: str = "contents") -> None:
+        super().__init__(batch)
+        self.first, self.second, self.members, self.name = first, second, members, name
+
+    def add_buffers(self, buffers: Buffers) -> None:
+        buffers.add(self.name, (COLUMNS,))
+
+    def look(self) -> Any:
+        """Return the launch that counts."""
+        batch, model = self.batch, self.batch.model
+        fluid = batch.scene.fluid
+        assert fluid is not None and fluid.depot is not None
+        return prepare(
+            batch, look_into, device_indices(batch, self.members), wp.vec3(*fluid.depot.tolist()),
+            self.first.row(model), self.second.row(model), batch.state.poses, model.lanes,
+            batch.state.positions_scalar, batch.buffers[self.name],
+        )  # fmt: skip
+
+    def share(self, name: str, weight: float, column: int, missing: bool = False) -> Measure:
+        """Return a measure of the share that a column counts, or of the rest."""
+
+        def launch(out: Any) -> Any:
+            return prepare(self.batch, share_of, self.batch.buffers[self.name], int(column), int(missing), out)
+
+        return Measure(name, weight, launch)
+
+
+class CupScore(WeightedMeasures):
+    """Weighted measures, before which it is counted what the cups hold.
+
+    Args:
+        batch: the environments.
+        contents: what counts.
+        measures: what the performance is made of.
+        best: the performance that counts as 1 when normalised.
+    """
+
+    def __init__(
+        self, batch: Batch, contents: Sequence[Contents], measures: Sequence[Measure], best: float = 0.0
+    ) -> None:
+        super().__init__(batch, measures, best=best)
+        self.contents = contents
+
+    def add_buffers(self, buffers: Buffers) -> None:
+        super().add_buffers(buffers)
+        for part in self.contents:
+            part.add_buffers(buffers)
+
+    def rate(self) -> Launches:
+        """Return the launches that rate every environment."""
+        return Launches([*(part.look() for part in self.contents), *super().rate()])

@@ -1,0 +1,153 @@
+"""Cups: five boxes that move as one, open above, and what kernels have to know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.colliders import Box
+from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.model import Model
+
+wp.set_module_options({"enable_backward": False})
+
+GLASS = 0.25
+"""Opacity of the walls."""
+
+
+@wp.struct
+class CupRow:
+    """Where a cup is among the poses, and its sizes. It turns about the z axis only."""
+
+    floor: int
+    """Pose of the floor, whose middle is the origin of the cup."""
+    wall: int
+    """Pose of one of its walls."""
+    half_width: float
+    """From the axis to the outside [m]."""
+    reach: float
+    """From the axis to the middle of the walls [m]."""
+    bottom: float
+    """Of the outside, below the origin [m]."""
+    half_height: float
+    """Of the walls [m]."""
+
+
+@dataclass(frozen=True)
+class Cup:
+    """A cup with a square floor between walls along x and z.
+
+    Its origin is the middle of its floor. All environments have the same boxes; a cup that never leaves the ground can
+    be lower in some, as its walls may be sunk into the ground.
+    """
+
+    width: float
+    """Inside [m]."""
+    height: float
+    """Of the rim above the floor [m]."""
+    wall: float
+    """Thickness of walls and floor [m]."""
+    skirt: float
+    """How deep the walls reach into the ground: drops that lie there would else get below a cup that slides [m]."""
+    colliders: tuple[int, ...]
+    """Numbers in the scene: floor, walls at -x and +x, and at -z and +z."""
+
+    @property
+    def rim(self) -> float:
+        """Height of the rim above the origin, unless the walls are sunk [m]."""
+        return 0.5 * self.wall + self.height
+
+    @property
+    def outer(self) -> float:
+        """Width outside [m]."""
+        return self.width + 2.0 * self.wall
+
+    def offsets(self) -> np.ndarray:
+        """Return where the boxes are from the origin [m], shape (5, 3)."""
+        return _boxes(self.width, self.height, self.wall, self.skirt)[0]
+
+    def poses(self, places: np.ndarray, sunk: np.ndarray) -> np.ndarray:
+        """Return the poses of the boxes, upright, shape (k, 5, 7).
+
+        Args:
+            places: of the origin, x and y [m], shape (k, 2).
+            sunk: by how much the walls are sunk [m], shape (k,).
+        """
+        found = np.zeros((len(places), 5, 7))
+        found[..., :3] = self.offsets()
+        found[..., :2] += places[:, None]
+        found[:, 1:, 1] -= sunk[:, None]
+        found[..., 6] = 1.0
+        return found
+
+    def row(self, model: Model) -> Any:
+        """Return what kernels need to know."""
+        row: Any = CupRow()
+        row.floor, row.wall = (model.pose_index(number) for number in self.colliders[:2])
+        row.half_width, row.reach = 0.5 * self.outer, 0.5 * (self.width + self.wall)
+        row.bottom, row.half_height = 0.5 * self.wall, 0.5 * (self.height + self.wall + self.skirt)
+        return row
+
+
+def _boxes(width: float, height: float, wall: float, skirt: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middles and the half extents of the boxes of a cup [m], shape (5, 3) each."""
+    aside, outer, length = 0.5 * (width + wall), width + 2.0 * wall, height + wall + skirt
+    up = height + 0.5 * (wall - length)
+    middles = [[0, 0, 0], [-aside, up, 0], [aside, up, 0], [0, up, -aside], [0, up, aside]]
+    sizes = [[width, wall, width], *[[wall, length, width]] * 2, *[[outer, length, wall]] * 2]
+    return np.array(middles), 0.5 * np.array(sizes)
+
+
+def add_cup(
+    scene: Scene, width: float, height: float, wall: float, x: float, friction: float, skirt: float = 0.0
+) -> Cup:
+    """Add a cup that stands on the ground.
+
+    Args:
+        scene: where to.
+        width: inside [m].
+        height: of the rim above the floor [m].
+        wall: thickness of walls and floor [m].
+        x: of its middle [m].
+        friction: Coulomb coefficient.
+        skirt: how deep the walls reach into the ground, of a cup that never leaves it [m].
+    """
+    middles, halves = _boxes(width, height, wall, skirt)
+    places = middles + np.array([x, 0.5 * wall, 0.0])
+    numbers = [
+        scene.add_collider(Box(tuple(place), tuple(half), friction=friction, opacity=GLASS), moving=True)
+        for place, half in zip(places, halves, strict=True)
+    ]
+    return Cup(width, height, wall, skirt, tuple(numbers))
+
+
+@wp.func
+def tilt(poses: wp.array3d[float], env: int, slot: int):
+    """Angle about the z axis of what turns about that only [rad], from -pi to pi."""
+    return 2.0 * wp.atan2(poses[env, slot, 5], poses[env, slot, 6])
+
+
+@wp.func
+def rim_above(poses: wp.array3d[float], env: int, cup: CupRow):
+    """Height of the rim of a cup above its origin, along its axis [m]."""
+    dx = poses[env, cup.wall, 0] - poses[env, cup.floor, 0]
+    dy = poses[env, cup.wall, 1] - poses[env, cup.floor, 1]
+    angle = tilt(poses, env, cup.floor)
+    return wp.cos(angle) * dy - wp.sin(angle) * dx + cup.half_height
+
+
+@wp.func
+def is_inside(poses: wp.array3d[float], env: int, cup: CupRow, rim: float, x: float, y: float, z: float):
+    """Whether a point is in a cup: between the middles of its walls, above that of its floor, and below the rim."""
+    dx = x - poses[env, cup.floor, 0]
+    dy = y - poses[env, cup.floor, 1]
+    dz = z - poses[env, cup.floor, 2]
+    angle = tilt(poses, env, cup.floor)
+    cos = wp.cos(angle)
+    sin = wp.sin(angle)
+    across = cos * dx + sin * dy
+    up = cos * dy - sin * dx
+    return wp.abs(across) < cup.reach and wp.abs(dz) < cup.reach and up > 0.0 and up < rim
