@@ -21,7 +21,9 @@ def declare(commands: Any) -> None:
     play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.zip of a training run")
     play.add_argument("--trust", action="store_true", help=TRUST)
     play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
-    play.add_argument("--web", type=count, nargs="?", const=8080, metavar="PORT", help="show it in a browser (port 8080)")
+    play.add_argument(
+        "--web", type=count, nargs="?", const=8080, metavar="PORT", help="show it in a browser (port 8080)"
+    )
     replay = add(commands, "replay", _replay, "do again what pbd-gym play has saved, and compare bit for bit", "data")
     replay.add_argument("file")
     replay.add_argument("--minari", metavar="FOLDER", help="also write what actions alone did as a dataset, NAME-v0")
