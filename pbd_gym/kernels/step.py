@@ -26,6 +26,7 @@ from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.phases import Phase
 from pbd_gym.kernels.piercings import make_contacts
 from pbd_gym.kernels.poses import make_pose_motion
+from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.tethers import make_tethers
 from pbd_gym.kernels.wide import Wide, barrier, wide
@@ -133,7 +134,7 @@ def make_step(
     """
     numbers = wide(lanes, scalar)
     has_fluid = options.fluid is not None
-    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0, has_fluid)
+    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0, has_fluid, options.rigid)
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     has_moving = any(part.moving for part in parts)
@@ -145,9 +146,10 @@ def make_step(
     next_omega = make_next_omega(scalar)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
-    collide, bounce = make_collider_contacts(numbers, parts, has_fluid)
+    collide, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid)
     _, blow, gather_wind = make_air_drag(numbers, options, control_)
     search_fluid, project_fluid, settle_fluid = make_fluid(numbers, options, data, parts, bouncing)
+    find_rigid, turn_rigid, solve_rigid, settle_rigid = make_rigid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
 
     @wp.kernel(module="unique", enable_backward=False)
@@ -169,12 +171,19 @@ def make_step(
             if wp.static(options.wind):
                 gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
             predict(model, state, body, now, group, thread, threads)
+        if wp.static(options.rigid):
+            if asks(launch, wp.static(int(Phase.RIGID_FIND))):
+                barrier()
+                find_rigid(model, body, state.rigid, now, group, thread, threads)
 
         for substep in range(launch.first_substep, launch.last_substep):
             if wp.static(has_moving):
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
             barrier()  # sweeps and contacts look at what all threads have predicted and placed
+            if wp.static(options.rigid):
+                if asks(launch, wp.static(int(Phase.RIGID_TURN))):
+                    turn_rigid(model, body, state.rigid, now, group, thread, threads)
             if wp.static(has_fluid):
                 if asks(launch, wp.static(int(Phase.FLUID_SEARCH))):
                     search_fluid(model, body, state.fluid, control, now, group, thread, threads)
@@ -204,6 +213,9 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
                         collide(colliders, body, thread, threads)
                         barrier()
+                if wp.static(options.rigid):
+                    if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
+                        solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)
             if wp.static(options.wind):
                 if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
                     blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)
@@ -211,6 +223,9 @@ def make_step(
             if wp.static(has_fluid):
                 if asks(launch, wp.static(int(Phase.FLUID_VELOCITY))):
                     settle_fluid(model, body, state.fluid, now, group, thread, threads)
+            if wp.static(options.rigid):
+                if asks(launch, wp.static(int(Phase.RIGID_SETTLE))):
+                    settle_rigid(model, body, state.rigid, now, group, thread, threads)
             if asks(launch, wp.static(int(Phase.ADVANCE))):
                 if wp.static(bouncing):
                     bounce(colliders, body, now, thread, threads)

@@ -28,6 +28,7 @@ from pbd_gym.sim.air_upload import Dragged
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.sim.contact_upload import fill_contacts
 from pbd_gym.sim.fluid_upload import fill_fluid, fluid_options
+from pbd_gym.sim.rigid_upload import fill_rigid
 
 Order = Literal["colored", "given"]
 
@@ -131,6 +132,10 @@ class Model:
             self.colliders = fill_colliders(
                 self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
             )
+        if has_fluid or scene.rigid_bodies:
+            own = [body.indices for body in scene.rigid_bodies] + ([scene.fluid.indices] if scene.fluid else [])
+            left_out = np.isin(np.arange(scene.particle_count), np.concatenate(own))
+            self.colliders.left_out = wp.array(left_out, dtype=wp.int32, device=self.device)
         self.labels = tuple(scene.labels)
         """Names of the groups of constraints whose stiffness can be set by itself."""
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
@@ -148,7 +153,11 @@ class Model:
         self.scene_pins = len(spread_out(self.tethered_bodies, scene.inv_mass == 0.0, PIN_ANCHORS))
         """Pins of the scene that have tethers."""
         has_tethers = self.anchor_room > 0
-        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts, has_tethers, has_fluid)()
+        self.rigid_bodies = tuple(scene.rigid_bodies)
+        """Bodies that never change their shape."""
+        self.has_rigid = len(self.rigid_bodies) > 0
+        tables = scene.has_particle_contacts, has_tethers, has_fluid, self.has_rigid
+        self.data = model_data(self.scalar, self.kinds, *tables)()
         self.data.gravity = self.gravity
         self.damped = False
         """Whether some constraint has a damping time."""
@@ -182,6 +191,8 @@ class Model:
         """Parameters that environments have for it."""
         if has_fluid:
             fill_fluid(self.data.fluid, scene, self.colliders, self.device, int(COMPLIANCE) + len(self.labels))
+        if self.has_rigid:
+            fill_rigid(self.data.rigid, scene, self.scalar, self.device)
         self.contact_count = 0
         """Particles that collide with others."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
