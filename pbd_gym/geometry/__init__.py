@@ -1,4 +1,4 @@
-"""Meshes in NumPy: grids, triangles, tetrahedra, garments, surfaces of revolution, files, regions, intersections, neighbours.
+"""Meshes in NumPy: grids, triangles, tetrahedra, garments, surfaces of revolution, moments, files, regions, neighbours.
 
 The names below are public, as ``from pbd_gym import geometry`` and ``geometry.torus(0.3, 0.1)``.
 """

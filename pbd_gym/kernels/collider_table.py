@@ -52,8 +52,8 @@ def table_type(scalar: Any) -> Any:
         slack: wp.array[scalar]
         """how far off the surface a push may leave a particle, besides rounding [m], shape (colliders,)"""
         left_out: wp.array[wp.int32]
-        """whether a particle is of a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or empty
-        where there are none"""
+        """whether a particle is of a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or
+        empty where there are none"""
         pose: wp.array[wp.int32]
         """index of the pose of those that move, shape (moving,)"""
 

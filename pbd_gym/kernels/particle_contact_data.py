@@ -129,9 +129,8 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes ((4 + COLUMNS) k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
-        their boxes, their contacts, their corrections and the factors of their inverse masses: shape (groups, 54 ceil(k / 16) +
-        5 k). In blocks anchors [m],
-        cell by cell, shape (groups, 3 k)"""
+        their boxes, their contacts, their corrections and the factors of their inverse masses: shape
+        (groups, 54 ceil(k / 16) + 5 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
         """scratch. On one thread, sixteens near one of them, shape (groups, ceil(k / 16)). In blocks, start of each
         cell of the grid, then cell and rank of each member."""

@@ -104,9 +104,11 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     share if that is smaller, so that the sum does not overshoot and momentum is kept (mass splitting: Tonge et al.
     2012, doi:10.1145/2185520.2185601). Patches of a surface have a gap of their own in place of d. Slip during the
     substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
+    An overlap that was there before leaves with ``separation_speed`` at most, patches with ``gentle_speed``.
+
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
-    :mod:`pbd_gym.kernels.rigid.joints` passes on. An overlap that was there before leaves with ``separation_speed`` at most, patches with ``gentle_speed``.
+    :mod:`pbd_gym.kernels.rigid.joints` passes on.
 
     Args:
         wide: lane count and precision.

@@ -170,5 +170,3 @@ def rigid_code(wide: Wide, options: SweepOptions, code: str) -> str:
     undone = "".join(f"#undef {name}\n" for name in constants)
     text = _ACCESS + code.replace("LANE\n", _ALGEBRA + _BODY)
     return with_lanes(wide, f"{defined}{{{text}}}\n{undone}")
-
-

@@ -1,9 +1,9 @@
 """Contacts of rigid bodies with colliders.
 
 All balls of a body that touch a collider are looked at together. The impulse of each pushes the body as a whole, by the
-inverse mass ``1 / M + (r x n) . I^-1 (r x n)`` that it has at that point, and is never negative; friction holds the point
-of contact where it was on the surface, with an impulse of at most the coefficient times that of the push. A few sweeps
-over them (projected Gauss-Seidel) find impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105.
+inverse mass ``1 / M + (r x n) . I^-1 (r x n)`` that it has at that point, and is never negative. Friction holds the
+point of contact where it was on the surface, with an impulse of at most the coefficient times that of the push. A few
+sweeps over them (projected Gauss-Seidel) find impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105.
 
 A ball that comes on faster than gravity makes it in two substeps bounces: it is pushed on until it goes back by
 ``restitution`` times its way.

@@ -13,9 +13,9 @@ tensor and the inverse (xx, yy, zz, xy, xz, yz each) in its own axes. What is he
 COLUMNS = 40
 
 NORMAL, SLIP, IMPULSE, DRAG, GRIP = 1, 4, 7, 8, 11
-"""Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3), what the contact point has moved on the surface in
-this substep (3) [m], impulse so far times the substep [kg m], that of friction (3), and two Coulomb coefficients, kinetic
-and static."""
+"""Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
+moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); and two
+Coulomb coefficients, kinetic and static."""
 NUMBERS = 13
 
 

@@ -42,10 +42,12 @@ LANE
             center = times(inverse, center);
             offset = times(inverse, offset);
             S3 second = {none, none, none, none, none, none};
-            V a00 = none, a01 = none, a02 = none, a10 = none, a11 = none, a12 = none, a20 = none, a21 = none, a22 = none;
+            V a00 = none, a01 = none, a02 = none, a10 = none, a11 = none, a12 = none;
+            V a20 = none, a21 = none, a22 = none;
             for (int j = offsets[b]; j < offsets[b + 1]; ++j) {
                 const V m = weight(j, b);
-                const V3 u = place_in(j, offset), r = times(m, minus(load(previous + ROW * members[j] * LANES), center));
+                const V3 u = place_in(j, offset);
+                const V3 r = times(m, minus(load(previous + ROW * members[j] * LANES), center));
                 a00 += r.x * u.x; a01 += r.x * u.y; a02 += r.x * u.z;
                 a10 += r.y * u.x; a11 += r.y * u.y; a12 += r.y * u.z;
                 a20 += r.z * u.x; a21 += r.z * u.y; a22 += r.z * u.z;
@@ -54,7 +56,8 @@ LANE
             }
             ROTATION
             const S3 inertia = {
-                second.yy + second.zz, second.xx + second.zz, second.xx + second.yy, -second.xy, -second.xz, -second.yz};
+                second.yy + second.zz, second.xx + second.zz, second.xx + second.yy,
+                -second.xy, -second.xz, -second.yz};
             store(at + CENTER * LANES, center);
             store_rows(at + TURN * LANES, M3{{r00, r01, r02}, {r10, r11, r12}, {r20, r21, r22}});
             store(at + OFFSET * LANES, offset);
