@@ -108,8 +108,8 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
     if thickness is None:
         try:
             closed_surface(mesh.positions, mesh.triangles)
-        except ValueError as error:
-            raise ValueError(f"a rigid body needs a closed mesh, or a thickness as a shell: {error}") from None
+        except ValueError as reason:
+            raise ValueError(f"a rigid body needs a closed mesh, or a thickness as a shell: {reason}") from None
         moments = solid_moments(mesh)
         outer = surface_samples(mesh, spacing, radius)
         sunk = depths(mesh, outer)

@@ -11,7 +11,7 @@ from pbd_gym.kernels.rigid.data import COLUMNS, NUMBERS, scratch_type
 from pbd_gym.scene.base import BaseScene
 
 HEAVY = 1e3
-"""What a particle that is held or pinned counts as, in masses of its body: it stays where it is but for a thousandth."""
+"""What a particle that is held or pinned counts as, in masses of its body: the body turns about it."""
 
 
 def fill_rigid(table: Any, scene: BaseScene, scalar: Any, device: Any) -> None:

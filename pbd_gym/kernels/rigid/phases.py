@@ -1,8 +1,8 @@
 """What a step does with rigid bodies: before, in and after the iterations of a substep.
 
 A rigid body is a set of particles, and nothing else lasts from step to step. A step begins by finding the place and
-the orientation of each body in its particles, and moves it from there as a body of six degrees of freedom; its particles
-go along. So all that knows particles knows rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
+the orientation of each body in its particles, and moves it from there as a body of six degrees of freedom, with its
+particles. So all that knows particles knows rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
 What these do to a particle becomes an impulse on its body (:mod:`pbd_gym.kernels.rigid.joints`). Colliders and joints
 act on the body as a whole and do not wait for particles to drag it along; nor do contacts with other particles, which
 reckon with the mass of the body (:mod:`pbd_gym.kernels.particle_contacts`).
