@@ -78,7 +78,7 @@ def every_shape() -> Scene:
 
 
 def surfaces() -> Scene:
-    """Return sheets that lie on one another or go through each other, and balls among them, above the ground."""
+    """Return sheets that lie on one another or go through each other, and balls and rigid blocks among them."""
     scene = Scene(contact_radius=0.02, grip_count=2)
     # These touch no others, so that a particle and its contacts are served by different threads.
     scene.add_particles([[0.5, 0.1 * k, 0.5] for k in range(3)], 0.02)
@@ -90,6 +90,7 @@ def surfaces() -> Scene:
     rng = np.random.default_rng(6)
     loose = scene.add_particles(rng.uniform((-0.4, 0.0, -0.4), (0.4, 0.4, 0.4), (12, 3)), 0.02)
     scene.add_particle_contacts(loose, 0.05, 0.2)
+    rigid_blocks(scene, 2, np.array((0.1, 0.3, 0.1)), int(loose[0]))
     # All that the first of 32 threads looks after stays where it is, and says nothing of the others.
     members = np.concatenate([group.indices for group in scene.particle_contacts])
     scene.pin(members[spatial_order(scene.positions[members])][::32])
@@ -97,8 +98,25 @@ def surfaces() -> Scene:
     return scene
 
 
+def rigid_blocks(scene: Scene, count: int, place: np.ndarray, particle: int | None = None) -> None:
+    """Add rigid blocks that are joined to each other in a row, and at its end to a particle.
+
+    Args:
+        scene: to which they are added.
+        count: how many.
+        place: of the first [m], shape (3,).
+        particle: at the end.
+    """
+    mesh, step = tetmeshes.box((1, 1, 1), (0.2, 0.1, 0.1)), np.array((0.22, 0.0, 0.0))
+    bodies = [scene.add_rigid_body(mesh, 300.0, 0.1, 0.02, position=place + k * step) for k in range(count)]
+    for k in range(count - 1):
+        scene.add_joint(bodies[k], bodies[k + 1], place + (k + 0.5) * step)
+    if particle is not None:
+        scene.add_joint(bodies[-1], particle, place + (count - 0.5) * step)
+
+
 def fluid(restitution: float = 0.0) -> Scene:
-    """Return honey that a box stirs, over a floor, with a sheet and a block in it.
+    """Return honey that a box stirs, over a floor, with a sheet, a soft block and rigid ones in it.
 
     Args:
         restitution: of the colliders.
@@ -115,6 +133,9 @@ def fluid(restitution: float = 0.0) -> Scene:
     scene.add_fluid_boundary(cloth.indices.ravel())
     scene.add_fluid_boundary(block.indices, mesh.vertex_volumes())
     scene.add_collider(Plane(friction=0.5, restitution=restitution))
+    rigid_blocks(scene, 3, np.array((-0.2, 0.6, 0.0)))
+    for body in scene.rigid_bodies:
+        scene.add_fluid_boundary(body.samples, body.volumes[: len(body.samples)])
     scene.add_collider(Box((0.4, 0.2, 0.0), (0.1, 0.2, 0.3), friction=0.3, restitution=restitution), moving=True)
     return scene
 
