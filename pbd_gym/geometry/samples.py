@@ -62,16 +62,15 @@ def surface_samples(mesh: TriMesh, spacing: float, depth: float) -> np.ndarray:
     return _thinned(points[order], APART * spacing)
 
 
-def inner_samples(mesh: TriMesh, spacing: float, depth: float, volume: float) -> np.ndarray:
+def inner_samples(mesh: TriMesh, depth: float, volume: float) -> np.ndarray:
     """Return a cubic lattice of points inside a closed mesh [m], shape (k, 3), perhaps none.
 
     Args:
         mesh: closed.
-        spacing: least distance of the points [m].
         depth: how far from the surface they are at least [m].
         volume: of the solid [m^3].
     """
-    apart = max(spacing, (volume / INNER_COUNT) ** (1.0 / 3.0))
+    apart = (volume / INNER_COUNT) ** (1.0 / 3.0)
     lower, upper = mesh.positions.min(axis=0), mesh.positions.max(axis=0)
     counts = np.maximum(1, np.floor((upper - lower) / apart)).astype(int)
     axes = [

@@ -119,7 +119,7 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
                 f"the mesh is too thin near {place} for balls with a radius of {radius:g} m: take a smaller radius, or "
                 "a shell with a thickness"
             )
-        inner = inner_samples(mesh, spacing, radius + 0.5 * spacing, moments.volume)
+        inner = inner_samples(mesh, radius, moments.volume)
     else:
         moments = shell_moments(mesh, thickness)
         outer, inner = surface_samples(mesh, spacing, 0.0), np.zeros((0, 3))

@@ -22,7 +22,25 @@ NUM_ENVS = 3
 SPACING = 0.3
 
 
-def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0, tethers: bool = False) -> Scene:
+def rigid_blocks(scene: Scene, place: np.ndarray, particle: int) -> None:
+    """Add two rigid blocks that are joined to each other and to a particle, with a loose one on a string each.
+
+    Args:
+        scene: to which they are added.
+        place: of the first [m], shape (3,).
+        particle: that they are joined to.
+    """
+    mesh, step = tetmeshes.box((1, 1, 1), (0.2, 0.1, 0.1)), np.array((0.22, 0.0, 0.0))
+    bodies = [scene.add_rigid_body(mesh, 300.0, 0.1, 0.02, position=place + k * step) for k in range(2)]
+    scene.add_joint(bodies[0], bodies[1], place + 0.5 * step)
+    scene.add_joint(bodies[1], particle, place + 1.5 * step)
+    loose = scene.add_particles(place + np.outer((0.0, 1.0), step) + (0.0, 0.2, 0.0), 0.1)
+    scene.add_distance_constraints(np.stack([loose, [body.samples[0] for body in bodies]], axis=1), 1e-4)
+
+
+def tangle(
+    names: tuple[str, ...], alone: bool = False, restitution: float = 0.0, tethers: bool = False, rigid: bool = False
+) -> Scene:
     """Return a block in which elements of several kinds hang together, between the ground and a ball that moves.
 
     Elements share particles, within a kind and between kinds, so that each colour has to wait for the one before it.
@@ -33,6 +51,7 @@ def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0
         alone: leave out colliders, and contacts between particles.
         restitution: of the colliders.
         tethers: to what is held.
+        rigid: add rigid blocks.
     """
     rng = np.random.default_rng(3)
     mesh = tetmeshes.box((3, 3, 3), (3 * SPACING,) * 3)
@@ -54,6 +73,8 @@ def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0
         scene.add_grip_tethers(particles, particles[mesh.edges])
     if not alone:
         scene.add_particle_contacts(particles[3:], 0.11, 0.4)
+        if rigid:
+            rigid_blocks(scene, np.array((0.2, 0.3, 0.2)), int(particles[0]))
         scene.add_collider(Plane(friction=0.5, restitution=restitution))
         scene.add_collider(Sphere((0.75, 0.5, 0.0), 0.3, friction=0.3, restitution=restitution), moving=True)
     return scene
@@ -90,7 +111,7 @@ def surfaces() -> Scene:
     rng = np.random.default_rng(6)
     loose = scene.add_particles(rng.uniform((-0.4, 0.0, -0.4), (0.4, 0.4, 0.4), (12, 3)), 0.02)
     scene.add_particle_contacts(loose, 0.05, 0.2)
-    rigid_blocks(scene, 2, np.array((0.1, 0.3, 0.1)), int(loose[0]))
+    rigid_blocks(scene, np.array((0.1, 0.3, 0.1)), int(loose[0]))
     # All that the first of 32 threads looks after stays where it is, and says nothing of the others.
     members = np.concatenate([group.indices for group in scene.particle_contacts])
     scene.pin(members[spatial_order(scene.positions[members])][::32])
@@ -98,25 +119,8 @@ def surfaces() -> Scene:
     return scene
 
 
-def rigid_blocks(scene: Scene, count: int, place: np.ndarray, particle: int | None = None) -> None:
-    """Add rigid blocks that are joined to each other in a row, and at its end to a particle.
-
-    Args:
-        scene: to which they are added.
-        count: how many.
-        place: of the first [m], shape (3,).
-        particle: at the end.
-    """
-    mesh, step = tetmeshes.box((1, 1, 1), (0.2, 0.1, 0.1)), np.array((0.22, 0.0, 0.0))
-    bodies = [scene.add_rigid_body(mesh, 300.0, 0.1, 0.02, position=place + k * step) for k in range(count)]
-    for k in range(count - 1):
-        scene.add_joint(bodies[k], bodies[k + 1], place + (k + 0.5) * step)
-    if particle is not None:
-        scene.add_joint(bodies[-1], particle, place + (count - 0.5) * step)
-
-
 def fluid(restitution: float = 0.0) -> Scene:
-    """Return honey that a box stirs, over a floor, with a sheet, a soft block and rigid ones in it.
+    """Return honey that a box stirs, over a floor, with a sheet and a block in it.
 
     Args:
         restitution: of the colliders.
@@ -133,9 +137,6 @@ def fluid(restitution: float = 0.0) -> Scene:
     scene.add_fluid_boundary(cloth.indices.ravel())
     scene.add_fluid_boundary(block.indices, mesh.vertex_volumes())
     scene.add_collider(Plane(friction=0.5, restitution=restitution))
-    rigid_blocks(scene, 3, np.array((-0.2, 0.6, 0.0)))
-    for body in scene.rigid_bodies:
-        scene.add_fluid_boundary(body.samples, body.volumes[: len(body.samples)])
     scene.add_collider(Box((0.4, 0.2, 0.0), (0.1, 0.2, 0.3), friction=0.3, restitution=restitution), moving=True)
     return scene
 
@@ -221,7 +222,7 @@ CASES = {
     "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6, "wind": True}),
     "tethers": Case(tangle(("distance", "line"), alone=True, tethers=True), {"grip_forces": True, "forces": True}),
     "jacobi": Case(
-        tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8),
+        tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8, rigid=True),
         {
             "lanes": 4,
             "dtype": "float64",

@@ -171,12 +171,18 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
     settle_text = rigid_code(wide, options, _SETTLE.replace("BOUNCING", str(int(bouncing))))
 
     @wp.func_native(find_text)
-    def find(model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int): ...
+    def find_bodies(
+        model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
+    ): ...
 
     @wp.func_native(turn_text)
-    def turn(model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int): ...
+    def turn_bodies(
+        model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
+    ): ...
 
     @wp.func_native(settle_text)
-    def settle(model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int): ...
+    def settle_bodies(
+        model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
+    ): ...
 
-    return RigidMotion(find, turn, settle)
+    return RigidMotion(find_bodies, turn_bodies, settle_bodies)
