@@ -11,6 +11,8 @@ from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, surface
 from pbd_gym.geometry.surfaces import closed_surface
 from pbd_gym.geometry.trimeshes import TriMesh
 
+LEAST_SAMPLES = 4
+"""Samples of a body that can stand and be no plane figure."""
 MOST_SAMPLES = 4096
 """Samples of a body beyond which a spacing is taken for a slip."""
 LIGHT = 0.01
@@ -123,13 +125,18 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
     else:
         moments = shell_moments(mesh, thickness)
         outer, inner = surface_samples(mesh, spacing, 0.0), np.zeros((0, 3))
+    if len(outer) < LEAST_SAMPLES:
+        raise ValueError(
+            f"{len(outer)} samples with a spacing of {spacing:g} m are too few, at least {LEAST_SAMPLES} are needed: "
+            "take a smaller spacing"
+        )
     points = np.concatenate([outer, inner, mesh.positions])
     share = np.repeat([1.0, 1.0, LIGHT], [len(outer), len(inner), len(mesh.positions)])
     masses, error = matching_masses(points, share, moments)
     if error > MOST_INERTIA_ERROR:
         raise ValueError(
-            f"{len(outer)} samples with a spacing of {spacing:g} m are too few, or their radius of {radius:g} m too "
-            f"large: the inertia tensor is off by {100 * error:.3g} %, more than {100 * MOST_INERTIA_ERROR:g} %"
+            f"{len(outer)} samples with a spacing of {spacing:g} m and a radius of {radius:g} m do not fit: the inertia "
+            f"tensor is off by {100 * error:.3g} %, more than {100 * MOST_INERTIA_ERROR:g} %"
         )
     return Sampled(points, len(outer), radius, moments, masses, error)
 

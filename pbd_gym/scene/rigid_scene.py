@@ -11,6 +11,10 @@ from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, 
 from pbd_gym.scene.rigid_bodies import Joint, RigidBody, sampled
 from pbd_gym.scene.tethered_scene import TetheredScene
 
+WIDEST = 2.5
+"""Spacing, in radii, up to which balls of the same radius do not get in between those of a body: on a square lattice
+two that are diagonal leave a gap of 1.5 radii."""
+
 
 class RigidScene(TetheredScene):
     """A scene in which there can be rigid bodies; see :class:`pbd_gym.scene.scene.Scene`."""
@@ -36,8 +40,9 @@ class RigidScene(TetheredScene):
         Args:
             mesh: its shape; closed, unless there is a thickness.
             density: [kg/m^3], above 0.
-            spacing: distance of neighbouring balls, about [m]. To plane colliders flat faces are flat however large it
-                is; to other particles they are bumps that sink in as the spacing grows beyond the radius.
+            spacing: distance of neighbouring balls, about [m]. To colliders flat faces are flat however large it is. To
+                others they are bumps: a ball of the same size sinks in between by 0.59 radii where the spacing is two
+                radii, and by 0.13 where it is one.
             radius: of the balls, and so of its edges and corners [m]; half the spacing by default, and always half the
                 thickness of a shell.
             thickness: of a shell whose middle the mesh is [m], such as the walls of a cup; None for a solid.
@@ -52,7 +57,8 @@ class RigidScene(TetheredScene):
         Raises:
             TypeError: for a mesh of something else, or anything but numbers where numbers are due.
             ValueError: for a number that is not above 0, an open mesh without a thickness, a mesh thinner than the
-                balls, samples that are too few to have its moments or more than 4,096, or a rotation that is not one.
+                balls, contacts where the spacing is more than 2.5 radii, fewer than 4 samples or more than 4,096,
+                samples that cannot have its moments, or a rotation that is not one.
         """
         if isinstance(mesh, TetMesh):
             used, flat = np.unique(mesh.triangles, return_inverse=True)
@@ -68,6 +74,11 @@ class RigidScene(TetheredScene):
                 raise ValueError(f"the radius of a shell is half its thickness: leave it out, got {radius}")
             radius = 0.5 * thickness
         radius = 0.5 * spacing if radius is None else number("radius", radius, most=FARTHEST, positive=True)
+        if contacts and spacing > WIDEST * radius:
+            raise ValueError(
+                f"a spacing of {spacing:g} m is more than {WIDEST:g} radii of {radius:g} m: others would get in "
+                "between. Take a smaller one, or contacts=False for a body that meets colliders only"
+            )
         shape = sampled(mesh, float(spacing), float(radius), thickness)
         moments = shape.moments
         indices = self._place(shape.points, density * shape.masses, position, rotation, dimension=3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym import Model, Plane, RigidBody, Scene, Solver, State, geometry
 from pbd_gym.colliders.solid import matrix_of
@@ -199,3 +199,136 @@ def test_joined_bodies_keep_their_momenta() -> None:
     for k in range(2):
         one, two = (poses[:, k + n, :3] + turns[:, k + n] @ (s, 0.0, 0.0) for n, s in ((0, 0.1), (1, -0.1)))
         assert np.linalg.norm(one - two, axis=1).max() < 2e-4
+
+
+def cup(scene: Scene, **options: Any) -> RigidBody:
+    """Add a cup, 10 cm high, of an open mesh with walls."""
+    profile = [(0.0, 0.0), (0.035, 0.0), (0.045, 0.1)]
+    return scene.add_rigid_body(geometry.revolution(profile, 20), 1200.0, 0.012, thickness=0.01, **options)
+
+
+def table(size: int = 1) -> tuple[Scene, dict[str, RigidBody], np.ndarray]:
+    """Return a floor with a chain of rings, a box with a lid, a cup with marbles in it, and a ball on a rope."""
+    scene = Scene(grip_count=1)
+    scene.add_collider(Plane(friction=0.6))
+    ring = geometry.torus(0.05, 0.012, 20, 1)
+    turns = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]), np.array([[0.0, -1, 0], [0, 0, -1], [1, 0, 0]])
+    bodies = {}
+    for k in range(5):
+        place = (1.0, 0.9 - 0.074 * k, 0.0)
+        bodies[f"ring {k}"] = scene.add_rigid_body(ring, 2000.0, 0.012, position=place, rotation=turns[k % 2])
+    scene.pin(bodies["ring 0"].indices)
+    pot = geometry.revolution([(0.0, 0.0), (0.08, 0.0), (0.08, 0.1)], 24)
+    bodies["pot"] = scene.add_rigid_body(pot, 1500.0, 0.014, thickness=0.012, position=(0.5, 0.006, 0.0))
+    lid = geometry.revolution([(0.0, 0.0), (0.09, 0.0), (0.09, 0.014), (0.0, 0.014)], 24)
+    bodies["lid"] = scene.add_rigid_body(lid, 800.0, 0.014, 0.006, position=(0.5, 0.114, 0.0))
+    bodies["cup"] = cup(scene, position=(0.0, 0.005, 0.0))
+    for k in range(3):
+        place = (0.0, 0.03 + 0.03 * k, 0.005 * k)
+        bodies[f"marble {k}"] = scene.add_rigid_body(geometry.ball(0.012, 2), 2500.0, 0.008, position=place)
+    rope = scene.add_rope(np.linspace([0.0, 0.6, 0.3], [0.0, 0.15, 0.3], 16))
+    scene.pin(rope[:1])
+    bodies["ball"] = scene.add_rigid_body(geometry.ball(0.04, 3), 2000.0, 0.02, position=(0.0, 0.11, 0.3))
+    scene.add_joint(bodies["ball"], int(rope[-1]), (0.0, 0.15, 0.3))
+    return scene, bodies, rope
+
+
+@pytest.fixture(scope="module")
+def played() -> dict[str, Any]:
+    """Play one scene to its end: a hand lifts the lid, and the ball swings against the cup."""
+    scene, bodies, rope = table()
+    solver = Solver(Model(scene, 2, lanes=1), substeps=16)
+    state, control = solver.state(), solver.control()
+    rest = [state.get_rigid_poses()]
+    for _ in range(60):
+        solver.step(state, control, DT)
+    rest.append(state.get_rigid_poses())
+    saved = state.save()
+    # The second environment has its ball pulled back, and a hand at the knob of its lid.
+    swinging = np.concatenate([rope, bodies["ball"].indices])
+    x = state.get_positions()
+    pivot, angle = np.array([0.0, 0.6, 0.3]), np.radians(70.0)
+    turn = np.array([[1, 0, 0], [0, np.cos(angle), np.sin(angle)], [0, -np.sin(angle), np.cos(angle)]])
+    x[1, swinging] = pivot + (x[1, swinging] - pivot) @ turn
+    state.set_positions(x)
+    state.set_velocities(np.zeros_like(x))
+    top = bodies["lid"].vertices[scene.positions[bodies["lid"].vertices, 1].argmax()]
+    state.hold([[-1], [top]])
+    control.move(np.array([[[0.0, 0.0, 0.0]], [[0.0, 0.003, 0.0]]]))
+    path = []
+    for _ in range(75):
+        solver.step(state, control, DT)
+        path.append(state.get_rigid_poses())
+    return {
+        "scene": scene, "bodies": bodies, "rope": rope, "rest": rest, "path": np.array(path), "state": state,
+        "saved": saved, "solver": solver, "control": control,
+    }  # fmt: skip
+
+
+def test_a_chain_of_rings_hangs_by_contacts(played: dict[str, Any]) -> None:
+    """Guards contacts between rigid bodies: rings that nothing joins carry each other, a pitch of 76 mm apart.
+
+    Four balls leave a dent into which a fifth sinks by 0.29 of their diameter, here 3.5 mm, and so does the
+    dent of the other ring.
+    """
+    bodies, poses = played["bodies"], played["path"][-1][0]
+    heights = np.array([poses[bodies[f"ring {k}"].index, 1] for k in range(5)])
+    assert heights[0] == pytest.approx(0.9, abs=1e-6)
+    assert_allclose(-np.diff(heights), 0.076, rtol=0, atol=0.007)
+
+
+def test_things_stay_where_they_stand(played: dict[str, Any]) -> None:
+    """Guards rest: a pot with a lid on it, and a cup with marbles in it, for a second and more."""
+    bodies, before, after = played["bodies"], played["rest"][1][0], played["path"][-1][0]
+    for name in ("pot", "lid", "cup"):
+        k = bodies[name].index
+        assert_allclose(after[k, :3], before[k, :3], rtol=0, atol=2e-3)
+        assert 1.0 - 2.0 * (after[k, 3] ** 2 + after[k, 5] ** 2) > 0.999
+    assert after[bodies["lid"].index, 1] > 0.1
+    for k in range(3):
+        marble = after[bodies[f"marble {k}"].index, :3]
+        assert np.hypot(marble[0], marble[2]) < 0.04 and 0.01 < marble[1] < 0.09
+
+
+def test_a_hand_lifts_the_lid(played: dict[str, Any]) -> None:
+    """Guards grips: the lid hangs by the vertex that is held, off the pot, which stays; its shape is as it was."""
+    bodies, scene, state = played["bodies"], played["scene"], played["state"]
+    lid, pot = bodies["lid"], bodies["pot"]
+    lifted = played["path"][-1][1]
+    x = state.get_positions()[1, lid.indices]
+    assert x[:, 1].min() > 0.12
+    assert_allclose(lifted[pot.index], played["rest"][1][1, pot.index], rtol=0, atol=0.01)
+    at_rest = spread(scene, scene.positions[None, lid.indices])
+    assert np.abs(spread(scene, x[None]) - at_rest).max() < 1e-3 * at_rest.max()
+
+
+def test_a_ball_on_a_rope_knocks_the_cup_over(played: dict[str, Any]) -> None:
+    """Guards joints to particles and momentum in contacts: the cup falls, and the ball stays on its rope."""
+    bodies, path = played["bodies"], played["path"][:, 1]
+    k = bodies["cup"].index
+    up = 1.0 - 2.0 * (path[:, k, 3] ** 2 + path[:, k, 5] ** 2)
+    assert up.min() < 0.3
+    ball, end = path[-1, bodies["ball"].index], played["state"].get_positions()[1, played["rope"][-1]]
+    top = ball[:3] + matrix_of(ball[3:]) @ (0.0, 0.04, 0.0)
+    assert np.linalg.norm(top - end) < 1e-3
+
+
+def test_a_saved_state_goes_on_with_the_same_bits(played: dict[str, Any]) -> None:
+    """Guards that particles are all that lasts, and bad names of bodies, which change nothing."""
+    solver, saved = played["solver"], played["saved"]
+    results = []
+    for _ in range(2):
+        state, control = solver.state(), solver.control()
+        state.load(saved)
+        solver.step(state, control, DT)
+        again = solver.state()
+        again.load(state.save())
+        solver.step(again, control, DT)
+        results.append(again.get_positions())
+    assert_array_equal(*results)
+    with pytest.raises(ValueError, match="no such rigid body"):
+        state.set_rigid_pose(99, (0.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="orientation"):
+        state.set_rigid_pose(0, orientation=np.zeros(4))
+    with pytest.raises(ValueError, match="chebyshev"):
+        Solver(solver.model, chebyshev=0.5, iterations=3)
