@@ -57,19 +57,44 @@ class RigidBody:
     origin: np.ndarray
     """Where the origin of the mesh was put [m], shape (3,)."""
 
+    def mobility(self, points: np.ndarray) -> np.ndarray:
+        """Return the inverse mass that it has where it is pushed, along the axis where that is largest [1/kg].
+
+        ``1 / M`` and the largest eigenvalue of ``-[r] I^-1 [r]`` for a point r from the centre of mass.
+
+        Args:
+            points: from the centre of mass, in the axes as it was added [m], shape (k, 3).
+
+        Returns:
+            Shape (k,).
+        """
+        turns = np.cross(points[:, None], np.eye(3))  # r x e for each axis e
+        spin = np.einsum("kai,ij,kbj->kab", turns, np.linalg.inv(self.inertia), turns)
+        found: np.ndarray = 1.0 / self.mass + np.linalg.eigvalsh(spin)[:, -1]
+        return found
+
 
 @dataclass(frozen=True)
 class Joint:
-    """A point that is common to a rigid body and something else."""
+    """A point that a rigid body has in common with another, or with space."""
 
     first: int
     """Number of a rigid body."""
     second: int
-    """Number of another, or -1."""
-    particle: int
-    """A particle, or -1; if there is no second body either the joint is fixed in space."""
+    """Number of another, or -1 for space."""
     point: np.ndarray
     """Where the joint is in the scene as it was added [m], shape (3,)."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A particle of something else that a rigid body has as its own."""
+
+    body: int
+    """Number of the rigid body."""
+    particle: int
+    point: np.ndarray
+    """Where it is in the scene as that was added [m], shape (3,)."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +160,7 @@ def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | Non
     masses, error = matching_masses(points, share, moments)
     if error > MOST_INERTIA_ERROR:
         raise ValueError(
-            f"{len(outer)} samples with a spacing of {spacing:g} m and a radius of {radius:g} m do not fit: the inertia "
+            f"{len(outer)} samples with a spacing of {spacing:g} m, of radius {radius:g} m, do not fit: the inertia "
             f"tensor is off by {100 * error:.3g} %, more than {100 * MOST_INERTIA_ERROR:g} %"
         )
     return Sampled(points, len(outer), radius, moments, masses, error)

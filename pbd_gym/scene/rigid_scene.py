@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, switch, whole
-from pbd_gym.scene.rigid_bodies import Joint, RigidBody, sampled
+from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled
 from pbd_gym.scene.tethered_scene import TetheredScene
 
 WIDEST = 2.5
@@ -117,46 +117,61 @@ class RigidScene(TetheredScene):
     ) -> None:
         """Join a rigid body to another, to a particle, or to a place: a ball joint, or a hinge.
 
+        A particle becomes part of the body, and weighs as much as the body does at that point: a rope, which sees a
+        heavy end, can be solved as a whole (``lines=True``), and then carries it without getting longer.
+
         Args:
             first: a rigid body of this scene.
             second: another, the number of a particle (the end of a rope, the corner of a cloth), or None for a place
                 in space.
-            point: the joint, as everything stands now [m], shape (3,); a particle need not be there, and will be drawn
-                to it.
+            point: the joint, as everything stands now [m], shape (3,); a particle need not be there, and is put there
+                with the first step.
             axis: direction about which they may turn, shape (3,), of any length but zero; about any if None.
             collide: whether balls of the two collide.
 
         Raises:
             TypeError: for bodies of something else, or anything but numbers.
-            ValueError: for a body of another scene or joined to itself, a particle that does not exist or is its own,
-                an axis of zero, or a hinge to a particle.
+            ValueError: for a body of another scene or joined to itself, a particle that does not exist or belongs to a
+                body, an axis of zero, or a hinge to a particle.
         """
         self._check_own("first", first)
         place = shaped("point", point, (3,))
         switch("collide", collide)
-        other, particle, theirs = -1, -1, np.zeros(0, dtype=np.int32)
-        if isinstance(second, RigidBody):
-            self._check_own("second", second)
-            if second is first:
-                raise ValueError("a joint needs two bodies: a body cannot be joined to itself")
-            other, theirs = second.index, second.samples
-        elif second is not None:
-            particle = whole("second", second, 0, self.particle_count - 1)
-            if any(particle in body.indices for body in self.rigid_bodies):
-                raise ValueError(f"particle {particle} belongs to a rigid body: name the body")
-            theirs = np.array([particle], dtype=np.int32)
         points = [place]
         if axis is not None:
             ahead = shaped("axis", axis, (3,))
             if not ahead.any():
                 raise ValueError("the axis of a hinge must not be zero")
-            if particle >= 0:
-                raise ValueError("a particle has no orientation: it can have a ball joint, not a hinge")
             lever = 0.5 * float(np.linalg.norm(first.rest, axis=1).max()) * ahead / np.linalg.norm(ahead)
             points = [place - lever, place + lever]
-        self.joints += [Joint(first.index, other, particle, point) for point in points]
-        if not collide and len(theirs):
+        if isinstance(second, RigidBody):
+            self._check_own("second", second)
+            if second is first:
+                raise ValueError("a joint needs two bodies: a body cannot be joined to itself")
+            self.joints += [Joint(first.index, second.index, point) for point in points]
+        elif second is None:
+            self.joints += [Joint(first.index, -1, point) for point in points]
+        else:
+            particle = whole("second", second, 0, self.particle_count - 1)
+            taken = [one.particle for one in self.shared]
+            if particle in taken or any(particle in body.indices for body in self.rigid_bodies):
+                raise ValueError(f"particle {particle} belongs to a rigid body: name the body")
+            if axis is not None:
+                raise ValueError("a particle has no orientation: it can have a ball joint, not a hinge")
+            self.shared.append(Shared(first.index, particle, place))
+            self._share_out(first)
+        theirs = second.samples if isinstance(second, RigidBody) else np.array([second], dtype=np.int32)
+        if second is not None and not collide:
             self.apart.append((first.samples, theirs))
+
+    def _share_out(self, body: RigidBody) -> None:
+        """Let the particles that a body shares weigh as much as it does there, each of several a part of it."""
+        ones = [one for one in self.shared if one.body == body.index]
+        for one in ones:
+            i, weight = one.particle, len(ones) * float(body.mobility(one.point[None] - body.center)[0])
+            self.mass[i], self.dimensions[i] = 1.0 / weight, 3
+            if self.inv_mass[i] > 0.0:
+                self.inv_mass[i] = weight
 
     def _check_own(self, name: str, body: RigidBody) -> None:
         instance(name, body, RigidBody)

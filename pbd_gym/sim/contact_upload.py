@@ -115,12 +115,7 @@ def _owners(scene: BaseScene, members: np.ndarray) -> tuple[np.ndarray, np.ndarr
     owner, leverage = np.full(scene.particle_count, -1), np.ones(scene.particle_count)
     for body in scene.rigid_bodies:
         owner[body.indices] = body.index
-        turns = np.cross(body.rest[:, None], np.eye(3))  # r x e for each axis e
-        mass = scene.mass[body.indices]
-        second = np.einsum("k,ki,kj->ij", mass, body.rest, body.rest)
-        inertia = np.trace(second) * np.eye(3) - second
-        spin = np.einsum("kai,ij,kbj->kab", turns, np.linalg.inv(inertia), turns)
-        leverage[body.indices] = mass * (1.0 / body.mass + np.linalg.eigvalsh(spin)[:, -1])
+        leverage[body.indices] = scene.mass[body.indices] * body.mobility(body.rest)
     return owner[members], leverage[members]
 
 

@@ -28,7 +28,7 @@ from pbd_gym.sim.air_upload import Dragged
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.sim.contact_upload import fill_contacts
 from pbd_gym.sim.fluid_upload import fill_fluid, fluid_options
-from pbd_gym.sim.rigid_upload import fill_rigid
+from pbd_gym.sim.rigid_upload import fill_rigid, left_out
 
 Order = Literal["colored", "given"]
 
@@ -132,10 +132,7 @@ class Model:
             self.colliders = fill_colliders(
                 self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
             )
-        if has_fluid or scene.rigid_bodies:
-            own = [body.indices for body in scene.rigid_bodies] + ([scene.fluid.indices] if scene.fluid else [])
-            left_out = np.isin(np.arange(scene.particle_count), np.concatenate(own))
-            self.colliders.left_out = wp.array(left_out, dtype=wp.int32, device=self.device)
+            self.colliders.left_out = wp.array(left_out(scene), dtype=wp.int32)
         self.labels = tuple(scene.labels)
         """Names of the groups of constraints whose stiffness can be set by itself."""
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
@@ -155,7 +152,6 @@ class Model:
         has_tethers = self.anchor_room > 0
         self.rigid_bodies = tuple(scene.rigid_bodies)
         """Bodies that never change their shape."""
-        self.has_rigid = len(self.rigid_bodies) > 0
         tables = scene.has_particle_contacts, has_tethers, has_fluid, self.has_rigid
         self.data = model_data(self.scalar, self.kinds, *tables)()
         self.data.gravity = self.gravity
@@ -203,6 +199,11 @@ class Model:
             self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
             table = self.data.particle_contacts
             self.contact_count = fill_contacts(table, scene, self.scalar, self.device, self.in_blocks)
+
+    @property
+    def has_rigid(self) -> bool:
+        """Whether there are rigid bodies."""
+        return len(self.rigid_bodies) > 0
 
     def pose_index(self, collider: int) -> int:
         """Return where among the poses a collider is.

@@ -132,10 +132,11 @@ _BODY = """
             size * table.rest.data[3 * j] - from.x, size * table.rest.data[3 * j + 1] - from.y,
             size * table.rest.data[3 * j + 2] - from.z};
     };
-    const auto weight = [&](int j, int b) {
-        const V mass = V(table.mass.data[j]), held = V(table.heavy.data[b]);
-        return (LOAD(w + members[j] * LANES) > T(0) ? mass : held) * heavier;
+    const auto unless_held = [&](int j, int b, T mass) {
+        const V free = V(mass), held = V(table.heavy.data[b]);
+        return (LOAD(w + members[j] * LANES) > T(0) ? free : held) * heavier;
     };
+    const auto weight = [&](int j, int b) { return unless_held(j, b, table.mass.data[j]); };
     const auto write = [&](int b, const V3& center, const M3& turn, const V3& offset) {
         for (int j = offsets[b]; j < offsets[b + 1]; ++j) {
             const int i = members[j];

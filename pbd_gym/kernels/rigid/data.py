@@ -35,6 +35,8 @@ def table_type(scalar: Any) -> Any:
         """where it is in its body, from the centre of mass [m], shape (3 k,)"""
         mass: wp.array[scalar]
         """[kg], shape (k,)"""
+        push: wp.array[scalar]
+        """with which others reckon when they push it [kg], shape (k,)"""
         radius: wp.array[scalar]
         """of its balls [m], shape (b,)"""
         reach: wp.array[scalar]
@@ -42,9 +44,9 @@ def table_type(scalar: Any) -> Any:
         heavy: wp.array[scalar]
         """what a particle that is held or pinned counts as [kg], shape (b,)"""
         joints: wp.array[wp.int32]
-        """body, other body or -1, particle or -1, in rows of three"""
+        """body, and the other or -1, in rows of two"""
         points: wp.array[scalar]
-        """where a joint is in its body, and in the other or in space [m], in rows of six"""
+        """where a joint is from the centre of mass of its body, and of the other or in space [m], in rows of six"""
 
     return RigidTable
 

@@ -1,12 +1,14 @@
 """What pulls at the particles of rigid bodies moves their bodies, and joints hold these together.
 
-Constraints, contacts between particles and fluids have displaced a particle by d: to its body of mass M that is the
-impulse ``m d`` (times the substep), so the body as a whole moves by ``sum m d / M`` and turns by ``I^-1 sum r x m d``.
-Whatever displaced it gave others the opposite impulse: momentum is kept.
+Constraints, contacts between particles and fluids have displaced a particle by d. To its body of mass M that is the
+impulse ``m d`` (times the substep), for the mass m that they reckoned with, so the body as a whole moves by
+``sum m d / M`` and turns by ``I^-1 sum r x m d``. Whatever displaced it gave others the opposite impulse: momentum is
+kept.
 
 A joint is a point that two bodies share. With r to it from either centre, the impulse that closes a gap d is
 ``(K_1 + K_2)^-1 d`` with ``K p = p / M + (I^-1 (r x p)) x r``: Mueller et al. 2020 (Detailed rigid body simulation with
-extended position based dynamics, doi:10.1111/cgf.14105). A particle has ``K = w``, and a place in space 0.
+extended position based dynamics, doi:10.1111/cgf.14105). A place in space has ``K = 0``. A particle that is joined to a
+body is one of its own, with the inverse mass that the body has at that point.
 """
 
 import functools
@@ -34,7 +36,8 @@ LANE
             V3 push = {none, none, none}, spin = push;
             for (int j = offsets[b]; j < offsets[b + 1]; ++j) {
                 const V3 r = apply(turn, place_in(j, offset));
-                const V3 p = times(weight(j, b), minus(load(x + ROW * members[j] * LANES), add(center, r)));
+                const V3 d = minus(load(x + ROW * members[j] * LANES), add(center, r));
+                const V3 p = times(unless_held(j, b, table.push.data[j]), d);
                 push = add(push, p);
                 spin = add(spin, cross(r, p));
             }
@@ -44,12 +47,11 @@ LANE
         }
     }
     PBD_SYNC();
-    const int joint_count = table.joints.shape[0] / 3;
+    const int joint_count = table.joints.shape[0] / 2;
     if (thread == 0 && joint_count > 0) {  // they wait for each other
         for (int n = 0; n < SWEEPS * joint_count; ++n) {
             const int k = n % joint_count, c = n / joint_count % 2 ? joint_count - 1 - k : k;
-            const int first = table.joints.data[3 * c], second = table.joints.data[3 * c + 1];
-            const int particle = table.joints.data[3 * c + 2];
+            const int first = table.joints.data[2 * c], second = table.joints.data[2 * c + 1];
             EACH_LANE {
 LANE
                 const V none = V(T(0));
@@ -77,25 +79,17 @@ LANE
                 };
                 T* const one = all + (size_t)first * COLUMNS * LANES;
                 T* const two = all + (size_t)(second < 0 ? first : second) * COLUMNS * LANES;
-                T* const loose = x + ROW * (particle < 0 ? 0 : particle) * LANES;
                 const V3 mine = lever(one, point_of(0));
                 weaken(one, mine);
                 V3 goal = point_of(3), its = goal;
-                V light = none;
                 if (second >= 0) {
                     its = lever(two, goal);
                     weaken(two, its);
                     goal = add(load(two + CENTER * LANES), its);
-                } else if (particle >= 0) {
-                    goal = load(loose);
-                    light = LOAD(w + particle * LANES);
-                    k.xx += light; k.yy += light; k.zz += light;
                 }
                 const V3 p = stretch(inverse_of(k), minus(goal, add(load(one + CENTER * LANES), mine)));
                 push(one, mine, p);
-                const V3 back = times(V(T(-1)), p);
-                if (second >= 0) push(two, its, back);
-                else if (particle >= 0) store(loose, add(goal, times(light, back)));
+                if (second >= 0) push(two, its, times(V(T(-1)), p));
             }
         }
     }
