@@ -160,8 +160,8 @@ class RigidScene(TetheredScene):
                 raise ValueError("a particle has no orientation: it can have a ball joint, not a hinge")
             self.shared.append(Shared(first.index, particle, place))
             self._share_out(first)
-        theirs = second.samples if isinstance(second, RigidBody) else np.array([second], dtype=np.int32)
         if second is not None and not collide:
+            theirs = second.samples if isinstance(second, RigidBody) else np.array([second], dtype=np.int32)
             self.apart.append((first.samples, theirs))
 
     def _share_out(self, body: RigidBody) -> None:

@@ -43,10 +43,8 @@ class RigidOptions(Options):
     ball_density: float = option(2000.0, "mass per volume of the ball [kg/m^3]", low=100.0, high=2e4, step=500.0)
     cup_density: float = option(1200.0, "mass per volume of the cup [kg/m^3]", low=100.0, high=2e4, step=200.0)
     friction: float = option(0.5, "of the floor", low=0.0, high=2.0, step=0.1)
-    restitution: float = option(0.0, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     time_step: float = option(0.001, "of the solver [s]", low=1e-4, high=0.01)
-    iterations: int = option(1, "sweeps over all constraints per step", low=1, high=100)
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
@@ -65,7 +63,7 @@ class RigidDemo(SceneDemo):
         """Return the scene, with one grip for the hand."""
         options = self.options
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
-        scene.add_collider(Plane(friction=options.friction, restitution=options.restitution))
+        scene.add_collider(Plane(friction=options.friction))
         upright = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
         across = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
         ring = torus(0.05, 0.012, 20, 1)
