@@ -31,7 +31,7 @@ def rigid_blocks(scene: Scene, place: np.ndarray, particle: int) -> None:
         particle: that they are joined to.
     """
     mesh, step = tetmeshes.box((1, 1, 1), (0.2, 0.1, 0.1)), np.array((0.22, 0.0, 0.0))
-    bodies = [scene.add_rigid_body(mesh, 300.0, 0.1, 0.04, position=place + k * step) for k in range(2)]
+    bodies = [scene.add_rigid_body(mesh, 300.0, 0.06, 0.03, position=place + k * step) for k in range(2)]
     scene.add_joint(bodies[0], bodies[1], place + 0.5 * step)
     scene.add_joint(bodies[1], particle, place + 1.5 * step)
     loose = scene.add_particles(place + np.outer((0.0, 1.0), step) + (0.0, 0.2, 0.0), 0.1)
