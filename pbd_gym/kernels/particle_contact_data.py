@@ -65,7 +65,7 @@ def table_type(scalar: Any) -> Any:
         """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); for one
         thread, up to :data:`SCANNED` members"""
         owner: wp.array[wp.int32]
-        """rigid body that a member belongs to, -1 for none, shape (k,); empty without rigid bodies"""
+        """rigid body that a member belongs to, -1 for none, shape (k,)"""
         leverage: wp.array[scalar]
         """inverse mass of that body at the member, along the axis where it is largest, over that of the member alone; 1
         for others; shape (k,)"""
