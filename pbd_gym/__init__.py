@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pbd_gym.materials.materials import RopeMaterial as RopeMaterial
     from pbd_gym.materials.materials import ShapeMaterial as ShapeMaterial
     from pbd_gym.materials.materials import SoftMaterial as SoftMaterial
+    from pbd_gym.scene.rigid_bodies import RigidBody as RigidBody
     from pbd_gym.scene.scene import Scene as Scene
     from pbd_gym.sim.control import Control as Control
     from pbd_gym.sim.memory_report import memory_report as memory_report
@@ -54,6 +55,7 @@ _HOMES = {
     "Model": "pbd_gym.sim.model",
     "Plane": "pbd_gym.colliders",
     "Plasticity": "pbd_gym.materials.materials",
+    "RigidBody": "pbd_gym.scene.rigid_bodies",
     "RopeMaterial": "pbd_gym.materials.materials",
     "Scene": "pbd_gym.scene.scene",
     "ShapeMaterial": "pbd_gym.materials.materials",

@@ -23,6 +23,7 @@ MOMENTS = {
     "Fine and thin cloth": (0.0, 0.2, 0.4),
     "Colliders": (0.0, 0.4, 0.8),
     "Shape matching": (0.0, 0.3, 0.6),
+    "Rigid bodies": (0.0, 0.12, 0.24),
 }
 """After what times, from where the first snippet of a section ends, it is drawn [s]."""
 STEP = 1 / 60

@@ -9,8 +9,9 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.colliders.grid import Grid, nearest_triangles, sample
+from pbd_gym.colliders.grid import Grid, sample
 from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
+from pbd_gym.geometry.nearest import nearest_triangles
 from pbd_gym.geometry.surfaces import closed_surface, winding_number
 from pbd_gym.kernels.collider_table import Distance, table_type
 from pbd_gym.kernels.lanes import NATIVE

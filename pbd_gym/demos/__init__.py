@@ -56,6 +56,7 @@ DEMOS = (
     Entry("motion", "double-pendulum", "double_pendulum:DoublePendulumDemo", "two rods, their energy and a trace"),
     Entry("motion", "fountain", "fountain:FountainDemo", "emitters, bounces and lifetimes of free particles"),
     Entry("motion", "rotating-bodies", "rotating_bodies:RotatingBodiesDemo", "an emitter of squares that turn"),
+    Entry("motion", "rigid", "rigid:RigidDemo", "a chain, and a cup that a ball on a rope knocks over"),
     Entry("motion", "rigid-boxes", "rigid_boxes:RigidBoxesDemo", "boxes on a floor by impulses and penalties"),
     Entry("fluids", "sph-fluids", "sph_fluids:FluidsDemo", "water by WCSPH, PBF, IISPH and DFSPH side by side"),
     Entry("fluids", "dam-break", "dam_break:DamBreakDemo", "water falls into a tank and round a post, in 3D"),

@@ -9,7 +9,10 @@ IN_BLOCKS = """
     PBD_SYNC();  // threads look at normals of all patches
 #endif
     T* const delta = (T*)body.delta.data;
-    T* const valence = (T*)lists.valence.data + rank * count * LANES;
+    T* const valence = (T*)lists.valence.data + rank * lists.valence.shape[1] * LANES;
+#if RIGID
+    T* const eases = valence + count * LANES;
+#endif
     for (int k = thread; k < count; k += thread_count) {
         EACH_LANE { STORE(valence + LANES * k, V(T(0))); }
     }
@@ -23,6 +26,9 @@ IN_BLOCKS = """
 #if SURFACES
         const T* const patch = patches + 4 * k * LANES + lane_;
         m.nx = patch[0]; m.ny = patch[LANES]; m.nz = patch[2 * LANES]; m.flat = patch[3 * LANES];
+#endif
+#if RIGID
+        m.ease = m.w * eases[LANES * k + lane_];
 #endif
         m.radius = traits[0]; m.extent = traits[1]; m.friction = traits[2]; m.role = traits[3];
         return m;
@@ -60,6 +66,20 @@ IN_BLOCKS = """
         touching_lengths[k] = length <= table.capacity ? length : -1;
     }
     PBD_SYNC();
+#if RIGID
+    // Each contact has its part of the whole body.
+    for (int k = thread; k < count; k += thread_count) {
+        const int b = table.owner.data[k];
+        EACH_LANE {
+            V crowd = V(T(0));
+            if (b >= 0)
+                for (int n = table.crowd_start.data[b]; n < table.crowd_start.data[b + 1]; ++n)
+                    crowd += LOAD(valence + LANES * table.crowd.data[n]);
+            STORE(eases + LANES * k, T(table.leverage.data[k]) * FLOOR(crowd * T(1.0 / RELAXATION), 1));
+        }
+    }
+    PBD_SYNC();
+#endif
     for (int k = thread; k < count; k += thread_count) {
         const int* const found = touching + k * table.capacity;
         const bool listed = touching_lengths[k] >= 0;

@@ -26,13 +26,13 @@ class ColliderContacts(NamedTuple):
 
 
 @functools.cache
-def make_collider_contacts(wide: Wide, parts: tuple[Part, ...], has_fluid: bool = False) -> ColliderContacts:
+def make_collider_contacts(wide: Wide, parts: tuple[Part, ...], leaves_out: bool = False) -> ColliderContacts:
     """Build the contacts of all particles of a group with the colliders of all parts, in their order.
 
     Args:
         wide: lane count and precision.
         parts: colliders by shape and by whether they move.
-        has_fluid: whether some particles are fluid, which is left out.
+        leaves_out: whether some particles are left out: those of fluids and rigid bodies.
     """
     body_, table, substep_ = body_type(wide.vec), table_type(wide.scalar), substep_type(wide.vec)
     if not parts:
@@ -46,8 +46,8 @@ def make_collider_contacts(wide: Wide, parts: tuple[Part, ...], has_fluid: bool 
 
     @wp.func
     def concerned(colliders: table, i: int):
-        if wp.static(has_fluid):
-            return colliders.flows[i] == 0
+        if wp.static(leaves_out):
+            return colliders.left_out[i] == 0
         else:
             return True
 

@@ -51,8 +51,9 @@ def table_type(scalar: Any) -> Any:
         """the smallest half thickness of those at rest [m]"""
         slack: wp.array[scalar]
         """how far off the surface a push may leave a particle, besides rounding [m], shape (colliders,)"""
-        flows: wp.array[wp.int32]
-        """whether a particle is of a fluid, which keeps off colliders by itself, shape (n,), or empty without one"""
+        left_out: wp.array[wp.int32]
+        """whether a particle is of a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or
+        empty where there are none"""
         pose: wp.array[wp.int32]
         """index of the pose of those that move, shape (moving,)"""
 

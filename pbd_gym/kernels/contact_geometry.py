@@ -64,7 +64,7 @@ _NORMALS = """
 
 _TOUCH = """
     // What is known of a member, for one pair or, on one thread, for sixteen.
-    struct Member { V x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role; };
+    struct Member { V LIGHTNESS x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role; };
     struct Touch { V inside, nx, ny, nz, overlap, slowest, ux, uy, uz; };
     // Two members, the one with the lower number first: whether they touch, and how to part them.
     const auto touch = [&](const Member& a, const Member& b) {
@@ -157,12 +157,15 @@ def normals_code() -> str:
     return _with_numbers(_NORMALS)
 
 
-def touch_code(surfaces: bool) -> str:
+def touch_code(surfaces: bool, rigid: bool = False) -> str:
     """Return the statements that define ``Member``, ``Touch`` and ``touch`` on numbers of type V.
 
     They read ``SIZE`` and ``INV_SIZE`` of the environment, and ``inv_h``.
 
     Args:
         surfaces: whether some members are patches of a surface.
+        rigid: whether some belong to rigid bodies: members then have an ``ease``, the inverse mass that they share with
+            all contacts of their body.
     """
-    return _SPEEDS + _with_numbers(_TOUCH.replace("GEOMETRY", _SURFACES if surfaces else _BALLS))
+    text = _TOUCH.replace("GEOMETRY", _SURFACES if surfaces else _BALLS).replace("LIGHTNESS", "ease," if rigid else "")
+    return _SPEEDS + _with_numbers(text)

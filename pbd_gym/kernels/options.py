@@ -56,5 +56,7 @@ class SweepOptions:
     """Whether forces act on particles from outside."""
     wind: bool = False
     """Whether air flows past triangles."""
+    rigid: bool = False
+    """Whether there are rigid bodies."""
     fluid: FluidOptions | None = None
     """What is there of fluid, if any."""

@@ -7,6 +7,10 @@ contacts of all members of the environment are counted, these are parted, in the
 IN_PAIRS = """
     T* const valence = boxes + 6 * chunks;
     T* const moves = valence + count;
+#if RIGID
+    T* const eases = moves + 3 * count;
+    for (int k = 0; k < count; ++k) eases[k] = T(1);
+#endif
     int* const firsts = lists.touching.data + rank * 2 * lists.touching.shape[2];
     int* const seconds = firsts + lists.touching.shape[2];
     const int touching_room = lists.touching.shape[2];
@@ -17,6 +21,9 @@ IN_PAIRS = """
         if (worn[lane_] > T(0) || lists.counts.data[rank * LANES + lane_] < 0) make_list();
         const auto fill = [&](Member& m, const int* at) {
             columns(now, 4, at, m.x, m.y, m.z, m.w);
+#if RIGID
+            for (int s = 0; s < 16; ++s) m.ease[s] = m.w[s] * eases[at[s]];
+#endif
             columns(more, COLUMNS, at, m.px, m.py, m.pz, m.flat);
 #if SURFACES
             V free;
@@ -81,6 +88,17 @@ IN_PAIRS = """
         examine_all();
         parting = true;
         if (touched == 0) continue;
+#if RIGID
+        // Each contact has its part of the whole body.
+        T* const crowds = moves;
+        for (int b = 0; b < table.crowd_count; ++b) crowds[b] = T(0);
+        for (int k = 0; k < count; ++k)
+            if (table.owner.data[k] >= 0) crowds[table.owner.data[k]] += valence[k];
+        for (int k = 0; k < count; ++k) {
+            const int b = table.owner.data[k];
+            eases[k] = b < 0 ? T(1) : table.leverage.data[k] * wp::max(crowds[b] * T(1.0 / RELAXATION), T(1));
+        }
+#endif
         for (int n = 0; n < 3 * count; ++n) moves[n] = T(0);
         if (touched > touching_room) examine_all();
         else

@@ -64,6 +64,17 @@ def table_type(scalar: Any) -> Any:
         strangers: wp.array[wp.uint16]
         """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); for one
         thread, up to :data:`SCANNED` members"""
+        owner: wp.array[wp.int32]
+        """rigid body that a member belongs to, -1 for none, shape (k,)"""
+        leverage: wp.array[scalar]
+        """inverse mass of that body at the member, along the axis where it is largest, over that of the member alone; 1
+        for others; shape (k,)"""
+        crowd_start: wp.array[wp.int32]
+        """first of ``crowd`` for each rigid body, and the end, shape (b + 1,)"""
+        crowd: wp.array[wp.int32]
+        """its members"""
+        crowd_count: wp.int32
+        """rigid bodies"""
         capacity: wp.int32
         """most contacts of one member that are not reported; in blocks the longest list of one, and one with more
         candidates is compared with all"""
@@ -103,7 +114,8 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
         (groups, 2, k)"""
         valence: wp.array2d[vec]
-        """in blocks, contacts of each member, shape (groups, k)"""
+        """in blocks, contacts of each member; where there are rigid bodies then the factor of its inverse mass; shape
+        (groups, k or 2 k)"""
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
         centers: wp.array2d[vec]
@@ -117,8 +129,8 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes ((4 + COLUMNS) k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
-        their boxes, their contacts and their corrections: shape (groups, 54 ceil(k / 16) + 4 k). In blocks anchors [m],
-        cell by cell, shape (groups, 3 k)"""
+        their boxes, their contacts, their corrections and the factors of their inverse masses: shape
+        (groups, 54 ceil(k / 16) + 5 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
         """scratch. On one thread, sixteens near one of them, shape (groups, ceil(k / 16)). In blocks, start of each
         cell of the grid, then cell and rank of each member."""

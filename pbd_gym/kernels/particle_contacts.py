@@ -47,6 +47,7 @@ _VARIED = """
 
 UNDEFINE = """
 #undef SURFACES
+#undef RIGID
 #undef SIZE
 #undef INV_SIZE
 #undef INV_SIZES
@@ -76,7 +77,7 @@ _PART = """
         const V soft = FLOOR(-along, 0) + t.slowest, most = mine > its ? mine : its;
         V depth = t.overlap < soft ? t.overlap : soft;
         depth = ((t.overlap > none) & (t.inside > none)) ? depth : none;
-        const V shared = FLOOR(most * T(1.0 / RELAXATION), 1) * (a.w + b.w);
+        const V shared = FLOOR(most * T(1.0 / RELAXATION), 1) * (WEIGHT(a) + WEIGHT(b));
         const V inverse = shared > none ? T(1) / FLOOR(shared, 1e-30) : none;
         const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
@@ -105,6 +106,10 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
     An overlap that was there before leaves with ``separation_speed`` at most, patches with ``gentle_speed``.
 
+    A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
+    directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
+    :mod:`pbd_gym.kernels.rigid.joints` passes on.
+
     Args:
         wide: lane count and precision.
         options: what the kernel is compiled for. Where environments differ, radii grow with the size, and friction has
@@ -112,10 +117,13 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
         data: the struct of the whole model.
     """
     scalar, body_, lists_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec)
-    rules = touch_code(options.surfaces) + _PART.replace("RELAXATION", str(RELAXATION))
+    rules = touch_code(options.surfaces, options.rigid) + _PART
     normals = normals_code() if options.surfaces else ""
     text = f"""
 #define SURFACES {int(options.surfaces)}
+#define RIGID {int(options.rigid)}
+#define RELAXATION {RELAXATION}
+#define WEIGHT(m) m.{"ease" if options.rigid else "w"}
 {sizes_code(options)}
     {{
         constexpr int ROW = {4 if options.packed else 3};
@@ -131,6 +139,8 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #endif
     }}
 {UNDEFINE}
+#undef RELAXATION
+#undef WEIGHT
 """
 
     @wp.func_native(with_lanes(wide, text))

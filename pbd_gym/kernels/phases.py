@@ -15,8 +15,12 @@ class Phase(enum.IntFlag):
     tethers follow what is held now."""
     PREDICT = enum.auto()
     """Positions under gravity at the end of the first substep."""
+    RIGID_FIND = enum.auto()
+    """Rigid bodies are found in their particles."""
     PLACE = enum.auto()
     """Poses of moving colliders at the end of a substep."""
+    RIGID_TURN = enum.auto()
+    """Free motion of rigid bodies, from the positions predicted."""
     TETHERS = enum.auto()
     """Tethers to what is held or pinned, before the sweep of each iteration."""
     FLUID_SEARCH = enum.auto()
@@ -32,10 +36,14 @@ class Phase(enum.IntFlag):
     """Contacts between particles; needs one block for each group."""
     COLLIDER_CONTACTS = enum.auto()
     """Contacts of particles with colliders."""
+    RIGID_SOLVE = enum.auto()
+    """What has pushed rigid bodies, their joints, and their contacts with colliders; needs one block for each group."""
     WIND = enum.auto()
     """Drag of the air on triangles at the end of a substep; that at the start of the first is part of GRIPS."""
     FLUID_VELOCITY = enum.auto()
     """Friction, viscosity and the like of a fluid."""
+    RIGID_SETTLE = enum.auto()
+    """Velocities of rigid bodies at the end of a substep."""
     ADVANCE = enum.auto()
     """Velocities at the end of a substep, and the prediction for the next."""
     FINISH = enum.auto()
@@ -43,6 +51,7 @@ class Phase(enum.IntFlag):
     ARRIVE = enum.auto()
     """Colliders and held particles exactly where their motion ends."""
     ALL = (
-        GRIPS | PREDICT | PLACE | TETHERS | FLUID_SEARCH | SWEEP | CORRECT | FLUID_DENSITY | PARTICLE_CONTACTS
-        | COLLIDER_CONTACTS | WIND | FLUID_VELOCITY | ADVANCE | FINISH | ARRIVE
+        GRIPS | PREDICT | RIGID_FIND | PLACE | RIGID_TURN | TETHERS | FLUID_SEARCH | SWEEP | CORRECT | FLUID_DENSITY
+        | PARTICLE_CONTACTS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND | FLUID_VELOCITY | RIGID_SETTLE | ADVANCE | FINISH
+        | ARRIVE
     )  # fmt: skip

@@ -26,7 +26,9 @@ from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.phases import Phase
 from pbd_gym.kernels.piercings import make_contacts
 from pbd_gym.kernels.poses import make_pose_motion
+from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
+from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.tethers import make_tethers
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
@@ -109,6 +111,75 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
 
 
 @functools.cache
+def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
+    """Build the prediction of the first substep, and what goes with it.
+
+    Args:
+        wide: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        parts: colliders by shape and by whether they move.
+        bouncing: whether some collider has a restitution.
+    """
+    control_, state_, substep_ = control_type(wide.vec), state_type(wide.vec), substep_type(wide.vec)
+    body_ = body_type(wide.vec)
+    predict, gather_wind = make_predict(wide, options, data), make_air_drag(wide, options, control_).gather
+    find_rigid = make_rigid(wide, options, data, parts, bouncing).find
+
+    @wp.func
+    def start(
+        launch: Launch, model: data, control: control_, state: state_, body: body_, now: substep_, group: int,
+        thread: int, threads: int,
+    ):  # fmt: skip
+        if asks(launch, wp.static(int(Phase.PREDICT))):
+            if wp.static(options.wind):
+                gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
+            predict(model, state, body, now, group, thread, threads)
+        if wp.static(options.rigid):
+            if asks(launch, wp.static(int(Phase.RIGID_FIND))):
+                barrier()  # bodies are made of what all threads have predicted
+                find_rigid(model, body, state.rigid, now, group, thread, threads)
+
+    return start
+
+
+@functools.cache
+def make_settle(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
+    """Build what comes between the last iteration of a substep and the velocities of its particles.
+
+    Args:
+        wide: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        parts: colliders by shape and by whether they move.
+        bouncing: whether some collider has a restitution.
+    """
+    settings_, control_, state_ = settings_type(wide.scalar), control_type(wide.vec), state_type(wide.vec)
+    body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
+    blow = make_air_drag(wide, options, control_).blow
+    settle_fluid = make_fluid(wide, options, data, parts, bouncing).settle
+    settle_rigid = make_rigid(wide, options, data, parts, bouncing).settle
+
+    @wp.func
+    def settle(
+        launch: Launch, model: data, settings: settings_, control: control_, state: state_, body: body_,
+        now: substep_, substep: int, group: int, thread: int, threads: int,
+    ):  # fmt: skip
+        if wp.static(options.wind):
+            if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
+                blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)
+                barrier()
+        if wp.static(options.fluid is not None):
+            if asks(launch, wp.static(int(Phase.FLUID_VELOCITY))):
+                settle_fluid(model, body, state.fluid, now, group, thread, threads)
+        if wp.static(options.rigid):
+            if asks(launch, wp.static(int(Phase.RIGID_SETTLE))):
+                settle_rigid(model, body, state.rigid, now, group, thread, threads)
+
+    return settle
+
+
+@functools.cache
 def make_step(
     lanes: int,
     scalar: Any,
@@ -133,21 +204,23 @@ def make_step(
     """
     numbers = wide(lanes, scalar)
     has_fluid = options.fluid is not None
-    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0, has_fluid)
+    data = model_data(scalar, kinds, options.particle_contacts, options.anchors > 0, has_fluid, options.rigid)
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     has_moving = any(part.moving for part in parts)
     load, prepare = make_load(numbers, options), make_substep(numbers, options.varied, data)
     begin, end = make_begin(numbers, options, data, has_moving), make_end(numbers, options, has_moving)
     place_colliders = make_pose_motion(numbers).place
-    predict = make_predict(numbers, options, data)
+    _, turn_rigid, solve_rigid, _ = make_rigid(numbers, options, data, parts, bouncing)
+    start = make_start(numbers, options, data, parts, bouncing)
+    settle = make_settle(numbers, options, data, parts, bouncing)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
-    collide, bounce = make_collider_contacts(numbers, parts, has_fluid)
-    _, blow, gather_wind = make_air_drag(numbers, options, control_)
-    search_fluid, project_fluid, settle_fluid = make_fluid(numbers, options, data, parts, bouncing)
+    collide, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid)
+    gather_wind = make_air_drag(numbers, options, control_).gather
+    search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
 
     @wp.kernel(module="unique", enable_backward=False)
@@ -165,16 +238,16 @@ def make_step(
 
         if asks(launch, wp.static(int(Phase.GRIPS))):
             begin(model, colliders, settings, control, state, group, thread, threads)
-        if asks(launch, wp.static(int(Phase.PREDICT))):
-            if wp.static(options.wind):
-                gather_wind(control, state.inv_mass[group], now.h, group, thread, threads)
-            predict(model, state, body, now, group, thread, threads)
+        start(launch, model, control, state, body, now, group, thread, threads)
 
         for substep in range(launch.first_substep, launch.last_substep):
             if wp.static(has_moving):
                 if asks(launch, wp.static(int(Phase.PLACE))):
                     place_colliders(colliders, state, control, settings, group, substep + 1, thread, threads)
             barrier()  # sweeps and contacts look at what all threads have predicted and placed
+            if wp.static(options.rigid):
+                if asks(launch, wp.static(int(Phase.RIGID_TURN))):
+                    turn_rigid(model, body, state.rigid, now, group, thread, threads)
             if wp.static(has_fluid):
                 if asks(launch, wp.static(int(Phase.FLUID_SEARCH))):
                     search_fluid(model, body, state.fluid, control, now, group, thread, threads)
@@ -204,13 +277,10 @@ def make_step(
                     if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
                         collide(colliders, body, thread, threads)
                         barrier()
-            if wp.static(options.wind):
-                if asks(launch, wp.static(int(Phase.WIND))) and substep + 1 < settings.substeps:
-                    blow(control.air, body.x, body.previous, now.inv_h, group, thread, threads)
-                    barrier()
-            if wp.static(has_fluid):
-                if asks(launch, wp.static(int(Phase.FLUID_VELOCITY))):
-                    settle_fluid(model, body, state.fluid, now, group, thread, threads)
+                if wp.static(options.rigid):
+                    if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
+                        solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)
+            settle(launch, model, settings, control, state, body, now, substep, group, thread, threads)
             if asks(launch, wp.static(int(Phase.ADVANCE))):
                 if wp.static(bouncing):
                     bounce(colliders, body, now, thread, threads)

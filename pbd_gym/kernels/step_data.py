@@ -11,6 +11,7 @@ import warp as wp
 from pbd_gym.kernels import particle_contact_data, tether_data
 from pbd_gym.kernels.air_drag import air_type
 from pbd_gym.kernels.fluid import data as fluid_data
+from pbd_gym.kernels.rigid import data as rigid_data
 
 
 @functools.cache
@@ -20,6 +21,7 @@ def model_data(
     has_particle_contacts: bool = False,
     has_tethers: bool = False,
     has_fluid: bool = False,
+    has_rigid: bool = False,
 ) -> Any:
     """Warp struct with everything constant but colliders: gravity [m/s^2], shape (3,), and a table per constraint kind.
 
@@ -29,6 +31,7 @@ def model_data(
         has_particle_contacts: whether particles collide with one another; their table is called ``particle_contacts``.
         has_tethers: whether there are tethers to what is held or pinned; their table is called ``tethers``.
         has_fluid: whether there is fluid; its table is called ``fluid``.
+        has_rigid: whether there are rigid bodies; their table is called ``rigid``.
     """
     fields: dict[str, Any] = {"gravity": wp.array1d[scalar]}
     fields |= {kind.name: kind.table_type(scalar) for kind in kinds}
@@ -38,6 +41,8 @@ def model_data(
         fields["tethers"] = tether_data.table_type(scalar)
     if has_fluid:
         fields["fluid"] = fluid_data.table_type(scalar)
+    if has_rigid:
+        fields["rigid"] = rigid_data.table_type(scalar)
     return wp.struct(type("ModelData", (), {"__annotations__": fields, "__module__": __name__}))
 
 
@@ -114,7 +119,7 @@ def state_type(vec: Any) -> Any:
     """
     scalar = vec._wp_scalar_type_
     contact_lists = particle_contact_data.lists_type(vec)
-    fluid_scratch = fluid_data.scratch_type(scalar)
+    fluid_scratch, rigid_scratch = fluid_data.scratch_type(scalar), rigid_data.scratch_type(vec)
 
     @wp.struct
     class StateData:
@@ -175,6 +180,8 @@ def state_type(vec: Any) -> Any:
         """which particles touch or soon may"""
         fluid: fluid_scratch
         """what fluids work on"""
+        rigid: rigid_scratch
+        """what rigid bodies work on"""
         diverged: wp.array1d[wp.int32]
         """1 where the step gave a NaN or ran away, shape (slots,)"""
         positions_scalar: wp.array4d[scalar]

@@ -26,6 +26,7 @@ from pbd_gym.runtime.checks import (
 )
 from pbd_gym.scene.contacts import ParticleContacts, balls, surface
 from pbd_gym.scene.fluids import Fluid
+from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared
 from pbd_gym.scene.tethered_body import TetheredBody
 
 LEAST_MASS = 1e-30
@@ -95,6 +96,14 @@ class BaseScene:
         """Triangles that air drags along, shape (d, 3)."""
         self.drag_coefficients = np.zeros((0, 2))
         """Of these, along the normal and beside it, shape (d, 2)."""
+        self.rigid_bodies: list[RigidBody] = []
+        """Bodies that never change their shape."""
+        self.joints: list[Joint] = []
+        """Points that rigid bodies have in common with each other or with space."""
+        self.shared: list[Shared] = []
+        """Particles that rigid bodies have in common with other things."""
+        self.apart: list[tuple[np.ndarray, np.ndarray]] = []
+        """Pairs of sets of particles that do not collide with each other, shape (k,) and (l,), int32."""
         self.fluid: Fluid | None = None
         """What flows."""
         self.contact_capacity = 96
@@ -105,6 +114,12 @@ class BaseScene:
     def particle_count(self) -> int:
         """Number of particles, n."""
         return len(self.positions)
+
+    @property
+    def hidden(self) -> np.ndarray:
+        """Particles that are not drawn, being inside rigid bodies, shape (k,), int32."""
+        inside = [body.indices[: -len(body.vertices)] for body in self.rigid_bodies]
+        return np.concatenate([np.zeros(0, dtype=np.int32), *inside])
 
     def add_particles(
         self, positions: ArrayLike, mass: ArrayLike, velocities: ArrayLike = 0.0, dimension: int = 0

@@ -20,10 +20,10 @@ from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
 from pbd_gym.runtime.checks import instance, shaped, switch
 from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
-from pbd_gym.scene.tethered_scene import TetheredScene
+from pbd_gym.scene.rigid_scene import RigidScene
 
 
-class Scene(TetheredScene):
+class Scene(RigidScene):
     """What ONE environment holds: particles, constraints, colliders, pins and grips. y is up, units are SI.
 
     Args:
@@ -327,16 +327,6 @@ class Scene(TetheredScene):
         surface = particles[triangles]
         self.triangles = np.concatenate([self.triangles, surface])
         return SoftBody(particles, particles[tets], surface)
-
-    def _place(
-        self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None, dimension: int
-    ) -> np.ndarray:
-        """Add the particles of a body, turned and moved."""
-        turn = np.eye(3) if rotation is None else shaped("rotation", rotation, (3, 3))
-        # Masses and stiffnesses are those of the shape as it is given: it must keep its lengths. A mirror does so too.
-        if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-5:
-            raise ValueError(f"rotation must keep lengths (an orthonormal matrix), got {turn.tolist()}")
-        return self.add_particles(points @ turn.T + shaped("position", position, (3,)), mass, dimension=dimension)
 
     def _add_lines(
         self, particles: np.ndarray, positions: np.ndarray, edges: np.ndarray, compliance: np.ndarray

@@ -40,7 +40,10 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     place = np.argsort(order)
     count = len(members)
     firsts = np.cumsum(sizes) - sizes
-    kin = np.concatenate([place[first + group.kin] for first, group in zip(firsts, groups, strict=True)])
+    kin = np.concatenate(
+        [place[first + group.kin] for first, group in zip(firsts, groups, strict=True)]
+        + [_apart(members[order], *sets) for sets in scene.apart]
+    )
     radius = np.repeat([group.radius for group in groups], sizes)[order]
     extent = np.concatenate([group.extent for group in groups])[order]
     integers = {
@@ -51,12 +54,17 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     for name, row in rows.items():
         found, starts = by_owner(row, count)
         integers |= {name: found.ravel(), f"{name}_start": starts}
+    owner, leverage = _owners(scene, members[order])
+    found, starts = by_owner(np.stack([owner, np.arange(count)], axis=1)[owner >= 0], len(scene.rigid_bodies))
+    integers |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}
+    table.crowd_count = len(scene.rigid_bodies)
     friction = np.repeat([group.friction for group in groups], sizes)[order]
     role = np.concatenate([_roles(group) for group in groups])[order]
     cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
     fat = np.maximum(radius, FATNESS * extent)
     numbers = {
         "traits": np.column_stack([radius, extent, friction, role]).ravel(),
+        "leverage": leverage,
         "halo": np.maximum(fat, np.hypot(radius + 0.5 * cushion, extent)),
     }
     ends = scene.positions[integers["chords"].reshape(-1, 4)]
@@ -94,6 +102,21 @@ def spatial_order(positions: np.ndarray) -> np.ndarray:
     spots = (1023.99 * (positions - low) / max(float((high - low).max()), 1e-30)).astype(np.int64)
     bits = [(spots[:, axis] >> bit & 1) << 3 * bit + axis for bit in range(10) for axis in range(3)]
     return np.argsort(sum(bits), kind="stable")
+
+
+def _apart(members: np.ndarray, ones: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the pairs of members out of two sets of particles, shape (m, 2)."""
+    a, b = (np.flatnonzero(np.isin(members, particles)) for particles in (ones, others))
+    return np.stack(np.meshgrid(a, b, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def _owners(scene: BaseScene, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rigid body of each member, -1 for none, and the leverage that the table asks for, shape (k,) each."""
+    owner, leverage = np.full(scene.particle_count, -1), np.ones(scene.particle_count)
+    for body in scene.rigid_bodies:
+        owner[body.indices] = body.index
+        leverage[body.indices] = scene.mass[body.indices] * body.mobility(body.rest)
+    return owner[members], leverage[members]
 
 
 def _roles(group: ParticleContacts) -> np.ndarray:

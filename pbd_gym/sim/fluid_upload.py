@@ -57,7 +57,7 @@ def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
 
 
 def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column: int) -> None:
-    """Fill the table of a fluid, and let the table of colliders know which particles flow.
+    """Fill the table of a fluid.
 
     Args:
         table: see :func:`pbd_gym.kernels.fluid.data.table_type`.
@@ -73,8 +73,6 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
 def _fill(table: Any, scene: BaseScene, colliders: Any, column: int) -> None:
     fluid, scalar = scene.fluid, colliders.surfaces.dtype
     assert fluid is not None
-    flows = np.isin(np.arange(scene.particle_count), fluid.indices)
-    colliders.flows = wp.array(flows, dtype=wp.int32)
     material, smoothing = fluid.material, fluid.smoothing
     table.members = wp.array(fluid.indices, dtype=wp.int32)
     table.boundary = wp.array(fluid.boundary, dtype=wp.int32)

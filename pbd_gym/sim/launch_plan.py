@@ -54,12 +54,17 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
     sizes = [int(n) for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
     yield Piece(Phase.GRIPS, (0, 0), (0, 0), -1, block)
     yield Piece(Phase.PREDICT, (0, 0), (0, 0), -1, each)
+    if options.rigid:
+        yield Piece(Phase.RIGID_FIND, (0, 0), (0, 0), -1, block)
     for substep in range(substeps):
         now = (substep, substep + 1)
         windy = options.wind and substep + 1 < substeps
+        together = windy or options.fluid or options.rigid  # a substep ends with what particles do to each other
         last = Phase.ADVANCE | Phase.FINISH if substep + 1 == substeps else Phase.ADVANCE
         if model.moving_colliders:
             yield Piece(Phase.PLACE, now, (0, 0), -1, block)
+        if options.rigid:
+            yield Piece(Phase.RIGID_TURN, now, (0, 0), -1, block)
         if options.fluid:
             yield Piece(Phase.FLUID_SEARCH, now, (0, 0), -1, block)
         for iteration in range(iterations):
@@ -75,14 +80,18 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
                 yield Piece(Phase.FLUID_DENSITY, now, once, -1, block)
             if options.particle_contacts:
                 yield Piece(Phase.PARTICLE_CONTACTS, now, once, -1, block)
-            if model.parts and (iteration + 1 < iterations or windy or options.fluid):
+            if model.parts and (iteration + 1 < iterations or together):
                 yield Piece(Phase.COLLIDER_CONTACTS, now, once, -1, each)
-        # Without wind or a fluid a particle meets colliders, and goes on, without looking at others.
-        if windy or options.fluid:
+            if options.rigid:
+                yield Piece(Phase.RIGID_SOLVE, now, once, -1, block)
+        # Otherwise a particle meets colliders, and goes on, without looking at others.
+        if together:
             if windy:
                 yield Piece(Phase.WIND, now, (0, 0), -1, len(model.dragged.triangles))
             if options.fluid:
                 yield Piece(Phase.FLUID_VELOCITY, now, (0, 0), -1, block)
+            if options.rigid:
+                yield Piece(Phase.RIGID_SETTLE, now, (0, 0), -1, block)
             yield Piece(last, now, (0, 0), -1, each)
         else:
             yield Piece(Phase.COLLIDER_CONTACTS | last, now, (iterations - 1, iterations), -1, each)

@@ -19,6 +19,7 @@ PARTS = {
     "older": "iterations",
     "contacts": "contacts",
     "fluid": "fluid",
+    "rigid": "rigid bodies",
     "parameters": "parameters",
     "tether_lengths": "tethers",
     "tether_bounds": "tethers",

@@ -28,6 +28,7 @@ from pbd_gym.sim.air_upload import Dragged
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.sim.contact_upload import fill_contacts
 from pbd_gym.sim.fluid_upload import fill_fluid, fluid_options
+from pbd_gym.sim.rigid_upload import fill_rigid, left_out
 
 Order = Literal["colored", "given"]
 
@@ -131,6 +132,7 @@ class Model:
             self.colliders = fill_colliders(
                 self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
             )
+            self.colliders.left_out = wp.array(left_out(scene), dtype=wp.int32)
         self.labels = tuple(scene.labels)
         """Names of the groups of constraints whose stiffness can be set by itself."""
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
@@ -147,8 +149,10 @@ class Model:
         """Grips and pins for whose tethers kernels have room."""
         self.scene_pins = len(spread_out(self.tethered_bodies, scene.inv_mass == 0.0, PIN_ANCHORS))
         """Pins of the scene that have tethers."""
-        has_tethers = self.anchor_room > 0
-        self.data = model_data(self.scalar, self.kinds, scene.has_particle_contacts, has_tethers, has_fluid)()
+        self.rigid_bodies = tuple(scene.rigid_bodies)
+        """Bodies that never change their shape."""
+        tables = scene.has_particle_contacts, self.anchor_room > 0, has_fluid, self.has_rigid
+        self.data = model_data(self.scalar, self.kinds, *tables)()
         self.data.gravity = self.gravity
         self.damped = False
         """Whether some constraint has a damping time."""
@@ -166,7 +170,6 @@ class Model:
         self.memory_count = 0
         """How many constraints remember a number from substep to substep."""
         used = [np.ravel(part) for kind in self.kinds for part in scene.constraints[kind.name].indices]
-        # How many constraints pull at each particle.
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
             self._upload_constraints(kind, valence)
@@ -182,6 +185,8 @@ class Model:
         """Parameters that environments have for it."""
         if has_fluid:
             fill_fluid(self.data.fluid, scene, self.colliders, self.device, int(COMPLIANCE) + len(self.labels))
+        if self.has_rigid:
+            fill_rigid(self.data.rigid, scene, self.scalar, self.device)
         self.contact_count = 0
         """Particles that collide with others."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
@@ -189,9 +194,12 @@ class Model:
         self.surface_edge_count = 0
         """Edges of these surfaces."""
         if scene.has_particle_contacts:
-            self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
-            table = self.data.particle_contacts
-            self.contact_count = fill_contacts(table, scene, self.scalar, self.device, self.in_blocks)
+            self._upload_contacts()
+
+    @property
+    def has_rigid(self) -> bool:
+        """Whether there are rigid bodies."""
+        return len(self.rigid_bodies) > 0
 
     def pose_index(self, collider: int) -> int:
         """Return where among the poses a collider is.
@@ -207,7 +215,13 @@ class Model:
             raise ValueError(f"collider {collider} does not move: add it with moving=True")
         return self.moving_colliders.index(collider)
 
+    def _upload_contacts(self) -> None:
+        scene, table = self.scene, self.data.particle_contacts
+        self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
+        self.contact_count = fill_contacts(table, scene, self.scalar, self.device, self.in_blocks)
+
     def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
+        """Upload those of one kind, where so many of all kinds pull at each particle, shape (n,)."""
         batch = self.scene.constraints[kind.name]
         rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
         values = {name: np.concatenate(parts) for name, parts in batch.values.items()}

@@ -87,7 +87,8 @@ class Solver:
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` and
-            ``chebyshev`` come together: what is extrapolated is no sum of corrections.
+            ``chebyshev`` come together: what is extrapolated is no sum of corrections. Likewise ``chebyshev`` and
+            rigid bodies.
         TypeError: if a count is not a whole number, another number is none, or ``model`` is no model.
     """
 
@@ -110,6 +111,8 @@ class Solver:
         check_method(iterations, method, relaxation, chebyshev)
         if switch("grip_forces", grip_forces) and chebyshev > 0.0:
             raise ValueError("grip_forces cannot be summed with chebyshev above 0")
+        if chebyshev > 0.0 and instance("model", model, Model).has_rigid:
+            raise ValueError("chebyshev must be 0 with rigid bodies: their particles are no unknowns by themselves")
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
@@ -137,6 +140,7 @@ class Solver:
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             anchors=model.anchor_room,
             grip_forces=grip_forces and model.grip_count > 0,
+            rigid=model.has_rigid,
             fluid=model.fluid_options,
         )
         self._launches: list[Any] = []

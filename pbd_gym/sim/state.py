@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels import grips
 from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, update_inv_mass
-from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, as_array, broadcast, finite
+from pbd_gym.runtime.checks import FARTHEST, LARGEST, as_array, broadcast, finite
 from pbd_gym.runtime.compile_messages import first_launch
 from pbd_gym.sim.layout import pad_rows, to_lanes, to_rows
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Stiffness
+from pbd_gym.sim.rigid_state import RigidState
 from pbd_gym.sim.state_checks import check_held, check_orientation, check_saved
-from pbd_gym.sim.step_reports import StepReports
 
 
-class State(StepReports):
+class State(RigidState):
     """Everything that a step changes, for all environments of a model. Arrays are updated in place.
 
     Lane ``l`` of group ``g`` is environment ``g * lanes + l``; the last group may have idle lanes.
@@ -57,41 +57,6 @@ class State(StepReports):
         self.previous.assign(self.positions)
         self.memory.zero_()
         self.diverged.zero_()
-
-    def get_positions(self) -> np.ndarray:
-        """Return a copy of the positions [m], shape (num_envs, n, 3)."""
-        return to_rows(self.positions_scalar.numpy(), self.model.num_envs)
-
-    def get_velocities(self) -> np.ndarray:
-        """Return a copy of the velocities [m/s], shape (num_envs, n, 3)."""
-        return to_rows(self.velocities_scalar.numpy(), self.model.num_envs)
-
-    def set_positions(self, values: ArrayLike) -> None:
-        """Put particles somewhere [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
-
-        Raises:
-            TypeError: for anything but real numbers.
-            ValueError: for a wrong shape, or a number that is not finite or too large.
-        """
-        self._scatter(self.positions_scalar, self._checked("positions", values, FARTHEST))
-
-    def set_velocities(self, values: ArrayLike) -> None:
-        """Set velocities [m/s], broadcast to (num_envs, n, 3), up to 1e6 m/s along each axis.
-
-        What is pinned stays at rest, unless a grip holds it.
-
-        Raises:
-            TypeError: for anything but real numbers.
-            ValueError: for a wrong shape, or a number that is not finite or too large.
-        """
-        given = self._checked("velocities", values, FASTEST)
-        resting = self.get_pinned()
-        if resting.any():  # with a velocity a particle of infinite mass would travel for ever
-            held = self.held.numpy()[: self.model.num_envs]
-            envs, slots = np.nonzero(held >= 0)
-            resting[envs, held[envs, slots]] = False
-            given = np.where(resting[..., None], 0, given).astype(self.model.dtype)
-        self._scatter(self.velocities_scalar, given)
 
     def set_parameters(
         self,
@@ -137,12 +102,6 @@ class State(StepReports):
         }  # fmt: skip
         self.parameters.write(self.parameters.changed(gravity, stiffness, factors))
         self._weigh()
-
-    def get_pinned(self) -> np.ndarray:
-        """Return which particles are fixed in space, bool, shape (num_envs, n); those that a grip holds are not."""
-        if self._pinned is None:
-            return np.tile(self.model.inv_mass.numpy() == 0.0, (self.model.num_envs, 1))
-        return self._pinned.copy()
 
     def set_pinned(self, pinned: ArrayLike | None) -> None:
         """Fix particles in space, at rest, or set them free, whatever the scene says, until :meth:`reset`.
@@ -356,11 +315,3 @@ class State(StepReports):
         self.set_velocities(taken["velocities"])
         self._set_poses(taken["poses"])
         self.set_memory(taken["memory"])
-
-    def _checked(self, name: str, values: ArrayLike, largest: float) -> np.ndarray:
-        """Return values for all particles, shape (num_envs, n, 3)."""
-        model = self.model
-        return finite(name, values, (model.num_envs, model.particle_count, 3), model.dtype, largest)
-
-    def _scatter(self, target: Any, rows: np.ndarray) -> None:
-        target.assign(to_lanes(rows, self.model.group_count, self.model.lanes))

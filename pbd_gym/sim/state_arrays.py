@@ -19,6 +19,7 @@ from pbd_gym.sim.layout import pad_rows
 from pbd_gym.sim.memory_usage import count_memory
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Parameters
+from pbd_gym.sim.rigid_upload import rigid_scratch
 
 
 def contact_lists(model: Model) -> Any:
@@ -36,11 +37,12 @@ def contact_lists(model: Model) -> Any:
     else:
         near = (lanes, 2 * CHUNK * -(-count * min(capacity, LISTED_PAIRS) // CHUNK))
         touching, counts = (2, count * min(capacity, TOUCHING_PAIRS)), (lanes, 1)
-        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), (3 * CHUNK + 6) * chunks + 4 * count, chunks
+        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), (3 * CHUNK + 6) * chunks + 5 * count, chunks
+    valences = 2 * count if model.has_rigid else count
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
     lists.counts = wp.zeros((groups, *counts), dtype=wp.int32)
-    lists.valence = wp.zeros((groups, count if model.in_blocks else 1), dtype=model.vec)
+    lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
     lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
     lists.centers = wp.zeros((groups, 3), dtype=model.vec)
     lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
@@ -110,6 +112,8 @@ class StateArrays:
             """Which particles touch or may do so soon; results do not depend on it."""
             self.fluid = fluid_scratch(model)
             """What fluids work on; results do not depend on it."""
+            self.rigid = rigid_scratch(model)
+            """What rigid bodies work on; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
             self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)

@@ -28,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "impulses": {"width": 6, "height": 5},
     "yardsticks": {"width": 4, "height": 3},
     "soft-body": {"mesh": "box"},
+    "rigid": {"rings": 2, "marbles": 1, "time_step": 0.004},
     "region-shape-matching": {"width": 6, "height": 5},
     "fem": {"width": 5, "height": 4},
     "fountain": {"rate": 500.0},

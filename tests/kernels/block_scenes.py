@@ -22,7 +22,25 @@ NUM_ENVS = 3
 SPACING = 0.3
 
 
-def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0, tethers: bool = False) -> Scene:
+def rigid_blocks(scene: Scene, place: np.ndarray, particle: int) -> None:
+    """Add two rigid blocks that are joined to each other and to a particle, with a loose one on a string each.
+
+    Args:
+        scene: to which they are added.
+        place: of the first [m], shape (3,).
+        particle: that they are joined to.
+    """
+    mesh, step = tetmeshes.box((1, 1, 1), (0.2, 0.1, 0.1)), np.array((0.22, 0.0, 0.0))
+    bodies = [scene.add_rigid_body(mesh, 300.0, 0.06, 0.03, position=place + k * step) for k in range(2)]
+    scene.add_joint(bodies[0], bodies[1], place + 0.5 * step)
+    scene.add_joint(bodies[1], particle, place + 1.5 * step)
+    loose = scene.add_particles(place + np.outer((0.0, 1.0), step) + (0.0, 0.2, 0.0), 0.1)
+    scene.add_distance_constraints(np.stack([loose, [body.samples[0] for body in bodies]], axis=1), 1e-4)
+
+
+def tangle(
+    names: tuple[str, ...], alone: bool = False, restitution: float = 0.0, tethers: bool = False, rigid: bool = False
+) -> Scene:
     """Return a block in which elements of several kinds hang together, between the ground and a ball that moves.
 
     Elements share particles, within a kind and between kinds, so that each colour has to wait for the one before it.
@@ -33,6 +51,7 @@ def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0
         alone: leave out colliders, and contacts between particles.
         restitution: of the colliders.
         tethers: to what is held.
+        rigid: add rigid blocks.
     """
     rng = np.random.default_rng(3)
     mesh = tetmeshes.box((3, 3, 3), (3 * SPACING,) * 3)
@@ -54,6 +73,8 @@ def tangle(names: tuple[str, ...], alone: bool = False, restitution: float = 0.0
         scene.add_grip_tethers(particles, particles[mesh.edges])
     if not alone:
         scene.add_particle_contacts(particles[3:], 0.11, 0.4)
+        if rigid:
+            rigid_blocks(scene, np.array((0.2, 0.3, 0.2)), int(particles[0]))
         scene.add_collider(Plane(friction=0.5, restitution=restitution))
         scene.add_collider(Sphere((0.75, 0.5, 0.0), 0.3, friction=0.3, restitution=restitution), moving=True)
     return scene
@@ -78,7 +99,7 @@ def every_shape() -> Scene:
 
 
 def surfaces() -> Scene:
-    """Return sheets that lie on one another or go through each other, and balls among them, above the ground."""
+    """Return sheets that lie on one another or go through each other, and balls and rigid blocks among them."""
     scene = Scene(contact_radius=0.02, grip_count=2)
     # These touch no others, so that a particle and its contacts are served by different threads.
     scene.add_particles([[0.5, 0.1 * k, 0.5] for k in range(3)], 0.02)
@@ -90,6 +111,7 @@ def surfaces() -> Scene:
     rng = np.random.default_rng(6)
     loose = scene.add_particles(rng.uniform((-0.4, 0.0, -0.4), (0.4, 0.4, 0.4), (12, 3)), 0.02)
     scene.add_particle_contacts(loose, 0.05, 0.2)
+    rigid_blocks(scene, np.array((0.1, 0.3, 0.1)), int(loose[0]))
     # All that the first of 32 threads looks after stays where it is, and says nothing of the others.
     members = np.concatenate([group.indices for group in scene.particle_contacts])
     scene.pin(members[spatial_order(scene.positions[members])][::32])
@@ -200,7 +222,7 @@ CASES = {
     "alone": Case(tangle(("distance", "dihedral"), alone=True), {"iterations": 3, "chebyshev": 0.6, "wind": True}),
     "tethers": Case(tangle(("distance", "line"), alone=True, tethers=True), {"grip_forces": True, "forces": True}),
     "jacobi": Case(
-        tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8),
+        tangle(("distance", "tet_volume", "shape_matching"), restitution=0.8, rigid=True),
         {
             "lanes": 4,
             "dtype": "float64",

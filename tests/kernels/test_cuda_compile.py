@@ -40,9 +40,18 @@ PLAIN, FULL = (
     ),
 )
 GATHERING = SweepOptions(
-    keep_lambda=True, jacobi=True, particle_contacts=True, anchors=10, grip_forces=True, forces=True, wind=True
+    keep_lambda=True,
+    jacobi=True,
+    particle_contacts=True,
+    anchors=10,
+    grip_forces=True,
+    forces=True,
+    wind=True,
+    rigid=True,
 )
-FLUID = SweepOptions(fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True), varied=True)
+FLUID = SweepOptions(
+    fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True), varied=True, rigid=True
+)
 # The compiler's time grows faster than the kernel, so kinds are compiled a few at a time: four kernels of five take 10
 # seconds where one of nineteen takes 70. Between them the variants have each kind with each of the options, lane counts
 # and precisions, but not all of these with one another.

@@ -142,7 +142,7 @@ class Geometry:
             color = palette_row("rope" if number % 2 == 0 else "rope_dark")
             self._rounds.append((a, b, line_radius, color, 1 + int(self.body[a]), -1))
         beads = dict.fromkeys(scene.beads.tolist(), max(scene.contact_radius, 1e-3))
-        used = np.concatenate([scene.lines.ravel(), scene.triangles.ravel()])
+        used = np.concatenate([scene.lines.ravel(), scene.triangles.ravel(), scene.hidden])
         alone = np.setdiff1d(np.arange(scene.particle_count), used)
         drops = {} if scene.fluid is None else dict.fromkeys(scene.fluid.indices.tolist(), 0.5 * scene.fluid.spacing)
         for particle, radius in {**dict.fromkeys(alone.tolist(), line_radius), **beads, **drops}.items():
@@ -199,6 +199,7 @@ def bodies(scene: Scene) -> np.ndarray:
     if scene.fluid is not None:
         rest = scene.fluid.indices[1:].astype(np.int64)
         pairs.append(np.stack([np.full_like(rest, scene.fluid.indices[0]), rest], axis=1))
+    pairs += [np.stack([body.indices[:-1], body.indices[1:]], axis=1) for body in scene.rigid_bodies]
     drawn = np.zeros(scene.particle_count, dtype=bool)
     for pair in pairs:
         drawn[pair.ravel()] = True

@@ -95,6 +95,8 @@ class Frame:
     """Indices of the particles that are drawn as balls whatever they belong to, shape (b,), int64."""
     bead_radius: float = 0.03
     """Radius of these balls [m]."""
+    hidden: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Indices of the particles that are not drawn, shape (k,), int64."""
     drops: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     """Indices of the particles of a fluid, shape (d,), int64."""
     drop_radius: float = 0.01
@@ -121,6 +123,7 @@ class Frame:
             ("pinned", (-1,)),
             ("beads", (-1,)),
             ("drops", (-1,)),
+            ("hidden", (-1,)),
         ):
             index = _array(name, getattr(self, name), shape, np.int64)
             if index.size and not (index.min() >= 0 and index.max() < len(positions)):

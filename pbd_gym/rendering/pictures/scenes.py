@@ -42,6 +42,7 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
         "lines": scene.lines,
         "beads": scene.beads,
         "bead_radius": max(scene.contact_radius, 1e-3),
+        "hidden": scene.hidden,
         "drops": [] if scene.fluid is None else scene.fluid.indices,
         "drop_radius": 0.01 if scene.fluid is None else 0.5 * scene.fluid.spacing,
         "planes": [(c.normal, c.offset) for c in colliders if isinstance(c, Plane)],

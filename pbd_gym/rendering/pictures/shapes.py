@@ -143,7 +143,8 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
     count = len(positions)
     uses = np.bincount(frame.lines.ravel(), minlength=count)
     flows = np.bincount(frame.drops, minlength=count) > 0
-    alone = np.flatnonzero((uses == 0) & (np.bincount(frame.triangles.ravel(), minlength=count) == 0) & ~flows)
+    shown = np.bincount(frame.hidden, minlength=count) == 0
+    alone = np.flatnonzero(shown & (uses == 0) & (np.bincount(frame.triangles.ravel(), minlength=count) == 0) & ~flows)
     for chosen, radius, pixels in (
         (alone, frame.line_radius, 1.5),
         (np.flatnonzero(uses == 1) if len(frame.colors) else alone[:0], frame.line_radius, 0.6),
@@ -154,7 +155,7 @@ def rounds(frame: Frame, camera: Camera, size: Size) -> Rounds:
     add_balls(positions[frame.drops], frame.drop_radius, WATER if usual else colors_of[frame.drops], 0.6, NO_RIM)
     for center, radius in frame.spheres:
         add_balls(center[None], radius, SOLID, 0.0, NO_RIM)
-    add_balls(_nearer(positions[frame.pinned], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)
+    add_balls(_nearer(positions[frame.pinned[shown[frame.pinned]]], eye, 0.02), 1e-6, PIN, 2.5 * unit, NO_RIM)
     for p in frame.pickers:
         if p.gripper:
             depth = max(float((p.position - eye) @ forward), NEAR)

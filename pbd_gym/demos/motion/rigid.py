@@ -1,0 +1,112 @@
+"""Rigid bodies in the engine: a ball on a rope knocks a cup of marbles over, beside a chain of rings.
+
+Each body is a set of balls beneath its surface that move as one. What pushes a ball pushes the body, at that point:
+rope, rings, marbles and hand need no rules of their own. Rings carry each other by contacts alone. The ball hangs on
+its rope by a joint, a point that both share. The key `k` swings the ball again; drag a marble out of the cup.
+
+Mueller et al. 2020: Detailed rigid body simulation with extended position based dynamics, doi:10.1111/cgf.14105;
+Macklin et al. 2014: Unified particle physics for real-time applications, doi:10.1145/2601097.2601152.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.colliders import Plane
+from pbd_gym.colliders.solid import matrix_of
+from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.scene_demo import SceneDemo
+from pbd_gym.geometry.revolutions import revolution
+from pbd_gym.geometry.tetmeshes import ball, torus
+from pbd_gym.scene.rigid_bodies import RigidBody
+from pbd_gym.scene.scene import Scene
+
+ROPE, BALL = 0.42, 0.04
+"""Length of the rope and radius of the ball [m]."""
+HOOK = np.array([0.0, 0.56, 0.0])
+"""Where the rope hangs [m]."""
+PITCH = 0.076
+"""Of rings, from middle to middle [m]."""
+CHAIN = np.array([-0.28, 0.62, 0.0])
+"""Where the first ring is [m]."""
+
+
+@dataclass(frozen=True)
+class RigidOptions(Options):
+    """Numbers of the bodies."""
+
+    rings: int = option(6, "of the chain", low=1, high=7)
+    marbles: int = option(4, "in the cup", low=0, high=6)
+    angle: float = option(75.0, "by which the ball is pulled back [degrees]", low=0.0, high=90.0, step=5.0)
+    ball_density: float = option(2000.0, "mass per volume of the ball [kg/m^3]", low=100.0, high=2e4, step=500.0)
+    cup_density: float = option(1200.0, "mass per volume of the cup [kg/m^3]", low=100.0, high=2e4, step=200.0)
+    friction: float = option(0.5, "of the floor", low=0.0, high=2.0, step=0.1)
+    gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
+    time_step: float = option(0.001, "of the solver [s]", low=1e-4, high=0.01)
+    damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
+
+
+class RigidDemo(SceneDemo):
+    """A chain, a cup with marbles, and a ball that swings against it."""
+
+    options_type = RigidOptions
+    rebuilt = ("rings", "marbles", "angle")
+    options: RigidOptions
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        self.keys = {"k": ("swing the ball again", self.swing)}
+
+    def build(self) -> Scene:
+        """Return the scene, with one grip for the hand."""
+        options = self.options
+        scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
+        scene.add_collider(Plane(friction=options.friction))
+        upright = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+        across = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+        ring = torus(0.05, 0.012, 20, 1)
+        for k in range(options.rings):
+            place = CHAIN - (0.0, PITCH * k, 0.0)
+            body = scene.add_rigid_body(ring, 2000.0, 0.012, position=place, rotation=(upright, across)[k % 2])
+            if k == 0:
+                scene.pin(body.samples)
+        profile = [(0.0, 0.0), (0.03, 0.0), (0.045, 0.12)]
+        self.cup = scene.add_rigid_body(
+            revolution(profile, 20), options.cup_density, 0.012, thickness=0.01, position=(0.0, 0.005, 0.0)
+        )
+        for k in range(options.marbles):
+            place = np.array([0.008 * (-1) ** k, 0.03 + 0.026 * k, 0.008 * (-1) ** (k // 2)])
+            scene.add_rigid_body(ball(0.013, 2), 2500.0, 0.009, position=place)
+        tilt = np.radians(options.angle)
+        down = np.array([np.sin(tilt), -np.cos(tilt), 0.0])
+        self.rope = scene.add_rope(HOOK + np.linspace(0.0, ROPE, 18)[:, None] * down, lines=True)
+        scene.pin(self.rope[:1])
+        self.ball: RigidBody = scene.add_rigid_body(
+            ball(BALL, 3), options.ball_density, 0.02, position=HOOK + (ROPE + BALL) * down
+        )
+        scene.add_joint(self.ball, int(self.rope[-1]), HOOK + ROPE * down)
+        return scene
+
+    def swing(self) -> None:
+        """Pull the ball back again, with its rope, and let it go."""
+        swinging = np.concatenate([self.rope, self.ball.indices])
+        positions, velocities = self.positions(), self.velocities()
+        positions[swinging], velocities[swinging] = self.scene.positions[swinging], 0.0
+        self.state.set_positions(positions)
+        self.state.set_velocities(velocities)
+
+    def lean(self) -> float:
+        """Return by how much the cup leans [degrees]."""
+        turn = matrix_of(self.state.get_rigid_poses()[0, self.cup.index, 3:])
+        return float(np.degrees(np.arccos(np.clip(turn[1, 1], -1.0, 1.0))))
+
+    @property
+    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        return np.array([-0.36, 0.0, -0.2]), np.array([0.5, 0.66, 0.2])
+
+    def readout(self) -> str:
+        """Return the time and how the cup stands."""
+        return f"{super().readout()}   the cup leans by {self.lean():.0f} degrees"

@@ -1,0 +1,73 @@
+"""What a step does with rigid bodies: before, in and after the iterations of a substep.
+
+A rigid body is a set of particles, and nothing else lasts from step to step. A step begins by finding the place and
+the orientation of each body in its particles, and moves it from there as a body of six degrees of freedom, with its
+particles. So all that knows particles knows rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
+What these do to a particle becomes an impulse on its body (:mod:`pbd_gym.kernels.rigid.joints`). Colliders and joints
+act on the body as a whole and do not wait for particles to drag it along; nor do contacts with other particles, which
+reckon with the mass of the body (:mod:`pbd_gym.kernels.particle_contacts`).
+
+What is held or pinned counts as many times heavier than its body, so that the body turns about it, and it stays where
+it is.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import warp as wp
+
+from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.group_data import substep_type
+from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.rigid.contacts import make_collide
+from pbd_gym.kernels.rigid.data import scratch_type
+from pbd_gym.kernels.rigid.joints import make_gather
+from pbd_gym.kernels.rigid.motion import make_motion
+from pbd_gym.kernels.sweep import body_type
+from pbd_gym.kernels.wide import Wide, barrier
+
+
+class RigidPhases(NamedTuple):
+    """Warp functions for one group. There are none in a scene without rigid bodies."""
+
+    find: Any
+    """(model, body, rigid, substep, group, thread, threads): after the first prediction of a step."""
+    turn: Any
+    """(model, body, rigid, substep, group, thread, threads): after every prediction."""
+    solve: Any
+    """(model, colliders, body, rigid, substep, group, thread, threads): at the end of every iteration."""
+    settle: Any
+    """(model, body, rigid, substep, group, thread, threads): after the last iteration."""
+
+
+@functools.cache
+def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> RigidPhases:
+    """Build the phases of rigid bodies.
+
+    Args:
+        wide: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        parts: colliders by shape and by whether they move.
+        bouncing: whether some collider has a restitution.
+    """
+    if not options.rigid:
+        return RigidPhases(None, None, None, None)
+    body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
+    colliders_ = table_type(wide.scalar)
+    find, turn, settle = make_motion(wide, options, data, bouncing)
+    gather = make_gather(wide, options, data)
+    collide = make_collide(wide, options, data, parts) if parts else None
+
+    @wp.func
+    def solve(
+        model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, group: int, thread: int,
+        thread_count: int,
+    ):  # fmt: skip
+        gather(model, body, rigid, group, thread, thread_count)
+        if wp.static(bool(parts)):
+            for b in range(thread, model.rigid.radius.shape[0], thread_count):
+                collide(model, colliders, body, rigid, now, group, b)
+        barrier()
+
+    return RigidPhases(find, turn, solve, settle)

@@ -1,0 +1,214 @@
+"""Rigid bodies of a scene: the particles that stand for a mesh, their masses, and joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pbd_gym.geometry.moments import Moments, shell_moments, solid_moments
+from pbd_gym.geometry.samples import LEAST_DEPTH, depths, inner_samples, surface_samples
+from pbd_gym.geometry.surfaces import closed_surface
+from pbd_gym.geometry.trimeshes import TriMesh
+
+LEAST_SAMPLES = 4
+"""Samples of a body that can stand and be no plane figure."""
+MOST_SAMPLES = 4096
+"""Samples of a body beyond which a spacing is taken for a slip."""
+LIGHT = 0.01
+"""What a vertex of the mesh weighs, in samples, before masses are made to fit."""
+FLOOR = 0.05
+"""What a particle weighs at least, as a share of what it weighs before masses are made to fit."""
+MOST_INERTIA_ERROR = 0.05
+"""Error of the inertia tensor, over its largest eigenvalue, from which samples are too few."""
+
+
+@dataclass(frozen=True, eq=False)
+class RigidBody:
+    """Where a rigid body sits among the particles of a scene, and what it weighs.
+
+    Its particles are *samples*, balls that collide, then points inside, then the vertices of its mesh, which are drawn.
+    """
+
+    index: int
+    """Its number among the rigid bodies of the scene."""
+    indices: np.ndarray
+    """All of its particles, shape (k,), int32."""
+    samples: np.ndarray
+    """Those that collide, shape (s,), int32; the first of ``indices``."""
+    vertices: np.ndarray
+    """Particle of each vertex of the mesh, shape (v,), int32; the last of ``indices``."""
+    triangles: np.ndarray
+    """Particles of each triangle of the mesh, shape (t, 3), int32."""
+    radius: float
+    """Of the balls [m]."""
+    mass: float
+    """[kg]."""
+    center: np.ndarray
+    """Centre of mass as it was added [m], shape (3,)."""
+    inertia: np.ndarray
+    """Inertia tensor of the mesh about it, as it was added [kg m^2], shape (3, 3)."""
+    inertia_error: float
+    """How far that of the particles is off, over the largest eigenvalue: 0 but for rounding, unless parts are thin."""
+    volumes: np.ndarray
+    """Room that particles take, for :meth:`Scene.add_fluid_boundary` [m^3], shape (k,)."""
+    rest: np.ndarray
+    """Particles relative to the centre of mass, as they were added [m], shape (k, 3)."""
+    origin: np.ndarray
+    """Where the origin of the mesh was put [m], shape (3,)."""
+
+    def mobility(self, points: np.ndarray) -> np.ndarray:
+        """Return the inverse mass that it has where it is pushed, along the axis where that is largest [1/kg].
+
+        ``1 / M`` and the largest eigenvalue of ``-[r] I^-1 [r]`` for a point r from the centre of mass.
+
+        Args:
+            points: from the centre of mass, in the axes as it was added [m], shape (k, 3).
+
+        Returns:
+            Shape (k,).
+        """
+        turns = np.cross(points[:, None], np.eye(3))  # r x e for each axis e
+        spin = np.einsum("kai,ij,kbj->kab", turns, np.linalg.inv(self.inertia), turns)
+        found: np.ndarray = 1.0 / self.mass + np.linalg.eigvalsh(spin)[:, -1]
+        return found
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A point that a rigid body has in common with another, or with space."""
+
+    first: int
+    """Number of a rigid body."""
+    second: int
+    """Number of another, or -1 for space."""
+    point: np.ndarray
+    """Where the joint is in the scene as it was added [m], shape (3,)."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A particle of something else that a rigid body has as its own."""
+
+    body: int
+    """Number of the rigid body."""
+    particle: int
+    point: np.ndarray
+    """Where it is in the scene as that was added [m], shape (3,)."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A mesh, sampled, in its own axes."""
+
+    points: np.ndarray
+    """Samples, points inside and vertices [m], shape (k, 3)."""
+    sample_count: int
+    radius: float
+    """[m]."""
+    moments: Moments
+    """Of the mesh."""
+    masses: np.ndarray
+    """Of the points, for a density of one [m^3], shape (k,)."""
+    inertia_error: float
+
+
+def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | None) -> Sampled:
+    """Stand points with masses for a mesh.
+
+    Args:
+        mesh: closed, unless it is a shell.
+        spacing: distance of neighbouring samples [m].
+        radius: of the balls [m].
+        thickness: of a shell that lies on both sides of the mesh [m]; None for a solid.
+
+    Raises:
+        ValueError: for an open mesh that is no shell, parts that are too thin, or samples that are too few or too many.
+    """
+    area = float(mesh.areas().sum())
+    expected = area / (spacing * spacing)
+    if expected > MOST_SAMPLES:
+        raise ValueError(
+            f"a spacing of {spacing:g} m gives about {expected:.0f} samples on {area:.3g} m^2, more than "
+            f"{MOST_SAMPLES}: take a larger one"
+        )
+    if thickness is None:
+        try:
+            closed_surface(mesh.positions, mesh.triangles)
+        except ValueError as reason:
+            raise ValueError(f"a rigid body needs a closed mesh, or a thickness as a shell: {reason}") from None
+        moments = solid_moments(mesh)
+        outer = surface_samples(mesh, spacing, radius)
+        sunk = depths(mesh, outer)
+        if sunk.min() < LEAST_DEPTH * radius:
+            place = np.round(outer[int(sunk.argmin())], 4).tolist()
+            raise ValueError(
+                f"the mesh is too thin near {place} for balls with a radius of {radius:g} m: take a smaller radius, or "
+                "a shell with a thickness"
+            )
+        inner = inner_samples(mesh, radius, moments.volume)
+    else:
+        moments = shell_moments(mesh, thickness)
+        outer, inner = surface_samples(mesh, spacing, 0.0), np.zeros((0, 3))
+    if len(outer) < LEAST_SAMPLES:
+        raise ValueError(
+            f"{len(outer)} samples with a spacing of {spacing:g} m are too few, at least {LEAST_SAMPLES} are needed: "
+            "take a smaller spacing"
+        )
+    points = np.concatenate([outer, inner, mesh.positions])
+    share = np.repeat([1.0, 1.0, LIGHT], [len(outer), len(inner), len(mesh.positions)])
+    masses, error = matching_masses(points, share, moments)
+    if error > MOST_INERTIA_ERROR:
+        raise ValueError(
+            f"{len(outer)} samples with a spacing of {spacing:g} m, of radius {radius:g} m, do not fit: the inertia "
+            f"tensor is off by {100 * error:.3g} %, more than {100 * MOST_INERTIA_ERROR:g} %"
+        )
+    return Sampled(points, len(outer), radius, moments, masses, error)
+
+
+def matching_masses(points: np.ndarray, share: np.ndarray, moments: Moments) -> tuple[np.ndarray, float]:
+    """Return masses of points that have the moments of a body, and how far off the inertia tensor is.
+
+    Of all masses with the same volume, centre and second moments, those nearest to the shares; none is below
+    :data:`FLOOR` times its share. Where there are none, the second moments are as near as they get.
+
+    Args:
+        points: [m], shape (k, 3).
+        share: what points weigh beside each other at first, shape (k,).
+        moments: of the body.
+
+    Returns:
+        Masses [m^3], shape (k,), and the error over the largest eigenvalue.
+
+    Raises:
+        ValueError: for points that cannot balance about the centre of mass.
+    """
+    reach = max(float(np.abs(points - moments.center).max()), 1e-30)
+    x = (points - moments.center) / reach
+    a, b = np.triu_indices(3)
+    rows = np.concatenate([np.ones((len(x), 1)), x, x[:, a] * x[:, b]], axis=1).T
+    wanted = np.concatenate([[1.0, 0.0, 0.0, 0.0], moments.second[a, b] / (moments.volume * reach**2)])
+    weight = np.repeat([1e3, 1.0], [4, 6])[:, None]  # mass and centre come first
+    nominal = share / share.sum()
+    masses, free = nominal.copy(), np.ones(len(x), dtype=bool)
+    for _ in range(len(x)):
+        fixed = rows[:, ~free] @ masses[~free]
+        left = weight[:, 0] * (wanted - fixed - rows[:, free] @ nominal[free])
+        scaled = weight * rows[:, free]
+        step = scaled.T @ (np.linalg.pinv((scaled * nominal[free]) @ scaled.T, rcond=1e-13) @ left)
+        masses[free] = nominal[free] * (1.0 + step)
+        low = free & (masses < FLOOR * nominal)
+        if not low.any():
+            break
+        masses[low] = FLOOR * nominal[low]
+        free &= ~low
+    masses *= 1.0 / masses.sum()
+    off = float(np.linalg.norm(masses @ x))
+    if off > 1e-6:
+        raise ValueError(
+            f"{len(points)} points are too few to balance: their centre of mass is {off * reach:.3g} m off"
+        )
+    found = np.einsum("k,ki,kj->ij", masses, points - moments.center, points - moments.center) * moments.volume
+    gap = Moments(moments.volume, moments.center, found - moments.second).inertia
+    error = float(np.abs(np.linalg.eigvalsh(gap)).max() / np.linalg.eigvalsh(moments.inertia).max())
+    return moments.volume * masses, error

@@ -1,0 +1,189 @@
+"""Rigid bodies of a scene, and their joints."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.geometry.tetrahedra import TetMesh
+from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, switch, whole
+from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled
+from pbd_gym.scene.tethered_scene import TetheredScene
+
+WIDEST = 2.5
+"""Spacing, in radii, up to which balls of the same radius do not get in between those of a body: on a square lattice
+two that are diagonal leave a gap of 1.5 radii."""
+
+
+class RigidScene(TetheredScene):
+    """A scene in which there can be rigid bodies; see :class:`pbd_gym.scene.scene.Scene`."""
+
+    def add_rigid_body(
+        self,
+        mesh: TriMesh | TetMesh,
+        density: float,
+        spacing: float,
+        radius: float | None = None,
+        thickness: float | None = None,
+        friction: float = 0.5,
+        contacts: bool = True,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+    ) -> RigidBody:
+        """Add a body that never changes its shape.
+
+        Balls beneath its surface, which touch it from within, stand for it in contacts, and it moves as they push it;
+        see :mod:`pbd_gym.kernels.rigid.phases`. Their masses, with those of points inside, give it the mass, centre of
+        mass and inertia tensor of the mesh. Its vertices are particles too, to be drawn and gripped.
+
+        Args:
+            mesh: its shape; closed, unless there is a thickness.
+            density: [kg/m^3], above 0.
+            spacing: distance of neighbouring balls, about [m]. To colliders flat faces are flat however large it is. To
+                others they are bumps: a ball of the same size sinks in between by 0.59 radii where the spacing is two
+                radii, and by 0.13 where it is one.
+            radius: of the balls, and so of its edges and corners [m]; half the spacing by default, and always half the
+                thickness of a shell.
+            thickness: of a shell whose middle the mesh is [m], such as the walls of a cup; None for a solid.
+            friction: Coulomb coefficient in contacts with particles; that of a pair is the mean of its two.
+            contacts: whether it collides with particles of other bodies that do, see :meth:`add_particle_contacts`.
+            position: where the origin of the mesh goes [m], shape (3,).
+            rotation: orthonormal matrix applied before, shape (3, 3).
+
+        Returns:
+            Its particles, mass, centre of mass and inertia tensor.
+
+        Raises:
+            TypeError: for a mesh of something else, or anything but numbers where numbers are due.
+            ValueError: for a number that is not above 0, an open mesh without a thickness, a mesh thinner than the
+                balls, contacts where the spacing is more than 2.5 radii, fewer than 4 samples or more than 4,096,
+                samples that cannot have its moments, or a rotation that is not one.
+        """
+        if isinstance(mesh, TetMesh):
+            used, flat = np.unique(mesh.triangles, return_inverse=True)
+            mesh = TriMesh(mesh.positions[used], flat.reshape(-1, 3).astype(np.int32))
+        instance("mesh", mesh, TriMesh)
+        number("density", density, most=1e9, positive=True)
+        number("spacing", spacing, most=FARTHEST, positive=True)
+        number("friction", friction, 0.0, LARGEST)
+        switch("contacts", contacts)
+        if thickness is not None:
+            number("thickness", thickness, most=FARTHEST, positive=True)
+            if radius is not None:
+                raise ValueError(f"the radius of a shell is half its thickness: leave it out, got {radius}")
+            radius = 0.5 * thickness
+        radius = 0.5 * spacing if radius is None else number("radius", radius, most=FARTHEST, positive=True)
+        if contacts and spacing > WIDEST * radius:
+            raise ValueError(
+                f"a spacing of {spacing:g} m is more than {WIDEST:g} radii of {radius:g} m: others would get in "
+                "between. Take a smaller one, or contacts=False for a body that meets colliders only"
+            )
+        shape = sampled(mesh, float(spacing), float(radius), thickness)
+        moments = shape.moments
+        indices = self._place(shape.points, density * shape.masses, position, rotation, dimension=3)
+        turn = np.eye(3) if rotation is None else np.asarray(rotation, dtype=np.float64)
+        origin = shaped("position", position, (3,))
+        center = turn @ moments.center + origin
+        samples, vertices = indices[: shape.sample_count], indices[-len(mesh.positions) :]
+        body = RigidBody(
+            index=len(self.rigid_bodies),
+            indices=indices,
+            samples=samples,
+            vertices=vertices,
+            triangles=vertices[mesh.triangles],
+            radius=shape.radius,
+            mass=density * moments.volume,
+            center=center,
+            inertia=density * turn @ moments.inertia @ turn.T,
+            inertia_error=shape.inertia_error,
+            volumes=shape.masses,
+            rest=self.positions[indices] - center,
+            origin=origin,
+        )
+        self.rigid_bodies.append(body)
+        self.triangles = np.concatenate([self.triangles, body.triangles])
+        if contacts:
+            self.add_particle_contacts(samples, shape.radius, friction)
+        return body
+
+    def add_joint(
+        self,
+        first: RigidBody,
+        second: RigidBody | int | None,
+        point: ArrayLike,
+        axis: ArrayLike | None = None,
+        collide: bool = False,
+    ) -> None:
+        """Join a rigid body to another, to a particle, or to a place: a ball joint, or a hinge.
+
+        A particle becomes part of the body, and weighs as much as the body does at that point: a rope, which sees a
+        heavy end, can be solved as a whole (``lines=True``), and then carries it without getting longer.
+
+        Args:
+            first: a rigid body of this scene.
+            second: another, the number of a particle (the end of a rope, the corner of a cloth), or None for a place
+                in space.
+            point: the joint, as everything stands now [m], shape (3,); a particle need not be there, and is put there
+                with the first step.
+            axis: direction about which they may turn, shape (3,), of any length but zero; about any if None.
+            collide: whether balls of the two collide.
+
+        Raises:
+            TypeError: for bodies of something else, or anything but numbers.
+            ValueError: for a body of another scene or joined to itself, a particle that does not exist or belongs to a
+                body, an axis of zero, or a hinge to a particle.
+        """
+        self._check_own("first", first)
+        place = shaped("point", point, (3,))
+        switch("collide", collide)
+        points = [place]
+        if axis is not None:
+            ahead = shaped("axis", axis, (3,))
+            if not ahead.any():
+                raise ValueError("the axis of a hinge must not be zero")
+            lever = 0.5 * float(np.linalg.norm(first.rest, axis=1).max()) * ahead / np.linalg.norm(ahead)
+            points = [place - lever, place + lever]
+        if isinstance(second, RigidBody):
+            self._check_own("second", second)
+            if second is first:
+                raise ValueError("a joint needs two bodies: a body cannot be joined to itself")
+            self.joints += [Joint(first.index, second.index, point) for point in points]
+        elif second is None:
+            self.joints += [Joint(first.index, -1, point) for point in points]
+        else:
+            particle = whole("second", second, 0, self.particle_count - 1)
+            taken = [one.particle for one in self.shared]
+            if particle in taken or any(particle in body.indices for body in self.rigid_bodies):
+                raise ValueError(f"particle {particle} belongs to a rigid body: name the body")
+            if axis is not None:
+                raise ValueError("a particle has no orientation: it can have a ball joint, not a hinge")
+            self.shared.append(Shared(first.index, particle, place))
+            self._share_out(first)
+        if second is not None and not collide:
+            theirs = second.samples if isinstance(second, RigidBody) else np.array([second], dtype=np.int32)
+            self.apart.append((first.samples, theirs))
+
+    def _share_out(self, body: RigidBody) -> None:
+        """Let the particles that a body shares weigh as much as it does there, each of several a part of it."""
+        ones = [one for one in self.shared if one.body == body.index]
+        for one in ones:
+            i, weight = one.particle, len(ones) * float(body.mobility(one.point[None] - body.center)[0])
+            self.mass[i], self.dimensions[i] = 1.0 / weight, 3
+            if self.inv_mass[i] > 0.0:
+                self.inv_mass[i] = weight
+
+    def _check_own(self, name: str, body: RigidBody) -> None:
+        instance(name, body, RigidBody)
+        if body.index >= len(self.rigid_bodies) or self.rigid_bodies[body.index] is not body:
+            raise ValueError(f"{name} must be a rigid body of this scene")
+
+    def _place(
+        self, points: np.ndarray, mass: ArrayLike, position: ArrayLike, rotation: ArrayLike | None, dimension: int
+    ) -> np.ndarray:
+        """Add the particles of a body, turned and moved."""
+        turn = np.eye(3) if rotation is None else shaped("rotation", rotation, (3, 3))
+        # Masses and stiffnesses are those of the shape as it is given: it must keep its lengths. A mirror does so too.
+        if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-5:
+            raise ValueError(f"rotation must keep lengths (an orthonormal matrix), got {turn.tolist()}")
+        return self.add_particles(points @ turn.T + shaped("position", position, (3,)), mass, dimension=dimension)

@@ -1,0 +1,85 @@
+"""Rigid bodies: from the scene to the table that kernels read, and the scratch memory of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pbd_gym.kernels.rigid.data import COLUMNS, NUMBERS, scratch_type
+from pbd_gym.scene.base import BaseScene
+
+HEAVY = 1e3
+"""What a particle that is held or pinned counts as, in masses of its body: the body turns about it."""
+
+NOTHING = 1e-6
+"""Mass of a particle that a body shares with something else, in masses of the body."""
+
+
+def fill_rigid(table: Any, scene: BaseScene, scalar: Any, device: Any) -> None:
+    """Fill the table of rigid bodies.
+
+    Args:
+        table: see :func:`pbd_gym.kernels.rigid.data.table_type`.
+        scene: what one environment holds, with rigid bodies.
+        scalar: ``wp.float32`` or ``wp.float64``.
+        device: where it goes.
+    """
+    bodies, joints = scene.rigid_bodies, scene.joints
+    shared = [[one for one in scene.shared if one.body == body.index] for body in bodies]
+    members = [
+        np.append(body.indices, np.array([one.particle for one in ones], dtype=np.int32))
+        for body, ones in zip(bodies, shared, strict=True)
+    ]
+    rest = [
+        np.concatenate([body.rest, *(one.point[None] - body.center for one in ones)])
+        for body, ones in zip(bodies, shared, strict=True)
+    ]
+    # What is shared has the weight of the body already, for those that pull at it.
+    mass = [
+        np.append(scene.mass[body.indices], np.full(len(ones), NOTHING * body.mass))
+        for body, ones in zip(bodies, shared, strict=True)
+    ]
+    points = [np.zeros(0)]
+    for joint in joints:
+        other = bodies[joint.second].center if joint.second >= 0 else 0.0
+        points += [joint.point - bodies[joint.first].center, joint.point - other]
+    integers = {
+        "offsets": np.cumsum([0, *map(len, members)]),
+        "colliding": [len(body.samples) for body in bodies],
+        "members": np.concatenate(members),
+        "joints": [number for joint in joints for number in (joint.first, joint.second)],
+    }
+    numbers = {
+        "rest": np.concatenate(rest).ravel(),
+        "mass": np.concatenate(mass),
+        "push": scene.mass[np.concatenate(members)],
+        "radius": [body.radius for body in bodies],
+        "reach": [np.linalg.norm(body.rest, axis=1).max() + body.radius for body in bodies],
+        "heavy": [HEAVY * body.mass for body in bodies],
+        "points": np.concatenate(points),
+    }
+    for name, values in integers.items():
+        setattr(table, name, wp.array(np.asarray(values), dtype=wp.int32, device=device))
+    for name, values in numbers.items():
+        setattr(table, name, wp.array(np.asarray(values), dtype=scalar, device=device))
+
+
+def left_out(scene: BaseScene) -> np.ndarray:
+    """Return which particles are of a fluid or a rigid body, shape (n,), bool; shape (0,) where none are."""
+    own = [body.indices for body in scene.rigid_bodies] + ([scene.fluid.indices] if scene.fluid else [])
+    own += [np.array([one.particle for one in scene.shared], dtype=np.int32)] if scene.shared else []
+    return np.isin(np.arange(scene.particle_count), np.concatenate(own)) if own else np.zeros(0, dtype=bool)
+
+
+def rigid_scratch(model: Any) -> Any:
+    """Make the memory that rigid bodies work on; without any next to none."""
+    scratch = scratch_type(model.vec)()
+    bodies, groups = model.rigid_bodies, model.group_count
+    if bodies:
+        count = model.data.rigid.members.shape[0]
+        scratch.bodies = wp.zeros((groups, len(bodies), COLUMNS), dtype=model.vec)
+        scratch.contacts = wp.zeros((groups, count, NUMBERS), dtype=model.vec)
+        scratch.touching = wp.zeros((groups, count), dtype=wp.int32)
+    return scratch
