@@ -15,6 +15,8 @@ LEAST_SAMPLES = 4
 """Samples of a body that can stand and be no plane figure."""
 MOST_SAMPLES = 4096
 """Samples of a body beyond which a spacing is taken for a slip."""
+USUAL_SAMPLES = (150, 600, 2400)
+"""About how many samples a body has for which no spacing is given: the first of these that will do."""
 LIGHT = 0.01
 """What a vertex of the mesh weighs, in samples, before masses are made to fit."""
 FLOOR = 0.05
@@ -111,6 +113,19 @@ class Sampled:
     masses: np.ndarray
     """Of the points, for a density of one [m^3], shape (k,)."""
     inertia_error: float
+
+
+def usual_spacing(mesh: TriMesh) -> float:
+    """Return a spacing for the samples of a solid [m]: the widest of a few whose balls fit into the mesh."""
+    area = float(mesh.areas().sum())
+    spacings = [float(np.sqrt(area / count)) for count in USUAL_SAMPLES]
+    for spacing in spacings[:-1]:
+        try:
+            sampled(mesh, spacing, 0.5 * spacing, None)
+        except ValueError:  # which the last one raises again, if it is no better
+            continue
+        return spacing
+    return spacings[-1]
 
 
 def sampled(mesh: TriMesh, spacing: float, radius: float, thickness: float | None) -> Sampled:

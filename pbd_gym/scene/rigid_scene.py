@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.geometry.tetrahedra import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, switch, whole
-from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled
+from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled, usual_spacing
 from pbd_gym.scene.tethered_scene import TetheredScene
 
 WIDEST = 2.5
@@ -23,7 +23,7 @@ class RigidScene(TetheredScene):
         self,
         mesh: TriMesh | TetMesh,
         density: float,
-        spacing: float,
+        spacing: float | None = None,
         radius: float | None = None,
         thickness: float | None = None,
         friction: float = 0.5,
@@ -40,9 +40,10 @@ class RigidScene(TetheredScene):
         Args:
             mesh: its shape; closed, unless there is a thickness.
             density: [kg/m^3], above 0.
-            spacing: distance of neighbouring balls, about [m]. To colliders flat faces are flat however large it is. To
-                others they are bumps: a ball of the same size sinks in between by 0.59 radii where the spacing is two
-                radii, and by 0.13 where it is one.
+            spacing: distance of neighbouring balls, about [m]; by default twice the radius if that is known, else one
+                that makes about 150 balls, or more where parts are thin. To colliders flat faces are flat however large
+                it is. To others they are bumps: a ball of the same size sinks in between by 0.59 radii where the
+                spacing is two radii, and by 0.13 where it is one.
             radius: of the balls, and so of its edges and corners [m]; half the spacing by default, and always half the
                 thickness of a shell.
             thickness: of a shell whose middle the mesh is [m], such as the walls of a cup; None for a solid.
@@ -65,7 +66,6 @@ class RigidScene(TetheredScene):
             mesh = TriMesh(mesh.positions[used], flat.reshape(-1, 3).astype(np.int32))
         instance("mesh", mesh, TriMesh)
         number("density", density, most=1e9, positive=True)
-        number("spacing", spacing, most=FARTHEST, positive=True)
         number("friction", friction, 0.0, LARGEST)
         switch("contacts", contacts)
         if thickness is not None:
@@ -73,7 +73,12 @@ class RigidScene(TetheredScene):
             if radius is not None:
                 raise ValueError(f"the radius of a shell is half its thickness: leave it out, got {radius}")
             radius = 0.5 * thickness
-        radius = 0.5 * spacing if radius is None else number("radius", radius, most=FARTHEST, positive=True)
+        if radius is not None:
+            number("radius", radius, most=FARTHEST, positive=True)
+        if spacing is None:
+            spacing = usual_spacing(mesh) if radius is None else 2.0 * radius
+        number("spacing", spacing, most=FARTHEST, positive=True)
+        radius = 0.5 * spacing if radius is None else radius
         if contacts and spacing > WIDEST * radius:
             raise ValueError(
                 f"a spacing of {spacing:g} m is more than {WIDEST:g} radii of {radius:g} m: others would get in "

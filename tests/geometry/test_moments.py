@@ -149,3 +149,15 @@ def test_bad_joints_are_named() -> None:
         with pytest.raises(ValueError, match=message):
             scene.add_joint(*arguments, **options)
     assert not scene.joints and not scene.apart
+
+
+def test_usual_samples_fit() -> None:
+    """Without a spacing there are some 150 balls, more where the mesh is thin, and moments are those of the mesh."""
+    for mesh, least, most in ((geometry.ball(0.1, 3), 80, 250), (geometry.box((1, 1, 1), (0.2, 0.02, 0.1)), 60, 1000)):
+        body = Scene().add_rigid_body(mesh, 500.0)
+        assert least < len(body.samples) < most
+        assert body.inertia_error < 0.01
+    shell = Scene().add_rigid_body(cylinder(0.05, 0.1, 24), 500.0, thickness=0.01)
+    assert shell.radius == 0.005
+    with pytest.raises(ValueError, match="too thin"):
+        Scene().add_rigid_body(geometry.box((1, 1, 1), (1.0, 1e-3, 1.0)), 500.0)
