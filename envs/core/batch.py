@@ -388,7 +388,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one."""
-        self.pictures.close()
+        if hasattr(self, "pictures"):  # Gymnasium 1.2 also closes what was never made, because of a bad argument
+            self.pictures.close()
 
     def memory_report(self) -> MemoryReport:
         """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""
