@@ -13,7 +13,18 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.manipulation import WeightedMeasures
 from pbd_gym.envs.core.randomization import NAMED, PLACES, LogUniform, Uniform
 from pbd_gym.sim.layout import to_rows
-from tests.envs.helpers import AUTORESET, ID, SMALL, SMALL_OF, assert_same, make_vec, random_actions, roll, rows_of
+from tests.envs.helpers import (
+    AUTORESET,
+    ID,
+    SMALL,
+    SMALL_OF,
+    assert_same,
+    make_vec,
+    named,
+    random_actions,
+    roll,
+    rows_of,
+)
 
 RANGES: dict[str, Any] = {
     "size": (0.7, 1.4), "density": LogUniform(0.5, 2.0), "stiffness": LogUniform(0.2, 5.0),
@@ -29,7 +40,7 @@ def make(num_envs: int, **kwargs: Any) -> TaskVectorEnv:
 
 def drawn(info: dict[str, Any]) -> np.ndarray:
     """Parameters of an info, shape (num_envs, names)."""
-    return np.stack([info["parameters"][name] for name in RANGES], axis=1)
+    return np.stack([info[f"parameters/{name}"] for name in RANGES], axis=1)
 
 
 def test_ranges_are_kept_and_filled() -> None:
@@ -62,7 +73,7 @@ def test_physics_has_what_info_says() -> None:
     """Guards the rows that the physics reads, and the masses."""
     env = make(20, action_mode="picker")
     _, info = env.reset(seed=1)
-    told, found = info["parameters"], env.state.get_parameters()
+    told, found = named(info, "parameters"), env.state.get_parameters()
     for name in ("size", "density", "friction", "damping"):
         assert_array_equal(found[name], told[name])
     assert_allclose(np.linalg.norm(found["gravity"], axis=1), 9.81 * told["gravity"], rtol=1e-6)
@@ -98,13 +109,12 @@ def test_info_over_episodes(autoreset_mode: str) -> None:
     if autoreset_mode == "Disabled":
         mask = np.array([True, False, True])
         _, info = env.reset(options={"reset_mask": mask})
-        assert_array_equal(info["parameters"]["_size"], mask)
-        assert_array_equal(info["_parameters"], mask)
+        assert_array_equal(info["_parameters/size"], mask)
         assert_array_equal(drawn(info)[1], 0.0)
         assert (drawn(info)[[0, 2]] != first[[0, 2]]).all()
         assert_array_equal(env.state.get_parameters()["size"][1], first[1, 0])
     else:
-        assert info["_parameters"].all() and (drawn(info) != first).all()
+        assert info["_parameters/size"].all() and (drawn(info) != first).all()
 
 
 @pytest.mark.parametrize("count", [1, 5, 16])
@@ -124,8 +134,9 @@ def test_single_equals_row() -> None:
     observations, infos = batch.reset(seed=10)
     observation, info = single.reset(seed=12)
     assert_array_equal(observation, observations[2])
-    assert info["parameters"] == {name: infos["parameters"][name][2] for name in RANGES}
-    assert all(type(value) is float for value in info["parameters"].values())
+    told = named(info, "parameters")
+    assert told == {name: infos[f"parameters/{name}"][2] for name in RANGES}
+    assert all(type(value) is float for value in told.values())
     action = random_actions(batch, 1)[0]
     assert_array_equal(single.step(action[2])[0], batch.step(action)[0][2])
 
@@ -137,7 +148,7 @@ def test_streams_are_independent() -> None:
     every = make(8, randomize={**RANGES, "size": (1.0, 1.0)})
     assert len(every.randomization.columns) == len(RANGES)
     plain.reset(seed=5)
-    told = [env.reset(seed=5)[1]["parameters"]["stiffness"] for env in (some, every)]
+    told = [env.reset(seed=5)[1]["parameters/stiffness"] for env in (some, every)]
     assert_array_equal(told[0], told[1])
     for env in (some, every):
         assert_array_equal(env.buffers.read("goals"), plain.buffers.read("goals"))
@@ -246,7 +257,7 @@ def test_every_task_and_checker(env_id: str) -> None:
     for action in random_actions(env, 60):
         observation, _, terminated, _, info = env.step(action)
         assert not terminated.any() and np.isfinite(observation).all()
-        assert set(ranges) == {name for name in info["parameters"] if not name.startswith("_")}
+        assert set(ranges) == set(named(info, "parameters"))
 
 
 def make_labels(env_id: str) -> tuple[str, ...]:
@@ -302,17 +313,17 @@ def test_torch_and_sb3() -> None:
     torch = pytest.importorskip("torch")
     env = make(3, output="torch")
     _, info = env.reset(seed=0)
-    assert info["parameters"]["size"].dtype == torch.float32
-    assert info["parameters"]["_size"].all()
+    assert info["parameters/size"].dtype == torch.float32
+    assert info["_parameters/size"].all()
     from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 
     vec = make_sb3_vec_env(ID, 3, seed=0, randomize=RANGES, max_episode_steps=2, **SMALL)
     vec.reset()
-    assert vec.reset_infos[1]["parameters"]["size"] == pytest.approx(float(info["parameters"]["size"][1]))
+    assert vec.reset_infos[1]["parameters/size"] == pytest.approx(float(info["parameters/size"][1]))
     zero = np.zeros((3, 6), dtype=np.float32)
     vec.step(zero)
     infos = vec.step(zero)[3]
-    assert infos[1]["parameters"]["size"] == pytest.approx(float(info["parameters"]["size"][1]))
+    assert infos[1]["parameters/size"] == pytest.approx(float(info["parameters/size"][1]))
 
 
 def test_no_word_of_it_without_ranges() -> None:
@@ -374,7 +385,7 @@ def test_disturbances_push_the_object_and_come_back_with_a_state() -> None:
     env.step(np.zeros(env.action_space.shape))
     saved = env.get_state()
     _, info = env.reset(seed=4)
-    for told in (info["parameters"], None):
+    for told in (named(info, "parameters"), None):
         if told is None:
             env.set_state(saved)
             told = {name: saved["episode.parameters"][:, env.randomization.columns[name]] for name in ranges}
