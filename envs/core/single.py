@@ -58,7 +58,7 @@ class TaskEnv(Copied, gym.Env[Any, np.ndarray]):
 
     def step(self, action: np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advance by one control step; see :meth:`TaskVectorEnv.step`."""
-        self.batch.advance(np.asarray(action)[None])
+        self.batch.advance(action[None] if hasattr(action, "shape") else [action])
         peek = self.batch.buffers.peek
         if self.render_mode == "human":
             self.render()
