@@ -42,7 +42,7 @@ from pbd_gym.envs.core.validation import (
 )
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compile_messages import compiling_once
 from pbd_gym.runtime.threads import default_threads
 from pbd_gym.sim.memory_report import memory_report
 from pbd_gym.sim.memory_usage import MemoryReport
@@ -152,7 +152,7 @@ class TaskVectorEnv(Attributes, Snapshots, VectorEnv):
         self.pixels, self.render_mode = make_options("pixels", Pixels, pixels), render_mode
         self.render_options = make_options("render_options", RenderOptions, render_options)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        with compiling():
+        with compiling_once(type(self), self.config, self.action_mode, self.obs_mode, num_envs, device):
             self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))
 
     def _build(self, device: str, output: Literal["numpy", "torch"], threads: int, hand: bool) -> None:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import warp as wp
 
+import warp as wp
 from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.devices import find_device
 
 wp.set_module_options({"enable_backward": False})
 
@@ -59,7 +60,7 @@ def sample(vertices: np.ndarray, triangles: np.ndarray, cell: float | None, marg
     middle = (lower + upper) / 2
     first = -(counts - 1) * cell / 2
     # Single precision, so round the middle of the mesh, where the numbers are small.
-    device = wp.get_device("cpu")
+    device = find_device("cpu")
     with compiling():
         mesh = wp.Mesh(
             wp.array(vertices - middle, dtype=wp.vec3, device=device),

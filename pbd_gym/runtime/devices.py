@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import warp as wp
+from pbd_gym.runtime.compile_messages import cache_errors
 
 
 def find_device(name: str) -> Any:
@@ -17,7 +18,8 @@ def find_device(name: str) -> Any:
         ValueError: for a device that is not there; the message names those that are.
     """
     try:
-        return wp.get_device(name)
+        with cache_errors():
+            return wp.get_device(name)
     except (ValueError, RuntimeError):
         there = ", ".join(device.alias for device in wp.get_devices())
         raise ValueError(f"there is no device {name!r}; there are: {there}") from None

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import warp as wp
 
+import warp as wp
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.step_data import Launch, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.blocks import ONE_AT_A_TIME, with_blocks
 from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compile_messages import compiling_once
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
@@ -215,8 +215,14 @@ class Solver:
                 raise ValueError("state and control must be of the solver's own model")
             ctrl_dt = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
             state.make_room(*self._memory(self.options))
-            with compiling(), with_blocks(self.model.thread_count):
-                self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
+            options = replace(
+                self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
+            )
+            model = self.model
+            kinds = [kind.name for kind in model.kinds]
+            made_of = model.lanes, model.dtype, options, kinds, model.parts, model.bouncing
+            with compiling_once(*made_of, model.device.alias, model.thread_count), with_blocks(model.thread_count):
+                self._launches = [self._record(state, control, ctrl_dt, options, *part) for part in self._shares()]
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         launches = [launches.launch for launches in self._launches]
@@ -231,12 +237,11 @@ class Solver:
         edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)
         return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
 
-    def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
+    def _record(
+        self, state: State, control: Control, ctrl_dt: float, options: SweepOptions, first: int, count: int
+    ) -> Any:
         model = self.model
         h = ctrl_dt / self.substeps
-        options = replace(
-            self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
-        )
         kernel = self._kernel(options)
         if self.schedule == "block":
             pieces = one_launch(model, self.substeps, self.iterations)

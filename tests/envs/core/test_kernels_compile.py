@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-import warp as wp
 
+import warp as wp
 from tests.kernels.cuda import check_compiles
 
 ROOT = Path(__file__).parents[3]
@@ -29,6 +29,13 @@ def test_there_are_kernels() -> None:
     """Guards the search for them."""
     assert "move_grips" in KERNELS["pbd_gym.envs.core.actions"]
     assert sum(map(len, KERNELS.values())) > 20
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_clang_has_nothing_to_warn_of(name: str) -> None:
+    """Guards first use: Warp writes such a number as a signed one, and Clang says so on the screen."""
+    text = Path(str(importlib.import_module(name).__file__)).read_text()
+    assert not re.search(r"wp\.u?int32\((0x[89a-fA-F]\w{7}|4294967295)\)", text)
 
 
 @pytest.mark.parametrize("name", KERNELS)
