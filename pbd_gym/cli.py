@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rest and args.command not in _REST:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        return int(_COMMANDS[args.command](args, rest) or 0)
+        if getattr(args, "id", None):
+            args.id = _plain_id(args.id)
+        return int(_COMMANDS[args.command](args, [_plain_id(word) for word in rest]) or 0)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(args.command)
         if args.command == "play" and not (error.name or "").startswith("pygame"):
@@ -122,6 +125,13 @@ def _add_benchmark(commands: Any) -> None:
     board = commands.add_parser("leaderboard", help="make a page of results of pbd-gym benchmark")
     board.add_argument("results", nargs="+", type=Path, metavar="FILE", help="JSON files of pbd-gym benchmark")
     board.add_argument("--out", type=Path, metavar="FILE", help="Markdown file (default: the screen)")
+
+
+def _plain_id(word: str) -> str:
+    """Return the ID of ``module:ID``, once the module has registered it, and any other word as it is."""
+    from pbd_gym.registry import find
+
+    return find(word).id if re.fullmatch(r"[\w.]+:[\w-]+-v\d+", word) else word
 
 
 def _list(args: argparse.Namespace, rest: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -202,9 +203,18 @@ def _register(entry: Entry) -> None:
 def find(env_id: str) -> Entry:
     """Return the entry of an id, of this package or of one that :func:`register` was told of.
 
+    Args:
+        env_id: ``"ID"``, or ``"module:ID"`` as :func:`gymnasium.make` has it, which imports the module first.
+
     Raises:
-        ValueError: if there is none; the message names the closest.
+        ValueError: if there is none; the message names the closest. Likewise for a module that is not there.
     """
+    module, _, env_id = env_id.rpartition(":")
+    if module:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"no module {error.name!r}, which is to register {env_id}") from None
     entries = {entry.id: entry for entry in (*ENTRIES, *_OTHERS.values())}
     if env_id in entries:
         return entries[env_id]

@@ -4,6 +4,7 @@ Environments may differ in size. All measures are scaled back to size one, so th
 """
 
 import warp as wp
+
 from pbd_gym.envs.core.randomization import SIZE, scaled
 
 wp.set_module_options({"enable_backward": False})

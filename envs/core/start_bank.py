@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 import warp as wp
+
 from pbd_gym.envs.core.identity import identity_of, package_digest
 from pbd_gym.runtime.file_lock import locked
 from pbd_gym.runtime.files import replacing

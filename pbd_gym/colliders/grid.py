@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-
 import warp as wp
+
 from pbd_gym.runtime.compile_messages import compiling
 from pbd_gym.runtime.devices import find_device
 

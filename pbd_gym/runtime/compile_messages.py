@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import warp as wp
+
 from pbd_gym.runtime.file_lock import first_time
 from pbd_gym.runtime.messages import announced, quiet_warp
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import warp as wp
+
 from pbd_gym.runtime.compile_messages import cache_errors
 
 

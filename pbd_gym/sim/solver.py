@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-
 import warp as wp
+
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.step_data import Launch, settings_type

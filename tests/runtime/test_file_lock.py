@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import warp as wp
+
 from pbd_gym.envs.core.start_bank import cached
 from pbd_gym.runtime.file_lock import first_time, locked
 

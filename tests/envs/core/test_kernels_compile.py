@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 import warp as wp
+
 from tests.kernels.cuda import check_compiles
 
 ROOT = Path(__file__).parents[3]
