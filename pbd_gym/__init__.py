@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pbd_gym.materials.materials import RopeMaterial as RopeMaterial
     from pbd_gym.materials.materials import ShapeMaterial as ShapeMaterial
     from pbd_gym.materials.materials import SoftMaterial as SoftMaterial
+    from pbd_gym.rendering.window.scene_viewer import view as view
     from pbd_gym.scene.scene import Scene as Scene
     from pbd_gym.sim.control import Control as Control
     from pbd_gym.sim.memory_report import memory_report as memory_report
@@ -67,6 +68,7 @@ _HOMES = {
     "memory_report": "pbd_gym.sim.memory_report",
     "needed_substeps": "pbd_gym.sim.substeps",
     "substep_limits": "pbd_gym.sim.substeps",
+    "view": "pbd_gym.rendering.window.scene_viewer",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -8,6 +8,7 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.runtime.compile_messages import cache_errors
+from pbd_gym.runtime.messages import quiet_warp
 
 
 def find_device(name: str) -> Any:
@@ -19,7 +20,7 @@ def find_device(name: str) -> Any:
         ValueError: for a device that is not there; the message names those that are.
     """
     try:
-        with cache_errors():
+        with cache_errors(), quiet_warp():  # Warp greets whoever uses it first
             return wp.get_device(name)
     except (ValueError, RuntimeError):
         there = ", ".join(device.alias for device in wp.get_devices())
