@@ -12,9 +12,12 @@ from pbd_gym.runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
     from pbd_gym import constraints as constraints
+    from pbd_gym import envs as envs
     from pbd_gym import export as export
     from pbd_gym import formulas as formulas
     from pbd_gym import geometry as geometry
+    from pbd_gym import rendering as rendering
+    from pbd_gym import training as training
     from pbd_gym.bench.implicit_euler import ImplicitEuler as ImplicitEuler
     from pbd_gym.colliders import Box as Box
     from pbd_gym.colliders import Capsule as Capsule
@@ -62,12 +65,15 @@ _HOMES = {
     "Sphere": "pbd_gym.colliders",
     "State": "pbd_gym.sim.state",
     "constraints": "pbd_gym.constraints",
+    "envs": "pbd_gym.envs",
     "export": "pbd_gym.export",
     "formulas": "pbd_gym.formulas",
     "geometry": "pbd_gym.geometry",
     "memory_report": "pbd_gym.sim.memory_report",
     "needed_substeps": "pbd_gym.sim.substeps",
+    "rendering": "pbd_gym.rendering",
     "substep_limits": "pbd_gym.sim.substeps",
+    "training": "pbd_gym.training",
     "view": "pbd_gym.rendering.window.scene_viewer",
 }
 

@@ -117,6 +117,8 @@ class Model:
         """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
         self.moving_colliders = tuple(scene.moving_colliders)
         """Colliders that have a pose, as indices of ``scene.colliders``."""
+        self.collider_count = len(scene.colliders)
+        """Colliders that were there when the model was made; later ones it does not have."""
         parts = arrange(scene.colliders, self.moving_colliders, SHAPES)
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""

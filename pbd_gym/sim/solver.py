@@ -207,8 +207,11 @@ class Solver:
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
-            ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, or state or control are of another model.
+            ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, state or control are of another model, or a collider
+                was added to the scene after the model was made, which nothing would collide with.
         """
+        if len(self.model.scene.colliders) != self.model.collider_count:
+            raise ValueError("the scene has got other colliders since its Model was made: add them before Model(scene)")
         key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces, control.has_wind)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             if state.model is not self.model or control.model is not self.model:
