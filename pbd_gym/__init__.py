@@ -13,9 +13,12 @@ from pbd_gym.runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from pbd_gym import colliders as colliders
     from pbd_gym import constraints as constraints
+    from pbd_gym import envs as envs
     from pbd_gym import export as export
     from pbd_gym import formulas as formulas
     from pbd_gym import geometry as geometry
+    from pbd_gym import rendering as rendering
+    from pbd_gym import training as training
     from pbd_gym.bench.implicit_euler import ImplicitEuler as ImplicitEuler
     from pbd_gym.colliders import Box as Box
     from pbd_gym.colliders import Capsule as Capsule
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from pbd_gym.materials.materials import RopeMaterial as RopeMaterial
     from pbd_gym.materials.materials import ShapeMaterial as ShapeMaterial
     from pbd_gym.materials.materials import SoftMaterial as SoftMaterial
+    from pbd_gym.rendering.window.scene_viewer import view as view
     from pbd_gym.scene.rigid_bodies import RigidBody as RigidBody
     from pbd_gym.scene.scene import Scene as Scene
     from pbd_gym.sim.control import Control as Control
@@ -65,12 +69,16 @@ _HOMES = {
     "State": "pbd_gym.sim.state",
     "colliders": "pbd_gym.colliders",
     "constraints": "pbd_gym.constraints",
+    "envs": "pbd_gym.envs",
     "export": "pbd_gym.export",
     "formulas": "pbd_gym.formulas",
     "geometry": "pbd_gym.geometry",
     "memory_report": "pbd_gym.sim.memory_report",
     "needed_substeps": "pbd_gym.sim.substeps",
+    "rendering": "pbd_gym.rendering",
     "substep_limits": "pbd_gym.sim.substeps",
+    "training": "pbd_gym.training",
+    "view": "pbd_gym.rendering.window.scene_viewer",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -242,6 +242,9 @@ def find(env_id: str) -> Entry:
         env_id: an id, or ``"MODULE:ID"``, which imports the module first. Besides the ids of :func:`register`, those
             that were registered with Gymnasium and have a ``vector_entry_point`` are known.
 
+    Args:
+        env_id: ``"ID"``, or ``"module:ID"`` as :func:`gymnasium.make` has it, which imports the module first.
+
     Raises:
         ValueError: if there is none, or no such module; the message names the closest id.
     """

@@ -34,6 +34,25 @@ def test_info_shows_the_docstring_and_the_spaces(capsys: pytest.CaptureFixture[s
     assert "256" in out  # particles
 
 
+def test_a_module_before_an_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards Gymnasium's module:ID in every command: the module registers the id, the command goes on with the id."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "others_ids.py").write_text(
+        "from pbd_gym.registry import ENTRIES, register\n"
+        "one = ENTRIES[3]\n"
+        "register('Others-v0', one.single, one.vector, 7)\n"
+    )
+    assert main(["info", "others_ids:Others-v0"]) == 0
+    assert "Others-v0" in capsys.readouterr().out
+    episodes = ["--episodes", "1", "--policy", "plan", "--env-kwargs", "substeps", "10", "max_episode_steps", "2"]
+    assert main(["collect", "pbd_gym:PBDPendulum-v0", "--out", str(tmp_path / "a-v0"), *episodes]) == 0
+    assert "episodes of PBDPendulum-v0" in capsys.readouterr().out
+    assert main(["info", "no_such_module:Others-v0"]) == 1
+    assert "no module 'no_such_module'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["info", "play"])
 def test_unknown_id_is_one_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "PBDClot-v0"]) == 1

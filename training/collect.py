@@ -5,7 +5,7 @@ pbd-gym collect PBDClothFold-v0 --policy expert --episodes 200
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -96,7 +96,7 @@ def record(
     """
     random = np.random.default_rng(first_seed)
     observation, info = env.reset(seed=first_seed, options=options)
-    names = list(env.outputs.results)
+    names = env.outputs.info_names
     seen, infos = [observation], [info]
     meant, actions, results = [], [], []
     over = np.zeros(env.num_envs, dtype=bool)
@@ -128,6 +128,30 @@ def record(
         yield Episode(first_seed + i, options, observations, done, rewards, terminations, truncations, kept)
 
 
+def reference_scores(env: TaskVectorEnv, returns: list[float], args: CollectArgs) -> tuple[float, float] | None:
+    """Return the mean returns of random actions and of the expert, over one batch of episodes.
+
+    Args:
+        env: as :func:`record` needs it.
+        returns: those of the policy. They stand for the expert's if it is the expert, or the task has none.
+        args: how the policy acted.
+
+    Returns:
+        None if random actions are worth as much.
+    """
+    random, shape, options = np.random.default_rng(args.seed), (env.num_envs, env.actions.size), {"split": args.split}
+    lowest = _returns(record(lambda observation: random.uniform(-1.0, 1.0, shape), env, args.seed, options))
+    highest = returns
+    if env.task.expert is not None and (args.policy not in (None, "expert") or args.noise > 0.0):
+        highest = _returns(record(policy_of("expert", env), env, args.seed, options))
+    worst, best = float(np.mean(lowest)), float(np.mean(highest))
+    return (worst, best) if best > worst else None
+
+
+def _returns(episodes: Iterable[Episode]) -> list[float]:
+    return [float(episode.rewards.sum()) for episode in episodes]
+
+
 def main(args: CollectArgs) -> Path:
     """Collect and write. Returns the folder of the dataset."""
     find(args.env_id)
@@ -145,19 +169,20 @@ def main(args: CollectArgs) -> Path:
     out.parent.mkdir(parents=True, exist_ok=True)  # says now if it cannot be written
     act = policy_of(policy, env, args.seed, args.trust)
     kept: list[Episode] = []
-    tried = 0
+    returns: list[float] = []
     while len(kept) < args.episodes:
-        found = list(record(act, env, args.seed + tried, {"split": args.split}, args.noise))
-        tried += len(found)
+        found = list(record(act, env, args.seed + len(returns), {"split": args.split}, args.noise))
+        returns += _returns(found)
         kept += [e for e in found if e.infos["is_success"][-1] or not args.only_success]
         last = [e.infos["normalized_performance"][-1] for e in found]
         print(f"{len(kept):6} episodes   normalized performance {np.mean(last):.3f}", flush=True)
-        if not kept and tried >= 10 * args.episodes:
-            raise ValueError(f"none of {tried} episodes was a success")
+        if not kept and len(returns) >= 10 * args.episodes:
+            raise ValueError(f"none of {len(returns)} episodes was a success")
     kept = kept[: args.episodes]
     rate = np.mean([e.infos["is_success"][-1] for e in kept])
     about = f"{len(kept)} episodes of {args.env_id}, seeds from {args.seed}, split {args.split}; success {rate:.0%}"
-    dataset = write_dataset(out, kept, args.env_id, kwargs, policy, about)
+    scores = reference_scores(env, returns, args)
+    dataset = write_dataset(out, kept, args.env_id, kwargs, policy, about, scores)
     env.close()
     print(f"{about}, {dataset.total_steps:,} steps\n{out}")
     return out

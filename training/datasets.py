@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.metadata
 import os
 import warnings
 from collections.abc import Iterable, Iterator
@@ -64,7 +65,13 @@ def _root(folder: Path) -> Iterator[None]:
 
 
 def write_dataset(
-    path: Path, episodes: Iterable[Episode], env_id: str, env_kwargs: dict[str, Any], algorithm: str, description: str
+    path: Path,
+    episodes: Iterable[Episode],
+    env_id: str,
+    env_kwargs: dict[str, Any],
+    algorithm: str,
+    description: str,
+    ref_scores: tuple[float, float] | None = None,
 ) -> Any:
     """Write episodes as a Minari dataset, and return it. Pictures are stored without loss.
 
@@ -76,6 +83,8 @@ def write_dataset(
         env_kwargs: arguments of that environment.
         algorithm: what acted.
         description: anything else worth knowing.
+        ref_scores: mean returns of a random policy and of an expert, which ``minari.get_normalized_score`` calls 0 and
+            1; None if they are not known.
 
     Raises:
         ValueError: for a name that cannot be the id of a dataset, or if ``path`` exists.
@@ -106,10 +115,32 @@ def write_dataset(
             eval_env=spec,
             algorithm_name=algorithm,
             description=description,
-            code_permalink=f"pbd-gym {pbd_gym.__version__}",
+            code_permalink=_permalink(),
+            ref_min_score=ref_scores and ref_scores[0],
+            ref_max_score=ref_scores and ref_scores[1],
             requirements=[f"pbd-gym=={pbd_gym.__version__}"],
             jpeg_encoding=False,
         )
+
+
+def _permalink() -> str:
+    """Return where the code of this version is, or which version that is, if the package does not say where."""
+    try:
+        urls = importlib.metadata.metadata("pbd-gym").get_all("Project-URL") or []
+    except importlib.metadata.PackageNotFoundError:  # from a folder that is not installed
+        urls = []
+    named = {name.lower(): url.strip() for name, _, url in (entry.partition(",") for entry in urls)}
+    home = named.get("source") or named.get("repository") or ""
+    version = pbd_gym.__version__
+    return f"{home.rstrip('/')}/tree/v{version}" if home else f"pbd-gym {version}"
+
+
+def _flat(infos: dict[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
+    """Return infos by the names that steps give them: HDF5 makes a group of what stands before a slash."""
+    found: dict[str, np.ndarray] = {}
+    for name, value in infos.items():
+        found |= _flat(value, f"{prefix}{name}/") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found
 
 
 def read_dataset(path: Path) -> Any:
@@ -160,7 +191,7 @@ def read_episodes(dataset: Any) -> Iterator[Episode]:
         for data, about in zip(dataset.iterate_episodes(), known, strict=True):
             yield Episode(
                 about["seed"], about.get("options", {}), data.observations, data.actions, data.rewards,
-                data.terminations, data.truncations, data.infos,
+                data.terminations, data.truncations, _flat(data.infos),
             )  # fmt: skip
     except (OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"{dataset.storage.data_path} is not {KIND}: {error}") from error

@@ -107,5 +107,5 @@ def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | N
         from pbd_gym.rendering import save_gif
 
         film.parent.mkdir(parents=True, exist_ok=True)
-        save_gif(film, frames[::2], fps=env.metadata["render_fps"] / 2)
+        save_gif(film, frames[::2], fps=0.5 / env.action_time)
     return Outcome(performance, success)

@@ -102,7 +102,7 @@ class ClothVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`. In them `d` is the distance of a goal particle (here a
+    The sum of named terms, each in `info["reward_terms/NAME"]`. In them `d` is the distance of a goal particle (here a
     lower corner) from its goal, `v` its speed, and `r` the radius of a goal, here 0.1 m. Means are over the goal
     particles.
 

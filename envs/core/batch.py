@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from pbd_gym.envs.core import randomization
 from pbd_gym.envs.core.actions import ActionMode, Actions
+from pbd_gym.envs.core.attributes import Attributes
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.disturbance import Disturbance, expose_to_wind
 from pbd_gym.envs.core.divergence import speed_limit
@@ -41,7 +42,7 @@ from pbd_gym.envs.core.validation import (
 from pbd_gym.envs.core.views import make_observations
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compile_messages import compiling_once
 from pbd_gym.runtime.threads import default_threads
 from pbd_gym.sim.memory_report import memory_report
 from pbd_gym.sim.memory_usage import MemoryReport
@@ -50,7 +51,7 @@ from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.substeps import needed_substeps
 
 
-class TaskVectorEnv(Snapshots, VectorEnv):
+class TaskVectorEnv(Attributes, Snapshots, VectorEnv):
     """Batch of environments of one task. A task subclasses it: it names its configuration and modes, and :meth:`build`
     returns the parts it is composed of, a :class:`pbd_gym.envs.Task`.
 
@@ -146,17 +147,14 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             max_episode_steps = min(horizon, max_episode_steps or horizon)
         hand = switch("hand", hand)
         threads = default_threads() if threads is None else whole("threads", threads, 1)
-        self.num_envs = num_envs
-        self.max_episode_steps = max_episode_steps
-        self.split = split
+        self.num_envs, self.max_episode_steps, self.split = num_envs, max_episode_steps, split
         self.action_mode = check_action_mode(modes["action_mode"], self.action_modes)
         self.obs_mode = check_obs_mode(modes["obs_mode"] or "keypoints", self.obs_modes, pixels)
         self.reward_mode = check_reward_mode(modes["reward_mode"], self.obs_mode)
-        self.pixels = make_options("pixels", Pixels, pixels)
-        self.render_mode = render_mode
+        self.pixels, self.render_mode = make_options("pixels", Pixels, pixels), render_mode
         self.render_options = make_options("render_options", RenderOptions, render_options)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        with compiling():
+        with compiling_once(type(self), self.config, self.action_mode, self.obs_mode, num_envs, device):
             self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))
 
     def _build(self, device: str, output: Literal["numpy", "torch"], threads: int, hand: bool) -> None:
@@ -166,7 +164,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.task = task = self.build(config)
         self.scene, self.goal_particles = task.scene, task.goal_particles
         self.actions = Actions(self.action_mode, task.hands, self.largest_size)
-        fps = round(1.0 / self.action_time, 2)  # a film lasts as long as what it shows
+        fps = max(round(1.0 / self.action_time), 1)  # whole, as others count; our own films take the exact number
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
         self.hand_grip = self.actions.grip_count if hand else None
         """Grip that a person may use, if asked for."""
@@ -331,7 +329,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             actions: in [-1, 1] (what is beyond is clipped), shape (num_envs, size), floating; NumPy or torch.
 
         Returns:
-            Observation, reward, terminated, truncated and info, as Gymnasium's vector environments give them.
+            Observation, reward, terminated, truncated and info, as Gymnasium's vector environments give them. Rewards
+            are float64, or float32 as tensors; infos of numbers are float32.
 
         Raises:
             ValueError: for a wrong shape or a number that is not finite. The environments are then as they were.
@@ -343,7 +342,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         out = self.outputs
         info = out.info(shown=out.everyone, stepped=~out.flags("restart"))
         ends = out.array("terminated", np.bool_), out.array("truncated", np.bool_)
-        return out.observation(), out.array("reward", np.float64), *ends, info | final
+        reward = out.array("reward", np.float64 if out.torch is None else np.float32)
+        return out.observation(), reward, *ends, info | final
 
     def advance(self, actions: Any) -> dict[str, Any]:
         """Take a step and leave its results in the buffers. Returns ``final_obs`` and ``final_info``, if any."""
@@ -378,7 +378,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one."""
-        self.pictures.close()
+        if hasattr(self, "pictures"):  # Gymnasium 1.2 also closes what was never made, because of a bad argument
+            self.pictures.close()
 
     def memory_report(self) -> MemoryReport:
         """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""

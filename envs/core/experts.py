@@ -48,7 +48,8 @@ class Script:
 
     def __init__(self, batch: Batch, plan: Plan, transfer: Transfer | None = None) -> None:
         self.batch, self.plan, self.transfer = batch, plan, transfer
-        self._steps: list[list[np.ndarray]] = [[] for _ in range(batch.num_envs)]
+        self.steps: list[list[np.ndarray]] = [[] for _ in range(batch.num_envs)]
+        """What is left of the plan of each environment: hands after each action, shape (hands, 4)."""
 
     def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
@@ -60,14 +61,14 @@ class Script:
         found[..., 3] = -1.0
         for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
             if begins:
-                self._steps[env].clear()
-            if not self._steps[env]:
+                self.steps[env].clear()
+            if not self.steps[env]:
                 self._expand(env, hands[env])
-                late = len(self._steps[env]) > actions_left(batch, env)
+                late = len(self.steps[env]) > actions_left(batch, env)
                 if late and batch.buffers.peek("at_goal")[env] != 0:  # it would be under way when the episode ends
-                    self._steps[env].clear()
-            if self._steps[env]:
-                found[env] = self._steps[env].pop(0)
+                    self.steps[env].clear()
+            if self.steps[env]:
+                found[env] = self.steps[env].pop(0)
                 if batch.action_mode == "picker":  # a displacement, towards where the hand should be by now
                     found[env, :, :3] = (found[env, :, :3] - hands[env]) / batch.actions.hands.max_step
             elif batch.action_mode == "pick_place":
@@ -80,13 +81,13 @@ class Script:
         for waypoint in self.plan(env):
             closed = np.where(waypoint.closed, 1.0, -1.0)[:, None]
             if batch.action_mode == "pick_place":
-                self._steps[env].append(np.hstack([box_share(batch, env, waypoint.positions), closed]))
+                self.steps[env].append(np.hstack([box_share(batch, env, waypoint.positions), closed]))
                 continue
             goal = within_box(batch, env, waypoint.positions)
             way = goal - hands
             count = max(math.ceil(float(np.abs(way).max()) / (waypoint.speed * max_step) - 1e-6), 1)
             shares = [*(np.arange(count) + 1.0) / count, *[1.0] * waypoint.wait]
-            self._steps[env].extend(np.hstack([hands + share * way, closed]) for share in shares)
+            self.steps[env].extend(np.hstack([hands + share * way, closed]) for share in shares)
             hands = goal
 
 

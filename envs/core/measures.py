@@ -78,7 +78,7 @@ def covered_area(
                     low = wp.max(first - 32 * word1, 0)
                     high = wp.min(last - 32 * word1, 31)
                     if high >= low:
-                        span = (wp.uint32(0xFFFFFFFF) >> wp.uint32(31 - high + low)) << wp.uint32(low)
+                        span = (~wp.uint32(0) >> wp.uint32(31 - high + low)) << wp.uint32(low)
                         covered[env, row * per_row + word1] = covered[env, row * per_row + word1] | span
     count = int(0)
     for word2 in range(words):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class Uniform:
 
     low: float
     high: float
+    scale: str = field(default="linear", init=False, repr=False)
+    """What is uniform. It is a field, so that the JSON of an EnvSpec, where classes become dicts, says which it was."""
 
     def __post_init__(self) -> None:
         low, high = real("low", self.low), real("high", self.high)
@@ -59,12 +61,15 @@ class LogUniform(Uniform):
         ValueError: as :class:`Uniform`, and if ``low`` is not above zero.
     """
 
+    scale: str = field(default="log", init=False, repr=False)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.low <= 0.0:
             raise ValueError("a logarithmic range needs low above zero")
 
 
+_SCALES = {"linear": Uniform, "log": LogUniform}
 Range = Uniform | tuple[float, float]
 NAMED: dict[str, dict[str, Range]] = {
     "sim2real": {
@@ -85,11 +90,14 @@ def as_range(name: str, given: Any) -> Uniform:
     """Return what ``randomize`` declares for a parameter as a range.
 
     Raises:
-        TypeError: for anything but a :class:`Uniform` or a pair of numbers.
+        TypeError: for anything but a :class:`Uniform`, the dict of its fields, or a pair of numbers.
         ValueError: for a pair that is no range.
     """
     if isinstance(given, Uniform):
         return given
+    if isinstance(given, Mapping) and {"low", "high"} <= given.keys() <= {"low", "high", "scale"}:
+        if given.get("scale", "linear") in _SCALES:
+            return _SCALES[given.get("scale", "linear")](given["low"], given["high"])
     if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) != 2:
         raise TypeError(f"randomize[{name!r}] must be a pair (low, high), Uniform or LogUniform, got {given!r}")
     return Uniform(real(f"randomize[{name!r}]", given[0]), real(f"randomize[{name!r}]", given[1]))

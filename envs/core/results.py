@@ -23,6 +23,10 @@ def row(observation: Any, env: Any) -> Any:
     return {k: v[env] for k, v in observation.items()} if isinstance(observation, dict) else observation[env]
 
 
+def _named(prefix: str, columns: dict[str, int]) -> dict[str, int]:
+    return {f"{prefix}/{name}": column for name, column in columns.items()}
+
+
 class Outputs:
     """Reads results from the buffers, each time into fresh arrays.
 
@@ -49,12 +53,15 @@ class Outputs:
         conditions: tuple[str, ...] = (),
     ) -> None:
         self.buffers = buffers
-        self.term_names = term_names
         self.names = names
-        self.parameters = parameters
+        terms = {name: column for column, name in enumerate(term_names)}
+        self._columns = {"terms": _named("reward_terms", terms), "parameters": _named("parameters", parameters)}
+        """Column of each info, by its name, in a buffer that holds several."""
         flags = dict.fromkeys(conditions, np.bool_)
         self.results = {**_RESULTS, **flags, **(_CONTACTS if contacts else {}), **(_SURFACES if surfaces else {})}
-        """Name and dtype of what is reported of every environment."""
+        """Name and dtype of what has a buffer of its own."""
+        self.info_names = (*self.results, *self._columns["terms"], *self._columns["parameters"])
+        """Names of everything that is reported of every environment."""
         self.torch: Any = None
         self.waits = True
         """Whether the host waits for the device, to look which episodes ended; tensors on CUDA need not."""
@@ -96,27 +103,17 @@ class Outputs:
 
         Args:
             shown: environments that report something, bool, shape (num_envs,).
-            stepped: those among them that have reward terms, bool, shape (num_envs,).
+            stepped: those among them that have taken a step, bool, shape (num_envs,); the reward terms of others are 0.
         """
         info: dict[str, Any] = {}
         for key, dtype in self.results.items():
             info[key] = self._blank(self.array(key, dtype), shown)
-            info[f"_{key}"] = self._mask(shown)
-        if not self.waits or stepped.any():
-            columns = {name: column for column, name in enumerate(self.term_names)}
-            info |= self._table("reward_terms", "terms", columns, stepped)
-        if self.parameters:
-            info |= self._table("parameters", "parameters", self.parameters, shown)
-        return info
-
-    def _table(self, key: str, buffer: str, columns: dict[str, int], shown: np.ndarray) -> dict[str, Any]:
-        """Return the columns of a buffer as a nested info, with masks."""
-        table = self._blank(self.array(buffer, np.float32), shown)
-        named: dict[str, Any] = {}
-        for name, column in columns.items():
-            named[name] = table[:, column]
-            named[f"_{name}"] = self._mask(shown)
-        return {key: named, f"_{key}": self._mask(shown)}
+        for (buffer, columns), filled in zip(self._columns.items(), (stepped, shown), strict=True):
+            if columns:  # contiguous, since not every library takes a view with strides
+                table = self._blank(self.array(buffer, np.float32), filled).T
+                rows = np.ascontiguousarray(table) if self.torch is None else table.contiguous()
+                info |= {name: rows[column] for name, column in columns.items()}
+        return info | {f"_{key}": self._mask(shown) for key in info}
 
     def final(self, ended: np.ndarray) -> dict[str, Any]:
         """Return ``final_obs`` and ``final_info`` of episodes that have just ended, with their masks.
@@ -141,10 +138,9 @@ class Outputs:
         """Return the info of a batch of one, in Python numbers."""
         peek = self.buffers.peek
         info: dict[str, Any] = {key: dtype(peek(key)[0]).item() for key, dtype in self.results.items()}
-        if stepped:
-            info["reward_terms"] = dict(zip(self.term_names, peek("terms")[0].tolist(), strict=True))
-        if self.parameters:
-            info["parameters"] = {name: float(peek("parameters")[0, k]) for name, k in self.parameters.items()}
+        for (buffer, columns), filled in zip(self._columns.items(), (stepped, True), strict=True):
+            numbers = peek(buffer)[0]
+            info |= {name: float(numbers[column]) if filled else 0.0 for name, column in columns.items()}
         return info
 
     def _blank(self, values: Any, shown: Any) -> Any:

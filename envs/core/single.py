@@ -9,10 +9,11 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.copies import Copied
 from pbd_gym.envs.core.results import row
 
 
-class TaskEnv(gym.Env[Any, np.ndarray]):
+class TaskEnv(Copied, gym.Env[Any, np.ndarray]):
     """One environment of a task; it takes the arguments of :class:`pbd_gym.envs.TaskVectorEnv`.
 
     It has no time limit of its own: ``gym.make`` wraps it in ``TimeLimit``. With ``obs_mode="goal"`` it has a method
@@ -57,7 +58,7 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
 
     def step(self, action: np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advance by one control step; see :meth:`TaskVectorEnv.step`."""
-        self.batch.advance(np.asarray(action)[None])
+        self.batch.advance(action[None] if hasattr(action, "shape") else [action])
         peek = self.batch.buffers.peek
         if self.render_mode == "human":
             self.render()
@@ -85,6 +86,14 @@ class TaskEnv(gym.Env[Any, np.ndarray]):
     def set_state(self, saved: dict[str, np.ndarray]) -> None:
         """See :meth:`TaskVectorEnv.set_state`."""
         self.batch.set_state(saved)
+
+    def save_episode(self) -> Any:
+        """See :class:`Copied`."""
+        return self.batch.save_episode()
+
+    def load_episode(self, saved: Any) -> None:
+        """See :class:`Copied`."""
+        self.batch.load_episode(saved)
 
     def _observation(self) -> Any:
         return row(self.batch.outputs.observation(), 0)

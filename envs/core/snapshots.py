@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.envs.core.actions import Actions
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.copies import Copied
 from pbd_gym.envs.core.disturbance import Disturbance
 from pbd_gym.envs.core.randomization import Randomization
 from pbd_gym.runtime.checks import FARTHEST, FLOAT32_MAX, finite, integers, reals
@@ -28,7 +30,7 @@ COUNTS = (
 """Buffers that are not negative, and far enough from the end of 32 bits to go on counting."""
 
 
-class Snapshots:
+class Snapshots(Copied):
     """Everything the future of a batch depends on, as plain arrays."""
 
     state: State
@@ -39,6 +41,7 @@ class Snapshots:
     scene: Scene
     start_positions: np.ndarray
     num_envs: int
+    task: Any
     _seeded: bool
 
     def get_state(self) -> dict[str, np.ndarray]:
@@ -88,6 +91,18 @@ class Snapshots:
         self.buffers.load(episode, np.arange(self.num_envs))
         self.disturbance.restore.launch()
         self._seeded = True
+
+    def save_episode(self) -> Any:
+        """Return the state, and the plan of a scripted expert; None before the first reset. See :class:`Copied`."""
+        return (self.get_state(), getattr(self.task.expert, "steps", None)) if self._seeded else None
+
+    def load_episode(self, saved: Any) -> None:
+        """Take back what :meth:`save_episode` returned."""
+        if saved is not None:
+            state, steps = saved
+            self.set_state(state)
+            if steps is not None:
+                self.task.expert.steps = steps
 
     def _checked(self, name: str, taken: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Return rows of an array of the episode, in the dtype of its buffer."""

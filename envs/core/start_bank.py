@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import logging
@@ -14,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core.identity import identity_of, package_digest
+from pbd_gym.runtime.file_lock import locked
 from pbd_gym.runtime.files import replacing
 from pbd_gym.runtime.messages import announced
 from pbd_gym.scene.scene import Scene
@@ -31,7 +33,7 @@ _TEXT = "making the states that episodes start from (once; they are kept for lat
 def cache_folder() -> Path:
     """Return the folder of cached states: ``PBD_GYM_CACHE``, or ``pbd_gym`` in the user's cache folder."""
     folder = os.environ.get("PBD_GYM_CACHE")
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")  # empty is as good as unset
     return Path(folder) if folder else home / "pbd_gym"
 
 
@@ -45,7 +47,8 @@ def cached(
     """Return an array from the cache, or make and keep it.
 
     A file counts only if it is whole, was kept for the same thing, and holds finite numbers of the right shape and
-    dtype. Otherwise a message is logged, and the array is made and kept again. Processes may do so at the same time.
+    dtype. Otherwise a message is logged, and the array is made and kept again. One process makes it while others that
+    need it wait.
 
     Args:
         what: everything that the array depends on; see :func:`pbd_gym.envs.core.identity.identity_of`. The text of
@@ -61,18 +64,20 @@ def cached(
     kind = "cpu" if device.is_cpu else device.name
     key = identity_of((what, package_digest(), wp.config.version, np.__version__, kind))
     path = cache_folder() / f"starts-{key[:24]}.npy"
-    try:
+    with contextlib.suppress(OSError, ValueError):
         return _checked(_read(path, key), shape, dtype)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        _LOGGER.warning("pbd_gym: %s is not used, and made again: %s", path, error)
-    with announced(_TEXT, DELAY):
+    with announced(_TEXT, DELAY), locked(path.with_suffix(".lock")):
+        try:  # again: another process may have made it meanwhile
+            return _checked(_read(path, key), shape, dtype)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            _LOGGER.warning("pbd_gym: %s is not used, and made again: %s", path, error)
         array = _checked(make(), shape, dtype)
-    try:
-        _write(path, key, array)
-    except OSError as error:  # costs time at the next start, no more
-        _LOGGER.warning("pbd_gym: start states are not kept in %s: %s", path.parent, error)
+        try:
+            _write(path, key, array)
+        except OSError as error:  # costs time at the next start, no more
+            _LOGGER.warning("pbd_gym: start states are not kept: %s; PBD_GYM_CACHE can name another folder", error)
     return array
 
 

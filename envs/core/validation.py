@@ -32,7 +32,8 @@ def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
         if name not in names:
             close = difflib.get_close_matches(name, names, 1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; {config_type.__name__} has {', '.join(names)}"
-            raise TypeError(f"unknown option {name!r}{hint}")
+            # Python's own words first: TorchRL looks for them to find out what an environment takes.
+            raise TypeError(f"{config_type.__name__}.__init__() got an unexpected keyword argument {name!r}{hint}")
     check_types(config_type, overrides)
     return config_type(**overrides)
 
@@ -120,13 +121,15 @@ def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return actions as a float32 array of ``shape``.
 
     Raises:
-        TypeError: for a dtype that is not floating.
+        TypeError: for an array of a dtype that is not floating; whole numbers in lists are taken.
         ValueError: for a wrong shape, or a number that is not finite.
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(actions, torch.Tensor):
         actions = actions.detach().cpu().numpy()
     given = np.asarray(actions)
+    if isinstance(actions, list | tuple) and np.issubdtype(given.dtype, np.integer):  # [0, 1] are numbers as they come
+        given = given.astype(np.float64)
     if not np.issubdtype(given.dtype, np.floating):
         raise TypeError(f"actions must be floating numbers, got {given.dtype}")
     if given.shape != shape:

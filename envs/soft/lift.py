@@ -98,7 +98,7 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`:
+    The sum of named terms, reported in `info["reward_terms/NAME"]`:
 
     - `distance`: -1.0 * distance of the middle of the ball to its goal [m]
     - `near`: -0.5 * mean distance of the plates from the middle of the ball [m], with plates only

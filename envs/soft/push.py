@@ -98,7 +98,7 @@ class SoftPushVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`:
+    The sum of named terms, reported in `info["reward_terms/NAME"]`:
 
     - `distance`: -1.0 * distance of the middle of the block to its goal [m]
     - `effort`: -0.0 * mean square of the action (`effort_weight`)

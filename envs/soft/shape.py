@@ -106,7 +106,7 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`:
+    The sum of named terms, reported in `info["reward_terms/NAME"]`:
 
     - `distance`: -1.0 * mean distance of the points to their goals [m]
     - `effort`: -0.0 * mean square of the action (`effort_weight`)

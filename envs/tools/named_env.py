@@ -37,7 +37,8 @@ def check_named_env(env_id: Any, env_kwargs: Any) -> None:
         raise ValueError(f"an id and arguments by name are needed, got {env_id!r} and {env_kwargs!r}")
     spec = gym.registry.get(env_id)
     if spec is None:
-        find(env_id)  # says which id may have been meant
+        if ":" not in env_id:
+            find(env_id)  # says which id may have been meant
         raise ValueError(f"{env_id!r} is not registered")
     batch: Any = spec.vector_entry_point
     batch = load_env_creator(batch) if isinstance(batch, str) else batch

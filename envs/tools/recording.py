@@ -126,7 +126,7 @@ def record(
                 yield tile(images, columns)
 
     try:
-        save_film(path, pictures(), env.metadata["render_fps"] / every, colors)
+        save_film(path, pictures(), 1.0 / (every * env.action_time), colors)
     finally:
         env.close()
     return Path(path)

@@ -17,11 +17,7 @@ from pbd_gym.registry import find
 
 def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
     """Return one environment's part of a batched info, in Python numbers and without masks."""
-    return {
-        name: row_of(value, env) if isinstance(value, dict) else value[env].item()
-        for name, value in info.items()
-        if not name.startswith("_")
-    }
+    return {name: value[env].item() for name, value in info.items() if not name.startswith("_")}
 
 
 class TaskVecEnv(VecEnv):
@@ -82,8 +78,7 @@ class TaskVecEnv(VecEnv):
                 infos[env] = {
                     "terminal_observation": final["final_obs"][env],
                     "TimeLimit.truncated": not terminated[env],
-                    **{key: results[key][env].item() for key in batch.outputs.results},
-                    **({"parameters": row_of(results["parameters"], env)} if "parameters" in results else {}),
+                    **{key: results[key][env].item() for key in batch.outputs.info_names},
                     "episode": {"r": float(self._returns[env]), "l": int(self._lengths[env]), "t": 0.0},
                 }
                 self.reset_infos[env] = {}

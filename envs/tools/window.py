@@ -32,7 +32,9 @@ class EnvViewer(Viewer):
         lower, upper = batch.pictures.view_box()
         options = batch.pictures.options
         camera = copy.deepcopy(options.camera) or Camera.overview(lower, upper, size)
-        fps = batch.metadata["render_fps"] * batch.actions.repeat  # whoever drags something does not wait for a move
+        fps = (
+            1.0 / batch.config.ctrl_dt if batch.metadata["render_fps"] else 0.0
+        )  # whoever drags something does not wait for a move
         super().__init__(title, size, fps, camera, sliders)
         self.renderer.style = options
         self.keys["f"] = ("what colours tell", self._color)

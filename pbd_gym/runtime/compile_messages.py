@@ -5,12 +5,18 @@ One thread compiles at a time, and others wait for it: see :mod:`pbd_gym.runtime
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from pbd_gym.runtime.messages import announced, quiet_warp
+import warp as wp
+
+from pbd_gym.runtime.file_lock import first_time
+from pbd_gym.runtime.messages import announced, quiet_warp, start_warp
 
 DELAY = 0.8
 """Kernels that are in the cache load faster than this [s]; then nothing is said."""
@@ -18,6 +24,22 @@ _TEXT = "compiling kernels for this machine (some seconds, once; they are kept f
 
 _turn = threading.RLock()
 _depth = 0  # of blocks within one another, in the thread whose turn it is
+
+
+@contextmanager
+def cache_errors() -> Iterator[None]:
+    """Wrap what uses Warp's cache: an error in it also says how to have the cache elsewhere."""
+    try:
+        yield
+    except OSError as error:
+        folder, name = str(wp.config.kernel_cache_dir), str(error.filename)
+        if not name.startswith(folder) and not folder.startswith(name):
+            raise
+        raise OSError(
+            error.errno,
+            f"compiled kernels cannot be kept in {folder}: {error.strerror}. Set WARP_CACHE_PATH, and for start states "
+            "PBD_GYM_CACHE, to folders that can be written",
+        ) from None
 
 
 @contextmanager
@@ -30,10 +52,25 @@ def compiling() -> Iterator[None]:
             if _depth > 1:  # an outer block watches already
                 yield
             else:
-                with announced(_TEXT, DELAY), quiet_warp():
+                with announced(_TEXT, DELAY), quiet_warp(), cache_errors():
                     yield
         finally:
             _depth -= 1
+
+
+@contextmanager
+def compiling_once(*what: Any) -> Iterator[None]:
+    """Wrap what compiles kernels the first time: another process that needs the same ones waits, and then loads them.
+
+    Args:
+        *what: says which kernels they are.
+    """
+    with compiling():
+        start_warp()  # only then is it known where kernels are kept
+        text = re.sub(r" at 0x[0-9a-f]+", "", repr(what))  # what addresses there are differ from process to process
+        name = f"pbd_gym-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+        with first_time(Path(str(wp.config.kernel_cache_dir)) / name):
+            yield
 
 
 _launched: set[tuple[Any, str]] = set()

@@ -7,6 +7,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.runtime.compile_messages import cache_errors
 from pbd_gym.runtime.messages import start_warp
 
 
@@ -18,7 +19,8 @@ def find_device(name: str) -> Any:
     Raises:
         ValueError: for a device that is not there; the message names those that are.
     """
-    start_warp()
+    with cache_errors():
+        start_warp()
     try:
         return wp.get_device(name)
     except (ValueError, RuntimeError):

@@ -11,6 +11,8 @@ from typing import Any
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package whose names are imported when they are first used.
 
+    ``dir`` lists these names, and not what the package needs for itself.
+
     Args:
         package: its ``__name__``.
         homes: module of each name. A module whose own last name is the key is exported itself, unless it has
@@ -27,6 +29,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        special = {name for name in vars(sys.modules[package]) if name.startswith("__")}
+        return sorted({*homes, *special})
 
     return get, names

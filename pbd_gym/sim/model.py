@@ -116,12 +116,6 @@ class Model:
         self.order = order
         self.kinds = tuple(kind for name, kind in kinds().items() if name in scene.constraints)
         """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
-        self.moving_colliders = tuple(scene.moving_colliders)
-        """Colliders that have a pose, as indices of ``scene.colliders``."""
-        parts = arrange(scene.colliders, self.moving_colliders, shapes())
-        self.parts = tuple(parts)
-        """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
-        self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
 
         with wp.ScopedDevice(self.device):
             self.gravity = wp.array(scene.gravity, dtype=self.scalar)
@@ -129,15 +123,9 @@ class Model:
             """[1/kg], shape (n,); what a particle returns to when it is let go."""
             self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
             """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
-            self.colliders = fill_colliders(
-                self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
-            )
-            self.colliders.left_out = wp.array(left_out(scene), dtype=wp.int32)
+        self._upload_colliders()
         self.labels = tuple(scene.labels)
         """Names of the groups of constraints whose stiffness can be set by itself."""
-        origins = [scene.colliders[i].origin for i in self.moving_colliders]
-        self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
-        """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
         # Copies: a scene that is changed afterwards is of no concern to this model.
         self.mass = scene.mass.copy()
         """[kg], shape (n,), float64; also of what is pinned."""
@@ -219,6 +207,26 @@ class Model:
         scene, table = self.scene, self.data.particle_contacts
         self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
         self.contact_count = fill_contacts(table, scene, self.scalar, self.device, self.in_blocks)
+
+    def _upload_colliders(self) -> None:
+        """Put the colliders of the scene on the device."""
+        scene = self.scene
+        self.moving_colliders = tuple(scene.moving_colliders)
+        """Colliders that have a pose, as indices of ``scene.colliders``."""
+        self.collider_count = len(scene.colliders)
+        """Colliders that were there when the model was made; later ones it does not have."""
+        parts = arrange(scene.colliders, self.moving_colliders, shapes())
+        self.parts = tuple(parts)
+        """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
+        self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
+        with wp.ScopedDevice(self.device):
+            self.colliders = fill_colliders(
+                self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
+            )
+            self.colliders.left_out = wp.array(left_out(scene), dtype=wp.int32)
+        origins = [scene.colliders[i].origin for i in self.moving_colliders]
+        self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
+        """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
 
     def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
         """Upload those of one kind, where so many of all kinds pull at each particle, shape (n,)."""

@@ -16,7 +16,7 @@ from pbd_gym.kernels.step_data import Launch, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.blocks import ONE_AT_A_TIME, with_blocks
 from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compile_messages import compiling_once
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
@@ -211,16 +211,25 @@ class Solver:
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
-            ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, or state or control are of another model.
+            ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, state or control are of another model, or a collider
+                was added to the scene after the model was made, which nothing would collide with.
         """
+        if len(self.model.scene.colliders) != self.model.collider_count:
+            raise ValueError("the scene has got other colliders since its Model was made: add them before Model(scene)")
         key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces, control.has_wind)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             if state.model is not self.model or control.model is not self.model:
                 raise ValueError("state and control must be of the solver's own model")
             ctrl_dt = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
             state.make_room(*self._memory(self.options))
-            with compiling(), with_blocks(self.model.thread_count):
-                self._launches = [self._record(state, control, ctrl_dt, *part) for part in self._shares()]
+            options = replace(
+                self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
+            )
+            model = self.model
+            kinds = [kind.name for kind in model.kinds]
+            made_of = model.lanes, model.dtype, options, kinds, model.parts, model.bouncing
+            with compiling_once(*made_of, model.device.alias, model.thread_count), with_blocks(model.thread_count):
+                self._launches = [self._record(state, control, ctrl_dt, options, *part) for part in self._shares()]
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         launches = [launches.launch for launches in self._launches]
@@ -235,12 +244,11 @@ class Solver:
         edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)
         return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
 
-    def _record(self, state: State, control: Control, ctrl_dt: float, first: int, count: int) -> Any:
+    def _record(
+        self, state: State, control: Control, ctrl_dt: float, options: SweepOptions, first: int, count: int
+    ) -> Any:
         model = self.model
         h = ctrl_dt / self.substeps
-        options = replace(
-            self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
-        )
         kernel = self._kernel(options)
         if self.schedule == "block":
             pieces = one_launch(model, self.substeps, self.iterations)

@@ -140,6 +140,11 @@ def rows_of(result: Any, rows: Any) -> Any:
     return result[rows]
 
 
+def named(info: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the infos ``prefix/name`` by name."""
+    return {key.removeprefix(f"{prefix}/"): value for key, value in info.items() if key.startswith(f"{prefix}/")}
+
+
 def roll(env: TaskVectorEnv, actions: np.ndarray) -> list[Any]:
     """Step through actions and return what every step gave."""
     return [env.step(a) for a in actions]

@@ -153,3 +153,15 @@ def test_too_many_environments_for_the_memory(lanes: int) -> None:
     """Guards the check of the memory: it comes before any array is made, and says what is needed and what is free."""
     with pytest.raises(MemoryError, match=r"needs .* GiB but .* GiB are free"):
         Solver(Model(small_scene(), num_envs=10**9, lanes=lanes)).state()
+
+
+def test_colliders_come_before_the_model() -> None:
+    """Guards against an obstacle that is drawn, and that nothing collides with."""
+    scene = Scene()
+    scene.add_particles([(0.0, 1.0, 0.0)], 1.0)
+    solver = Solver(Model(scene))
+    state, control = solver.state(), solver.control()
+    scene.add_collider(Plane())
+    with pytest.raises(ValueError, match=r"before Model\(scene\)"):
+        solver.step(state, control, 0.1)
+    assert state.get_positions()[0, 0, 1] == 1.0

@@ -9,12 +9,14 @@ from typing import Any
 
 import gymnasium as gym
 import h5py
+import minari
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from pbd_gym.cli import main
-from pbd_gym.training.collect import record
+from pbd_gym.envs import LogUniform, Uniform
+from pbd_gym.training.collect import CollectArgs, record, reference_scores
 from pbd_gym.training.datasets import read_dataset, read_episodes, write_dataset
 from tests.envs.helpers import SMALL_OF, poison
 
@@ -50,6 +52,8 @@ def test_demonstrations_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFi
     assert "success" in capsys.readouterr().out
     episodes = list(read_episodes(dataset))
     assert [e.seed for e in episodes] == [4, 5, 6, 7, 8]
+    distance = episodes[0].infos["reward_terms/distance"]
+    assert not distance[0] and distance[1:].all()
     env = dataset.recover_environment()
     for episode in episodes:
         assert episode.truncations.tolist() == [False] * 8 + [True]
@@ -86,16 +90,23 @@ def test_goals_are_kept_as_a_dict(tmp_path: Path) -> None:
 
 
 def test_pictures_are_kept_without_loss(tmp_path: Path) -> None:
-    """Guards against JPEG, which Minari packs pictures in unless it is told otherwise."""
-    env: Any = gym.make_vec(
-        "PBDCloth-v0", 1, obs_mode="rgb", pixels={"size": 24}, max_episode_steps=2, **SMALL_OF["PBDCloth-v0"]
-    )
-    (episode,) = record(lambda o: np.ones((1, 6)), env, 3, {})
+    """Guards against JPEG, which Minari packs pictures in unless it is told otherwise, and kinds of ranges as JSON."""
     kwargs = {"obs_mode": "rgb", "pixels": {"size": 24}, "max_episode_steps": 2, **SMALL_OF["PBDCloth-v0"]}
-    dataset = write_dataset(tmp_path / "p-v0", [episode], "PBDCloth-v0", kwargs, "ones", "two steps")
+    kwargs["randomize"] = {"stiffness": LogUniform(0.5, 2.0), "friction": Uniform(0.5, 1.0)}
+    env: Any = gym.make_vec("PBDCloth-v0", 1, **kwargs)
+    (episode,) = record(lambda o: np.ones((1, 6)), env, 3, {})
+    args = CollectArgs("PBDCloth-v0", "plan", seed=3)
+    assert reference_scores(env, [-1000.0], args) is None  # worse than chance
+    scores = reference_scores(env, [7.0, 9.0], args)
+    assert scores is not None and scores[0] < 0 and scores[1] == 8.0
+    dataset = write_dataset(tmp_path / "p-v0", [episode], "PBDCloth-v0", kwargs, "ones", "two steps", scores)
+    assert minari.get_normalized_score(dataset, np.array(scores)).tolist() == [0.0, 1.0]
+    assert "pbd-gym" in dataset.storage.metadata["code_permalink"]
     (found,) = read_episodes(dataset)
     assert_array_equal(found.observations, episode.observations)
-    replay(dataset.recover_environment(), found)
+    again = dataset.recover_environment()
+    assert again.unwrapped.batch.ranges == kwargs["randomize"]
+    replay(again, found)
 
 
 def test_an_episode_that_breaks_is_short() -> None:

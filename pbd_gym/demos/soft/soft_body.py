@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry import tetmeshes
 from pbd_gym.geometry.lattices import lattice
@@ -29,6 +29,8 @@ from pbd_gym.geometry.tetrahedra import TetMesh, from_tets
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
 
+NO_SLIP = 100.0
+"""Coefficient of friction at which nothing slides."""
 FOOT = 0.08
 """Size of what kicks [m]."""
 SIZE = 0.5
@@ -52,7 +54,7 @@ class SoftBodyOptions(Options):
     compliance: float = option(0.0, "of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0)
     poisson_ratio: float = option(0.45, "0.25 for edges alone, more with volumes", low=0.25, high=0.49, step=0.04)
     kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
-    friction: float = option(0.3, "of the floor; at 100 nothing slips", low=0.01, high=100.0)
+    slip: str = switch(True, "whether it slides over the floor, or stays where it touches")
     restitution: float = option(0.4, "of the floor: speed that an impact gives back", low=0.0, high=1.0, step=0.1)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
@@ -117,7 +119,7 @@ class SoftBodyDemo(SceneDemo):
         tilt = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
         lowest = float((mesh.positions @ tilt.T)[:, 1].min())
         scene = Scene(gravity=(0.0, options.gravity, 0.0), grip_count=1)
-        scene.add_collider(Plane(friction=options.friction, restitution=options.restitution))
+        scene.add_collider(Plane(friction=0.3 if options.slip == "on" else NO_SLIP, restitution=options.restitution))
         place = np.array([0.0, 0.4 - lowest, 0.0])
         if options.compliance > 0.0:
             particles = scene.add_particles(mesh.positions @ tilt.T + place, options.density * mesh.vertex_volumes())

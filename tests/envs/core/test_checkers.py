@@ -120,8 +120,8 @@ def test_returned_arrays_are_fresh() -> None:
     env = gym.make_vec("PBDCloth-v0", 2, **SMALL)
     assert isinstance(env, TaskVectorEnv)
     first = (env.reset(seed=0)[0], *env.step(np.ones((2, 6), dtype=np.float32)))
-    kept = [np.array(x) for x in first[:5]] + [first[5]["performance"].copy(), first[5]["reward_terms"]["rest"].copy()]
+    kept = [np.array(x) for x in first[:5]] + [first[5]["performance"].copy(), first[5]["reward_terms/rest"].copy()]
     for _ in range(5):
         env.step(-np.ones((2, 6), dtype=np.float32))
-    for now, then in zip([*first[:5], first[5]["performance"], first[5]["reward_terms"]["rest"]], kept, strict=True):
+    for now, then in zip([*first[:5], first[5]["performance"], first[5]["reward_terms/rest"]], kept, strict=True):
         assert_array_equal(now, then)

@@ -95,7 +95,7 @@ def test_ratings_of_a_task_that_divides_by_zero(reward_mode: str) -> None:
     assert_array_equal(terminated, ~OTHERS)
     assert_array_equal(info["diverged"], ~OTHERS)
     assert np.isfinite(reward).all()
-    assert all(np.isfinite(info["reward_terms"][name]).all() for name in env.task.score.term_names)
+    assert all(np.isfinite(info[f"reward_terms/{name}"]).all() for name in env.task.score.term_names)
 
 
 def test_moving_collider() -> None:

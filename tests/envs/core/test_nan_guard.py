@@ -69,7 +69,7 @@ def test_batch(mode: str, what: str, value: float, obs_mode: str) -> None:
         assert not info["diverged"].any()  # a new episode has begun, and it is sound
         info = {key: value for key, value in info.items() if "final" not in key}
     else:
-        assert np.isfinite([info["reward_terms"][name] for name in env.task.score.term_names]).all()
+        assert np.isfinite([info[f"reward_terms/{name}"] for name in env.task.score.term_names]).all()
         assert not info["is_success"][BAD]
     assert_same(rows_of(result[:4], OTHERS), rows_of(expected[:4], OTHERS))
     assert_same(rows_of(info, OTHERS), rows_of(expected[4], OTHERS))

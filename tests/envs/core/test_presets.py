@@ -74,7 +74,7 @@ def test_what_a_user_gives_wins() -> None:
     assert env.obs_mode == "reduced" and env.config.starts == 3 and env.config.resolution == 5
     assert_allclose(env.config.density * env.config.size[0] * env.config.size[1], 0.5)
     observation, info = env.reset(seed=0)
-    sizes = info["parameters"]["size"]
+    sizes = info["parameters/size"]
     assert sizes[0] != sizes[1] and (np.abs(sizes - 1.0) <= 1 / 3 + 1e-6).all()
     corners = env.state.get_positions()[:, env.towel.corners].reshape(2, 12)
     hands = env.state.grip_positions.numpy()[:2].reshape(2, 6)

@@ -21,6 +21,7 @@ from tests.envs.helpers import (
     SMALL_OF,
     assert_same,
     make_vec,
+    named,
     random_actions,
     roll,
     rows_of,
@@ -40,7 +41,7 @@ def make(num_envs: int, **kwargs: Any) -> TaskVectorEnv:
 
 def drawn(info: dict[str, Any]) -> np.ndarray:
     """Parameters of an info, shape (num_envs, names)."""
-    return np.stack([info["parameters"][name] for name in RANGES], axis=1)
+    return np.stack([info[f"parameters/{name}"] for name in RANGES], axis=1)
 
 
 def test_ranges_are_kept_and_filled() -> None:
@@ -63,8 +64,8 @@ def test_ranges_are_kept_and_filled() -> None:
 
 def test_named_ranges_are_those_ranges() -> None:
     """Guards the name: it draws the same numbers as its ranges, and another one is refused by name."""
-    named, written = (make(4, randomize=ranges) for ranges in ("sim2real", NAMED["sim2real"]))
-    assert_same(named.reset(seed=5), written.reset(seed=5))
+    by_name, written = (make(4, randomize=ranges) for ranges in ("sim2real", NAMED["sim2real"]))
+    assert_same(by_name.reset(seed=5), written.reset(seed=5))
     with pytest.raises(ValueError, match="'sim2real', got 'real'"):
         make(1, randomize="real")
 
@@ -73,7 +74,7 @@ def test_physics_has_what_info_says() -> None:
     """Guards the rows that the physics reads, and the masses."""
     env = make(20, action_mode="picker")
     _, info = env.reset(seed=1)
-    told, found = info["parameters"], env.state.get_parameters()
+    told, found = named(info, "parameters"), env.state.get_parameters()
     for name in ("size", "density", "friction", "damping"):
         assert_array_equal(found[name], told[name])
     assert_allclose(np.linalg.norm(found["gravity"], axis=1), 9.81 * told["gravity"], rtol=1e-6)
@@ -109,13 +110,12 @@ def test_info_over_episodes(autoreset_mode: str) -> None:
     if autoreset_mode == "Disabled":
         mask = np.array([True, False, True])
         _, info = env.reset(options={"reset_mask": mask})
-        assert_array_equal(info["parameters"]["_size"], mask)
-        assert_array_equal(info["_parameters"], mask)
+        assert_array_equal(info["_parameters/size"], mask)
         assert_array_equal(drawn(info)[1], 0.0)
         assert (drawn(info)[[0, 2]] != first[[0, 2]]).all()
         assert_array_equal(env.state.get_parameters()["size"][1], first[1, 0])
     else:
-        assert info["_parameters"].all() and (drawn(info) != first).all()
+        assert info["_parameters/size"].all() and (drawn(info) != first).all()
 
 
 @pytest.mark.parametrize("count", [1, 5, 16])
@@ -135,8 +135,9 @@ def test_single_equals_row() -> None:
     observations, infos = batch.reset(seed=10)
     observation, info = single.reset(seed=12)
     assert_array_equal(observation, observations[2])
-    assert info["parameters"] == {name: infos["parameters"][name][2] for name in RANGES}
-    assert all(type(value) is float for value in info["parameters"].values())
+    told = named(info, "parameters")
+    assert told == {name: infos[f"parameters/{name}"][2] for name in RANGES}
+    assert all(type(value) is float for value in told.values())
     action = random_actions(batch, 1)[0]
     assert_array_equal(single.step(action[2])[0], batch.step(action)[0][2])
 
@@ -148,7 +149,7 @@ def test_streams_are_independent() -> None:
     every = make(8, randomize={**RANGES, "size": (1.0, 1.0)})
     assert len(every.randomization.columns) == len(RANGES)
     plain.reset(seed=5)
-    told = [env.reset(seed=5)[1]["parameters"]["stiffness"] for env in (some, every)]
+    told = [env.reset(seed=5)[1]["parameters/stiffness"] for env in (some, every)]
     assert_array_equal(told[0], told[1])
     for env in (some, every):
         assert_array_equal(env.buffers.read("goals"), plain.buffers.read("goals"))
@@ -259,7 +260,7 @@ def test_every_task_and_checker(env_id: str) -> None:
     for action in random_actions(env, 60):
         observation, _, terminated, _, info = env.step(action)
         assert not terminated.any() and np.isfinite(observation).all()
-        assert set(ranges) == {name for name in info["parameters"] if not name.startswith("_")}
+        assert set(ranges) == set(named(info, "parameters"))
 
 
 def make_labels(env_id: str) -> tuple[str, ...]:
@@ -315,17 +316,17 @@ def test_torch_and_sb3() -> None:
     torch = pytest.importorskip("torch")
     env = make(3, output="torch")
     _, info = env.reset(seed=0)
-    assert info["parameters"]["size"].dtype == torch.float32
-    assert info["parameters"]["_size"].all()
+    assert info["parameters/size"].dtype == torch.float32
+    assert info["_parameters/size"].all()
     from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 
     vec = make_sb3_vec_env(ID, 3, seed=0, randomize=RANGES, max_episode_steps=2, **SMALL)
     vec.reset()
-    assert vec.reset_infos[1]["parameters"]["size"] == pytest.approx(float(info["parameters"]["size"][1]))
+    assert vec.reset_infos[1]["parameters/size"] == pytest.approx(float(info["parameters/size"][1]))
     zero = np.zeros((3, 6), dtype=np.float32)
     vec.step(zero)
     infos = vec.step(zero)[3]
-    assert infos[1]["parameters"]["size"] == pytest.approx(float(info["parameters"]["size"][1]))
+    assert infos[1]["parameters/size"] == pytest.approx(float(info["parameters/size"][1]))
 
 
 def test_no_word_of_it_without_ranges() -> None:
@@ -387,7 +388,7 @@ def test_disturbances_push_the_object_and_come_back_with_a_state() -> None:
     env.step(np.zeros(env.action_space.shape))
     saved = env.get_state()
     _, info = env.reset(seed=4)
-    for told in (info["parameters"], None):
+    for told in (named(info, "parameters"), None):
         if told is None:
             env.set_state(saved)
             told = {name: saved["episode.parameters"][:, env.randomization.columns[name]] for name in ranges}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.envs.helpers import ID, SMALL, assert_same, make_vec, random_actions, roll, rows_of
+from tests.envs.helpers import ID, SMALL, assert_same, make_vec, named, random_actions, roll, rows_of
 
 COUNTS = (1, 5, 16, 100)
 LIMIT = 9
@@ -67,8 +67,8 @@ def test_single_equals_row(obs_mode: str) -> None:
         assert_same(rows_of(result[:4], row), (observation, reward, terminated, truncated))
         for name in ("performance", "normalized_performance", "is_success", "diverged"):
             assert info[name] == result[4][name][row]
-        for name, value in info["reward_terms"].items():
-            assert value == result[4]["reward_terms"][name][row]
+        for name, value in named(info, "reward_terms").items():
+            assert value == result[4][f"reward_terms/{name}"][row]
         over = truncated
 
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from tests.envs.helpers import ID, SMALL, make_vec, random_actions, roll
+from tests.envs.helpers import ID, SMALL, make_vec, named, random_actions, roll
 
 FULL: dict[str, Any] = {"rows": 16, "columns": 16, "settle_time": 3.0}
 """The cloth as it is by default."""
@@ -37,7 +37,7 @@ def test_reward_is_the_sum_of_its_terms(action_mode: str, obs_mode: str, reward_
     config = env.config
     for action in 1.5 * random_actions(env, 20):
         _, reward, _, _, info = env.step(action)
-        terms = [info["reward_terms"][name] for name in ("distance", "near", "rest", "effort")]
+        terms = [info[f"reward_terms/{name}"] for name in ("distance", "near", "rest", "effort")]
         total = np.zeros(10, dtype=np.float32)
         for term in terms:
             total = total + term
@@ -67,12 +67,12 @@ def test_weights_scale_their_terms() -> None:
     plain = make_vec(4)
     plain.reset(seed=0)
     action = random_actions(plain, 1)[0]
-    base = plain.step(action)[4]["reward_terms"]
+    base = named(plain.step(action)[4], "reward_terms")
     for name in names:
         weight = 2.0 * getattr(plain.config, f"{name}_weight")
         env = make_vec(4, **{f"{name}_weight": weight})
         env.reset(seed=0)
-        terms = env.step(action)[4]["reward_terms"]
+        terms = named(env.step(action)[4], "reward_terms")
         for other in names:
             assert_allclose(terms[other], base[other] * (2.0 if other == name else 1.0), rtol=1e-6)
         assert np.abs(base[name]).min() > 0

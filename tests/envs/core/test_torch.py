@@ -85,10 +85,10 @@ def test_types() -> None:
     assert info["performance"].dtype == torch.float32 and info["_performance"].dtype == torch.bool
     observation, reward, terminated, truncated, info = env.step(torch.zeros(3, 6))
     assert observation.dtype == torch.float32
-    assert reward.dtype == torch.float64 and reward.shape == (3,)
+    assert reward.dtype == torch.float32 and reward.shape == (3,)
     assert terminated.dtype == truncated.dtype == torch.bool
     assert info["is_success"].dtype == info["diverged"].dtype == torch.bool
-    assert info["reward_terms"]["rest"].dtype == torch.float32
+    assert info["reward_terms/rest"].dtype == torch.float32
 
 
 def test_single_has_no_tensors() -> None:
@@ -105,7 +105,7 @@ def test_tensors_are_fresh() -> None:
     env = make_vec(2, output="torch")
     first = env.reset(seed=0)[0]
     second, reward, *_, info = env.step(torch.ones(2, 6))
-    tensors = [first, second, reward, info["performance"], info["reward_terms"]["effort"]]
+    tensors = [first, second, reward, info["performance"], info["reward_terms/effort"]]
     kept = [tensor.clone() for tensor in tensors]
     for _ in range(3):
         env.step(-torch.ones(2, 6))

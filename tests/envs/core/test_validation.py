@@ -71,6 +71,26 @@ def test_bad_single_actions(action: np.ndarray, error: type[Exception]) -> None:
     assert_same(env.get_state(), before)
 
 
+def test_whole_numbers_in_a_list() -> None:
+    """Guards what people type: step([0] * 6)."""
+    env = ClothEnv(**SMALL)
+    env.reset(seed=0)
+    expected = env.step(np.zeros(6, dtype=np.float32))
+    env.reset(seed=0)
+    assert_same(env.step([0] * 6), expected)
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+def test_unknown_argument(make: Any) -> None:
+    """Guards Python's own words, by which TorchRL finds out what an environment takes."""
+    with pytest.raises(
+        TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip'; ClothConfig has"
+    ):
+        make(ID, frameskip=1)
+    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'colums'; did you mean 'columns'\?"):
+        make(ID, colums=5)
+
+
 @pytest.mark.parametrize("actions", [GOOD.tolist(), GOOD.astype(np.float64), GOOD.astype(np.float16), GOOD[:, ::-1]])
 def test_good_actions(actions: Any) -> None:
     """Guards what must go on working: lists, other floating types, and arrays that are not contiguous."""

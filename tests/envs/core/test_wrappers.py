@@ -19,6 +19,25 @@ from tests.envs.helpers import AUTORESET, ID, SMALL, make_vec, poison, random_ac
 LIMIT = 6
 
 
+def test_attributes_as_sync_has_them() -> None:
+    """Guards call, get_attr and set_attr: what SyncVectorEnv answers, from one batch."""
+    batch = make_vec(3, render_mode="rgb_array")
+    sync: Any = gym.make_vec(ID, 3, vectorization_mode="sync", render_mode="rgb_array", **SMALL)
+    for env in (batch, sync):
+        env.reset(seed=0)
+        env.set_attr("level", 3)
+        env.set_attr("level", [4, 4, 4])
+        with pytest.raises(ValueError, match="3"):
+            env.set_attr("level", [4, 4])
+    for name in ("level", "render_mode", "action_space", "observation_space"):
+        assert batch.get_attr(name) == sync.get_attr(name)
+    assert_array_equal(batch.call("render"), sync.call("render"))
+    with pytest.raises(ValueError, match="share level"):
+        batch.set_attr("level", [1, 2, 3])
+    with pytest.raises(AttributeError):
+        batch.get_attr("nothing")
+
+
 def test_statistics_of_single() -> None:
     """Guards return and length of an episode as the wrapper counts them."""
     env = wrappers.RecordEpisodeStatistics(gym.make(ID, max_episode_steps=LIMIT, **SMALL))

@@ -88,7 +88,7 @@ def test_shaping_counts_in_the_reward_only() -> None:
         _, reward, _, _, info = env.step(env.expert())
     middle = env.state.get_positions()[:, env.goal_particles]
     near = -0.5 * np.linalg.norm(paddle_poses(env)[0] - middle, axis=2).mean(axis=1)
-    assert_allclose(info["reward_terms"]["near"], near, rtol=1e-5)
+    assert_allclose(info["reward_terms/near"], near, rtol=1e-5)
     assert_allclose(reward, info["performance"] + near, rtol=1e-5)
     assert "near" not in make("PBDSoftLift-v0", 1, action_mode="picker").task.score.term_names
 
