@@ -52,7 +52,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 @pytest.fixture
 def viewer() -> Iterator[DemoWindow]:
     kind = find("soft-body")
-    found = DemoWindow("soft-body", kind(kind.options_type(shape="box")), (640, 640))  # type: ignore[call-arg]
+    found = DemoWindow("soft-body", kind(kind.options_type(mesh="box")), (640, 640))  # type: ignore[call-arg]
     found.renderer.fps = 0
     found.tick()
     found.tick()
@@ -118,11 +118,11 @@ def test_the_last_value_counts_and_the_old_one_takes_it_back(gate: Gate, viewer:
     assert viewer._panel is not None
     click(viewer, viewer._panel._button.get_rect(to_real_position=True).center)
     assert not viewer.waiting
-    assert demo.options == demo.options_type(shape="box")
+    assert demo.options == demo.options_type(mesh="box")
     move(viewer, "iterations", 0.3)
     gate.open.set()
     wait(viewer)
-    assert demo.options == replace(demo.options_type(shape="box"), iterations=wanted)
+    assert demo.options == replace(demo.options_type(mesh="box"), iterations=wanted)
 
 
 def test_a_compiler_that_fails_is_not_hidden(viewer: DemoWindow, monkeypatch: pytest.MonkeyPatch) -> None:
