@@ -149,6 +149,26 @@ def _suite(
     )
 
 
+def _water(steps: int, n_steps: int, action: tuple[float, ...]) -> PPOSettings:
+    """Return settings for a water task.
+
+    Args:
+        steps: of the whole run.
+        n_steps: steps per environment between updates.
+        action: mean at the start: cups that rise and tilt pour something, and then there is something to learn.
+    """
+    return PPOSettings(
+        steps,
+        n_steps=n_steps,
+        batch_size=320,
+        net_arch=(128, 128),
+        initial_action=action,
+        log_std_init=-1.0,
+        standardise=True,
+        training_env={"particles": 100, "starts": 200, "starts_seed": 1},
+    )
+
+
 PPO: dict[str, PPOSettings] = {
     "PBDCloth-v0": PPOSettings(1_000_000),
     "PBDRope-v0": PPOSettings(400_000, n_steps=64, batch_size=256, standardise=True),
@@ -188,6 +208,11 @@ PPO: dict[str, PPOSettings] = {
     "PBDRopePush-v0": _suite(400_000, n_steps=60, batch_size=240, hands="open", gamma=0.95, starts=500),
     "PBDRopeWhip-v0": _suite(800_000, n_steps=70, batch_size=280, hands="open"),
     "PBDSoftShape-v0": _suite(200_000, n_steps=60, batch_size=240, hands="squeezing", gamma=0.95),
+    # Fewer particles, in smaller cups, flow much the same and three times as fast.
+    "PBDPassWater-v0": _water(200_000, 75, (0.2,)),
+    "PBDPourWater-v0": _water(400_000, 50, (0.0, 0.4, -0.4)),
+    "PBDPourWaterAmount-v0": _water(400_000, 50, (0.0, 0.4, -0.4)),
+    "PBDPourSoup-v0": _water(400_000, 60, (0.0, 0.4, -0.4)),
     # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold it up
     # learn to whirl it about. Either takes less than 100 steps.
     "PBDPendulum-v0": PPOSettings(
