@@ -52,7 +52,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 @pytest.fixture
 def viewer() -> Iterator[DemoWindow]:
     kind = find("soft-body")
-    found = DemoWindow("soft-body", kind(kind.options_type(mesh="box")), (640, 640))  # type: ignore[call-arg]
+    found = DemoWindow("soft-body", kind(kind.options_type(mesh="box")), (640, 900))  # type: ignore[call-arg]
     found.renderer.fps = 0
     found.tick()
     found.tick()
@@ -78,7 +78,7 @@ def test_the_window_goes_on_and_then_takes_the_value(gate: Gate, viewer: DemoWin
     now, yaw = demo.time, viewer.camera.yaw
     for _ in range(5):
         viewer.tick()
-    assert "compiling ..." in viewer._text()
+    assert "compiling ..." in viewer.text()
     assert demo.time == pytest.approx(now + 5 * demo.live.ctrl_dt)
     assert dial.read() == before
     drag(viewer, (60, 500), (90, 500))  # in the air: turns the view
@@ -90,7 +90,7 @@ def test_the_window_goes_on_and_then_takes_the_value(gate: Gate, viewer: DemoWin
     assert len(pins) == 1
     gate.open.set()
     wait(viewer)
-    assert "compiling" not in viewer._text()
+    assert "compiling" not in viewer.text()
     (dial,) = (dial for dial in demo.dials() if dial.name == name)
     assert dial.fraction() == pytest.approx(place, abs=0.03)
     after = demo.state.save()
@@ -116,7 +116,7 @@ def test_the_last_value_counts_and_the_old_one_takes_it_back(gate: Gate, viewer:
     move(viewer, "friction factor", 0.5)
     assert set(viewer.waiting) == {"iterations", "friction factor"}
     assert viewer._panel is not None
-    click(viewer, viewer._panel._button.get_rect(to_real_position=True).center)
+    click(viewer, viewer._panel.button.center)
     assert not viewer.waiting
     assert demo.options == demo.options_type(mesh="box")
     move(viewer, "iterations", 0.3)

@@ -1,0 +1,107 @@
+"""Libraries of others at first touch, as docs/other_libraries.md has them. Those that are not installed are left out;
+the job ``clients`` of .github/workflows/tests.yml installs them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from tests.envs.helpers import ID, SMALL
+
+# What they warn of is their own affair.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def imported(name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip(name)
+
+
+def test_torchrl() -> None:
+    """One environment by its id, and a batch without autoreset, whose tensors stay where they are."""
+    envs = imported("torchrl.envs")
+    single = envs.GymEnv(f"pbd_gym:{ID}", **SMALL)
+    envs.check_env_specs(single)
+    batch = gym.make_vec(ID, 4, max_episode_steps=5, autoreset_mode="Disabled", output="torch", **SMALL)
+    wrapped = envs.GymWrapper(batch)
+    envs.check_env_specs(wrapped)
+    rollout = wrapped.rollout(12, break_when_any_done=False)
+    assert rollout.shape == (4, 12) and rollout["next", "reward"].dtype == wrapped.reward_spec.dtype
+    assert rollout["next", "truncated"].sum() == 8
+
+
+def test_skrl() -> None:
+    wrap_env = imported("skrl.envs.wrappers.torch").wrap_env
+    env = wrap_env(gym.make_vec(ID, 3, **SMALL), wrapper="gymnasium")
+    states, _ = env.reset()
+    states, rewards, *_ = env.step(imported("torch").zeros(3, 6))
+    assert env.num_envs == 3 and states.shape == (3, 30) and rewards.shape == (3, 1)
+
+
+def test_tianshou() -> None:
+    env = imported("tianshou.env").DummyVectorEnv([lambda: gym.make(ID, **SMALL) for _ in range(2)])
+    observations, _ = env.reset()
+    assert env.step(np.zeros((2, 6), dtype=np.float32))[0].shape == observations.shape == (2, 30)
+
+
+def test_sbx() -> None:
+    from pbd_gym.envs import make_sb3_vec_env
+
+    model = imported("sbx").PPO("MlpPolicy", make_sb3_vec_env(ID, 4, **SMALL), n_steps=4, batch_size=8)
+    model.learn(16)
+    assert model.num_timesteps == 16
+
+
+def test_rl_zoo3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    train = imported("rl_zoo3.train").train
+    settings = tmp_path / "ppo.yml"
+    settings.write_text(f"{ID}:\n  n_envs: 1\n  n_timesteps: 16\n  policy: MlpPolicy\n  n_steps: 8\n  batch_size: 8\n")
+    words = ["--algo", "ppo", "--env", ID, "--gym-packages", "pbd_gym", "--conf-file", str(settings)]
+    words += ["--eval-freq", "-1", "-f", str(tmp_path), "--env-kwargs", "rows:4", "columns:4", "settle_time:0.5"]
+    monkeypatch.setattr(sys, "argv", ["train", *words])
+    train()
+    assert list(tmp_path.rglob(f"{ID}.zip"))
+
+
+def test_d3rlpy(tmp_path: Path) -> None:
+    """A dataset of pbd-gym collect, by way of its arrays."""
+    d3rlpy = imported("d3rlpy")
+    from pbd_gym.training.collect import record
+
+    env: Any = gym.make_vec(ID, 3, max_episode_steps=4, **SMALL)
+    episodes = list(record(lambda observation: np.zeros((3, 6)), env, 0, {}))
+    dataset = d3rlpy.dataset.MDPDataset(
+        observations=np.concatenate([e.observations[:-1] for e in episodes]),
+        actions=np.concatenate([e.actions for e in episodes]),
+        rewards=np.concatenate([e.rewards for e in episodes]),
+        terminals=np.concatenate([e.terminations for e in episodes]),
+        timeouts=np.concatenate([e.truncations for e in episodes]),
+    )
+    assert len(dataset.episodes) == 3
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
+def test_jax(mode: str) -> None:
+    jnp = imported("jax.numpy")
+    imported("array_api_compat")
+    from gymnasium.wrappers.array_conversion import ArrayConversion
+    from gymnasium.wrappers.vector.array_conversion import ArrayConversion as VectorArrayConversion
+
+    env = ArrayConversion(gym.make(ID, **SMALL), env_xp=np, target_xp=jnp)
+    env.reset(seed=0)
+    assert isinstance(env.step(jnp.zeros(6))[0], jnp.ndarray)
+    batch = gym.make_vec(ID, 3, autoreset_mode=mode, randomize={"size": (0.9, 1.1)}, **SMALL)
+    wrapped = VectorArrayConversion(batch, env_xp=np, target_xp=jnp)
+    wrapped.reset(seed=0)
+    observation, reward, *_, info = wrapped.step(jnp.zeros((3, 6)))
+    assert all(
+        isinstance(x, jnp.ndarray) for x in (observation, reward, info["reward_terms/near"], info["parameters/size"])
+    )
