@@ -252,6 +252,7 @@ class CupScore(WeightedMeasures):
 
     def add_buffers(self, buffers: Buffers) -> None:
         super().add_buffers(buffers)
+        buffers.add("expert_memory")  # of its last action: a state that is restored has it, too
         for part in self.contents:
             part.add_buffers(buffers)
 

@@ -88,7 +88,7 @@ class PassWaterVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`:
+    The sum of named terms, reported in `info["reward_terms/NAME"]`:
 
     - `spilled`: -10.0 * share of the water that is not in the cup (`spilled_weight`)
     - `distance`: -1.0 * distance of the cup from the goal [m]
@@ -136,8 +136,6 @@ class PassWaterVectorEnv(TaskVectorEnv):
         width = config.breadth * config.spacing + 0.055
         depth = config.depth(width)
         self.water = water = Water(self, config, width, config.freeboard[1] * depth, standing=True)
-        self.speed = np.zeros(self.num_envs)
-        """Of the expert's cups [m per action]."""
         water.add_mark((config.goal, 0.05, -0.5 * water.cup.outer - 0.03), (0.015, 0.1, 0.015))
         members, floor = water.fill(), 0.5 * config.wall
         contents = Contents(self, water.cup, water.cup, members)
@@ -196,12 +194,14 @@ class PassWaterVectorEnv(TaskVectorEnv):
         config, slot = self.config, self.model.pose_index(self.water.cup.colliders[0])
         left = config.goal - self.state.get_poses()[:, slot, 0].astype(np.float64)
         change = SWAY * 9.81 * config.ctrl_dt**2
-        self.speed[self.buffers.peek("elapsed") == 0] = 0.0
+        # The last move of the expert [m].
+        before = np.where(self.buffers.peek("elapsed") == 0, 0.0, self.buffers.peek("expert_memory").astype(np.float64))
         # A cup that brakes from v on by `change` per action goes v (v + change) / (2 change) after this one.
         fastest = 0.5 * (np.sqrt(change**2 + 8.0 * change * np.abs(left)) - change)
         wanted = np.sign(left) * np.minimum(np.minimum(fastest, np.abs(left)), config.max_step)
-        self.speed = np.clip(wanted, self.speed - change, self.speed + change)
-        return (self.speed / config.max_step)[:, None].astype(np.float32)
+        move = np.clip(wanted, before - change, before + change)
+        self.buffers.write("expert_memory", move)
+        return (move / config.max_step)[:, None].astype(np.float32)
 
 
 class PassWaterEnv(TaskEnv):

@@ -87,7 +87,7 @@ class PourSoupVectorEnv(PourWaterVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`:
+    The sum of named terms, reported in `info["reward_terms/NAME"]`:
 
     - `soup`: 0.5 * share of the soup that is in the other bowl, and not in the bowl that is above it
     - `tofu`: 0.5 * share of the tofu that is (`tofu_weight`)

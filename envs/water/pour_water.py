@@ -106,7 +106,7 @@ class PourWaterVectorEnv(TaskVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`:
+    The sum of named terms, reported in `info["reward_terms/NAME"]`:
 
     - `poured`: 1.0 * share of the water that is in the other cup, and not in the cup that is above it
     - `effort`: -0.0 * mean square of the action (`effort_weight`)

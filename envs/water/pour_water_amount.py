@@ -62,7 +62,7 @@ class PourWaterAmountVectorEnv(PourWaterVectorEnv):
 
     ## Rewards
 
-    The sum of named terms, reported in `info["reward_terms"]`:
+    The sum of named terms, reported in `info["reward_terms/NAME"]`:
 
     - `amount`: -1.0 * difference between how many particles are in the other cup, and not in the cup that is above it,
       and how many should be, as a share of all; how many should be is rounded down

@@ -45,7 +45,6 @@ class Pourer:
 
     def __init__(self, batch: Batch, cup: Cup, target: Cup, shares: Callable[[], np.ndarray]) -> None:
         self.batch, self.cup, self.target, self.shares = batch, cup, target, shares
-        self._before = np.ones(batch.num_envs)
 
     def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, 3), float32."""
@@ -75,8 +74,9 @@ class Pourer:
         """Return by how much to tilt now, while the rim is high enough [rad], shape (num_envs,)."""
         batch, shares = self.batch, self.shares()
         now = batch.buffers.peek("contents")[:, FIRST].astype(np.float64)
-        flow = np.where(batch.buffers.peek("elapsed") == 0, 0.0, self._before - now)
-        self._before = now
+        before = batch.buffers.peek("expert_memory").astype(np.float64)  # what was in the cup at its last action
+        flow = np.where(batch.buffers.peek("elapsed") == 0, 0.0, before - now)
+        batch.buffers.write("expert_memory", now)
         left = now - (1.0 - shares) - np.where(shares < 1.0, CLOSE, 0.0)
         ahead = np.where(shares < 1.0, left - LAG * np.maximum(flow, 0.0), left)
         slower = np.where(shares < 1.0, np.clip(SLOWER * ahead, 0.3, 1.0), 1.0)

@@ -10,7 +10,7 @@ import pytest
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.registry import ENTRIES
-from tests.envs.helpers import AUTORESET, SMALL_OF, TOWEL, assert_same, make_vec, random_actions, roll
+from tests.envs.helpers import AUTORESET, SMALL_OF, assert_same, make_vec, random_actions, roll
 
 LIMIT = 6
 
@@ -47,9 +47,10 @@ def test_batch(mode: str) -> None:
     assert_same(ends[0], ends[1])
 
 
-def test_plan_of_an_expert() -> None:
+@pytest.mark.parametrize("env_id", ["PBDClothFold-v0", "PBDPassWater-v0"])
+def test_plan_of_an_expert(env_id: str) -> None:
     """Guards scripts: the copy's expert is as far in its plan as the original's."""
-    env = gym.make_vec("PBDClothFold-v0", 2, **TOWEL)
+    env = gym.make_vec(env_id, 2, **SMALL_OF[env_id])
     assert isinstance(env, TaskVectorEnv)
     env.reset(seed=0)
     for _ in range(5):

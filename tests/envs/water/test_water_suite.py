@@ -98,7 +98,8 @@ def test_who_is_in_a_hurry_spills() -> None:
     env.reset(seed=0)
     for _ in range(20):
         _, reward, _, _, info = env.step(np.ones((4, 1), dtype=np.float32))
-    terms, x = info["reward_terms"], env.state.get_poses()[:, 0, 0]
+    spilled, distance = info["reward_terms/spilled"], info["reward_terms/distance"]
+    x = env.state.get_poses()[:, 0, 0]
     inside = []
     for positions, pose in places(env):
         reach = 0.5 * (env.water.cup.width + env.config.wall)
@@ -106,9 +107,9 @@ def test_who_is_in_a_hurry_spills() -> None:
         beside = np.abs(positions[:, [0, 2]] - pose[0, [0, 2]]) < reach
         inside.append((beside.all(axis=1) & (positions[:, 1] > low) & (positions[:, 1] < top)).mean())
     assert max(inside) < 1.0
-    assert_allclose(terms["spilled"], -10.0 * (1.0 - np.array(inside)), atol=1e-5)
-    assert_allclose(terms["distance"], -np.abs(1.2 - x), atol=1e-6)
-    assert_allclose(reward, terms["spilled"] + terms["distance"], atol=1e-5)
+    assert_allclose(spilled, -10.0 * (1.0 - np.array(inside)), atol=1e-5)
+    assert_allclose(distance, -np.abs(1.2 - x), atol=1e-6)
+    assert_allclose(reward, spilled + distance, atol=1e-5)
     assert x.max() <= 1.4 + 1e-6
 
 
