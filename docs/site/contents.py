@@ -20,8 +20,10 @@ def parts() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
         heading = table.split("|")[1].strip()
-        targets = [match["target"] for match in LINK.finditer(table)]
-        found[heading] = [target_of("docs/README.md", target)[0] for target in targets]
+        targets = [target_of("docs/README.md", match["target"])[0] for match in LINK.finditer(table)]
+        pages = [target for target in targets if target.endswith(".md")]  # scripts are source pages
+        if pages:
+            found[heading] = pages
     return found
 
 

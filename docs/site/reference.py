@@ -32,8 +32,9 @@ def parts() -> list[Part]:
     found = []
     for package in PACKAGES:
         module = importlib.import_module(package)
-        modules = {name for name in module.__all__ if inspect.ismodule(getattr(module, name))}
-        plain = [name for name in module.__all__ if name not in modules and not name.startswith("__")]
+        below = {name for name in module.__all__ if inspect.ismodule(getattr(module, name))}
+        modules = {name for name in below if f"{package}.{name}" not in PACKAGES}
+        plain = [name for name in module.__all__ if name not in below and not name.startswith("__")]
         if package == "pbd_gym.envs":
             tasks = task_names(plain)
             others = [name for name in plain if name not in tasks]
