@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from pbd_gym.envs.core.actions import ActionMode
+from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.features import Features
 from pbd_gym.envs.core.launches import Launches, prepare
+from pbd_gym.envs.core.observations import ObsMode
+from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.water.contents import FIRST, POURED, SECOND, Contents, CupScore, observe_column
-from pbd_gym.envs.water.pour_water import PourWaterConfig, PourWaterVectorEnv
+from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import ShapeMaterial
 from pbd_gym.scene.scene import Scene
 
 
 @dataclass(frozen=True)
-class PourSoupConfig(PourWaterConfig):
+class PourSoupConfig(PouringConfig):
     """Numbers of PBDPourSoup-v0; each can be given to ``gym.make``."""
 
     spacing: float = 0.0105
@@ -58,7 +62,7 @@ class PourSoupConfig(PourWaterConfig):
         return max(int(np.ceil(self.tofu_side / self.spacing - 1e-6)), 2)
 
 
-class PourSoupVectorEnv(PourWaterVectorEnv):
+class PourSoupVectorEnv(TaskVectorEnv):
     """Pour a soup and the two pieces of tofu in it from one bowl into another.
 
     ## Description
@@ -127,17 +131,21 @@ class PourSoupVectorEnv(PourWaterVectorEnv):
 
     config_type = PourSoupConfig
     config: PourSoupConfig
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    grows = False
     presets = PRESETS["PourSoup"]
 
-    def build(self, config: PourWaterConfig) -> Task:
-        task = super().build(config)
+    def build(self, config: PourSoupConfig) -> Task:
+        self.cups = cups = TwoCups(self, config)
+        task = cups.task()
         self.tofu = self.add_tofu(task.scene)
         """Particles of the tofu, shape (k,), int32."""
-        tofu, weight = Contents(self, self.water.cup, self.target, self.tofu, "tofu"), self.config.tofu_weight
-        measures = [self.contents.share("soup", 1.0 - weight, POURED), tofu.share("tofu", weight, POURED)]
+        tofu, weight = Contents(self, cups.cup, cups.target, self.tofu, "tofu"), config.tofu_weight
+        measures = [cups.contents.share("soup", 1.0 - weight, POURED), tofu.share("tofu", weight, POURED)]
         return replace(
             task,
-            score=CupScore(self, [self.contents, tofu], measures, best=1.0),
+            score=CupScore(self, [cups.contents, tofu], measures, best=1.0),
             features=Features(15, self.observe),
         )
 
@@ -149,7 +157,7 @@ class PourSoupVectorEnv(PourWaterVectorEnv):
         mesh = box((count - 1,) * 3, (inner,) * 3)
         volume = (config.tofu_side / count) ** 3
         material = ShapeMaterial(compliance=config.tofu_compliance, damping_time=0.01)
-        height = config.wall + config.depth(self.water.cup.width) + 0.5 * config.tofu_side + 0.01
+        height = config.wall + config.depth(self.cups.cup.width) + 0.5 * config.tofu_side + 0.01
         found = []
         for x in (-0.7 * config.tofu_side, 0.7 * config.tofu_side):
             mass = config.tofu_density * volume
@@ -166,7 +174,7 @@ class PourSoupVectorEnv(PourWaterVectorEnv):
             prepare(self, observe_column, self.buffers["tofu"], int(column), first + 13 + k, observation)
             for k, column in enumerate((FIRST, SECOND))
         ]
-        return Launches([super().observe(observation, first), *shares])
+        return Launches([self.cups.observe(observation, first), *shares])
 
 
 class PourSoupEnv(TaskEnv):

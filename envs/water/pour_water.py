@@ -3,58 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
-import numpy as np
-
-from pbd_gym.envs.core.actions import ActionMode, Hands
+from pbd_gym.envs.core.actions import ActionMode
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.features import Features
-from pbd_gym.envs.core.launches import prepare
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
-from pbd_gym.envs.water.body import Water, WaterTaskConfig
-from pbd_gym.envs.water.contents import POURED, Contents, CupScore, observe_two
-from pbd_gym.envs.water.moves import CupMover
-from pbd_gym.envs.water.pouring import Pourer
-
-ROOM = 0.5
-"""How far the cup can go beyond where it starts and beyond the other, and above the other [m]."""
+from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 
 
 @dataclass(frozen=True)
-class PourWaterConfig(WaterTaskConfig):
+class PourWaterConfig(PouringConfig):
     """Numbers of PBDPourWater-v0; each can be given to ``gym.make``."""
-
-    max_step: float = 0.08
-    """Largest move of the cup along an axis per action [m]."""
-    max_turn: float = 0.12
-    """Largest turn of the cup per action [rad]."""
-    pivot: Literal["bottom", "top"] = "bottom"
-    """What a turn leaves where it is: the middle of the cup's floor, or that of its opening."""
-    fill: float = 0.7
-    """Depth of the most water that there can be, as a share of the height of the cup."""
-    gap: tuple[float, float] = (0.05, 0.09)
-    """Between the cups at the start, the least and the most [m]."""
-    taller: tuple[float, float] = (0.0, 0.1)
-    """How much taller the other cup is than the most water in it would be deep, the least and the most [m], besides a
-    quarter of that."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_numbers(self, positive=("max_turn", "fill", "gap"))
-        if self.pivot not in ("bottom", "top"):
-            raise ValueError(f"pivot must be 'bottom' or 'top', got {self.pivot!r}")
-        if self.fill > 1.0:
-            raise ValueError(f"fill must be a share of the height, got {self.fill:g}")
-        for name in ("gap", "taller"):
-            low, high = getattr(self, name)
-            if low > high:
-                raise ValueError(f"{name} must be the least and the most, got {getattr(self, name)}")
 
 
 class PourWaterVectorEnv(TaskVectorEnv):
@@ -142,7 +105,7 @@ class PourWaterVectorEnv(TaskVectorEnv):
     - v0: first version
     """
 
-    config_type: ClassVar[type[PourWaterConfig]] = PourWaterConfig
+    config_type = PourWaterConfig
     config: PourWaterConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
@@ -150,64 +113,8 @@ class PourWaterVectorEnv(TaskVectorEnv):
     presets = PRESETS["PourWater"]
 
     def build(self, config: PourWaterConfig) -> Task:
-        width = config.breadth * config.spacing + 0.055
-        self.water = water = Water(self, config, width, config.depth(width) / config.fill)
-        tallest = 1.25 * config.depth(width) + config.taller[1]
-        self.target = water.add_cup(width, tallest, water.cup.outer + config.gap[1], standing=True)
-        """The cup that is to be filled."""
-        self.contents = Contents(self, water.cup, self.target, water.fill())
-        return Task(
-            scene=water.scene,
-            hands=self.cup_hands(),
-            keypoints=np.zeros(0, dtype=np.int32),
-            goal_particles=np.zeros(0, dtype=np.int32),
-            starts=water.starts(),
-            score=CupScore(self, [self.contents], [self.contents.share("poured", 1.0, POURED)], best=1.0),
-            features=Features(13, self.observe),
-            start_poses=self.start_poses,
-            expert=Pourer(self, water.cup, self.target, lambda: np.ones(self.num_envs)),
-            view_box=self.shown,
-        )
-
-    def cup_hands(self) -> Hands:
-        """Return what the agent can do with the cup."""
-        config, cup = self.config, self.water.cup
-        lower = (-ROOM, 0.5 * config.wall)
-        upper = (self.farthest + ROOM, self.target.rim + cup.rim + ROOM)
-        pivot = cup.rim if config.pivot == "top" else 0.0
-        return Hands(
-            particles=(), corners=(), reach=0.0, max_step=config.max_step, max_turn=config.max_turn,
-            lower=(*lower, 0.0), upper=(*upper, 0.0),
-            mover=CupMover(cup, (self.target,), 3, config.max_step, config.max_turn, lower, upper, pivot),
-        )  # fmt: skip
-
-    @property
-    def farthest(self) -> float:
-        """How far the other cup is from the first at most, from middle to middle [m]."""
-        return self.water.cup.outer + self.config.gap[1]
-
-    def shown(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what pictures show: both cups, and as much room above them."""
-        half = 0.5 * self.water.cup.outer
-        lower = np.array([-1.5 * half, 0.0, -half])
-        return lower, np.array([self.farthest + half, 1.1 * (self.target.rim + self.water.cup.rim), half])
-
-    def start_poses(self) -> np.ndarray:
-        """Return the poses of both cups for each start state."""
-        config, water, target = self.config, self.water, self.target
-        stream = water.variations(2)
-        gaps = stream.uniform(*config.gap, config.starts)
-        sunk = config.taller[1] - stream.uniform(*config.taller, config.starts)
-        nothing = np.zeros(config.starts)
-        return water.start_poses((water.cup, nothing, nothing), (target, water.cup.outer + gaps, sunk))
-
-    def observe(self, observation: Any, first: int) -> Any:
-        """Return the launch that writes the thirteen numbers of two cups."""
-        cup, target, model = self.water.cup, self.target, self.model
-        return prepare(
-            self, observe_two, self.buffers["contents"], cup.row(model), target.row(model), cup.width, target.width,
-            self.state.poses, first, observation,
-        )  # fmt: skip
+        self.cups = TwoCups(self, config)
+        return self.cups.task()
 
 
 class PourWaterEnv(TaskEnv):

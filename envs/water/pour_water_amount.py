@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from pbd_gym.envs.core.actions import ActionMode
+from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.features import Features
 from pbd_gym.envs.core.launches import Launches, prepare
 from pbd_gym.envs.core.manipulation import Measure
+from pbd_gym.envs.core.observations import ObsMode
+from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.water.contents import CupScore, TargetShares, error_of_share, observe_column
-from pbd_gym.envs.water.pour_water import PourWaterConfig, PourWaterVectorEnv
 from pbd_gym.envs.water.pouring import Pourer
+from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 
 LINE = 0.01
 """Thickness of the bar that marks the level [m]."""
 
 
 @dataclass(frozen=True)
-class PourWaterAmountConfig(PourWaterConfig):
+class PourWaterAmountConfig(PouringConfig):
     """Numbers of PBDPourWaterAmount-v0; each can be given to ``gym.make``."""
 
     share: tuple[float, float] = (0.2, 1.0)
@@ -36,7 +40,7 @@ class PourWaterAmountConfig(PourWaterConfig):
             raise ValueError(f"share must be the least and the most, up to 1, got {self.share}")
 
 
-class PourWaterAmountVectorEnv(PourWaterVectorEnv):
+class PourWaterAmountVectorEnv(TaskVectorEnv):
     """Pour a given share of the water from one cup into another.
 
     ## Description
@@ -101,29 +105,32 @@ class PourWaterAmountVectorEnv(PourWaterVectorEnv):
 
     config_type = PourWaterAmountConfig
     config: PourWaterAmountConfig
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    grows = False
     presets = PRESETS["PourWaterAmount"]
 
-    def build(self, config: PourWaterConfig) -> Task:
-        task = super().build(config)
-        outer = self.target.outer
-        self.line = self.water.add_mark((self.farthest, 0.1, 0.5 * outer + 0.02), (outer, LINE, LINE))
+    def build(self, config: PourWaterAmountConfig) -> Task:
+        self.cups = cups = TwoCups(self, config)
+        outer = cups.target.outer
+        self.line = cups.water.add_mark((cups.farthest, 0.1, 0.5 * outer + 0.02), (outer, LINE, LINE))
         """The bar that marks the level."""
-        self.shares = self.water.variations(3).uniform(*self.config.share, config.starts).astype(np.float32)
+        self.shares = cups.water.variations(3).uniform(*config.share, config.starts).astype(np.float32)
         """What each start state asks for, shape (starts,)."""
-        amount = Measure("amount", -1.0, self.error)
         return replace(
-            task,
+            cups.task(),
             parts=[TargetShares(self, self.shares)],
-            score=CupScore(self, [self.contents], [amount]),
+            score=CupScore(self, [cups.contents], [Measure("amount", -1.0, self.error)]),
             features=Features(14, self.observe),
-            expert=Pourer(self, self.water.cup, self.target, self.asked),
+            start_poses=self.start_poses,
+            expert=Pourer(self, cups.cup, cups.target, self.asked),
         )
 
     def start_poses(self) -> np.ndarray:
         """Return the poses of both cups and of the bar for each start state."""
-        poses, config = super().start_poses(), self.config
-        line, floor = (self.model.pose_index(number) for number in (self.line, self.target.colliders[0]))
-        depth = config.depth(self.target.width) * self.shares * self.water.amounts() / config.particles
+        poses, config, cups = self.cups.start_poses(), self.config, self.cups
+        line, floor = (self.model.pose_index(number) for number in (self.line, cups.target.colliders[0]))
+        depth = config.depth(cups.target.width) * self.shares * cups.water.amounts() / config.particles
         poses[:, line, 0] = poses[:, floor, 0]
         poses[:, line, 1] = config.wall + depth
         return poses
@@ -135,7 +142,7 @@ class PourWaterAmountVectorEnv(PourWaterVectorEnv):
     def observe(self, observation: Any, first: int) -> Any:
         """Return the launches that write the numbers of two cups, and the share."""
         share = prepare(self, observe_column, self.buffers["targets"], 0, first + 13, observation)
-        return Launches([super().observe(observation, first), share])
+        return Launches([self.cups.observe(observation, first), share])
 
     def asked(self) -> np.ndarray:
         """Return the share that is to be poured in each environment, shape (num_envs,)."""

@@ -27,6 +27,11 @@ def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
     return env
 
 
+def water_of(env: Any) -> Any:
+    """Return the scene with its water, of any of these tasks."""
+    return env.cups.water if hasattr(env, "cups") else env.water
+
+
 def places(env: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the particles of each environment that are there [m], and the poses of its colliders."""
     depot = env.scene.fluid.depot.astype(np.float32)
@@ -47,7 +52,7 @@ def walls(env: Any, pose: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def walls_top(env: Any, pose: np.ndarray) -> float:
     """Return the height of the rim of an upright cup [m]."""
-    return float(pose[1, 1] + env.scene.colliders[env.water.cup.colliders[1]].half_extents[1])
+    return float(pose[1, 1] + env.scene.colliders[water_of(env).cup.colliders[1]].half_extents[1])
 
 
 @pytest.mark.parametrize("env_id", EXPERTS)
@@ -69,7 +74,7 @@ def test_starts_are_at_rest(env_id: str) -> None:
     env = make(env_id, 4)
     env.reset(seed=0)
     before = places(env)
-    counts = env.water.amounts()[env.buffers.peek("start")]
+    counts = water_of(env).amounts()[env.buffers.peek("start")]
     others = env.scene.particle_count - len(env.scene.fluid.indices)
     assert len(set(counts)) > 1 and [len(x) - others for x, _ in before] == list(counts)
     for _ in range(5):
@@ -85,7 +90,7 @@ def test_cups_of_different_heights() -> None:
     """Guards what differs between start states, and that the observation tells it."""
     env = make("PBDPassWater-v0", 8)
     observation, _ = env.reset(seed=0, options={"variation": np.arange(8)})
-    depth = env.config.depth(env.water.cup.width)
+    depth = env.config.depth(water_of(env).cup.width)
     rims = observation[:, 2] - 0.5 * env.config.wall
     assert ((1.2 * depth <= rims + 1e-6) & (rims <= 1.5 * depth + 1e-6)).all() and np.ptp(rims) > 0.1 * depth
     tops = [walls_top(env, pose) for pose in env.state.get_poses()]
@@ -102,7 +107,7 @@ def test_who_is_in_a_hurry_spills() -> None:
     x = env.state.get_poses()[:, 0, 0]
     inside = []
     for positions, pose in places(env):
-        reach = 0.5 * (env.water.cup.width + env.config.wall)
+        reach = 0.5 * (water_of(env).cup.width + env.config.wall)
         low, top = pose[0, 1], walls_top(env, pose)
         beside = np.abs(positions[:, [0, 2]] - pose[0, [0, 2]]) < reach
         inside.append((beside.all(axis=1) & (positions[:, 1] > low) & (positions[:, 1] < top)).mean())
@@ -138,16 +143,16 @@ def test_cups_do_not_touch() -> None:
     """Guards the rule of moves: whatever is asked for, outlines of cups keep apart, and stay above the ground."""
     env = make("PBDPourWater-v0", 8, particles=30)
     env.reset(seed=0)
-    rng, number = np.random.default_rng(0), env.water.cup.colliders[1]
+    rng, number = np.random.default_rng(0), water_of(env).cup.colliders[1]
     reached = np.zeros(8)
     start = env.state.get_poses()
     for _ in range(60):
         action = rng.uniform(-1.0, 1.0, (8, 3)) + np.array([0.5, -0.3, 0.0])
         env.step(action.astype(np.float32))
         for env_number, pose in enumerate(env.state.get_poses().astype(np.float64)):
-            mine = profile(env.water.cup, pose[:5], env.scene.colliders[number])
+            mine = profile(water_of(env).cup, pose[:5], env.scene.colliders[number])
             assert mine[:, 1].min() > -1e-4
-            other = profile(env.target, pose[5:], env.scene.colliders[env.target.colliders[1]])
+            other = profile(env.cups.target, pose[5:], env.scene.colliders[env.cups.target.colliders[1]])
             other[[0, 3], 1] = 0.0
             apart = -np.inf  # the widest gap between the shadows of both along the normals of all sides
             for corners in (mine, other):
@@ -168,7 +173,7 @@ def test_turning_keeps_the_pivot_and_the_water(pivot: str) -> None:
     env.reset(seed=0)
     for _ in range(3):
         env.step(np.float32([[0.0, 1.0, 0.0]] * 2))
-    height = env.water.cup.rim if pivot == "top" else 0.0
+    height = water_of(env).cup.rim if pivot == "top" else 0.0
 
     def middle() -> np.ndarray:
         poses = env.state.get_poses()[:, 0].astype(np.float64)
@@ -183,7 +188,7 @@ def test_turning_keeps_the_pivot_and_the_water(pivot: str) -> None:
             assert walls(env, pose, x).min() > -0.3 * env.config.spacing
             angle = 2.0 * np.arctan2(pose[0, 5], pose[0, 6])
             turned = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-            assert_allclose((pose[:5, :2] - pose[0, :2]) @ turned, env.water.cup.offsets()[:, :2], atol=1e-5)
+            assert_allclose((pose[:5, :2] - pose[0, :2]) @ turned, water_of(env).cup.offsets()[:, :2], atol=1e-5)
 
 
 def test_amounts() -> None:
@@ -191,8 +196,8 @@ def test_amounts() -> None:
     env = make("PBDPourWaterAmount-v0", 6)
     observation, _ = env.reset(seed=0, options={"variation": np.arange(6)})
     assert ((observation[:, 13] >= 0.2) & (observation[:, 13] <= 1.0)).all() and np.ptp(observation[:, 13]) > 0.2
-    wanted = np.floor(env.water.amounts()[:6] * observation[:, 13])
-    counts = env.water.amounts()[:6]
+    wanted = np.floor(water_of(env).amounts()[:6] * observation[:, 13])
+    counts = water_of(env).amounts()[:6]
     assert_allclose(env.buffers.read("performance"), -wanted / counts, atol=1e-6)
     x, pose = env.state.get_positions(), env.state.get_poses()
     for env_number in range(6):  # as many as are wanted, but for two, are put into the middle of the other cup
@@ -201,7 +206,7 @@ def test_amounts() -> None:
     env._score.launch()
     assert_allclose(env.buffers.read("performance"), -2.0 / counts, atol=1e-6)
     line = env.state.get_poses()[:, 10, 1] - env.config.wall
-    assert_allclose(line, observation[:, 13] * counts / 100 * env.config.depth(env.target.width), rtol=1e-5)
+    assert_allclose(line, observation[:, 13] * counts / 100 * env.config.depth(env.cups.target.width), rtol=1e-5)
 
 
 def test_tofu_swims_and_stays_whole() -> None:
