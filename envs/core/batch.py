@@ -12,9 +12,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from pbd_gym.envs.core import randomization
+from pbd_gym.envs.core import attributes, randomization
 from pbd_gym.envs.core.actions import ActionMode, Actions
-from pbd_gym.envs.core.attributes import Attributes
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.disturbance import Disturbance, expose_to_wind
 from pbd_gym.envs.core.divergence import speed_limit
@@ -51,7 +50,7 @@ from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.substeps import needed_substeps
 
 
-class TaskVectorEnv(Attributes, Snapshots, VectorEnv):
+class TaskVectorEnv(Snapshots, VectorEnv):
     """Batch of environments of one task. A task subclasses it: it names its configuration and modes, and :meth:`build`
     returns the parts it is composed of, a :class:`pbd_gym.envs.Task`.
 
@@ -106,6 +105,7 @@ class TaskVectorEnv(Attributes, Snapshots, VectorEnv):
         "render_fps": 30,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
+    call, get_attr, set_attr = attributes.call, attributes.get_attr, attributes.set_attr
 
     def __init__(
         self,
