@@ -53,7 +53,7 @@ def _whole(text: str, least: int) -> int:
 
 
 def check_writable(path: str | Path | None, folder: bool = False) -> None:
-    """Find out whether a file can be written, before hours of work for it. Folders that lack are made.
+    """Find out whether a file can be written, before hours of work for it. Nothing is left behind.
 
     Args:
         path: of the file; None and ``-`` need nothing.
@@ -64,13 +64,14 @@ def check_writable(path: str | Path | None, folder: bool = False) -> None:
     """
     if path is None or str(path) == "-":
         return
-    place = Path(path) if folder else Path(path).parent
-    place.mkdir(parents=True, exist_ok=True)
     if not folder and Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder")
     if not folder and Path(path).exists():
         if not os.access(path, os.W_OK):
             raise PermissionError(f"{path} cannot be written to")
         return
+    place = (Path(path) if folder else Path(path).parent).absolute()
+    while not place.exists():  # folders that lack are made when there is something to write
+        place = place.parent
     with tempfile.TemporaryFile(dir=place):  # says why if it cannot
         pass
