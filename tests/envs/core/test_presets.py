@@ -36,7 +36,7 @@ CASES = [
 
 def test_there_are_presets_of_all_originals() -> None:
     assert {name for _, name in CASES} == {"softgym", "daxbench"}
-    assert len(CASES) == 15
+    assert len(CASES) == 19
     used = [class_of(entry).presets for entry in ENTRIES]
     assert all(any(found is presets for found in used) for presets in PRESETS.values())
 
