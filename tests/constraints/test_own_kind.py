@@ -125,8 +125,8 @@ def test_numbers_that_do_not_fit_are_named(found: dict[str, Any], message: str) 
 
 
 def test_the_kind_of_contributing_works() -> None:
-    """Guards the example in CONTRIBUTING.md: it runs as it stands, and does what it says."""
-    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    """Guards the example in docs/custom_constraints.md: it runs as it stands, and does what it says."""
+    text = (Path(__file__).parents[2] / "docs" / "custom_constraints.md").read_text()
     (example,) = (part.split("```")[0] for part in text.split("```python\n")[1:] if "def on_sphere" in part)
     exec(example, {})
     scene = Scene(gravity=NO_GRAVITY)
