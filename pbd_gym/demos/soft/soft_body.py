@@ -51,7 +51,9 @@ class SoftBodyOptions(Options):
     mesh: str = option("torus", "ball, box, torus, or a mesh file", choices=("ball", "box", "torus"), check=_check_mesh)
     density: float = option(1000.0, "mass per volume [kg/m^3]", low=1.0, high=1e5)
     young_modulus: float = option(1e5, "stiffness of the edges [Pa]", low=1e2, high=1e9)
-    compliance: float = option(0.0, "of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0)
+    compliance: float = option(
+        0.0, "of every edge [m/N], in place of both moduli; 0 takes those", low=0.0, high=1.0, step=1e-5
+    )
     poisson_ratio: float = option(0.45, "0.25 for edges alone, more with volumes", low=0.25, high=0.49, step=0.04)
     kick: float = option(15.0, "speed that a kick gives a particle [m/s]", low=0.0, high=100.0, step=2.0)
     slip: str = switch(True, "whether it slides over the floor, or stays where it touches")
