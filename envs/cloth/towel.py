@@ -50,9 +50,9 @@ class ClothTaskConfig(PickerConfig):
     bend_compliance: float = 1.0
     """Of constraints that skip a particle [m/N], likewise."""
     thickness: float = 0.005
-    """How far apart two layers lie [m]. The towel is the fabric ``towel`` of :mod:`pbd_gym.materials.presets`, a surface
-    as thick as this whose threads hardly stretch. With 0 its particles are balls as wide as their distance makes
-    necessary, 24 mm for 16 of them, on springs of the compliances above: another cloth at every resolution."""
+    """How far apart two layers lie [m]. The towel is the fabric ``towel`` of :mod:`pbd_gym.materials.presets`, a
+    surface as thick as this whose threads hardly stretch. With 0 its particles are balls as wide as their distance
+    makes necessary, 24 mm for 16 of them, on springs of the compliances above: another cloth at every resolution."""
     lift: tuple[float, float] = (1.0, 1.6)
     """Least and largest height from which a towel is dropped to make a heap, in longer sides."""
 
@@ -152,8 +152,8 @@ class Towel(ClothBody):
         add_contacts(scene, self.cloth, config)
         waits = batch.action_mode == "pick_place"
         self.short = (-0.02 if waits else 0.035) if thin else 0.05
-        """Share of the way that a fold falls short of its goal: a crease needs room. Where hands wait on the way, a thin
-        towel gives way at the crease, and they go beyond."""
+        """Share of the way that a fold falls short of its goal: a crease needs room. Where hands wait on the way, a
+        thin towel gives way at the crease, and they go beyond."""
         self.slack = 0.005 if thin else 0.05
         """How far hands that lay it down or tighten it go on, in lengths of the towel: springs shrink back by as much
         when they are let go, threads hardly do, and the whole towel would follow."""

@@ -48,9 +48,9 @@ class TShirtFoldConfig(PickerConfig):
     bend_compliance: float = 300.0
     """Of pairs of adjacent triangles [m/N], likewise."""
     thickness: float = 0.0015
-    """How far apart two panels lie [m]. The shirt is the fabric ``tshirt`` of :mod:`pbd_gym.materials.presets`, surfaces
-    as thick as this that stretch no more than jersey does. With 0 its particles are balls 0.7 of their distance wide,
-    on springs of the compliances above: three times as fast, and far thicker than a shirt."""
+    """How far apart two panels lie [m]. The shirt is the fabric ``tshirt`` of :mod:`pbd_gym.materials.presets`,
+    surfaces as thick as this that stretch no more than jersey does. With 0 its particles are balls 0.7 of their
+    distance wide, on springs of the compliances above: three times as fast, and far thicker than a shirt."""
     reach: float = 0.05
     """Distance from which a picker grasps [m]."""
 
