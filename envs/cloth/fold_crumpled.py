@@ -78,7 +78,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
         self.spreading = Spreading(towel, spot=lambda flat, hands: flat, pull=towel.slack)
-        self.pulling = Pulling(towel, spot=lambda x, flat: flat)
+        self.pulling = Pulling(towel, spot=lambda x, flat: flat, beyond=1.6 * towel.slack)
         return Task(
             scene=towel.scene,
             hands=towel.hands(),

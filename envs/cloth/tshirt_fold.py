@@ -50,7 +50,7 @@ class TShirtFoldConfig(PickerConfig):
     thickness: float = 0.0015
     """How far apart two panels lie [m]. The shirt is the fabric ``tshirt`` of :mod:`pbd_gym.materials.presets`,
     surfaces as thick as this that stretch no more than jersey does. With 0 its particles are balls 0.7 of their
-    distance wide, on springs of the compliances above: three times as fast, and far thicker than a shirt."""
+    distance wide, on springs of the compliances above: faster, and far thicker than a shirt."""
     reach: float = 0.05
     """Distance from which a picker grasps [m]."""
 
@@ -136,11 +136,10 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
 
     After DaXBench's fold_tshirt (Chen et al. 2023, arXiv:2210.13066), with pickers. A T-shirt, sewn from a front and a
     back, lies flat. Its sleeves are to be folded in along the sides of the body, and then its lower half over the upper
-    one, so that the hem lies on the collar. It is a mesh of about 1,000 particles, with a distance constraint for each
-    edge and a bending constraint for each pair of adjacent triangles, solved by XPBD in 32 substeps per action. It rubs
+    one, so that the hem lies on the collar. It is a mesh of about 1,400 particles: a thin jersey whose edges are
+    solved along paths, as lines, with a bending constraint for each pair of adjacent triangles, by XPBD. It rubs
     against the ground and against itself, front and back included. DaXBench compares shapes by the distance of nearest
-    neighbours; here each particle has a target of its own, as high as the layers below it. With `thickness=0.0015` the
-    shirt is thin and of jersey, and `spacing=0.025` makes its folds lie stiller.
+    neighbours; here each particle has a target of its own, as high as the layers below it.
 
     ## Action Space
 
