@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,24 @@ class ClothBody:
         handler.step_time = self.config.ctrl_dt
         handler.rest(25)
         return handler.positions()
+
+    def calmest(
+        self, handler: Handler, count: int, unfit: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Return those copies that have come to rest best [m], shape (count, n, 3): a few of a thin cloth tremble on.
+
+        Args:
+            handler: of the copies, in any state.
+            count: how many to take.
+            unfit: from positions [m], shape (copies, n, 3), to which copies come last, bool, shape (copies,).
+        """
+        before = self.settled(handler)
+        handler.rest(8)
+        x = handler.positions()
+        moved = np.linalg.norm(x - before, axis=2).max(axis=1)
+        if unfit is not None:
+            moved[unfit(x)] = np.inf
+        return x[np.sort(np.argsort(moved, kind="stable")[:count])]
 
     def turned(self, rng: np.random.Generator, largest: float = 0.25 * np.pi, shift: float = 0.0) -> np.ndarray:
         """Return flat cloths turned about the vertical and shifted along x and z [m], shape (starts, n, 3).

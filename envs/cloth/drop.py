@@ -113,7 +113,7 @@ class ClothDropVectorEnv(TaskVectorEnv):
                 yield from swing_down(goals, lowest[0, 1], self.config.max_step)
             else:
                 yield Waypoint(goals[-1, [0, -1]] + 1.02 * hanging_height(goals), (True, True), 0.4, wait=2)
-                yield from lay_down(goals)
+                yield from lay_down(goals, self.towel.slack)
 
 
 class ClothDropEnv(TaskEnv):

@@ -77,8 +77,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
     def build(self, config: ClothTaskConfig) -> Task:
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
-        self.spreading = Spreading(towel, spot=lambda flat, hands: flat)
-        self.pulling = Pulling(towel, spot=lambda x, flat: flat)
+        self.spreading = Spreading(towel, spot=lambda flat, hands: flat, pull=towel.slack)
+        self.pulling = Pulling(towel, spot=lambda x, flat: flat, beyond=1.6 * towel.slack)
         return Task(
             scene=towel.scene,
             hands=towel.hands(),
@@ -104,16 +104,19 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         if not low and towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)
         elif unfolded and lies_flat and not in_place and left > 30:
-            yield from tighten(x, flat, 0.02)  # what is off before the fold counts for both halves after it
+            yield from tighten(
+                x, flat, 0.4 * towel.slack
+            )  # what is off before the fold counts for both halves after it
         elif lies_flat or (mean < 0.15 and left < 30):
-            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=towel.short)
+            short = 0.0 if towel.config.thickness > 0.0 else towel.short  # what was crumpled has room enough
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=short)
         elif unfolded:
             if low:
                 yield from self.pulling.plan(env)
             elif left > 60:
                 yield from self.spreading.plan(env)
             elif mean < 0.2:
-                yield from tighten(x, flat)
+                yield from tighten(x, flat, towel.slack)
 
 
 class ClothFoldCrumpledEnv(TaskEnv):

@@ -93,7 +93,7 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
         if self.buffers.peek("elapsed")[env] == 0:
             goals, flat = self.fold.goals(env), grown(self, self.towel.flat, env)
             yield Waypoint(flat[-1, [0, -1]] + 1.02 * hanging_height(flat), (True, True), 0.4, wait=2)
-            yield from lay_down(flat, release=False)
+            yield from lay_down(flat, self.towel.slack, release=False)
             yield from fold_over(
                 flat[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, held=True, short=self.towel.short
             )

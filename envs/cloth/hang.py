@@ -201,7 +201,9 @@ class ClothHangVectorEnv(TaskVectorEnv):
         yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
         far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
         for angle in np.linspace(0.15, 0.9, 6) * np.pi:
-            yield Waypoint(middle + 0.54 * (np.cos(angle) * up + np.sin(angle) * far), both, 0.6)
+            yield Waypoint(
+                middle + (0.5 + 0.8 * self.towel.slack) * (np.cos(angle) * up + np.sin(angle) * far), both, 0.6
+            )
         yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
         yield Waypoint(last, (False, False), wait=3)
 

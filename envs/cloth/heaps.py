@@ -26,7 +26,7 @@ class Spreading:
             :func:`pbd_gym.envs.cloth.moves.lay_down`.
     """
 
-    def __init__(self, towel: Towel, spot: LayingSpot, pull: float = 0.05) -> None:
+    def __init__(self, towel: Towel, spot: LayingSpot, pull: float) -> None:
         self.towel, self.spot, self.pull = towel, spot, pull
 
     def plan(self, env: int) -> Iterator[Waypoint]:

@@ -30,11 +30,11 @@ FOLDS = {
     "half": ((1.0, 0.0), 0.0),
     "third": ((1.0, 0.0), 1.0 / 6.0),
     "diagonal": ((1.0, 1.0), 0.0),
-    "corner": ((1.0, 1.0), 0.25),
+    "corner": ((1.0, 1.0), 0.2),
 }
 """Ways to fold a square of side 1 about the origin: the direction from there to the crease, and its distance. What is
-beyond the crease is folded over: a half, a third, a triangle, or a corner, which comes to lie a little beyond the
-centre (one laid onto the centre is too small to stay there: the crease opens)."""
+beyond the crease is folded over: a half, a third, a triangle, or a corner, which comes to lie beyond the centre (one
+laid onto the centre is too small to stay there: the crease opens)."""
 FLAT = ("flat", 0)
 """The goal of a towel that is folded at the start."""
 HELD_OUT = (("half", 3), ("third", 1), ("diagonal", 2), ("corner", 0))
@@ -216,7 +216,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
         x, goals = self.towel.shape(env), self.goal.of(env)[self.towel.indices]
         if self.goal_kind(env) == FLAT:
             if self.buffers.peek("normalized_performance")[env] < 0.97:
-                yield from unfold(x, goals, self.towel.config.mean_side, self.towel.radius)
+                yield from unfold(x, goals, self.config.mean_side, self.towel.radius, self.towel.slack)
         elif self.buffers.peek("elapsed")[env] == 0:
             corners = np.ix_([0, -1], [0, -1])
             points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)

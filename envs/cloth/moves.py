@@ -14,7 +14,7 @@ def hanging_height(flat: np.ndarray) -> np.ndarray:
     return np.array([0.0, float(np.linalg.norm(flat[0, [0, -1]] - flat[-1, [0, -1]], axis=1).mean()), 0.0])
 
 
-def lay_down(goals: np.ndarray, pull: float = 0.05, release: bool = True) -> Iterator[Waypoint]:
+def lay_down(goals: np.ndarray, pull: float, release: bool = True) -> Iterator[Waypoint]:
     """Return the way of two hands that lay down a hanging towel, last row first.
 
     Args:
@@ -53,7 +53,7 @@ def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Wa
     yield Waypoint(there + max_step * (along - [0.0, 1.0, 0.0]), (False, False), wait=3)
 
 
-def tighten(x: np.ndarray, goals: np.ndarray, pull: float = 0.05) -> Iterator[Waypoint]:
+def tighten(x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
     """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
 
     Args:
@@ -101,7 +101,7 @@ def fold_over(
     yield Waypoint(last, (False, False), wait=wait)
 
 
-def unfold(x: np.ndarray, goals: np.ndarray, side: float, radius: float) -> Iterator[Waypoint]:
+def unfold(x: np.ndarray, goals: np.ndarray, side: float, radius: float, pull: float) -> Iterator[Waypoint]:
     """Return the way of two hands that carry the two worst corners of a towel back, or tighten it in the end.
 
     Args:
@@ -109,12 +109,13 @@ def unfold(x: np.ndarray, goals: np.ndarray, side: float, radius: float) -> Iter
         goals: where they are to lie, likewise.
         side: mean length of its sides [m].
         radius: half the thickness of the cloth [m].
+        pull: see :func:`tighten`.
     """
     far = np.linalg.norm(x - goals, axis=2)
     corners = np.ix_([0, -1], [0, -1])
     away = far[corners].ravel()
     if far.mean() < 0.06 * side and away.max() < 0.1 * side:
-        yield from tighten(x, goals)
+        yield from tighten(x, goals, pull)
         return
     pair = np.argsort(away)[::-1][:2]
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)

@@ -64,15 +64,16 @@ def folded(towel: Towel, starts: int, most: int, rng: np.random.Generator) -> np
             handler.move(shift, 6)
         handler.grasp(np.full_like(held, -1))
         handler.rest(20)
-    before = towel.settled(handler)
-    handler.rest(4)
-    x = handler.positions()
-    spoilt = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.mean_side
-    spoilt |= np.linalg.norm(x - before, axis=2).max(axis=1) > 0.1 * config.spacing  # it has not come to rest
-    edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
-    for copy in np.flatnonzero(~spoilt):
-        spoilt[copy] = crossings(x[copy], towel.cloth.triangles, edges) > 0
-    return x[np.sort(np.argsort(spoilt, kind="stable")[:starts])]
+
+    def spoilt(x: np.ndarray) -> np.ndarray:
+        """Return which copies lie open or go through themselves, bool, shape (count,)."""
+        found: np.ndarray = np.linalg.norm(x - scene.positions, axis=2).mean(axis=1) < 0.1 * config.mean_side
+        edges = TriMesh(scene.positions, towel.cloth.triangles).edges()
+        for copy in np.flatnonzero(~found):
+            found[copy] = crossings(x[copy], towel.cloth.triangles, edges) > 0
+        return found
+
+    return towel.calmest(handler, starts, spoilt)
 
 
 class ClothUnfoldVectorEnv(TaskVectorEnv):
@@ -153,7 +154,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
         x, goals, side = self.towel.shape(env), self.goal.of(env)[self.towel.indices], self.towel.config.mean_side
         if self.buffers.peek("normalized_performance")[env] > 0.97:
             return
-        yield from unfold(x, goals, side, self.towel.radius)
+        yield from unfold(x, goals, side, self.towel.radius, self.towel.slack)
 
     def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return which corner to carry where: the one that is farthest from its goal."""

@@ -13,6 +13,7 @@ from pbd_gym.constraints import (
     line,
     plastic_distance,
     shape_matching,
+    slack_distance,
     strain_tet,
     strain_triangle,
     tet_corotated,
@@ -35,6 +36,7 @@ KINDS = tuple(
     module.KIND
     for module in (
         distance,
+        slack_distance,
         plastic_distance,
         tet_volume,
         dihedral,

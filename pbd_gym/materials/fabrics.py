@@ -93,15 +93,19 @@ class Fabric:
             return self.tension * self.thickness**2 / (12.0 * (1.0 - self.poisson_ratio**2))
         return self.bend_stiffness
 
-    def sheet_compliances(self, sheet: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def sheet_compliances(
+        self, sheet: Grid, wrinkles: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return the compliances of ``sheet.structural``, ``sheet.shear`` and ``sheet.bending``.
 
-        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges.
+        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges. Where a sheet ``wrinkles`` one
+        diagonal of a sheared cell does the work of two, and is twice as stiff; both pull where threads are stretched.
         """
         lengths = _lengths(sheet.positions, sheet.structural)
         across = sheet.cell[0] * sheet.cell[1] / lengths
-        stretch = springs.grid_stiffness(lengths, sheet.structural_widths, across, self.tension, self.shear)
-        shear = np.full(len(sheet.shear), springs.diagonal_stiffness(sheet.cell, self.shear))
+        modulus = self.shear * (2.0 if wrinkles else 1.0)
+        stretch = springs.grid_stiffness(lengths, sheet.structural_widths, across, self.tension, modulus)
+        shear = np.full(len(sheet.shear), springs.diagonal_stiffness(sheet.cell, modulus))
         step = _lengths(sheet.positions, sheet.bending) / 2.0
         hinge = self.flexural_rigidity * sheet.bending_widths / step
         if self.bending == "thread_bending":

@@ -51,14 +51,18 @@ class ClothMaterial:
         _check_springs(self)
         check_bending(self)
 
-    def sheet_compliances(self, sheet: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def sheet_compliances(
+        self, sheet: Grid, wrinkles: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return the compliances of ``sheet.structural``, ``sheet.shear`` and ``sheet.bending``.
 
-        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges.
+        The last is for ``distance`` and ``thread_bending``; other kinds bend at hinges. Where a sheet ``wrinkles`` one
+        diagonal of a sheared cell does the work of two, and is twice as stiff.
         """
         bend = None if self.bend_compliance is None else np.full(len(sheet.bending), self.bend_compliance)
         structural = np.full(len(sheet.structural), self.stretch_compliance)
-        return structural, np.full(len(sheet.shear), self.shear_compliance), bend
+        shear = self.shear_compliance / (2.0 if wrinkles else 1.0)
+        return structural, np.full(len(sheet.shear), shear), bend
 
     def edge_compliances(self, mesh: TriMesh) -> np.ndarray:
         """Return the compliances of ``mesh.edges()`` [m/N], shape (e,)."""

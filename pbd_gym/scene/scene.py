@@ -22,6 +22,11 @@ from pbd_gym.runtime.checks import instance, shaped, switch
 from pbd_gym.scene.bodies import Cloth, Garment, SoftBody
 from pbd_gym.scene.rigid_scene import RigidScene
 
+WRINKLE = 0.15
+"""Share of its length by which a diagonal of cloth that wrinkles gets shorter for nothing. Without it a towel of 16 x
+16 particles, folded along its bias, stands 5 cm high and creeps open. With more, cells collapse, and edges get through
+triangles: 80 random actions leave 3 of 100 towels pierced with 0.15, 14 with 0.5, half of them with 1."""
+
 
 class Scene(RigidScene):
     """What ONE environment holds: particles, constraints, colliders, pins and grips. y is up, units are SI.
@@ -45,6 +50,7 @@ class Scene(RigidScene):
         rotation: ArrayLike | None = None,
         lines: bool = False,
         tethers: bool = False,
+        wrinkles: bool = False,
     ) -> Cloth:
         """Add a rectangular cloth of ``rows`` x ``columns`` particles with stretch, shear and bending constraints.
 
@@ -59,6 +65,8 @@ class Scene(RigidScene):
                 cloth stretches less.
             tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
                 rest; see :meth:`add_grip_tethers`.
+            wrinkles: whether the diagonals of cells get shorter by :data:`WRINKLE` before they push, as those of a
+                cloth that buckles between its particles. A coarse cloth that does not hardly folds across them.
 
         Returns:
             Its particles and triangles.
@@ -70,7 +78,7 @@ class Scene(RigidScene):
         """
         width, height = shaped("size", size, (2,)).tolist()
         sheet = grid(rows, columns, width, height)
-        particles = self.add_sheet(sheet, material, position, rotation, lines, tethers)
+        particles = self.add_sheet(sheet, material, position, rotation, lines, tethers, wrinkles)
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
     def add_sheet(
@@ -81,6 +89,7 @@ class Scene(RigidScene):
         rotation: ArrayLike | None = None,
         lines: bool = False,
         tethers: bool = False,
+        wrinkles: bool = False,
     ) -> np.ndarray:
         """Add a piece of a rectangular weave, whole or cut out: see :meth:`add_cloth`.
 
@@ -92,6 +101,7 @@ class Scene(RigidScene):
             rotation: orthonormal matrix applied before, shape (3, 3).
             lines: whether each thread is solved as a whole.
             tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the sheet at rest.
+            wrinkles: whether the diagonals of cells get shorter by :data:`WRINKLE` before they push.
 
         Returns:
             Its particles, shape (k,), int32.
@@ -102,11 +112,12 @@ class Scene(RigidScene):
                 shape.
         """
         material = _made_of(material, ClothMaterial, Fabric)
-        stretch, shear, bend = material.sheet_compliances(sheet)
+        stretch, shear, bend = material.sheet_compliances(sheet, switch("wrinkles", wrinkles))
         particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
         if not switch("lines", lines):
             self.add_distance_constraints(particles[sheet.structural], stretch, label="stretch")
-        self.add_distance_constraints(particles[sheet.shear], shear, label="shear")
+        kind, numbers = ("slack_distance", {"slack": WRINKLE}) if wrinkles else ("distance", {})
+        self.add_constraints(kind, particles[sheet.shear], label="shear", compliance=shear, **numbers)
         if material.bending not in ("distance", "thread_bending"):
             self._add_hinges(particles[hinges(sheet.triangles)], material)
         elif bend is not None and len(sheet.bending):

@@ -32,3 +32,25 @@ def test_one_solve(name: str, lanes: int, dtype: str) -> None:
             found.multipliers[:, moved], np.broadcast_to(wanted, (lanes, len(wanted))),
             rtol=0, atol=relative * np.abs(wanted).max(),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("compliance", [0.0, 1e-2])
+def test_slack(compliance: float) -> None:
+    """Guards ``slack_distance``: a distance constraint to the nearest length in its range, and bits kept inside it."""
+    rng = np.random.default_rng(0)
+    positions = np.stack([np.zeros((30, 3)), rng.normal(size=(30, 3))], axis=1)
+    length, slack = np.linalg.norm(positions[:, 1], axis=1), rng.uniform(0.0, 0.5, 30)
+    rest, inv_mass = length * rng.uniform(0.7, 2.5, 30), rng.uniform(0.1, 2.0, (30, 2))
+    nearest = np.clip(length, (1.0 - slack) * rest, rest)
+    inside = nearest == length
+    assert 3 < inside.sum() < 27 and (length > rest).any()
+    scenes = (
+        make_elements("slack_distance", positions, inv_mass, compliance=compliance, rest_length=rest, slack=slack),
+        make_elements("distance", positions, inv_mass, compliance=compliance, rest_length=nearest),
+    )
+    found, wanted = (solve(scene, positions, np.zeros(30), 8, "float64") for scene in scenes)
+    assert_allclose(found.corrections, wanted.corrections, rtol=0, atol=1e-12)
+    assert (found.corrections[:, inside] == 0.0).all()
+    for wrong in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="slack"):
+            make_elements("slack_distance", positions, inv_mass, slack=wrong)

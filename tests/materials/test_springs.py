@@ -65,6 +65,28 @@ def test_sheet_has_young_and_shear_modulus(
     assert_allclose(1 / found[2, 2], modulus * 1e-3 / (2 * (1 + poisson)), rtol=1e-9)
 
 
+def test_sheet_that_wrinkles_has_the_same_moduli() -> None:
+    """Guards E t where both diagonals of a cell are taut, and G t where one of them is slack."""
+    scene, size = Scene(), (0.4, 0.24)
+    scene.add_cloth(4, 5, size, Fabric(0.2, 1e6, 1e-3, 0.3), wrinkles=True)
+    batches = scene.constraints["distance"], scene.constraints["slack_distance"]
+
+    def density(strain: np.ndarray) -> float:
+        """Return the energy per area [J/m^2] without bending."""
+        total = 0.0
+        for batch, slack in zip(batches, (False, True), strict=True):
+            ends = scene.positions[batch.indices[0]]
+            along = ends[:, 1] - ends[:, 0]
+            stretch = np.einsum("ij,jk,ik->i", along, strain, along) / np.linalg.norm(along, axis=1)
+            taut = np.maximum(stretch, 0.0) if slack else stretch
+            total += float((0.5 * taut**2 / batch.values["compliance"][0]).sum())
+        return total / (size[0] * size[1])
+
+    first, second, both = (2.0 * density(np.diag(e)) for e in ([1.0, 0, 0], [0, 1.0, 0], [1.0, 1.0, 0]))
+    assert_allclose(first - (0.5 * (both - first - second)) ** 2 / second, 1e3, rtol=1e-9)
+    assert_allclose(2.0 * density(np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])), 1e3 / 2.6, rtol=1e-9)
+
+
 def test_isotropic_sheet_of_a_third() -> None:
     """Guards the claim that Poisson's ratio 1/3 is met in full: the matrix of plane stress, in any direction."""
     scene = Scene()

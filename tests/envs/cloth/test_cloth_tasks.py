@@ -41,11 +41,10 @@ def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
         ("ClothFoldPickPlace", 0.9),
         ("ClothFoldDiagonal", 0.9),
         ("ClothFoldDrop", 0.9),
-        ("ClothFoldCrumpled", 0.85),
-        ("ClothDrop", 0.9),
-        ("ClothUnfold", 0.85),
-        ("ClothHang", 0.85),
-        ("TShirtFold", 0.7),
+        ("ClothFoldCrumpled", 0.9),
+        ("ClothDrop", 0.95),
+        ("ClothUnfold", 0.95),
+        ("ClothHang", 0.95),
     ],
 )
 def test_expert(name: str, floor: float) -> None:
@@ -174,7 +173,7 @@ def test_counts_follow_from_the_size() -> None:
 
 @pytest.mark.parametrize(
     ("name", "floor"),
-    [("Fold", 0.95), ("FoldDrop", 0.9), ("Drop", 0.9), ("Hang", 0.95), ("FoldCrumpled", 0.7)],
+    [("Fold", 0.95), ("FoldDrop", 0.9), ("Drop", 0.9), ("Hang", 0.95), ("FoldCrumpled", 0.75)],
 )
 def test_expert_of_a_rectangle(name: str, floor: float) -> None:
     """Guards that plans do not take towels for squares."""
@@ -226,12 +225,14 @@ def test_starts_are_not_flat(name: str) -> None:
     ],
 )
 def test_starts_are_at_rest(name: str, closed: bool) -> None:
-    """Guards that what was left to settle does not jump when an episode begins."""
+    """Guards that what was left to settle does not jump when an episode begins; a few particles may tremble."""
     env = make(name, 16, starts=20)
     start = env.state.get_positions()
     for _ in range(2):
         env.step(np.tile(np.float32([0.0, 0.0, 0.0, 1.0 if closed else -1.0]), (16, 2)))
-    assert np.linalg.norm(env.state.get_positions() - start, axis=2).max() < 0.2 * env.config.spacing
+    moved = np.linalg.norm(env.state.get_positions() - start, axis=2)
+    assert moved.mean(axis=1).max() < 2.0 * env.config.ctrl_dt * env.config.rest_speed
+    assert (moved > 0.2 * env.config.spacing).mean(axis=1).max() < 0.05
 
 
 def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:
@@ -343,7 +344,7 @@ def test_what_hangs_below_the_box_is_laid_on_the_ground() -> None:
 
 def test_thin_towel_is_folded() -> None:
     """Guards ``thickness``: layers that lie so far apart, threads that hardly stretch, and the report of piercings."""
-    env: Any = make("ClothFold", thickness=0.005, starts=5)
+    env: Any = make("ClothFold")
     env.reset(seed=0)
     edges, strains = env.scene.constraints["line"].indices, []
     pairs = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in edges])
@@ -362,16 +363,25 @@ def test_thin_towel_is_folded() -> None:
 
 def test_thin_shirt_is_folded() -> None:
     """Guards ``thickness`` of a shirt: no panel goes through the other at the start, and jersey stretches little."""
-    env: Any = make("TShirtFold", 4, thickness=0.0015, starts=20)
-    env.reset(seed=0, options={"split": "eval", "variation": np.arange(4)})
+    env: Any = make("TShirtFold", 8, starts=40)
+    env.reset(seed=0, options={"split": "eval", "variation": np.arange(8)})
     triangles, edges = env.scene.triangles, env.scene.particle_contacts[0].edges
     assert max(crossings(x, triangles, edges) for x in env.state.get_positions()) == 0
     rest, strains = np.linalg.norm(np.diff(env.scene.positions[edges], axis=1)[:, 0], axis=1), []
-    for _ in range(60):
+    for _ in range(env.max_episode_steps):
         info = env.step(env.expert())[4]
         lengths = np.linalg.norm(np.diff(env.state.get_positions()[:, edges], axis=2)[:, :, 0], axis=2)
         strains.append(np.percentile(lengths / rest - 1.0, 99))
     assert info["normalized_performance"].mean() > 0.9
+    assert info["is_success"].mean() > 0.7
     assert np.mean(strains) < 0.04
-    assert make("TShirtFold", density=0.2, starts=2, spacing=0.1).config.density == 0.2
-    assert (env.config.density, type(env.config)().density) == (0.18, 0.3)
+    numbers = type(env.config)
+    assert [numbers(**given).density for given in ({}, {"density": 0.2}, {"thickness": 0.0})] == [0.18, 0.2, 0.3]
+
+
+def test_towel_of_balls_is_folded() -> None:
+    """Guards ``thickness=0``: another towel, with room for balls at its crease."""
+    env: Any = make("ClothFold", thickness=0.0)
+    for _ in range(env.max_episode_steps):
+        info = env.step(env.expert())[4]
+    assert info["normalized_performance"].mean() > 0.95

@@ -1,0 +1,54 @@
+"""Distance constraints that give way when they are pressed, up to a point: diagonals of cloth that wrinkles."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pbd_gym.constraints import distance
+from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.formulas import Number, Vec3, clamp, norm
+from pbd_gym.kernels.projection import Residual
+from pbd_gym.runtime.checks import finite
+
+
+def prepare(
+    positions: np.ndarray,
+    indices: np.ndarray,
+    compliance: ArrayLike = 0.0,
+    rest_length: ArrayLike | None = None,
+    slack: ArrayLike = 0.0,
+) -> dict[str, np.ndarray]:
+    """Do as :func:`pbd_gym.constraints.distance.prepare`.
+
+    Args:
+        positions: of all particles of the scene [m], shape (n, 3).
+        indices: particles of each constraint, shape (m, 2).
+        compliance: inverse stiffness [m/N], one number or shape (m,).
+        rest_length: [m], one number or shape (m,); by default the distance the particles have now.
+        slack: share of its rest length by which it gets shorter for nothing, from 0 to 1, one number or shape (m,).
+
+    Returns:
+        Arrays by name, shape (m,) each.
+
+    Raises:
+        ValueError: for a number that is out of its range or not finite, or a wrong shape.
+    """
+    share = finite("slack", slack, (len(indices),))
+    if ((share < 0) | (share > 1)).any():
+        raise ValueError("slack must be from 0 to 1")
+    return distance.prepare(positions, indices, compliance, rest_length) | {"least": 1.0 - share}
+
+
+def stretch(x: Sequence[Vec3], rest_length: Number, least: Number, size: Number) -> Residual:
+    """``C(x) = |x_1 - x_0| - l`` [m], with l the nearest length to it from ``(1 - slack) l0`` to ``l0``.
+
+    It stands for the energy ``C^2 / (2 compliance)``, compliance in m/N. Cloth that is pressed buckles, at next to no
+    force, where its particles are too far apart to show it: Choi and Ko 2002, doi:10.1145/566570.566624.
+    """
+    length, rest = norm(x[1] - x[0]), size * rest_length
+    return Residual(length - clamp(length, least * rest, rest), scale=length, gradient_of=length)
+
+
+KIND = Kind("slack_distance", 2, prepare, {"rest_length": (), "least": ()}, stretch)
+"""See :func:`stretch`."""
