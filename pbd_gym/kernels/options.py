@@ -52,6 +52,8 @@ class SweepOptions:
     """Grips and pins for whose tethers there is room; 0 where there are no tethers to them."""
     grip_forces: bool = False
     """Whether forces at grips are summed."""
+    contact_forces: bool = False
+    """Whether forces of contacts are summed."""
     forces: bool = False
     """Whether forces act on particles from outside."""
     wind: bool = False

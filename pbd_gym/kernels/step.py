@@ -16,10 +16,11 @@ import warp as wp
 from pbd_gym.kernels.air_drag import make_air_drag
 from pbd_gym.kernels.collider_contacts import make_collider_contacts
 from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.contact_forces import make_clear_pushes, make_contact_forces
 from pbd_gym.kernels.fluid.phases import make_fluid
 from pbd_gym.kernels.grip_forces import make_grip_forces
 from pbd_gym.kernels.grip_motion import make_grip_motion
-from pbd_gym.kernels.group_data import make_clear, make_load, make_substep, substep_type
+from pbd_gym.kernels.group_data import body_type, make_clear, make_load, make_substep, substep_type
 from pbd_gym.kernels.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.iterations import make_correct, make_next_omega, make_sweeps
 from pbd_gym.kernels.options import SweepOptions
@@ -28,7 +29,6 @@ from pbd_gym.kernels.piercings import make_contacts
 from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
-from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.tethers import make_tethers
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
@@ -54,6 +54,7 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     clear, start_grips = make_clear(numbers, options), make_grip_motion(numbers)[0]
     place_colliders, clear_forces = make_pose_motion(numbers).place, make_grip_forces(numbers, options.forces)[0]
+    clear_pushes = make_clear_pushes(numbers)
     measure = make_tethers(numbers, options, data)[0] if options.anchors else None
     begin_wind = make_air_drag(numbers, options, control_).begin
 
@@ -66,6 +67,8 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
             place_colliders(colliders, state, control, settings, group, 0, thread, threads)
         if wp.static(options.grip_forces):
             clear_forces(state, group, thread, threads)
+        if wp.static(options.contact_forces):
+            clear_pushes(state, group, thread, threads)
         if wp.static(options.anchors > 0):
             measure(model, state, group, thread, threads)
         if thread == 0:
@@ -180,6 +183,46 @@ def make_settle(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part,
 
 
 @functools.cache
+def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
+    """Build what contacts do after an iteration: :attr:`Phase.PARTICLE_CONTACTS` and :attr:`Phase.COLLIDER_CONTACTS`.
+
+    Args:
+        numbers: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        parts: colliders by shape and by whether they move.
+    """
+    scalar = numbers.scalar
+    colliders_, state_, body_ = table_type(scalar), state_type(numbers.vec), body_type(numbers.vec)
+    separate = make_contacts(numbers, options, data) if options.particle_contacts else None
+    collide, _ = make_collider_contacts(numbers, parts, options.fluid is not None or options.rigid)
+    before, after = make_contact_forces(numbers)
+
+    @wp.func
+    def touch(
+        launch: Launch, model: data, colliders: colliders_, state: state_, body: body_, inv_h: scalar, is_last: bool,
+        group: int, thread: int, threads: int,
+    ):  # fmt: skip
+        if wp.static(options.particle_contacts):
+            if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
+                if wp.static(options.contact_forces):
+                    before(state, body, group, thread, threads)
+                separate(model, body, state.contacts, inv_h, is_last, group, thread, threads)
+                if wp.static(options.contact_forces):
+                    after(state, body, group, thread, threads)
+        if wp.static(bool(parts)):
+            if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
+                if wp.static(options.contact_forces):
+                    before(state, body, group, thread, threads)
+                collide(colliders, body, thread, threads)
+                if wp.static(options.contact_forces):
+                    after(state, body, group, thread, threads)
+                barrier()
+
+    return touch
+
+
+@functools.cache
 def make_step(
     lanes: int,
     scalar: Any,
@@ -216,9 +259,9 @@ def make_step(
     settle = make_settle(numbers, options, data, parts, bouncing)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
-    separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
-    collide, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid)
+    touch = make_contact_phases(numbers, options, data, parts)
+    _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid)
     gather_wind = make_air_drag(numbers, options, control_).gather
     search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
@@ -269,14 +312,8 @@ def make_step(
                 if wp.static(has_fluid):
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
                         project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)
-                if wp.static(options.particle_contacts):
-                    if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
-                        is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
-                        separate(model, body, state.contacts, now.inv_h, is_last, group, thread, threads)
-                if wp.static(bool(parts)):
-                    if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
-                        collide(colliders, body, thread, threads)
-                        barrier()
+                is_last = substep + 1 == settings.substeps and iteration + 1 == settings.iterations
+                touch(launch, model, colliders, state, body, now.inv_h, is_last, group, thread, threads)
                 if wp.static(options.rigid):
                     if asks(launch, wp.static(int(Phase.RIGID_SOLVE))):
                         solve_rigid(model, colliders, body, state.rigid, now, group, thread, threads)

@@ -156,6 +156,10 @@ def state_type(vec: Any) -> Any:
         """scratch: corrections per inverse mass that tethers to grips have made [kg m], shape (groups, grips, n, 3)"""
         pull: wp.array3d[vec]
         """scratch: likewise what constraints would have made of a particle that is held [kg m], shape (groups, n, 3)"""
+        pushes: wp.array3d[vec]
+        """scratch: what contacts have moved particles by in this step [m], shape (groups, n, 3)"""
+        untouched: wp.array3d[vec]
+        """scratch: where particles were before contacts [m], shape (groups, n, 3)"""
         grip_forces: wp.array3d[scalar]
         """what held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)"""
         free_inv_mass: wp.array2d[vec]

@@ -25,6 +25,8 @@ PARTS = {
     "tether_bounds": "tethers",
     "tether_pull": "tethers",
     "pull": "tethers",
+    "pushes": "contacts",
+    "untouched": "contacts",
 }
 """Part of the report that an attribute of a state belongs to; all others are ``state``."""
 

@@ -84,11 +84,12 @@ class Solver:
             launch of many blocks for each colour of constraints, for few environments that are huge; by default what
             :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
         grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces`.
+        contact_forces: whether to sum what contacts push particles by, for :meth:`State.get_contact_forces`.
 
     Raises:
-        ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` and
-            ``chebyshev`` come together: what is extrapolated is no sum of corrections. Likewise ``chebyshev`` and
-            rigid bodies.
+        ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` or
+            ``contact_forces`` come with ``chebyshev``: what is extrapolated is no sum of corrections. Likewise rigid
+            bodies and ``chebyshev`` or ``contact_forces``.
         TypeError: if a count is not a whole number, another number is none, or ``model`` is no model.
     """
 
@@ -105,14 +106,19 @@ class Solver:
         chebyshev: float = 0.0,
         schedule: Schedule | None = None,
         grip_forces: bool = False,
+        contact_forces: bool = False,
     ) -> None:
         if schedule not in (None, "block", "colors"):
             raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
         check_method(iterations, method, relaxation, chebyshev)
         if switch("grip_forces", grip_forces) and chebyshev > 0.0:
             raise ValueError("grip_forces cannot be summed with chebyshev above 0")
+        if switch("contact_forces", contact_forces) and chebyshev > 0.0:
+            raise ValueError("contact_forces cannot be summed with chebyshev above 0")
         if chebyshev > 0.0 and instance("model", model, Model).has_rigid:
             raise ValueError("chebyshev must be 0 with rigid bodies: their particles are no unknowns by themselves")
+        if contact_forces and instance("model", model, Model).has_rigid:
+            raise ValueError("contact_forces cannot be summed with rigid bodies, whose contacts are solved as a whole")
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
@@ -141,6 +147,7 @@ class Solver:
             anchors=model.anchor_room,
             grip_forces=grip_forces and model.grip_count > 0,
             rigid=model.has_rigid,
+            contact_forces=contact_forces,
             fluid=model.fluid_options,
         )
         self._launches: list[Any] = []
@@ -197,7 +204,8 @@ class Solver:
     @staticmethod
     def _memory(options: SweepOptions) -> tuple[bool, ...]:
         """Return what a state needs memory for, in the order of its arguments."""
-        return options.keep_lambda, options.jacobi, options.chebyshev, options.packed, options.grip_forces
+        room = (options.keep_lambda, options.jacobi, options.chebyshev, options.packed, options.grip_forces)
+        return *room, options.contact_forces
 
     def control(self) -> Control:
         """Make a control that moves nothing."""
@@ -232,6 +240,7 @@ class Solver:
                 self._launches = [self._record(state, control, ctrl_dt, options, *part) for part in self._shares()]
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
+        state.contact_scale = self.substeps / ctrl_dt**2 if self.options.contact_forces else 0.0
         launches = [launches.launch for launches in self._launches]
         if self.model.in_blocks and not self.model.device.is_cuda:
             with ONE_AT_A_TIME:

@@ -31,6 +31,7 @@ class State(RigidState):
         extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
         packs: whether there is memory for positions in rows with their weights.
         forces: whether there is memory for sums of what pulls at grips.
+        touches: whether there is memory for sums of what contacts push particles by.
     """
 
     def __init__(self, model: Model, *memory: bool, **options: bool) -> None:

@@ -68,6 +68,7 @@ class StateArrays:
         extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
         packs: whether there is memory for positions in rows with their weights.
         forces: whether there is memory for sums of what pulls at grips.
+        touches: whether there is memory for sums of what contacts push particles by.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class StateArrays:
         extrapolates: bool = False,
         packs: bool = False,
         forces: bool = False,
+        touches: bool = False,
     ) -> None:
         self.model = model
         self.keep_lambda = keep_lambda
@@ -85,10 +87,13 @@ class StateArrays:
         """Whether the solver of the last step stored multipliers."""
         self.has_grip_forces = False
         """Whether the solver of the last step summed forces at grips."""
+        self.contact_scale = 0.0
+        """What makes a force per mass of the sums over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
         self._gathers, self._extrapolates, self._packs, self._forces = gathers, extrapolates, packs, forces
+        self._touches = touches
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
-        self._check_memory(keep_lambda, gathers, extrapolates, packs, forces)
+        self._check_memory(keep_lambda, gathers, extrapolates, packs, forces, touches)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
             self.positions = wp.empty(shape, dtype=model.vec)
@@ -153,29 +158,25 @@ class StateArrays:
         extrapolates: bool = False,
         packs: bool = False,
         forces: bool = False,
+        touches: bool = False,
     ) -> None:
         """Make the memory that a solver needs and that there is none of: it would write past the end of what there is.
 
         So it is when the ``iterations`` of a solver were raised from one, and when another solver goes on with a state.
 
         Args:
-            keep_lambda, gathers, extrapolates, packs, forces: as for the class; what there is already stays.
+            keep_lambda, gathers, extrapolates, packs, forces, touches: as for the class; what there is already stays.
 
         Raises:
             MemoryError: if it would not fit.
         """
-        before = (self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces)
-        wanted = (
-            self.keep_lambda or keep_lambda,
-            self._gathers or gathers,
-            self._extrapolates or extrapolates,
-            self._packs or packs,
-            self._forces or forces,
-        )
+        before = (self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces, self._touches)
+        asked = (keep_lambda, gathers, extrapolates, packs, forces, touches)
+        wanted = tuple(there or more for there, more in zip(before, asked, strict=True))
         if wanted == before:
             return
         self._check_memory(*wanted)
-        self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces = wanted
+        self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces, self._touches = wanted
         with wp.ScopedDevice(self.model.device):
             self._make_scratch()
             if self.keep_lambda != before[0]:
@@ -219,6 +220,9 @@ class StateArrays:
         grips = model.grip_count if model.tethered_bodies and summed else 0
         self.tether_pull = wp.zeros((groups, grips, summed, 3), dtype=vec)
         """Scratch: those that tethers to grips have made [kg m]."""
+        touched = (groups, particles if self._touches else 0, 3)
+        self.pushes, self.untouched = (wp.zeros(touched, dtype=vec) for _ in "ab")
+        """Scratch: what contacts have moved particles by, and where these were before [m]."""
 
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.

@@ -44,6 +44,25 @@ class StepReports(StateArrays):
             raise RuntimeError("forces at grips are summed by a solver with grip_forces=True only")
         return self.grip_forces.numpy()[: self.model.num_envs].copy()
 
+    def get_contact_forces(self) -> np.ndarray:
+        """Return the force with which contacts pushed each particle, friction included, averaged over the last step.
+
+        It counts contacts with colliders and between particles and surfaces. Bounces, the walls of fluids, and
+        particles that are pinned or held, which contacts do not move, are left out.
+
+        Returns:
+            Force [N], shape (num_envs, n, 3).
+
+        Raises:
+            RuntimeError: if they were not summed; a solver with ``contact_forces=True`` does so.
+        """
+        if not self.contact_scale:
+            raise RuntimeError("forces of contacts are summed by a solver with contact_forces=True only")
+        pushes, inverse = (to_rows(a.numpy(), self.model.num_envs) for a in (self.pushes, self.free_inv_mass))
+        mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0.0)
+        found: np.ndarray = pushes * (self.contact_scale * mass[..., None])
+        return found.astype(self.model.dtype)
+
     def get_contact_overflow(self) -> np.ndarray:
         """Return how many contacts more than ``Scene.contact_capacity`` the most crowded particle had in the last step.
 
