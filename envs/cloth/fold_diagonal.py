@@ -75,11 +75,7 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
     action_modes = PICKER_MODES
 
     def build(self, config: ClothTaskConfig) -> Task:
-        if config.rows != config.columns or config.size[0] != config.size[1]:
-            raise ValueError(
-                "a towel that is folded along its diagonal is square and needs rows = columns, got"
-                f" size={tuple(config.size)}, rows={config.rows} and columns={config.columns}"
-            )
+        config.require_square()
         self.towel = towel = Towel(self, config)
         self.fold = fold = Fold(towel, *triangles(towel.indices), lambda: self.start_positions)
         return Task(

@@ -146,11 +146,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
     action_modes = PICKER_MODES
 
     def build(self, config: TowelGoalsConfig) -> Task:
-        if config.rows != config.columns or config.size[0] != config.size[1]:
-            raise ValueError(
-                "a towel that is folded along its diagonals is square and needs rows = columns, got"
-                f" size={tuple(config.size)}, rows={config.rows} and columns={config.columns}"
-            )
+        config.require_square()
         self.towel = towel = Towel(self, config)
         self.goal = GoalShape(self, towel.indices.ravel(), lambda: self.shapes_and_weights[0])
         measures = [

@@ -66,6 +66,14 @@ class ClothTaskConfig(PickerConfig):
         if min(counts) < 4:
             raise ValueError(f"rows and columns must be at least 4, got {self.rows} and {self.columns}")
 
+    def require_square(self) -> None:
+        """Raise ValueError for a towel whose corners do not meet when it is folded along a diagonal."""
+        if self.rows != self.columns or self.size[0] != self.size[1]:
+            raise ValueError(
+                "a towel that is folded along a diagonal is square and needs rows = columns, got"
+                f" size={tuple(self.size)}, rows={self.rows} and columns={self.columns}"
+            )
+
     @property
     def spacings(self) -> tuple[float, float]:
         """Distances of neighbouring particles along x and along z [m]."""
