@@ -162,7 +162,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
     config: ClothTaskConfig
     action_modes = PICKER_MODES
     presets = PRESETS["ClothFlatten"]
-    obs_modes = ("keypoints", "particles", "reduced", *PIXEL_MODES)
+    obs_modes = ("keypoints", "particles", "memory", "reduced", *PIXEL_MODES)
 
     def build(self, config: ClothTaskConfig) -> Task:
         self.towel = towel = Towel(self, config)

@@ -61,7 +61,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: arguments that are taken unless others
             are given here.
         horizon: steps after which the task itself truncates an episode, if that is sooner than ``max_episode_steps``.
-        obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.observations.Observations`, and for pictures
+        obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.observations.Observations`, for ``"memory"``
+            :class:`pbd_gym.envs.core.memory.MemoryObservations`, and for pictures
             :class:`pbd_gym.envs.core.pixels.PixelObservations`.
         pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.actions.Actions`.

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 from pbd_gym.envs.core import divergence, episodes, randomization
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.launches import Launches, device_points, prepare
+from pbd_gym.envs.core.memory import MemoryObservations
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.kernels.parameter_columns import update_inv_mass
@@ -45,6 +46,8 @@ def add_buffers(buffers: Buffers, batch: Batch) -> None:
     buffers.add("observation", (batch.observations.size,))
     buffers.add("achieved_goal", (batch.observations.goal_size,))
     buffers.add("desired_goal", (batch.observations.goal_size,))
+    if isinstance(batch.observations, MemoryObservations):
+        batch.observations.add_buffers(buffers)
     for part in (*batch.task.parts, batch.task.score):
         part.add_buffers(buffers)
 

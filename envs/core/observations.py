@@ -14,8 +14,8 @@ from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-ObsMode = Literal["keypoints", "particles", "goal", "reduced", "rgb", "depth", "rgbd", "segmentation"]
-OBS_MODES: tuple[ObsMode, ...] = ("keypoints", "particles", "goal")
+ObsMode = Literal["keypoints", "particles", "goal", "memory", "reduced", "rgb", "depth", "rgbd", "segmentation"]
+OBS_MODES: tuple[ObsMode, ...] = ("keypoints", "particles", "memory", "goal")
 """Modes made of particle states that tasks have; for those made of pictures see :mod:`pbd_gym.envs.core.pixels`.
 ``"reduced"`` is one of those tasks only that name its particles."""
 OBS_LIMIT = 100.0

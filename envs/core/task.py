@@ -19,6 +19,7 @@ from pbd_gym.envs.core.completion import Completion
 from pbd_gym.envs.core.disturbance import Disturbance
 from pbd_gym.envs.core.features import FeatureObservations, Features
 from pbd_gym.envs.core.launches import Launches
+from pbd_gym.envs.core.memory import MemoryObservations
 from pbd_gym.envs.core.modes import RewardMode
 from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, ReducedObservations
 from pbd_gym.envs.core.pixels import PixelObservations
@@ -29,7 +30,7 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
 
-View = Observations | ReducedObservations | FeatureObservations | PixelObservations
+View = Observations | ReducedObservations | FeatureObservations | MemoryObservations | PixelObservations
 """What agents see."""
 Point = tuple[float, float, float]
 """x, y and z [m]; y is up."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pbd_gym.envs.core.features import FeatureObservations
-from pbd_gym.envs.core.observations import Observations, ReducedObservations
+from pbd_gym.envs.core.memory import MemoryObservations
+from pbd_gym.envs.core.observations import Observations, ObsMode, ReducedObservations
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.pixels import PIXEL_MODES, PixelObservations, Pixels
 from pbd_gym.envs.core.task import Batch, Task, View
@@ -18,9 +19,14 @@ def make_observations(batch: Batch, task: Task, pixels: Pixels) -> View:
     if batch.obs_mode == "reduced":
         assert task.reduced is not None  # of a task that has this mode
         return ReducedObservations(task.reduced, len(task.goal_particles), shown_grips)
+    remembers = batch.obs_mode == "memory"
+    mode: ObsMode = "keypoints" if remembers else batch.obs_mode
+    shown: Observations | FeatureObservations
     if task.features is not None:
-        return FeatureObservations(batch.obs_mode, task.features, batch.scene.particle_count)
-    return Observations(
-        batch.obs_mode, task.keypoints, task.goal_particles, batch.scene.particle_count, shown_grips, axes,
-        slots_of(actions.paddles, batch.model), actions.turns,
-    )  # fmt: skip
+        shown = FeatureObservations(mode, task.features, batch.scene.particle_count)
+    else:
+        shown = Observations(
+            mode, task.keypoints, task.goal_particles, batch.scene.particle_count, shown_grips, axes,
+            slots_of(actions.paddles, batch.model), actions.turns,
+        )  # fmt: skip
+    return MemoryObservations(shown, actions.grip_count) if remembers else shown

@@ -98,7 +98,7 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
     config_type = RopeTaskConfig
     config: RopeTaskConfig
     action_modes = PICKER_MODES
-    obs_modes = ("keypoints", "particles", "reduced", *PIXEL_MODES)
+    obs_modes = ("keypoints", "particles", "memory", "reduced", *PIXEL_MODES)
     presets = PRESETS["RopeStraighten"]
 
     def build(self, config: RopeTaskConfig) -> Task:

@@ -142,7 +142,7 @@ class RopeWhipVectorEnv(TaskVectorEnv):
     config: RopeWhipConfig
     action_modes = ("drag",)
     presets = PRESETS["RopeWhip"]
-    obs_modes = ("keypoints", "particles", *PIXEL_MODES)
+    obs_modes = ("keypoints", "particles", "memory", *PIXEL_MODES)
 
     def build(self, config: RopeWhipConfig) -> Task:
         length, height = config.rope_length, 1.4 * config.rope_length  # of the hand at the start

@@ -128,7 +128,7 @@ class PassWaterVectorEnv(TaskVectorEnv):
     config_type = PassWaterConfig
     config: PassWaterConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
-    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PassWater"]
 

@@ -132,7 +132,7 @@ class PourSoupVectorEnv(TaskVectorEnv):
     config_type = PourSoupConfig
     config: PourSoupConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
-    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PourSoup"]
 

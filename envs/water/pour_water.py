@@ -108,7 +108,7 @@ class PourWaterVectorEnv(TaskVectorEnv):
     config_type = PourWaterConfig
     config: PourWaterConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
-    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PourWater"]
 

@@ -106,7 +106,7 @@ class PourWaterAmountVectorEnv(TaskVectorEnv):
     config_type = PourWaterAmountConfig
     config: PourWaterAmountConfig
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
-    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", *PIXEL_MODES)
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PourWaterAmount"]
 

@@ -63,16 +63,17 @@ LOOSE: dict[str, Any] = {
 def modes_of(env_id: str) -> list[tuple[str, str]]:
     """Every action and observation mode that a task takes; those of an id that stands for one mode are its own.
 
-    Pictures and the reduced state do not depend on how one acts: they come with the first action mode only, and
+    Pictures, the reduced state and memory do not depend on how one acts: they come with the first action mode only, and
     pictures, but for one id, all at once.
     """
     entry = find(env_id)
     module, name = entry.vector.split(":")
     task = getattr(importlib.import_module(module), name)
     actions = [entry.kwargs["action_mode"]] if "action_mode" in entry.kwargs else task.action_modes
-    others = (*PIXEL_MODES, "reduced")
+    once = ("reduced", "memory")
+    others = (*PIXEL_MODES, *once)
     states = [(action, obs) for action in actions for obs in task.obs_modes if obs not in others]
-    states += [(actions[0], obs) for obs in task.obs_modes if obs == "reduced"]
+    states += [(actions[0], obs) for obs in task.obs_modes if obs in once]
     return [*states, *((actions[0], obs) for obs in (PIXEL_MODES if env_id == ID else ("rgbd",)))]
 
 
