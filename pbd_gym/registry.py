@@ -239,11 +239,9 @@ def find(env_id: str) -> Entry:
     """Return the entry of an id, of this package or of another one.
 
     Args:
-        env_id: an id, or ``"MODULE:ID"``, which imports the module first. Besides the ids of :func:`register`, those
-            that were registered with Gymnasium and have a ``vector_entry_point`` are known.
-
-    Args:
-        env_id: ``"ID"``, or ``"module:ID"`` as :func:`gymnasium.make` has it, which imports the module first.
+        env_id: ``"ID"``, or ``"MODULE:ID"`` as :func:`gymnasium.make` has it, which imports the module first. Besides
+            the ids of :func:`register`, those that were registered with Gymnasium and have a ``vector_entry_point``
+            are known.
 
     Raises:
         ValueError: if there is none, or no such module; the message names the closest id.

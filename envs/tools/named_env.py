@@ -18,6 +18,22 @@ _CHOSEN_BY_THE_READER = {
 }  # fmt: skip
 
 
+def task_class(env_id: str, entry_point: Any) -> type[TaskVectorEnv]:
+    """Return the class of an id's batches.
+
+    Args:
+        env_id: for the message.
+        entry_point: what is registered for its batches.
+
+    Raises:
+        ValueError: if it is of another kind than those of this package.
+    """
+    batch: Any = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    if not (isinstance(batch, type) and issubclass(batch, TaskVectorEnv)):
+        raise ValueError(f"{env_id!r} is no environment of pbd_gym's kind")
+    return batch
+
+
 def check_named_env(env_id: Any, env_kwargs: Any) -> None:
     """Check an id and the arguments of its environment as a file has them.
 
@@ -40,10 +56,7 @@ def check_named_env(env_id: Any, env_kwargs: Any) -> None:
         if ":" not in env_id:
             find(env_id)  # says which id may have been meant
         raise ValueError(f"{env_id!r} is not registered")
-    batch: Any = spec.vector_entry_point
-    batch = load_env_creator(batch) if isinstance(batch, str) else batch
-    if not (isinstance(batch, type) and issubclass(batch, TaskVectorEnv)):
-        raise ValueError(f"{env_id!r} is no environment of pbd_gym's kind")
+    batch = task_class(env_id, spec.vector_entry_point)
     known = set(inspect.signature(TaskVectorEnv.__init__).parameters) - _CHOSEN_BY_THE_READER
     known |= {field.name for field in dataclasses.fields(batch.config_type)}
     unknown = [name for name in env_kwargs if name not in known]

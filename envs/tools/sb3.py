@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv  # noqa: TID253  (this modul
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.tools.named_env import task_class
 from pbd_gym.registry import find
 
 
@@ -132,7 +133,7 @@ def make_sb3_vec_env(env_id: str, num_envs: int, seed: int | None = None, **kwar
     Raises:
         ValueError: for another id.
     """
-    find(env_id)
+    task_class(env_id, find(env_id).vector)
     batch = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **kwargs)
     assert isinstance(batch, TaskVectorEnv)
     env = TaskVecEnv(batch)

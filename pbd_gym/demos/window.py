@@ -40,6 +40,8 @@ class DemoWindow(Viewer):
             "left": ("", lambda: self._change(-1)), "right": ("", lambda: self._change(1)),
         }  # fmt: skip
         self.keys |= demo.keys
+        if "o" in demo.keys:
+            self.keys["o"] = (demo.keys["o"][0], self._be_original)
 
     def frame(self, caption: str) -> Frame:
         """Return what is to be drawn."""
@@ -106,6 +108,12 @@ class DemoWindow(Viewer):
         else:
             self.typed += text if text.isprintable() else ""
         return True
+
+    def _be_original(self) -> None:
+        """Show the original, which may be of another size."""
+        self.release()
+        self.demo.be_original()
+        self.look_from(self.demo.camera(self.size))
 
     def _begin_typing(self) -> None:
         if self.names:

@@ -311,6 +311,11 @@ class Viewer(Handling):
     def _wire(self) -> None:
         self.renderer.style = replace(self.renderer.style, wireframe=not self.renderer.style.wireframe)
 
+    def look_from(self, camera: Camera) -> None:
+        """See it from elsewhere, which is where the key 0 goes back to from now on."""
+        self._first_camera = copy.deepcopy(camera)
+        self._look_back()
+
     def _look_back(self) -> None:
         self.camera.__dict__.update(copy.deepcopy(self._first_camera).__dict__)
 

@@ -83,10 +83,10 @@ def test_colours_tell_stretch_speed_and_contact() -> None:
     for positions, expected in ((high, 0.0), (low, 1.0)):
         touch = scene_coloring("contact", scene, positions, still)
         assert touch is not None and (touch.values == expected).all()
-    folded = high.copy()  # one half upon the other
+    folded = high.copy()  # one third upon the next
     radius = scene.particle_contacts[0].radius
-    far = folded[:, 0] > 0
-    folded[far] = folded[far] * [-1, 1, 1] + [0, 2 * radius, 0]
+    far = folded[:, 0] > 0.05
+    folded[far] = folded[far] * [-1, 1, 1] + [0.1, 2 * radius, 0]
     touch = scene_coloring("contact", scene, folded, still)
     assert touch is not None and 0.5 < touch.values.mean() < 1.0
     assert scene_coloring("sides", scene, rest, still) is None

@@ -108,7 +108,7 @@ def test_a_towel_held_in_its_place_is_no_success_with_goals_either() -> None:
 
 def test_rest_takes_its_time_and_its_speed() -> None:
     """Guards both numbers: the first steps of a towel at rest are not yet rest, and what it counts in is m/s."""
-    env = make("PBDClothUnfold-v0", rest_time=0.4)  # five steps of 0.08 s
+    env = make("PBDClothUnfold-v0", rest_time=0.4, substeps=32)  # five steps of 0.08 s
     assert [bool(act(env)[1]["at_rest"].all()) for _ in range(6)] == [False] * 4 + [True] * 2
     saved = env.get_state()
     for factor, still in ((0.9, True), (1.1, False)):

@@ -38,7 +38,7 @@ def act(env: TaskVectorEnv, planner: CEMPlanner, steps: int) -> tuple[np.ndarray
 def test_it_solves_what_can_be_solved(env_id: str, steps: int, least: float) -> None:
     """Guards the method: from the same states, a plan is nearly perfect in both, and chance is not."""
     env = make(env_id, 2)
-    env.reset(seed=0)
+    env.reset(seed=6)
     start, random = env.get_state(), np.random.default_rng(0)
     for _ in range(steps):
         chance = env.step(random.uniform(-1.0, 1.0, (2, env.actions.size)))[4]["normalized_performance"]
