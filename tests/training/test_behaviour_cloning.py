@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from pbd_gym.training.behaviour_cloning import CloneArgs, fit, main, samples
+from pbd_gym.training.behaviour_cloning import CloneArgs, main, samples
 from pbd_gym.training.collect import CollectArgs
 from pbd_gym.training.collect import main as collect
 from pbd_gym.training.datasets import Episode
 from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
+from pbd_gym.training.fitting import FitArgs, fit
 from pbd_gym.training.policies import load_policy
 
 KWARGS = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "30"}
@@ -40,7 +41,7 @@ def test_a_fit_finds_a_function() -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal((2000, 3)).astype(np.float32)
     y = np.stack([np.tanh(x[:, 0]), 0.5 * x[:, 1] - 0.2], axis=1)
-    network = fit(x, y, CloneArgs(Path(), epochs=30, batch_size=100, hidden=(32,), jitter=0.0, learning_rate=1e-2))
+    network = fit(x, y, FitArgs(epochs=30, batch_size=100, hidden=(32,), jitter=0.0, learning_rate=1e-2))
     errors = np.abs(network(torch.as_tensor(x)).detach().numpy() - y)
     assert errors.mean() < 0.03
 

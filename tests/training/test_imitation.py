@@ -1,0 +1,73 @@
+"""Imitation: from an expert to a clone with a memory, to what PPO makes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from pbd_gym.training.imitation import Args, clone, main
+from pbd_gym.training.policies import load_policy
+from pbd_gym.training.refinement import Graded, RefinementArgs, policy_of, refine, take_over
+from pbd_gym.training.torch_ppo import Agent
+from pbd_gym.training.tuned import PPOSettings
+
+ROPE = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "40"}
+BRIEF = RefinementArgs(steps=3200, num_envs=16, rounds=2, watched=1, eval_episodes=8, enough=2.0)
+
+
+def test_from_an_expert_to_a_file(tmp_path: Path) -> None:
+    """Guards the whole way: what is written sees as it was taught, and is no worse than the clone it began as."""
+    args = Args(
+        env_id="PBDRopeStraighten-v0", out=tmp_path / "rope.npz", demonstrations=60, abreast=60, epochs=30,
+        batch_size=64, noise=(0.3,), env_kwargs=ROPE, refinement=BRIEF,
+    )  # fmt: skip
+    cloned = clone(args)
+    policy = main(args)
+    again = load_policy(tmp_path / "rope.npz")
+    assert again.env_kwargs == {"obs_mode": "memory", **{name: int(value) for name, value in ROPE.items()}}
+    assert again.normalized_performance == policy.normalized_performance > 0.8
+    first = refine(cloned, dataclasses.replace(BRIEF, enough=0.0))  # as it was, evaluated
+    np.testing.assert_array_equal(first.weights[0], cloned.weights[0])
+    assert policy.success_rate >= first.success_rate and policy.normalized_performance > 0.8
+
+
+def test_an_agent_goes_on_where_the_policy_stands() -> None:
+    """Guards both ways between arrays and networks: the actions stay the same, also of constant observations."""
+    settings = PPOSettings(total_timesteps=1, net_arch=(8, 6), standardise=False)
+    torch.manual_seed(0)
+    teacher = Agent(5, 2, settings)
+    teacher.mean += torch.arange(5.0)
+    teacher.square.copy_(teacher.mean**2 + torch.tensor([1.0, 4.0, 0.25, 1e-4, 1.0]))
+    policy = policy_of(teacher, "PBDRope-v0", {})
+    student = Agent(5, 2, settings)
+    take_over(student, policy)
+    seen = torch.arange(5.0) + 0.01 * torch.randn(20, 5)
+    meant = teacher.act(seen).detach().numpy()
+    np.testing.assert_allclose(policy(seen.numpy()), meant, atol=1e-5)
+    np.testing.assert_allclose(student.act(seen).detach().numpy(), meant, atol=1e-5)
+
+
+def test_the_reward_is_success_at_the_end() -> None:
+    """Guards whose success it is: that of the episode that is over, not of the one that took its place."""
+    over = torch.tensor([True, True, False])
+    info = {
+        "is_success": torch.tensor([0, 1, 1]), "normalized_performance": torch.tensor([0.0, 0.0, 0.5]),
+        "final_info": {
+            "is_success": torch.tensor([1, 0, 0]), "normalized_performance": torch.tensor([0.9, -3.0, 0.0]),
+        },
+    }  # fmt: skip
+    env = SimpleNamespace(step=lambda actions: (None, torch.ones(3), torch.zeros(3, dtype=torch.bool), over, info))
+    reward = Graded(env).step(torch.zeros(3, 1))[1]
+    np.testing.assert_allclose(reward.numpy(), [0.1 * 1.9 + 1.0, -0.1, 0.15], rtol=1e-6)
+
+
+def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
+    hopeless = {**ROPE, "max_episode_steps": "1", "success_at": "2.0"}
+    args = Args(env_id="PBDRopeStraighten-v0", demonstrations=2, abreast=2, noise=(0.0,), env_kwargs=hopeless)
+    with pytest.raises(ValueError, match="did not succeed once"):
+        clone(args)

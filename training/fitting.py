@@ -1,0 +1,81 @@
+"""Fits small networks to what others did: the part that cloning and imitation share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from pbd_gym.training.export import arrays_of, linear_layers
+from pbd_gym.training.policies import MLPPolicy
+
+LEAST_SPREAD = 1e-3
+"""Smallest standard deviation that observations are divided by, lest constants be blown up."""
+LIMIT = 5.0
+"""Standardised observations are clipped to this: there are no demonstrations beyond."""
+
+
+@dataclass(kw_only=True)
+class FitArgs:
+    """How a network is fitted to actions."""
+
+    epochs: int = 60
+    """passes over the data"""
+    batch_size: int = 512
+    """steps per gradient"""
+    learning_rate: float = 2e-3
+    """of Adam at the start; it falls to zero along a half cosine"""
+    hidden: tuple[int, ...] = (256, 256)
+    """units of each hidden layer"""
+    jitter: float = 0.02
+    """standard deviation of noise on standardised observations, for a network that is smooth between demonstrations"""
+    seed: int = 0
+    """of the network and the order of the data"""
+
+
+def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs) -> nn.Sequential:
+    """Return a network fitted to map standardised observations to actions, by the mean squared error."""
+    torch.manual_seed(args.seed)
+    x, y = torch.as_tensor(observations), torch.as_tensor(actions)
+    sizes = [x.shape[1], *args.hidden, y.shape[1]]
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.Tanh()]
+    network = nn.Sequential(*layers[:-1])
+    steps = args.epochs * (-(-len(x) // args.batch_size))
+    optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for epoch in range(args.epochs):
+        total = 0.0
+        for rows in torch.randperm(len(x)).split(args.batch_size):
+            noisy = x[rows] + args.jitter * torch.randn(len(rows), x.shape[1])
+            loss = nn.functional.mse_loss(network(noisy), y[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += loss.item() * len(rows)
+        if epoch % 10 == 9 or epoch == args.epochs - 1:
+            print(f"epoch {epoch + 1:4}   mean squared error {total / len(x):.4f}", flush=True)
+    return network
+
+
+def fitted_policy(
+    env_id: str, env_kwargs: dict[str, Any], observations: np.ndarray, actions: np.ndarray, args: FitArgs
+) -> MLPPolicy:
+    """Return a policy fitted to actions.
+
+    Args:
+        env_id: environment that they were done in.
+        env_kwargs: its arguments.
+        observations: shape (steps, size), float32.
+        actions: shape (steps, actions), float32.
+        args: how it is fitted.
+    """
+    mean, spread = observations.mean(axis=0), np.maximum(observations.std(axis=0), LEAST_SPREAD)
+    network = fit(np.clip((observations - mean) / spread, -LIMIT, LIMIT), actions, args)
+    return MLPPolicy(env_id, env_kwargs, *arrays_of(linear_layers(network)), mean, spread, LIMIT)

@@ -1,0 +1,179 @@
+"""Refines a small policy by PPO on what counts at the end: success, and how well it is done.
+
+python -m pbd_gym.training.refinement runs/imitated/PBDClothFold-v0.npz
+
+A clone of an expert is nearly right and misses by a finger's breadth. PPO (:mod:`pbd_gym.training.torch_ppo`) begins
+where it stands, with little noise and a critic that has watched it for a while, so that it is not unlearnt first.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+from gymnasium.envs.registration import load_env_creator
+from torch import Tensor, nn
+
+from pbd_gym.registry import find
+from pbd_gym.training.export import arrays_of, linear_layers, scored
+from pbd_gym.training.policies import MLPPolicy, find_policy
+from pbd_gym.training.torch_ppo import Agent, Trainer, make
+from pbd_gym.training.tuned import PPOSettings
+
+STARTS_SEED = 77
+"""Of the bank of start states; evaluations have others."""
+ROLLOUT = 100
+"""Steps per environment between updates."""
+SHARE = 0.1
+"""What success and normalised performance count in every step, beside 1 for success at the end."""
+
+
+@dataclass(kw_only=True)
+class RefinementArgs:
+    """How a policy is refined."""
+
+    steps: int = 300_000
+    """environment steps"""
+    learning_rate: float = 1e-4
+    """of Adam at the start; it falls linearly to zero"""
+    log_std: float = -2.5
+    """logarithm of the standard deviation of its actions at the start"""
+    watched: int = 6
+    """rollouts that the critic watches first"""
+    rounds: int = 6
+    """how often it is evaluated meanwhile; the best is kept"""
+    enough: float = 0.97
+    """success rate at which it stops"""
+    starts: int = 600
+    """start states that episodes begin from, where the task has a bank"""
+    num_envs: int = 64
+    """environments"""
+    eval_episodes: int = 100
+    """unseen episodes that a policy is evaluated on"""
+    seed: int = 0
+    """of the noise and the episodes"""
+
+
+@dataclass(kw_only=True)
+class Args(RefinementArgs):
+    """Refine a policy by PPO."""
+
+    policy: Annotated[str, tyro.conf.Positional]
+    """an id with a bundled policy, or a file NAME.npz"""
+    out: Path | None = None
+    """file to write, runs/refined/ID.npz by default"""
+
+
+def training_bank(env_id: str, starts: int) -> dict[str, Any]:
+    """Return arguments for start states that are none of those that others evaluate on; none for a task without."""
+    batch: Any = load_env_creator(find(env_id).vector)
+    has_bank = "starts_seed" in getattr(batch.config_type, "__dataclass_fields__", {})
+    return {"split": "all", "starts": starts, "starts_seed": STARTS_SEED} if has_bank else {}
+
+
+class Graded:
+    """A batch whose reward is success at the end, and a little of success and performance all the way.
+
+    Args:
+        env: a batch with tensors, and autoreset in the same step.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step the batch, with rewards of shape (num_envs,)."""
+        observation, _, terminated, truncated, info = self.env.step(actions)
+        over = terminated | truncated
+        found = [info[name].float() for name in ("is_success", "normalized_performance")]
+        if "final_info" in info:  # of episodes that are over, whose places others have taken
+            last = [info["final_info"][name].float() for name in ("is_success", "normalized_performance")]
+            found = [torch.where(over, after, before) for before, after in zip(found, last, strict=True)]
+        success, performance = found
+        reward = SHARE * (success + performance.clamp(-1.0, 1.0)) + over * success
+        return observation, reward, terminated, truncated, info
+
+
+def take_over(agent: Agent, policy: MLPPolicy) -> None:
+    """Give an agent the weights of a policy, and what it standardises observations by."""
+    layers = [module for module in agent.policy if isinstance(module, nn.Linear)]
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, policy.weights, policy.biases, strict=True):
+            layer.weight.copy_(torch.as_tensor(weight))
+            layer.bias.copy_(torch.as_tensor(bias))
+        mean, spread = torch.as_tensor(policy.mean), torch.as_tensor(policy.spread)
+        agent.mean.copy_(mean)
+        agent.square.copy_(mean**2 + spread**2)
+
+
+def policy_of(agent: Agent, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
+    """Return what an agent does, without noise, as a policy of plain arrays."""
+    limit, least = 10.0, agent.square - agent.mean**2
+    spread = least.clamp(min=1e-4).sqrt().numpy().copy()
+    return MLPPolicy(
+        env_id, env_kwargs, *arrays_of(linear_layers(agent.policy)), agent.mean.numpy().copy(), spread, limit
+    )
+
+
+def watch(trainer: Trainer, rollouts: int) -> None:
+    """Fit the values alone to a few rollouts."""
+    agent, settings = trainer.agent, trainer.settings
+    adam = torch.optim.Adam(agent.value.parameters(), 1e-3)
+    for _ in range(rollouts):
+        rollout, _ = trainer.collect()
+        gain = rollout.advantages(settings.gamma, settings.gae_lambda)
+        goal, seen = (gain + rollout.values).flatten(), rollout.observations.flatten(0, 1)
+        for _ in range(5):
+            for rows in torch.randperm(len(seen), generator=trainer.noise).split(settings.batch_size):
+                loss = (agent.values(seen[rows]) - goal[rows]).square().mean()
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+
+
+def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
+    """Return the best of a policy and of what becomes of it, by its success over unseen episodes."""
+    kwargs = policy.env_kwargs
+    env_id, began = policy.env_id, time.perf_counter()
+    found = [scored(policy, args.eval_episodes)]
+    if found[0].success_rate >= args.enough:
+        return found[0]
+    device = torch.device("cpu")
+    env = Graded(make(env_id, args.num_envs, device, **{**training_bank(env_id, args.starts), **kwargs}))
+    settings = PPOSettings(
+        total_timesteps=args.steps, num_envs=args.num_envs, n_steps=ROLLOUT, learning_rate=args.learning_rate,
+        batch_size=args.num_envs * ROLLOUT // 4, n_epochs=5, gamma=0.98, gae_lambda=0.95, clip_range=0.1, ent_coef=0.0,
+        net_arch=tuple(len(bias) for bias in policy.biases[:-1]), log_std_init=args.log_std, standardise=False,
+    )  # fmt: skip
+    trainer = Trainer(env, settings, args.seed, device)
+    take_over(trainer.agent, policy)
+    watch(trainer, args.watched)
+    for _ in trainer.learn():
+        if trainer.steps >= args.steps * len(found) / args.rounds:
+            found.append(scored(policy_of(trainer.agent, env_id, kwargs), args.eval_episodes))
+            print(f"{trainer.steps:,} steps, {time.perf_counter() - began:.0f} s", flush=True)
+            if found[-1].success_rate >= args.enough:
+                break
+    env.close()
+    return max(found, key=lambda one: (one.success_rate, one.normalized_performance))
+
+
+def main(args: Args) -> MLPPolicy:
+    """Refine a policy, and write the best."""
+    torch.set_num_threads(1)
+    best = refine(find_policy(args.policy), args)
+    out = args.out or Path("runs/refined") / f"{best.env_id}.npz"
+    best.save(out)
+    print(f"{out}: {best.success_rate:.0%} success")
+    return best
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Args))
