@@ -38,8 +38,8 @@ class Args(FitArgs):
     out: Path | None = None
     """file to write, runs/imitated/ID.npz by default"""
     demonstrations: int = 1000
-    """episodes of the expert"""
-    noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
+    """episodes of the expert; those without success are left out"""
+    noise: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1)
     """standard deviations of the noise on its actions, in turn"""
     abreast: int = 100
     """episodes that run side by side"""
@@ -65,7 +65,7 @@ def demonstrate(env: TaskVectorEnv, first_seed: int, noise: np.ndarray) -> tuple
 
     Returns:
         Observations, shape (steps, size); the actions that the expert meant, shape (steps, actions); and which
-        episodes ended in success, shape (num_envs,). Without noise, those that did not are left out.
+        episodes ended in success, shape (num_envs,); the others are left out.
     """
     random, expert = np.random.default_rng(first_seed), expert_of(env)
     observation = env.reset(seed=first_seed)[0]
@@ -80,7 +80,7 @@ def demonstrate(env: TaskVectorEnv, first_seed: int, noise: np.ndarray) -> tuple
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))
         success = np.where(over, success, info["is_success"])
         over |= terminated | truncated
-    kept = np.array(goes_on) & (success | (noise > 0.0))
+    kept = np.array(goes_on) & success
     return np.array(seen)[kept], np.array(meant)[kept].astype(np.float32), success
 
 

@@ -29,7 +29,8 @@ STARTS_SEED = 77
 ROLLOUT = 100
 """Steps per environment between updates."""
 SHARE = 0.1
-"""What success and normalised performance count in every step, beside 1 for success at the end."""
+"""What normalised performance, and how much of success there is, count in every step, beside 1 for success at the end.
+At the goal there is a third of success, and another for hands that have let go and for rest each."""
 
 
 @dataclass(kw_only=True)
@@ -76,7 +77,7 @@ def training_bank(env_id: str, starts: int) -> dict[str, Any]:
 
 
 class Graded:
-    """A batch whose reward is success at the end, and a little of success and performance all the way.
+    """A batch whose reward is success at the end, and a little of performance and of parts of success all the way.
 
     Args:
         env: a batch with tensors, and autoreset in the same step.
@@ -84,6 +85,8 @@ class Graded:
 
     def __init__(self, env: Any) -> None:
         self.env = env
+        self.conditions = env.task.score.completion.conditions or ("is_success",)
+        """Entries of ``info`` that are success together, the goal first."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.env, name)
@@ -92,12 +95,14 @@ class Graded:
         """Step the batch, with rewards of shape (num_envs,)."""
         observation, _, terminated, truncated, info = self.env.step(actions)
         over = terminated | truncated
-        found = [info[name].float() for name in ("is_success", "normalized_performance")]
+        names = ("is_success", "normalized_performance", *self.conditions)
+        found = [info[name].float() for name in names]
         if "final_info" in info:  # of episodes that are over, whose places others have taken
-            last = [info["final_info"][name].float() for name in ("is_success", "normalized_performance")]
+            last = [info["final_info"][name].float() for name in names]
             found = [torch.where(over, after, before) for before, after in zip(found, last, strict=True)]
-        success, performance = found
-        reward = SHARE * (success + performance.clamp(-1.0, 1.0)) + over * success
+        success, performance, at_goal, *others = found
+        parts = at_goal * torch.stack([at_goal, *others]).mean(dim=0)
+        reward = SHARE * (parts + performance.clamp(-1.0, 1.0)) + over * success
         return observation, reward, terminated, truncated, info
 
 

@@ -16,7 +16,7 @@ from pbd_gym.training.refinement import Graded, RefinementArgs, policy_of, refin
 from pbd_gym.training.torch_ppo import Agent
 from pbd_gym.training.tuned import PPOSettings
 
-ROPE = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "40"}
+ROPE = {"particles": "9", "substeps": "8", "starts": "60"}
 BRIEF = RefinementArgs(steps=3200, num_envs=16, rounds=2, watched=1, eval_episodes=8, enough=2.0)
 
 
@@ -24,7 +24,7 @@ def test_from_an_expert_to_a_file(tmp_path: Path) -> None:
     """Guards the whole way: what is written sees as it was taught, and is no worse than the clone it began as."""
     args = Args(
         env_id="PBDRopeStraighten-v0", out=tmp_path / "rope.npz", demonstrations=60, abreast=60, epochs=30,
-        batch_size=64, noise=(0.3,), env_kwargs=ROPE, refinement=BRIEF,
+        batch_size=64, noise=(0.0, 0.05), env_kwargs=ROPE, refinement=BRIEF,
     )  # fmt: skip
     cloned = clone(args)
     policy = main(args)
@@ -55,15 +55,21 @@ def test_an_agent_goes_on_where_the_policy_stands() -> None:
 def test_the_reward_is_success_at_the_end() -> None:
     """Guards whose success it is: that of the episode that is over, not of the one that took its place."""
     over = torch.tensor([True, True, False])
+    parts = {"at_goal": torch.tensor([0, 0, 1]), "at_rest": torch.tensor([1, 1, 0])}
     info = {
-        "is_success": torch.tensor([0, 1, 1]), "normalized_performance": torch.tensor([0.0, 0.0, 0.5]),
+        "is_success": torch.tensor([0, 1, 1]), "normalized_performance": torch.tensor([0.0, 0.0, 0.5]), **parts,
         "final_info": {
             "is_success": torch.tensor([1, 0, 0]), "normalized_performance": torch.tensor([0.9, -3.0, 0.0]),
+            "at_goal": torch.tensor([1, 0, 0]), "at_rest": torch.tensor([1, 1, 0]),
         },
     }  # fmt: skip
-    env = SimpleNamespace(step=lambda actions: (None, torch.ones(3), torch.zeros(3, dtype=torch.bool), over, info))
+    completion = SimpleNamespace(conditions=("at_goal", "at_rest"))
+    env = SimpleNamespace(
+        task=SimpleNamespace(score=SimpleNamespace(completion=completion)),
+        step=lambda actions: (None, torch.ones(3), torch.zeros(3, dtype=torch.bool), over, info),
+    )
     reward = Graded(env).step(torch.zeros(3, 1))[1]
-    np.testing.assert_allclose(reward.numpy(), [0.1 * 1.9 + 1.0, -0.1, 0.15], rtol=1e-6)
+    np.testing.assert_allclose(reward.numpy(), [0.1 * (0.9 + 1.0) + 1.0, -0.1, 0.1 * (0.5 + 0.5)], rtol=1e-6)
 
 
 def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
