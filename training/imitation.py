@@ -28,6 +28,9 @@ from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.refinement import RefinementArgs, refine, training_bank
 
+NOISY = 0.8
+"""Share of an episode in which there may be noise."""
+
 
 @dataclass(kw_only=True)
 class Args(FitArgs):
@@ -38,9 +41,10 @@ class Args(FitArgs):
     out: Path | None = None
     """file to write, runs/imitated/ID.npz by default"""
     demonstrations: int = 1000
-    """episodes of the expert; those without success are left out"""
-    noise: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1)
-    """standard deviations of the noise on its actions, in turn"""
+    """episodes of the expert; those without noise and without success are left out"""
+    noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
+    """standard deviations of the noise on its actions, in turn; each goes on to a moment within the first four fifths
+    of the episode, so that the expert is seen to finish, too"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -65,10 +69,11 @@ def demonstrate(env: TaskVectorEnv, first_seed: int, noise: np.ndarray) -> tuple
 
     Returns:
         Observations, shape (steps, size); the actions that the expert meant, shape (steps, actions); and which
-        episodes ended in success, shape (num_envs,); the others are left out.
+        episodes ended in success, shape (num_envs,). Without noise, those that did not are left out.
     """
     random, expert = np.random.default_rng(first_seed), expert_of(env)
     observation = env.reset(seed=first_seed)[0]
+    until = (env.max_episode_steps or 0) * random.uniform(0.0, NOISY, env.num_envs)
     over, success = np.zeros(env.num_envs, dtype=bool), np.zeros(env.num_envs, dtype=bool)
     seen, meant, goes_on = [], [], []
     while not over.all():
@@ -76,11 +81,12 @@ def demonstrate(env: TaskVectorEnv, first_seed: int, noise: np.ndarray) -> tuple
         seen.append(observation)
         meant.append(best)
         goes_on.append(~over)
-        action = np.clip(best + noise[:, None] * random.standard_normal(best.shape), -1.0, 1.0)
+        now = np.where(len(meant) <= until, noise, 0.0)[:, None]
+        action = np.clip(best + now * random.standard_normal(best.shape), -1.0, 1.0)
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))
         success = np.where(over, success, info["is_success"])
         over |= terminated | truncated
-    kept = np.array(goes_on) & success
+    kept = np.array(goes_on) & (success | (noise > 0.0))
     return np.array(seen)[kept], np.array(meant)[kept].astype(np.float32), success
 
 
