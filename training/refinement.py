@@ -18,7 +18,6 @@ import tyro
 from gymnasium.envs.registration import load_env_creator
 from torch import Tensor, nn
 
-from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.registry import find
 from pbd_gym.training.export import arrays_of, linear_layers, scored
 from pbd_gym.training.policies import MLPPolicy, find_policy
@@ -40,12 +39,10 @@ class RefinementArgs:
 
     steps: int = 300_000
     """environment steps"""
-    learning_rate: float = 3e-4
+    learning_rate: float = 1e-4
     """of Adam at the start; it falls linearly to zero"""
     log_std: float = -2.5
     """logarithm of the standard deviation of its actions at the start"""
-    grip_log_std: float = -0.7
-    """likewise, of the numbers that open and close hands; they are at -1 and 1, and 0 is between open and closed"""
     watched: int = 6
     """rollouts that the critic watches first"""
     rounds: int = 6
@@ -130,12 +127,6 @@ def policy_of(agent: Agent, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolic
     )
 
 
-def grips_of(env: Any) -> slice:
-    """Return the numbers of an action that open and close hands."""
-    per_hand = env.actions.size // max(env.actions.grip_count, 1)
-    return slice(per_hand - 1, None, per_hand) if env.action_mode in PICKER_MODES else slice(0, 0)
-
-
 def watch(trainer: Trainer, rollouts: int) -> None:
     """Fit the values alone to a few rollouts."""
     agent, settings = trainer.agent, trainer.settings
@@ -168,8 +159,6 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     )  # fmt: skip
     trainer = Trainer(env, settings, args.seed, device)
     take_over(trainer.agent, policy)
-    with torch.no_grad():
-        trainer.agent.log_std[grips_of(env)] = args.grip_log_std
     watch(trainer, args.watched)
     for _ in trainer.learn():
         if trainer.steps >= args.steps * len(found) / args.rounds:
