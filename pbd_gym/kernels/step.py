@@ -301,7 +301,7 @@ def make_step(
             for iteration in range(launch.first_iteration, launch.last_iteration):
                 if wp.static(options.anchors > 0):
                     if asks(launch, wp.static(int(Phase.TETHERS))):
-                        hold(state, body, group, thread, threads)
+                        hold(state, body, now.inv_h, group, thread, threads)
                 if asks(launch, wp.static(int(Phase.SWEEP))):
                     sweep(model, body, now.inv_h, iteration, launch.color, thread, threads)
                 if wp.static(options.chebyshev):

@@ -11,13 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Model, Scene, Solver, State
 from pbd_gym.constraints.tether import geodesics
 from pbd_gym.geometry.garments import tshirt
+from pbd_gym.kernels.tethers import HARDEST
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial
 from pbd_gym.scene.tethered_body import TetheredBody, spread_out
 
 from .helpers import EPS, NO_GRAVITY
 
-H = 0.01
-"""Step [s]."""
+H = 1.0
+"""Step [s], so long that no tether is at its limit."""
 ROWS, COLUMNS = 4, 5
 COUNT = ROWS * COLUMNS
 
@@ -74,6 +75,22 @@ def test_within_the_step_nothing_is_farther_than_along_the_cloth(lanes: int, dty
                 anchors += [7] if 7 not in anchors else []
             wanted = tethered(before[env, 3:].astype(dtype), places, anchors, sizes[env])
             assert_allclose(after[env, 3:], wanted, rtol=0, atol=200 * EPS[dtype])
+
+
+def test_what_was_caught_is_not_thrown() -> None:
+    """Guards against a towel caught on a rod: once free it does not make up for 0.5 m in one substep."""
+    scene, _ = loose_sheet()
+    solver = Solver(Model(scene, 5, lanes=1), substeps=1)
+    state, control = solver.state(), solver.control()
+    state.hold([22, -1])
+    caught = scene.positions.copy()
+    caught[3] += [-0.5, 0.0, 0.0]
+    state.set_positions(caught)
+    solver.step(state, control, 0.002)
+    assert np.linalg.norm(state.get_velocities()[0, 3]) == pytest.approx(HARDEST, rel=1e-3)
+    for _ in range(11):  # 0.45 m: it gets faster each time
+        solver.step(state, control, 0.002)
+    assert np.linalg.norm(state.get_positions()[0, 3] - caught[22]) < 0.5
 
 
 def test_two_hands_that_pull_apart_tear_nothing_and_say_so() -> None:
