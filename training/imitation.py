@@ -44,7 +44,9 @@ class Args(FitArgs):
     """episodes of the expert; those without noise and without success are left out"""
     noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
     """standard deviations of the noise on its actions, in turn; each goes on to a moment within the first four fifths
-    of the episode, so that the expert is seen to finish, too"""
+    of the episode, so that the expert is seen to finish, too, unless it is steady"""
+    steady: bool = False
+    """let the noise go on to the end"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -59,13 +61,16 @@ class Args(FitArgs):
     """what follows"""
 
 
-def demonstrate(env: TaskVectorEnv, first_seed: int, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def demonstrate(
+    env: TaskVectorEnv, first_seed: int, noise: np.ndarray, steady: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run one episode of the expert in each environment.
 
     Args:
         env: the batch, with autoreset in the next step, and a time limit.
         first_seed: environment ``i`` gets ``first_seed + i``.
         noise: standard deviation of the noise on the actions of each environment, shape (num_envs,).
+        steady: whether it goes on to the end.
 
     Returns:
         Observations, shape (steps, size); the actions that the expert meant, shape (steps, actions); and which
@@ -81,7 +86,7 @@ def demonstrate(env: TaskVectorEnv, first_seed: int, noise: np.ndarray) -> tuple
         seen.append(observation)
         meant.append(best)
         goes_on.append(~over)
-        now = np.where(len(meant) <= until, noise, 0.0)[:, None]
+        now = np.where((len(meant) <= until) | steady, noise, 0.0)[:, None]
         action = np.clip(best + now * random.standard_normal(best.shape), -1.0, 1.0)
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))
         success = np.where(over, success, info["is_success"])
@@ -101,7 +106,7 @@ def clone(args: Args) -> MLPPolicy:
     env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_bank(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
     batches = range(-(-args.demonstrations // env.num_envs))
-    lessons = [demonstrate(env, args.seed + k * env.num_envs, noise) for k in batches]
+    lessons = [demonstrate(env, args.seed + k * env.num_envs, noise, args.steady) for k in batches]
     env.close()
     won = np.mean([success for *_, success in lessons], axis=0)
     rates = ", ".join(f"{won[noise == size].mean():.0%} with noise {size:g}" for size in dict.fromkeys(noise.tolist()))

@@ -117,7 +117,8 @@ class Tethers(NamedTuple):
     """(model, state, group, thread, thread_count): finds lengths where a grip holds, or a pin is, something else than
     before. A barrier has to follow."""
     hold: Any
-    """(state, body, inv_h, group, thread, thread_count): brings back what is too far from an anchor; ends with a barrier."""
+    """(state, body, inv_h, group, thread, thread_count): brings back what is too far from an anchor; ends with a
+    barrier."""
 
 
 @functools.cache
