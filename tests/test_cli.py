@@ -204,12 +204,15 @@ def test_warp_is_quiet_unless_asked(tmp_path: Path) -> None:
         assert ("Warp" in done.stdout + done.stderr) is talks
 
 
-def test_record_falls_back_to_the_bundled_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """PBDRope-v0 has no script; PBDSoftBody-v0 has no agent either, which is said with the policies there are."""
+def test_record_falls_back_to_the_bundled_agent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PBDRope-v0 has no script; where there is no agent either, that is said with the policies there are."""
     out = str(tmp_path / "a.gif")
     assert main(["record", "PBDRope-v0", "--out", out, "--size", "64", "--every", "50"]) == 0
     assert (tmp_path / "a.gif").exists()
     capsys.readouterr()
+    monkeypatch.setattr("pbd_gym.training.film_policies.shipped_ids", list)
     assert main(["record", "PBDSoftBody-v0", "--out", out, "--size", "64"]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") <= 2 and "random, plan" in error

@@ -96,7 +96,7 @@ def test_every_bank_of_start_states_has_a_seed() -> None:
     [
         (["PBDRop-v0"], "PBDRope-v0"),
         ([ID, "--policy", "expert"], "no scripted expert"),
-        (["PBDSoftBody-v0", "--policy", "trained"], "no bundled policy"),
+        (["PBDRopeWhip-v0", "--policy", "trained"], "no bundled policy"),
         (["--policy", "missing.npz"], "missing.npz"),
         (["PBDCloth-v0", "--policy", "{file}"], "was trained on PBDRope-v0"),
         (["--policy", "{file}"], "acts by 'drag', this one by 'pin'"),

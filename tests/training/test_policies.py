@@ -126,7 +126,7 @@ def test_enjoy_headless(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["PBDSoftBody-v0"], "PBDCloth-v0"), (["missing.npz"], "missing.npz"),
+        (["PBDRopeWhip-v0"], "PBDCloth-v0"), (["missing.npz"], "missing.npz"),
         (["PBDRope-v0", "--gif", "none.mp4"], "none.mp4"),
     ],
 )  # fmt: skip

@@ -138,7 +138,6 @@ def test_the_command_exports_what_the_expert_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["record", "PBDSoftBody-v0", "--out", "a.mp4"], "--policy takes random, plan"),
         (["record", "PBDCloth-v0", "--policy", "expert", "--out", "a.mp4"], "PBDCloth-v0 has no scripted expert"),
         (["record", "PBDCloth-v0", "--out", "a.avi", "--policy", "random"], "an .mp4 or a .gif"),
         (["record", "PBDCloth-v0", "--out", "b/a.gif", "--policy", "random", "--colors", "1"], "colors in 2..256"),
