@@ -112,7 +112,11 @@ def test_what_acts_names_the_extra_that_it_needs(
 ) -> None:
     """Guards the hint for checkpoints: what writes meshes does not bring what acts."""
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    for name in [name for name in sys.modules if name.startswith(("stable_baselines3.", "pbd_gym.training."))]:
+    loaded = [name for name in sys.modules if name.startswith(("stable_baselines3.", "pbd_gym.training."))]
+    for name in reversed(loaded):
+        package, _, module = name.rpartition(".")
+        if package in sys.modules:  # else what is loaded here stays its package's attribute, and the next test finds two
+            monkeypatch.delattr(sys.modules[package], module, raising=False)
         monkeypatch.delitem(sys.modules, name)
     out = {"record": "a.gif", "export": "a.usda"}[command]
     assert main([command, "--policy", "model.zip", "--out", str(tmp_path / out)]) == 1
