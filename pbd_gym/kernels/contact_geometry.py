@@ -126,12 +126,14 @@ _SURFACES = """
         const V high = reach + (wider > none ? V(table.cushion) : none), across = high * high + wider * wider;
         const V range2 = fat * fat > across ? fat * fat : across;
         t.overlap = wanted * SIZE - gap;
-        t.slowest = facing ? V(gentle) : V(slowest);
+        const V tight = FLOOR(reach - start, 0) * SIZE + crawl;
+        t.slowest = facing ? (tight < gentle ? tight : V(gentle)) : V(slowest);
         t.inside = ((gap * INV_SIZE < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
 """
 
 _SPEEDS = """
     const T slowest = table.separation_speed / inv_h, gentle = table.gentle_speed / inv_h;
+    const T crawl = table.crawl_speed / inv_h;
     const T braking = wp::min(T(0.5), T(1) / (inv_h * table.braking_time));
 """
 
