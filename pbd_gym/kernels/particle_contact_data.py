@@ -93,7 +93,7 @@ def table_type(scalar: Any) -> Any:
         gentle_speed: scalar
         """the same for discs that face each other"""
         crawl_speed: scalar
-        """the same for discs that are farther apart than they are thick [m/s]"""
+        """the same for discs that are farther apart than they are thick, and lie still [m/s]"""
 
     return ParticleContactTable
 

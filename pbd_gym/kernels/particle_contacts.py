@@ -106,8 +106,9 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     2012, doi:10.1145/2185520.2185601). Patches of a surface have a gap of their own in place of d. Slip during the
     substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
     An overlap that was there before leaves with ``separation_speed`` at most, patches that face each other with
-    ``gentle_speed``, and beyond their thickness with ``crawl_speed``: a crease moves as it is pushed, and keeps patches
-    the farther apart the sharper it is, so that a fast push would feed on itself.
+    ``gentle_speed``. Beyond their thickness these part with ``crawl_speed`` and a share of the speed that they have: a
+    crease moves as it is pushed, and keeps patches the farther apart the sharper it is, so that a fast push would feed
+    on itself.
 
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which

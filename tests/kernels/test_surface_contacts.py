@@ -44,6 +44,24 @@ def test_layers_rest_one_thickness_apart(counts: tuple[int, ...]) -> None:
     assert state.get_piercings().tolist() == [0]
 
 
+@pytest.mark.parametrize(("width", "gap", "fastest"), [(1.0, 0.4, 0.5), (0.93, 1.6, 0.2)])
+def test_what_parts_is_not_thrown_apart(width: float, gap: float, fastest: float) -> None:
+    """Guards rest: sheets that overlap part at a limited speed, and pleated ones gently; else heaps tremble for ever.
+
+    Their own speed v adds 0.75 v to 0.05 m/s: at most 0.2 m/s.
+    """
+    scene, model = sheets((7, 7))
+    solver = Solver(model, 8)
+    state, control = solver.state(), solver.control()
+    x = scene.positions.reshape(2, 7, 7, 3) * [width, 1.0, 1.0]
+    x[..., 1] = 0.1 + np.array([0.0, gap * THICKNESS])[:, None, None]
+    x[..., 1] += 0.05 * np.sqrt(1.0 - width * width) * (np.arange(7) % 2)  # threads keep their length
+    state.set_positions(x.reshape(-1, 3))
+    solver.step(state, control, 0.004)
+    heights = state.get_velocities()[0, :, 1].reshape(2, -1).mean(axis=1)
+    assert 0.3 * fastest < heights[1] - heights[0] < 1.1 * fastest
+
+
 def test_a_fast_ball_does_not_pass() -> None:
     """Guards sweeping: within a substep the ball goes farther than sheet and ball are thick together."""
     scene = Scene()
