@@ -35,6 +35,11 @@ second."""
 STEEP, PARALLEL = 0.5, 1.0
 """Likewise for the cosine of the angle between the normals of two patches."""
 
+PACE = 0.75
+"""How fast two patches part that are farther apart than they are thick: this share of the speed at which they move
+against each other, and ``crawl_speed``. With 1 a heap trembles on; with 0.5 what hands lay down is not out of its
+crease in time, and slips."""
+
 _NORMALS = """
     for (int k = thread; k < count; k += thread_count) {
         const int* const ends = table.chords.data + 4 * k;
@@ -75,11 +80,11 @@ _TOUCH = """
         const V length = SQRT(d2), over = T(1) / FLOOR(length, 1e-12), reach = a.radius + b.radius;
         // Members in the very same place part along y, the one with the higher number upwards.
         const V up = length > T(1e-12) ? dy * over : V(T(-1));
-        GEOMETRY
         // What the pair has moved against each other in this substep.
         t.ux = dx - px;
         t.uy = dy - py;
         t.uz = dz - pz;
+        GEOMETRY
         return t;
     };
 """
@@ -126,12 +131,15 @@ _SURFACES = """
         const V high = reach + (wider > none ? V(table.cushion) : none), across = high * high + wider * wider;
         const V range2 = fat * fat > across ? fat * fat : across;
         t.overlap = wanted * SIZE - gap;
-        t.slowest = facing ? V(gentle) : V(slowest);
+        const V pace = crawl + T(PACE) * SQRT(t.ux * t.ux + t.uy * t.uy + t.uz * t.uz);
+        const V eager = FLOOR(reach - start, 0) * SIZE + pace;
+        t.slowest = facing ? (eager < gentle ? eager : V(gentle)) : V(slowest);
         t.inside = ((gap * INV_SIZE < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
 """
 
 _SPEEDS = """
     const T slowest = table.separation_speed / inv_h, gentle = table.gentle_speed / inv_h;
+    const T crawl = table.crawl_speed / inv_h;
     const T braking = wp::min(T(0.5), T(1) / (inv_h * table.braking_time));
 """
 
@@ -140,6 +148,7 @@ _NUMBERS = {
     "CREASE_REACH": CREASE_REACH,
     "CREASED": CREASED,
     "FLAT": FLAT,
+    "PACE": PACE,
     "STEEP": STEEP,
     "PARALLEL": PARALLEL,
     "INNER": INNER,

@@ -91,7 +91,9 @@ def table_type(scalar: Any) -> Any:
         braking_time: scalar
         """time in which their approach fades away [s]"""
         gentle_speed: scalar
-        """the same for a disc"""
+        """the same for discs that face each other"""
+        crawl_speed: scalar
+        """the same for discs that are farther apart than they are thick, and lie still [m/s]"""
 
     return ParticleContactTable
 

@@ -74,7 +74,8 @@ _NAMES = """
 _PART = """
     const auto part = [&](const Member& a, const Member& b, const Touch& t, V mine, V its, V& mx, V& my, V& mz) {
         const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
-        const V soft = FLOOR(-along, 0) + t.slowest, most = mine > its ? mine : its;
+        // Out of an overlap no faster than that: what is on its way out already gets no further push.
+        const V soft = FLOOR(t.slowest - along, 0), most = mine > its ? mine : its;
         V depth = t.overlap < soft ? t.overlap : soft;
         depth = ((t.overlap > none) & (t.inside > none)) ? depth : none;
         const V shared = FLOOR(most * T(1.0 / RELAXATION), 1) * (WEIGHT(a) + WEIGHT(b));
@@ -104,7 +105,10 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     share if that is smaller, so that the sum does not overshoot and momentum is kept (mass splitting: Tonge et al.
     2012, doi:10.1145/2185520.2185601). Patches of a surface have a gap of their own in place of d. Slip during the
     substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
-    An overlap that was there before leaves with ``separation_speed`` at most, patches with ``gentle_speed``.
+    An overlap that was there before leaves with ``separation_speed`` at most, patches that face each other with
+    ``gentle_speed``. Beyond their thickness these part with ``crawl_speed`` and a share of the speed that they have: a
+    crease moves as it is pushed, and keeps patches the farther apart the sharper it is, so that a fast push would feed
+    on itself.
 
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which

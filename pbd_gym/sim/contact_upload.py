@@ -90,6 +90,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     table.bits = int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5))
     table.separation_speed = 5.0
     table.gentle_speed = 0.5
+    table.crawl_speed = 0.05
     return count
 
 
