@@ -115,7 +115,7 @@ def test_what_acts_names_the_extra_that_it_needs(
     loaded = [name for name in sys.modules if name.startswith(("stable_baselines3.", "pbd_gym.training."))]
     for name in reversed(loaded):
         package, _, module = name.rpartition(".")
-        if package in sys.modules:  # else what is loaded here stays its package's attribute, and the next test finds two
+        if package in sys.modules:  # else what is loaded here stays its attribute
             monkeypatch.delattr(sys.modules[package], module, raising=False)
         monkeypatch.delitem(sys.modules, name)
     out = {"record": "a.gif", "export": "a.usda"}[command]
