@@ -26,7 +26,7 @@ from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.policies import MLPPolicy
-from pbd_gym.training.refinement import RefinementArgs, refine, training_bank
+from pbd_gym.training.refinement import RefinementArgs, refine, training_bank, written
 
 NOISY = 0.8
 """Share of an episode in which there may be noise."""
@@ -126,11 +126,7 @@ def main(args: Args) -> MLPPolicy:
         ValueError: as :func:`clone`.
     """
     torch.set_num_threads(1)
-    policy = refine(clone(args), args.refinement)
-    out = args.out or Path("runs/imitated") / f"{policy.env_id}.npz"
-    policy.save(out)
-    print(f"{out}: {policy.success_rate:.0%} success")
-    return policy
+    return written(refine(clone(args), args.refinement), args.out, "imitated")
 
 
 if __name__ == "__main__":

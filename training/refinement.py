@@ -170,14 +170,18 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     return max(found, key=lambda one: (one.success_rate, one.normalized_performance))
 
 
+def written(policy: MLPPolicy, out: Path | None, folder: str) -> MLPPolicy:
+    """Write a policy for ``pbd-gym enjoy``, to runs/FOLDER/ID.npz unless ``out`` says another file, and return it."""
+    path = out or Path("runs") / folder / f"{policy.env_id}.npz"
+    policy.save(path)
+    print(f"{path}: {policy.success_rate:.0%} success")
+    return policy
+
+
 def main(args: Args) -> MLPPolicy:
     """Refine a policy, and write the best."""
     torch.set_num_threads(1)
-    best = refine(find_policy(args.policy), args)
-    out = args.out or Path("runs/refined") / f"{best.env_id}.npz"
-    best.save(out)
-    print(f"{out}: {best.success_rate:.0%} success")
-    return best
+    return written(refine(find_policy(args.policy), args), args.out, "refined")
 
 
 if __name__ == "__main__":
