@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -41,13 +40,6 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """Options that make a demonstration quick to run."""
 NAMES = [entry.name for entry in DEMOS]
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """Close what a test that failed left open, so that the next one starts without a window."""
-    yield
-    pygame.quit()
 
 
 def make(name: str) -> Any:

@@ -1,0 +1,16 @@
+"""What all tests share: none leaves a window to the next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Close the window that a test which failed left open, so that the next one does not draw into it."""
+    yield
+    if "pygame" in sys.modules and sys.modules["pygame"] is not None:
+        sys.modules["pygame"].display.quit()
