@@ -58,6 +58,14 @@ def arrays_of(layers: list[torch.nn.Linear]) -> tuple[tuple[np.ndarray, ...], tu
     return tuple(array(layer.weight) for layer in layers), tuple(array(layer.bias) for layer in layers)
 
 
+def set_layers(layers: list[torch.nn.Linear], policy: MLPPolicy) -> None:
+    """Give linear layers the weights of a policy."""
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, policy.weights, policy.biases, strict=True):
+            layer.weight.copy_(torch.as_tensor(weight))
+            layer.bias.copy_(torch.as_tensor(bias))
+
+
 def of_ppo(policy: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
     """Return a policy that PPO has trained as arrays; its actions are the mean ones.
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from pbd_gym.training.export import arrays_of, linear_layers
+from pbd_gym.training.export import arrays_of, linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy
 
 LEAST_SPREAD = 1e-3
@@ -37,15 +37,24 @@ class FitArgs:
     """of the network and the order of the data"""
 
 
-def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs) -> nn.Sequential:
-    """Return a network fitted to map standardised observations to actions, by the mean squared error."""
+def new_network(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential:
+    """Return a network with a hyperbolic tangent behind each hidden layer."""
+    layers: list[nn.Module] = []
+    for before, after in pairwise([inputs, *hidden, outputs]):
+        layers += [nn.Linear(before, after), nn.Tanh()]
+    return nn.Sequential(*layers[:-1])
+
+
+def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs, start: MLPPolicy | None = None) -> nn.Sequential:
+    """Return a network fitted to map standardised observations to actions, by the mean squared error.
+
+    It begins with the weights of ``start``, or new ones.
+    """
     torch.manual_seed(args.seed)
     x, y = torch.as_tensor(observations), torch.as_tensor(actions)
-    sizes = [x.shape[1], *args.hidden, y.shape[1]]
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(sizes):
-        layers += [nn.Linear(inputs, outputs), nn.Tanh()]
-    network = nn.Sequential(*layers[:-1])
+    network = new_network(x.shape[1], args.hidden, y.shape[1])
+    if start is not None:
+        set_layers(linear_layers(network), start)
     steps = args.epochs * (-(-len(x) // args.batch_size))
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -65,7 +74,12 @@ def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs) -> nn.Sequ
 
 
 def fitted_policy(
-    env_id: str, env_kwargs: dict[str, Any], observations: np.ndarray, actions: np.ndarray, args: FitArgs
+    env_id: str,
+    env_kwargs: dict[str, Any],
+    observations: np.ndarray,
+    actions: np.ndarray,
+    args: FitArgs,
+    start: MLPPolicy | None = None,
 ) -> MLPPolicy:
     """Return a policy fitted to actions.
 
@@ -75,7 +89,11 @@ def fitted_policy(
         observations: shape (steps, size), float32.
         actions: shape (steps, actions), float32.
         args: how it is fitted.
+        start: policy that it begins as, which has seen some of this before; observations are standardised as its own.
     """
-    mean, spread = observations.mean(axis=0), np.maximum(observations.std(axis=0), LEAST_SPREAD)
-    network = fit(np.clip((observations - mean) / spread, -LIMIT, LIMIT), actions, args)
+    if start is not None:
+        mean, spread = start.mean, start.spread
+    else:
+        mean, spread = observations.mean(axis=0), np.maximum(observations.std(axis=0), LEAST_SPREAD)
+    network = fit(np.clip((observations - mean) / spread, -LIMIT, LIMIT), actions, args, start)
     return MLPPolicy(env_id, env_kwargs, *arrays_of(linear_layers(network)), mean, spread, LIMIT)

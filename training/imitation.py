@@ -3,7 +3,8 @@
 python -m pbd_gym.training.imitation PBDClothFold-v0
 
 Demonstrations are disturbed, so that they show how to go on from errors (DART: Laskey et al. 2017,
-doi:10.48550/arXiv.1703.09327). Agents see ``obs_mode="memory"``, since scripts act on what they have begun. Then comes
+doi:10.48550/arXiv.1703.09327), or corrected where the clone itself goes (DAgger: Ross et al. 2011,
+doi:10.48550/arXiv.1011.0686). Agents see ``obs_mode="memory"``, since scripts act on what they have begun. Then comes
 :mod:`pbd_gym.training.refinement`.
 """
 
@@ -47,6 +48,12 @@ class Args(FitArgs):
     of the episode, so that the expert is seen to finish, too, unless it is steady"""
     steady: bool = False
     """let the noise go on to the end"""
+    release: int = 0
+    """actions at the end of an episode in which pickers let go whatever the expert does, and stay where they are: a
+    clone that is a little beside the place where its expert lets go would wait there for ever"""
+    corrections: int = 0
+    """rounds of a fifth of the episodes in which the clone acts, in half of them to the end, in half up to a moment,
+    and learns what the expert would have done; for experts that go by what they see, not for those with a plan"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -62,7 +69,7 @@ class Args(FitArgs):
 
 
 def demonstrate(
-    env: TaskVectorEnv, first_seed: int, noise: np.ndarray, steady: bool = False
+    env: TaskVectorEnv, first_seed: int, noise: np.ndarray, args: Args, learner: MLPPolicy | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run one episode of the expert in each environment.
 
@@ -70,28 +77,33 @@ def demonstrate(
         env: the batch, with autoreset in the next step, and a time limit.
         first_seed: environment ``i`` gets ``first_seed + i``.
         noise: standard deviation of the noise on the actions of each environment, shape (num_envs,).
-        steady: whether it goes on to the end.
+        args: how long it goes on, and when pickers let go.
+        learner: who acts instead of the noise, in half of the environments to the end.
 
     Returns:
         Observations, shape (steps, size); the actions that the expert meant, shape (steps, actions); and which
-        episodes ended in success, shape (num_envs,). Without noise, those that did not are left out.
+        episodes ended in success, shape (num_envs,). Without noise, those that did not are left out, unless a learner
+        acted.
     """
     random, expert = np.random.default_rng(first_seed), expert_of(env)
     observation = env.reset(seed=first_seed)[0]
-    until = (env.max_episode_steps or 0) * random.uniform(0.0, NOISY, env.num_envs)
+    limit = env.max_episode_steps or 0
+    until = limit * random.uniform(0.0, 2.0 if learner else NOISY, env.num_envs)
     over, success = np.zeros(env.num_envs, dtype=bool), np.zeros(env.num_envs, dtype=bool)
     seen, meant, goes_on = [], [], []
     while not over.all():
         best = np.clip(expert(), -1.0, 1.0)
+        if len(meant) >= limit - args.release and env.action_mode == "picker":
+            best[:] = np.tile((0.0, 0.0, 0.0, -1.0), env.actions.grip_count)
         seen.append(observation)
         meant.append(best)
         goes_on.append(~over)
-        now = np.where((len(meant) <= until) | steady, noise, 0.0)[:, None]
-        action = np.clip(best + now * random.standard_normal(best.shape), -1.0, 1.0)
+        other = learner(observation) if learner else best + noise[:, None] * random.standard_normal(best.shape)
+        action = np.where(((len(meant) <= until) | args.steady)[:, None], np.clip(other, -1.0, 1.0), best)
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))
         success = np.where(over, success, info["is_success"])
         over |= terminated | truncated
-    kept = np.array(goes_on) & (success | (noise > 0.0))
+    kept = np.array(goes_on) & (success | (noise > 0.0) | (learner is not None))
     return np.array(seen)[kept], np.array(meant)[kept].astype(np.float32), success
 
 
@@ -105,17 +117,26 @@ def clone(args: Args) -> MLPPolicy:
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | parsed(args.env_kwargs)
     env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_bank(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
-    batches = range(-(-args.demonstrations // env.num_envs))
-    lessons = [demonstrate(env, args.seed + k * env.num_envs, noise, args.steady) for k in batches]
+    rounds = -(-args.demonstrations // env.num_envs)
+    lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    policy: MLPPolicy | None = None
+    for turn in range(1 + args.corrections):
+        seeds = args.seed + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else -(-rounds // 5)))
+        found = [demonstrate(env, int(seed), noise, args, policy) for seed in seeds]
+        lessons += found
+        won = np.mean([success for *_, success in found], axis=0)
+        if policy is None:
+            rates = [f"{won[noise == size].mean():.0%} with noise {size:g}" for size in dict.fromkeys(noise.tolist())]
+            print(f"{env_id}: the expert succeeds in {', '.join(rates)}", flush=True)
+        else:
+            print(f"{env_id}: where the clone begins, {won.mean():.0%}", flush=True)
+        observations, actions = (np.concatenate([lesson[k] for lesson in lessons]) for k in range(2))
+        if not len(observations):
+            raise ValueError(f"the expert of {env_id} did not succeed once")
+        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy)
+        print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
     env.close()
-    won = np.mean([success for *_, success in lessons], axis=0)
-    rates = ", ".join(f"{won[noise == size].mean():.0%} with noise {size:g}" for size in dict.fromkeys(noise.tolist()))
-    print(f"{env_id}: the expert succeeds in {rates}; {time.perf_counter() - began:.0f} s", flush=True)
-    observations, actions = (np.concatenate([lesson[k] for lesson in lessons]) for k in range(2))
-    if not len(observations):
-        raise ValueError(f"the expert of {env_id} did not succeed once")
-    policy = fitted_policy(env_id, kwargs, observations, actions, args)
-    print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
+    assert policy is not None
     return policy
 
 

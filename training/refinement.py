@@ -16,10 +16,10 @@ from typing import Annotated, Any
 import torch
 import tyro
 from gymnasium.envs.registration import load_env_creator
-from torch import Tensor, nn
+from torch import Tensor
 
 from pbd_gym.registry import find
-from pbd_gym.training.export import arrays_of, linear_layers, scored
+from pbd_gym.training.export import arrays_of, linear_layers, scored, set_layers
 from pbd_gym.training.policies import MLPPolicy, find_policy
 from pbd_gym.training.torch_ppo import Agent, Trainer, make
 from pbd_gym.training.tuned import PPOSettings
@@ -108,11 +108,8 @@ class Graded:
 
 def take_over(agent: Agent, policy: MLPPolicy) -> None:
     """Give an agent the weights of a policy, and what it standardises observations by."""
-    layers = [module for module in agent.policy if isinstance(module, nn.Linear)]
+    set_layers(linear_layers(agent.policy), policy)
     with torch.no_grad():
-        for layer, weight, bias in zip(layers, policy.weights, policy.biases, strict=True):
-            layer.weight.copy_(torch.as_tensor(weight))
-            layer.bias.copy_(torch.as_tensor(bias))
         mean, spread = torch.as_tensor(policy.mean), torch.as_tensor(policy.spread)
         agent.mean.copy_(mean)
         agent.square.copy_(mean**2 + spread**2)
