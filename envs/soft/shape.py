@@ -71,9 +71,9 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     A bar of clay lies on the ground along z, between two upright plates. What is squeezed beyond a small strain stays
     squeezed, so a pinch that goes too far cannot be undone. The goal shape was made from the same bar by two pinches
-    across it, one in each half, which differ in position, width and order. The bar is a mesh of edges that yield and
-    tetrahedra that keep their volume, solved by XPBD in 32 substeps of 2.5 ms per action. It is stout, so its surface
-    does not meet itself, and its particles do not collide with one another.
+    across it, one in each half, which differ in position and width, the deeper one first. The bar is a mesh of edges
+    that yield and tetrahedra that keep their volume, solved by XPBD in 32 substeps of 2.5 ms per action. It is stout,
+    so its surface does not meet itself, and its particles do not collide with one another.
 
     DaXBench and PlasticineLab compare the shapes of such materials particle by particle and on a grid. Here each
     particle is compared with its own goal: the mean distance then falls with every step in the right direction and
@@ -204,12 +204,13 @@ class SoftShapeVectorEnv(TaskVectorEnv):
         length = config.bar[2]
         sides, open_ = np.array([-1.0, 1.0]), self.reach
         order = stream.choice([-1.0, 1.0], count)
+        # The deeper pinch comes first: where the goal did not show the order, nobody could tell where to begin.
+        widths = np.sort(stream.uniform(*config.width, (2, count)), axis=0) * config.bar[0]
         start = np.zeros((count, 2, 3))
         start[..., 0], start[..., 1] = sides * open_, self.standing
         way, now = [start], start
-        for half in (order, -order):
+        for half, width in zip((order, -order), widths, strict=True):
             along = middle[:, 2] + half * stream.uniform(0.15, 0.4, count) * length
-            width = stream.uniform(*config.width, count) * config.bar[0]
             apart = now.copy()
             apart[..., 2] = along[:, None]
             closed = apart.copy()
