@@ -36,7 +36,7 @@ HOLD = 8
 ACTORS = {
     "PBDCloth-v0": "trained",
     "PBDRope-v0": "trained",
-    "PBDSoftBody-v0": "plan",
+    "PBDSoftBody-v0": "trained",
     "PBDPendulum-v0": "trained",
 }
 """Who acts in the ids without a scripted expert, as named by ``pbd-gym record --policy``."""
