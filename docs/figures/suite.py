@@ -1,7 +1,7 @@
 """Draws docs/suite.png: every task of the suite as an episode starts, and as its scripted expert leaves it.
 
-Run ``python -m docs.figures.suite``; a few minutes, most of them for the states that episodes start from. With
-``--scores`` it prints the normalised performance and success of every expert over 50 states for evaluation instead.
+Run ``python -m docs.figures.suite``; the pictures are those of the films in docs/gallery. With ``--scores`` it prints
+the normalised performance and success of every expert over 50 states for evaluation instead.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import load_env_creator
+from PIL import Image, ImageDraw, ImageFont
 
 import pbd_gym  # noqa: F401  (registers the ids)
+from docs.figures.gallery import ACTORS, FOLDER
 from pbd_gym.envs import ManipulationConfig
 from pbd_gym.registry import ENTRIES, Entry
 from pbd_gym.rendering.pictures.images import save_png, tile
 from pbd_gym.training.rollouts import Outcome, rollout
 
-SIZE = 240
 EPISODES = 50
 """States for evaluation that experts are scored on; the fifth of the starts that nobody trains on."""
+FONT = 15
+"""Size of the names [pixels]."""
+INK = (44, 52, 72)
 
 
-def shrink(image: np.ndarray, size: int) -> np.ndarray:
-    """Return a picture with a side of ``size``, each pixel the mean of those it covers."""
-    factor = image.shape[0] // size
-    return image[: size * factor, : size * factor].reshape(size, factor, size, factor, 3).mean(axis=(1, 3)).astype("u1")
-
-
-def before_and_after(env: Any) -> list[np.ndarray]:
-    """Return a picture of the start and one of what the expert made of it."""
-    observation, _ = env.reset(seed=3, options={"split": "eval"})
-    first = env.render()[0]
-    outcome = rollout(lambda _: env.expert(), env, observation)
-    print(f"{env.spec.id}: {outcome.normalized_performance[0]:.2f}", flush=True)
-    return [first, env.render()[0]]  # autoreset waits for the next step: this is the last state of the episode
+def before_and_after(env_id: str) -> list[np.ndarray]:
+    """Return the first picture of a film, with the name of its task, and the last."""
+    with Image.open(FOLDER / f"{env_id}.gif") as film:
+        found = []
+        for page in (0, film.n_frames - 1):  # type: ignore[attr-defined]
+            film.seek(page)
+            found.append(film.convert("RGB"))
+    ImageDraw.Draw(found[0]).text((6, 4), env_id, INK, ImageFont.load_default(FONT))
+    return [np.asarray(picture) for picture in found]
 
 
 def expert_outcome(entry: Entry, episodes: int) -> Outcome:
@@ -64,13 +64,9 @@ def main() -> None:
             score, done = outcome.normalized_performance, outcome.is_success.mean()
             print(f"| `{env_id}` | {score.mean():.2f} | {score.min():.2f} | {done:.0%} | {len(score)} |", flush=True)
         return
-    found: list[np.ndarray] = []
-    for entry in ENTRIES:
-        env: Any = gym.make_vec(entry.id, num_envs=1, render_mode="rgb_array")
-        if isinstance(env.config, ManipulationConfig):
-            found += [shrink(picture, SIZE) for picture in before_and_after(env)]
-        env.close()
-    save_png(Path(__file__).parent.parent / "suite.png", tile(found, 8))
+    shown = [entry.id for entry in ENTRIES if entry.id not in ACTORS]
+    pictures = [picture for env_id in shown for picture in before_and_after(env_id)]
+    save_png(Path(__file__).parent.parent / "suite.png", tile(pictures, 8))
 
 
 if __name__ == "__main__":
