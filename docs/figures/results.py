@@ -1,7 +1,8 @@
 """Writes the table of docs/results.md from the files in docs/results, between its two marks.
 
-Run ``python -m docs.figures.results``; with ``--baselines`` random policies and scripted experts are run first, and
-docs/results/baselines.csv is written. Other files come of ``pbd-gym sweep --export docs/results`` and ``pbd-gym plan``.
+Run ``python -m docs.figures.results``; it also writes the experts' table of docs/environments.md. With ``--baselines
+expert.json random.json``, files of ``pbd-gym benchmark --policy expert`` and ``random``, docs/results/baselines.csv is
+written first. Other files come of ``pbd-gym sweep --export docs/results`` and ``pbd-gym plan``.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from pbd_gym.registry import ENTRIES
+from pbd_gym.training.benchmark_results import read_results
 from pbd_gym.training.result_tables import write_rows
 from pbd_gym.training.tuned import ALGORITHMS, TABLE, Algorithm
 
 DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"
-BASELINES = ("id", "random", "expert", "worst_expert", "states")
+BASELINES = ("id", "random", "expert", "worst_expert", "expert_success")
 """Columns of baselines.csv."""
 HEAD = ("id", "random", "expert", "CEM", "PPO", "SAC", "SAC + HER")
 SHOWN = " †"
@@ -73,21 +75,31 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def write_baselines() -> None:
-    """Run random policies on 100 unseen episodes of every id, and its expert from 50 states for evaluation."""
-    from docs.figures.suite import scores
-    from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
-
-    expert = {env_id: outcome.normalized_performance for env_id, outcome in scores()}
+def write_baselines(files: list[Path]) -> None:
+    """Write baselines.csv from results of the benchmark by experts and by random actions."""
+    found = {(result["id"], result["policy"]): result for file in files for result in read_results(file)}
     rows = []
     for entry in ENTRIES:
-        env = unseen_env(entry.id, 100)
-        random = evaluate(random_policy(env), env).normalized_performance
-        found = expert.get(entry.id)
-        known = ["", "", ""] if found is None else [f"{found.mean():.2f}", f"{found.min():.2f}", str(len(found))]
-        rows.append(dict(zip(BASELINES, (entry.id, f"{random:.2f}", *known), strict=True)))
-        print(*rows[-1].values(), flush=True)
+        random, expert = found[entry.id, "random"], found.get((entry.id, "expert"))
+        known = ["", "", ""]
+        if expert is not None:
+            worst = min(expert["episodes"]["final"])
+            known = [f"{expert['normalized_performance']:.2f}", f"{worst:.2f}", f"{expert['success_rate']:.0%}"]
+        rows.append(dict(zip(BASELINES, (entry.id, f"{random['normalized_performance']:.2f}", *known), strict=True)))
     write_rows(DOCS / "results" / "baselines.csv", BASELINES, rows)
+
+
+def experts() -> str:
+    """Return the table of experts in Markdown, two ids a line."""
+    cells = [
+        f"`{row['id']}` | {row['expert']} | {row['worst_expert']} | {row['expert_success'].replace('%', ' %')}"
+        for row in rows_of("baselines.csv")
+        if row["expert"]
+    ]
+    half = -(-len(cells) // 2)
+    cells += [" | | |"] * (2 * half - len(cells))
+    lines = [f"| {' | '.join(('id', 'mean', 'worst', 'success') * 2)} |", "|" + "---|" * 8]
+    return "\n".join(lines + [f"| {cells[k]} | {cells[half + k]} |" for k in range(half)])
 
 
 def put_table(page: Path, table: str) -> None:
@@ -98,10 +110,11 @@ def put_table(page: Path, table: str) -> None:
 
 
 def main() -> None:
-    """Put the table into the page."""
+    """Put the tables into the pages."""
     if "--baselines" in sys.argv:
-        write_baselines()
+        write_baselines([Path(name) for name in sys.argv[sys.argv.index("--baselines") + 1 :]])
     put_table(DOCS / "results.md", table())
+    put_table(DOCS / "environments.md", experts())
 
 
 if __name__ == "__main__":
