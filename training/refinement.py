@@ -28,9 +28,6 @@ STARTS_SEED = 77
 """Of the bank of start states; evaluations have others."""
 ROLLOUT = 100
 """Steps per environment between updates."""
-SHARE = 0.1
-"""What normalised performance, and how much of success there is, count in every step, beside 1 for success at the end.
-At the goal there is a third of success, and another for hands that have let go and for rest each."""
 
 
 @dataclass(kw_only=True)
@@ -43,6 +40,10 @@ class RefinementArgs:
     """of Adam at the start; it falls linearly to zero"""
     log_std: float = -2.5
     """logarithm of the standard deviation of its actions at the start"""
+    share: float = 0.1
+    """what normalised performance, and how much of success there is, count in every step, beside 1 for each at the end:
+    much where an agent has to find its way, little where haste makes waste. At the goal there is a third of success,
+    and another for hands that have let go and for rest each"""
     watched: int = 6
     """rollouts that the critic watches first"""
     rounds: int = 6
@@ -77,14 +78,15 @@ def training_bank(env_id: str, starts: int) -> dict[str, Any]:
 
 
 class Graded:
-    """A batch whose reward is success at the end, and a little of performance and of parts of success all the way.
+    """A batch whose reward is success and performance at the end, and a little of both all the way.
 
     Args:
         env: a batch with tensors, and autoreset in the same step.
+        share: see :attr:`RefinementArgs.share`.
     """
 
-    def __init__(self, env: Any) -> None:
-        self.env = env
+    def __init__(self, env: Any, share: float) -> None:
+        self.env, self.share = env, share
         self.conditions = env.task.score.completion.conditions or ("is_success",)
         """Entries of ``info`` that are success together, the goal first."""
 
@@ -102,7 +104,8 @@ class Graded:
             found = [torch.where(over, after, before) for before, after in zip(found, last, strict=True)]
         success, performance, at_goal, *others = found
         parts = at_goal * torch.stack([at_goal, *others]).mean(dim=0)
-        reward = SHARE * (parts + performance.clamp(-1.0, 1.0)) + over * success
+        performance = performance.clamp(-1.0, 1.0)
+        reward = self.share * (parts + performance) + over * (success + performance)
         return observation, reward, terminated, truncated, info
 
 
@@ -110,18 +113,16 @@ def take_over(agent: Agent, policy: MLPPolicy) -> None:
     """Give an agent the weights of a policy, and what it standardises observations by."""
     set_layers(linear_layers(agent.policy), policy)
     with torch.no_grad():
-        mean, spread = torch.as_tensor(policy.mean), torch.as_tensor(policy.spread)
-        agent.mean.copy_(mean)
-        agent.square.copy_(mean**2 + spread**2)
+        agent.mean.copy_(torch.as_tensor(policy.mean))
+        agent.spread.copy_(torch.as_tensor(policy.spread))
+        agent.limit.fill_(policy.limit)
 
 
 def policy_of(agent: Agent, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
     """Return what an agent does, without noise, as a policy of plain arrays."""
-    limit, least = 10.0, agent.square - agent.mean**2
-    spread = least.clamp(min=1e-4).sqrt().numpy().copy()
-    return MLPPolicy(
-        env_id, env_kwargs, *arrays_of(linear_layers(agent.policy)), agent.mean.numpy().copy(), spread, limit
-    )
+    weights, biases = arrays_of(linear_layers(agent.policy))
+    mean, spread = (values.numpy().copy() for values in (agent.mean, agent.spread))
+    return MLPPolicy(env_id, env_kwargs, weights, biases, mean, spread, float(agent.limit))
 
 
 def watch(trainer: Trainer, rollouts: int) -> None:
@@ -148,7 +149,8 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     if found[0].success_rate >= args.enough:
         return found[0]
     device = torch.device("cpu")
-    env = Graded(make(env_id, args.num_envs, device, **{**training_bank(env_id, args.starts), **kwargs}))
+    made = make(env_id, args.num_envs, device, **{**training_bank(env_id, args.starts), **kwargs})
+    env = Graded(made, args.share)
     settings = PPOSettings(
         total_timesteps=args.steps, num_envs=args.num_envs, n_steps=ROLLOUT, learning_rate=args.learning_rate,
         batch_size=args.num_envs * ROLLOUT // 4, n_epochs=5, gamma=0.98, gae_lambda=0.95, clip_range=0.1, ent_coef=0.0,

@@ -129,6 +129,8 @@ class Agent(nn.Module):
 
     mean: Tensor
     square: Tensor
+    spread: Tensor
+    limit: Tensor
     seen: Tensor
 
     def __init__(self, observations: int, actions: int, settings: PPOSettings) -> None:
@@ -141,12 +143,13 @@ class Agent(nn.Module):
                 self.policy[-1].bias += torch.tensor(settings.initial_action)  # type: ignore[operator]
         self.register_buffer("mean", torch.zeros(observations))
         self.register_buffer("square", torch.ones(observations))
+        self.register_buffer("spread", torch.ones(observations))
+        self.register_buffer("limit", torch.tensor(10.0))
         self.register_buffer("seen", torch.zeros(()))
 
     def standardised(self, observation: Tensor) -> Tensor:
         """Return observations less their mean, over their spread."""
-        spread = (self.square - self.mean**2).clamp(min=LEAST_SPREAD**2).sqrt()
-        return ((observation - self.mean) / spread).clamp(-10.0, 10.0)
+        return ((observation - self.mean) / self.spread).clamp(-self.limit, self.limit)
 
     def values(self, observation: Tensor) -> Tensor:
         """Return the value estimates, shape (...)."""
@@ -168,6 +171,7 @@ class Agent(nn.Module):
         self.seen += 1.0
         self.mean += (ranks.mean(rows.mean(dim=0)) - self.mean) / self.seen
         self.square += (ranks.mean((rows**2).mean(dim=0)) - self.square) / self.seen
+        self.spread.copy_((self.square - self.mean**2).clamp(min=LEAST_SPREAD**2).sqrt())
 
 
 def network(inputs: int, hidden: tuple[int, ...], outputs: int, gain: float) -> nn.Sequential:

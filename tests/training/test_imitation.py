@@ -42,7 +42,8 @@ def test_an_agent_goes_on_where_the_policy_stands() -> None:
     torch.manual_seed(0)
     teacher = Agent(5, 2, settings)
     teacher.mean += torch.arange(5.0)
-    teacher.square.copy_(teacher.mean**2 + torch.tensor([1.0, 4.0, 0.25, 1e-4, 1.0]))
+    teacher.spread.copy_(torch.tensor([1.0, 2.0, 0.5, 1e-3, 1.0]))  # less than agents divide by that find it themselves
+    teacher.limit.fill_(0.5)
     policy = policy_of(teacher, "PBDRope-v0", {})
     student = Agent(5, 2, settings)
     take_over(student, policy)
@@ -68,8 +69,8 @@ def test_the_reward_is_success_at_the_end() -> None:
         task=SimpleNamespace(score=SimpleNamespace(completion=completion)),
         step=lambda actions: (None, torch.ones(3), torch.zeros(3, dtype=torch.bool), over, info),
     )
-    reward = Graded(env).step(torch.zeros(3, 1))[1]
-    np.testing.assert_allclose(reward.numpy(), [0.1 * (0.9 + 1.0) + 1.0, -0.1, 0.1 * (0.5 + 0.5)], rtol=1e-6)
+    reward = Graded(env, 0.1).step(torch.zeros(3, 1))[1]
+    np.testing.assert_allclose(reward.numpy(), [0.1 * (0.9 + 1.0) + 1.9, -1.1, 0.1 * (0.5 + 0.5)], rtol=1e-6)
 
 
 def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
