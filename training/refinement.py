@@ -8,7 +8,10 @@ where it stands, with little noise and a critic that has watched it for a while,
 
 from __future__ import annotations
 
+import copy
+import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,6 +47,9 @@ class RefinementArgs:
     """what normalised performance, and how much of success there is, count in every step, beside 1 for each at the end:
     much where an agent has to find its way, little where haste makes waste. At the goal there is a third of success,
     and another for hands that have let go and for rest each"""
+    anchor: float = 0.0
+    """how much it counts to act as the policy did, in squared standard deviations of its actions at the start: where
+    tenths of a percent matter, gradients are mostly noise and would slowly undo what was learnt"""
     watched: int = 6
     """rollouts that the critic watches first"""
     rounds: int = 6
@@ -94,7 +100,7 @@ class Graded:
         return getattr(self.env, name)
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Step the batch, with rewards of shape (num_envs,)."""
+        """Step the batch, with rewards of shape (num_envs,); nothing comes after the end of an episode."""
         observation, _, terminated, truncated, info = self.env.step(actions)
         over = terminated | truncated
         names = ("is_success", "normalized_performance", *self.conditions)
@@ -106,7 +112,7 @@ class Graded:
         parts = at_goal * torch.stack([at_goal, *others]).mean(dim=0)
         performance = performance.clamp(-1.0, 1.0)
         reward = self.share * (parts + performance) + over * (success + performance)
-        return observation, reward, terminated, truncated, info
+        return observation, reward, over, torch.zeros_like(over), info
 
 
 def take_over(agent: Agent, policy: MLPPolicy) -> None:
@@ -123,6 +129,18 @@ def policy_of(agent: Agent, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolic
     weights, biases = arrays_of(linear_layers(agent.policy))
     mean, spread = (values.numpy().copy() for values in (agent.mean, agent.spread))
     return MLPPolicy(env_id, env_kwargs, weights, biases, mean, spread, float(agent.limit))
+
+
+def stay_near(agent: Agent, args: RefinementArgs) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return a penalty for actions that are far from what an agent does now."""
+    before, scale = copy.deepcopy(agent), args.anchor / math.exp(2.0 * args.log_std)
+
+    def penalty(observation: Tensor, action: Tensor) -> Tensor:
+        with torch.no_grad():
+            usual = before.distribution(observation).mean
+        return scale * (action - usual).square().mean()
+
+    return penalty
 
 
 def watch(trainer: Trainer, rollouts: int) -> None:
@@ -158,6 +176,8 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     )  # fmt: skip
     trainer = Trainer(env, settings, args.seed, device)
     take_over(trainer.agent, policy)
+    if args.anchor > 0.0:
+        trainer.penalty = stay_near(trainer.agent, args)
     watch(trainer, args.watched)
     for _ in trainer.learn():
         if trainer.steps >= args.steps * len(found) / args.rounds:

@@ -16,7 +16,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -237,6 +237,8 @@ class Trainer:
         self.observation, _ = env.reset(seed=first)
         self.steps = 0
         """Environment steps so far, of all processes."""
+        self.penalty: Callable[[Tensor, Tensor], Tensor] | None = None
+        """What else counts in the loss, of observations and of the mean actions for them; nothing by default."""
 
     def learn(self) -> Iterator[float]:
         """Train for ``settings.total_timesteps``; yields the mean reward of every rollout."""
@@ -297,6 +299,8 @@ class Trainer:
                 loss = -torch.min(ratio * scaled, cut * scaled).mean()
                 loss = loss + 0.5 * (agent.values(observations[rows]) - goal[rows]).square().mean()
                 loss = loss - settings.ent_coef * distribution.entropy().sum(dim=-1).mean()
+                if self.penalty is not None:
+                    loss = loss + self.penalty(observations[rows], distribution.mean)
                 self.adam.zero_grad()
                 loss.backward()
                 self.ranks.average_gradients(self.parameters)

@@ -12,7 +12,7 @@ import torch
 
 from pbd_gym.training.imitation import Args, clone, main
 from pbd_gym.training.policies import load_policy
-from pbd_gym.training.refinement import Graded, RefinementArgs, policy_of, refine, take_over
+from pbd_gym.training.refinement import Graded, RefinementArgs, policy_of, refine, stay_near, take_over
 from pbd_gym.training.torch_ppo import Agent
 from pbd_gym.training.tuned import PPOSettings
 
@@ -51,6 +51,18 @@ def test_an_agent_goes_on_where_the_policy_stands() -> None:
     meant = teacher.act(seen).detach().numpy()
     np.testing.assert_allclose(policy(seen.numpy()), meant, atol=1e-5)
     np.testing.assert_allclose(student.act(seen).detach().numpy(), meant, atol=1e-5)
+
+
+def test_an_anchor_holds_to_what_was_done_before() -> None:
+    """Guards the unit: one standard deviation off in every action costs the anchor's weight, also once it has moved."""
+    agent = Agent(5, 2, PPOSettings(total_timesteps=1, net_arch=(8,), standardise=False))
+    seen = torch.randn(20, 5)
+    meant = agent.distribution(seen).mean.detach()
+    penalty = stay_near(agent, RefinementArgs(anchor=0.3, log_std=-2.0))
+    with torch.no_grad():
+        agent.policy[-1].bias += 1.0
+    assert penalty(seen, meant) == 0.0
+    np.testing.assert_allclose(penalty(seen, meant + np.exp(-2.0)).item(), 0.3, rtol=1e-5)
 
 
 def test_the_reward_is_success_at_the_end() -> None:
