@@ -198,7 +198,7 @@ class SoftPushVectorEnv(TaskVectorEnv):
         left = goal - middle
         remaining = (left * line).sum(axis=1)
         # Steer for a point on the line that is some way ahead: near the goal what is left says little about directions.
-        way = left + np.maximum(0.06 - remaining, 0.0)[:, None] * line
+        way = left + np.maximum(0.03 - remaining, 0.0)[:, None] * line
         way /= np.linalg.norm(way, axis=1, keepdims=True)
         behind = middle - positions[:, 0, [0, 2]]
         along = (behind * way).sum(axis=1, keepdims=True)
@@ -209,7 +209,7 @@ class SoftPushVectorEnv(TaskVectorEnv):
         ready = (np.linalg.norm(aside, axis=1) < 0.02 + 0.02 * touches[:, 0]) & (np.abs(turn) < 0.3)
         forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), 0.0)
         moves = np.zeros((self.num_envs, 1, 3))
-        moves[:, 0, [0, 2]] = np.where(touches, 0.1, 1.0) * aside + forward[:, None] * way
+        moves[:, 0, [0, 2]] = np.where(touches, 0.05, 1.0) * aside + forward[:, None] * way
         there = remaining < 0.002
         moves, turn = np.where(there[:, None, None], 0.0, moves), np.where(there, 0.0, turn)
         return paddle_actions(self, moves, turn[:, None])
