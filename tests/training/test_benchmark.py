@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import scipy.stats
+from numpy.testing import assert_array_equal
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.recording import RandomActor
@@ -19,7 +21,8 @@ from pbd_gym.training.benchmark_results import check_result, read_results, schem
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.leaderboard import page
 from pbd_gym.training.policies import MLPPolicy
-from pbd_gym.training.rollouts import make_unseen
+from pbd_gym.training.rollouts import make_unseen, reset_to_variations
+from tests.envs.helpers import SMALL_OF
 
 ID = "PBDRope-v0"
 
@@ -55,6 +58,25 @@ def test_the_same_agent_gives_the_same_file(trained: Path, tmp_path: Path) -> No
     assert result["normalized_performance"] == pytest.approx(np.mean(result["episodes"]["final"]), abs=1e-6)
     assert np.all(np.array(result["episodes"]["best"]) >= result["episodes"]["final"])
     assert set(result["episodes"]["steps"]) == {100}
+
+
+@pytest.mark.parametrize("env_id", ["PBDSoftPush-v0", "PBDClothFoldPickPlace-v0"])
+def test_the_last_step_counts(env_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the last action, without which a score is that of an episode one step short, and what follows it."""
+    small: dict[str, Any] = {**SMALL_OF[env_id], "starts": 10, "max_episode_steps": 6}
+    env: Any = gym.make_vec(env_id, 2, **small)
+    reset_to_variations(env, SEED)
+    performances = []
+    over = np.zeros(2, dtype=bool)
+    while not over.all():
+        _, _, _, over, info = env.step(env.expert())
+        performances.append(info["normalized_performance"])
+    assert len(performances) == 6
+    monkeypatch.setattr(benchmark, "STATES", 2)
+    monkeypatch.setattr(benchmark, "make_evaluation_env", lambda name, **seen: gym.make_vec(name, 2, **small))
+    found, _ = run_episodes(find_agent("expert", env_id))
+    assert_array_equal(found.final, performances[-1])
+    assert (found.final != performances[-2]).any()
 
 
 def test_no_argument_changes_the_states(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
