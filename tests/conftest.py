@@ -12,5 +12,5 @@ import pytest
 def closed() -> Iterator[None]:
     """Close the window that a test which failed left open, so that the next one does not draw into it."""
     yield
-    if "pygame" in sys.modules and sys.modules["pygame"] is not None:
-        sys.modules["pygame"].display.quit()
+    if pygame := sys.modules.get("pygame"):
+        pygame.display.quit()

@@ -1,8 +1,8 @@
-"""Writes the table of docs/results.md from the files in docs/results, between its two marks.
+"""Writes the tables of docs/results.md and docs/environments.md from the files in docs/results, between their marks.
 
-Run ``python -m docs.figures.results``; it also writes the experts' table of docs/environments.md. With ``--baselines
-expert.json random.json``, files of ``pbd-gym benchmark --policy expert`` and ``random``, docs/results/baselines.csv is
-written first. Other files come of ``pbd-gym sweep --export docs/results`` and ``pbd-gym plan``.
+Run ``python -m docs.figures.results``. With ``--baselines expert.json random.json``, files of ``pbd-gym benchmark
+--policy expert`` and ``random``, docs/results/baselines.csv is written first. Other files come of ``pbd-gym sweep
+--export docs/results`` and ``pbd-gym plan``.
 """
 
 from __future__ import annotations

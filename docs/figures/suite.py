@@ -5,13 +5,10 @@ Run ``python -m docs.figures.suite``; the pictures are those of the films in doc
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-import pbd_gym  # noqa: F401  (registers the ids)
-from docs.figures.gallery import ACTORS, FOLDER
+from docs.figures.gallery import ACTORS, DOCS, FOLDER
 from pbd_gym.registry import ENTRIES
 from pbd_gym.rendering.pictures.images import save_png, tile
 
@@ -35,7 +32,7 @@ def main() -> None:
     """Write the picture."""
     shown = [entry.id for entry in ENTRIES if entry.id not in ACTORS]
     pictures = [picture for env_id in shown for picture in before_and_after(env_id)]
-    save_png(Path(__file__).parent.parent / "suite.png", tile(pictures, 8))
+    save_png(DOCS / "suite.png", tile(pictures, 8))
 
 
 if __name__ == "__main__":
