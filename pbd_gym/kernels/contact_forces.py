@@ -1,7 +1,8 @@
 """Forces of contacts on particles: what contacts have moved them by, summed over a step.
 
-A contact that moves a particle of mass m by d within a substep h has pushed it with m d / h^2, friction included. Pins
-and what grips hold are not moved. Bounces change velocities only, and are not counted; nor are the walls of fluids.
+A contact that moves a particle of mass m by d within a substep h has pushed it with m d / h^2, friction included,
+unless it moves where the particle was before as well. Pins and what grips hold are not moved. Bounces change velocities
+only, and are not counted; nor are the walls of fluids.
 """
 
 import functools
@@ -18,9 +19,9 @@ class ContactForces(NamedTuple):
     """Warp functions with the arguments (state, body, group, thread, threads), for all threads."""
 
     before: Any
-    """Notes where particles are."""
+    """Notes how far particles have come in this substep."""
     after: Any
-    """Adds what they have been moved by."""
+    """Adds how much farther they have come."""
 
 
 @functools.cache
@@ -47,13 +48,15 @@ def make_contact_forces(wide: Wide) -> ContactForces:
     def before(state: state_, body: body_, group: int, thread: int, threads: int):
         for i in range(thread, body.x.shape[0], threads):
             for axis in range(3):
-                state.untouched[group, i, axis] = body.x[i, axis]
+                state.untouched[group, i, axis] = body.x[i, axis] - body.previous[i, axis]
         barrier()  # contacts move particles of other threads as well
 
     @wp.func
     def after(state: state_, body: body_, group: int, thread: int, threads: int):
         for i in range(thread, body.x.shape[0], threads):
             for axis in range(3):
-                state.pushes[group, i, axis] += body.x[i, axis] - state.untouched[group, i, axis]
+                state.pushes[group, i, axis] += (
+                    body.x[i, axis] - body.previous[i, axis] - state.untouched[group, i, axis]
+                )
 
     return ContactForces(before, after)

@@ -35,11 +35,6 @@ second."""
 STEEP, PARALLEL = 0.5, 1.0
 """Likewise for the cosine of the angle between the normals of two patches."""
 
-PACE = 0.75
-"""How fast two patches part that are farther apart than they are thick: this share of the speed at which they move
-against each other, and ``crawl_speed``. With 1 a heap trembles on; with 0.5 what hands lay down is not out of its
-crease in time, and slips."""
-
 _NORMALS = """
     for (int k = thread; k < count; k += thread_count) {
         const int* const ends = table.chords.data + 4 * k;
@@ -70,7 +65,7 @@ _NORMALS = """
 _TOUCH = """
     // What is known of a member, for one pair or, on one thread, for sixteen.
     struct Member { V LIGHTNESS x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role; };
-    struct Touch { V inside, nx, ny, nz, overlap, slowest, ux, uy, uz; };
+    struct Touch { V inside, nx, ny, nz, overlap, fastest, sheets, ux, uy, uz; };
     // Two members, the one with the lower number first: whether they touch, and how to part them.
     const auto touch = [&](const Member& a, const Member& b) {
         Touch t;
@@ -94,7 +89,8 @@ _BALLS = """
         t.ny = up;
         t.nz = dz * over;
         t.overlap = reach * SIZE - length;
-        t.slowest = V(slowest);
+        t.fastest = V(fastest);
+        t.sheets = V(T(0));
         t.inside = rest2 < reach * reach ? V(T(1)) : V(T(0));
 """
 
@@ -131,15 +127,13 @@ _SURFACES = """
         const V high = reach + (wider > none ? V(table.cushion) : none), across = high * high + wider * wider;
         const V range2 = fat * fat > across ? fat * fat : across;
         t.overlap = wanted * SIZE - gap;
-        const V pace = crawl + T(PACE) * SQRT(t.ux * t.ux + t.uy * t.uy + t.uz * t.uz);
-        const V eager = FLOOR(reach - start, 0) * SIZE + pace;
-        t.slowest = facing ? (eager < gentle ? eager : V(gentle)) : V(slowest);
+        t.sheets = (a_ball | b_ball) ? none : all;
+        t.fastest = facing ? V(gentle) : V(fastest);
         t.inside = ((gap * INV_SIZE < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
 """
 
 _SPEEDS = """
-    const T slowest = table.separation_speed / inv_h, gentle = table.gentle_speed / inv_h;
-    const T crawl = table.crawl_speed / inv_h;
+    const T fastest = table.separation_speed / inv_h, gentle = table.gentle_speed / inv_h;
     const T braking = wp::min(T(0.5), T(1) / (inv_h * table.braking_time));
 """
 
@@ -148,7 +142,6 @@ _NUMBERS = {
     "CREASE_REACH": CREASE_REACH,
     "CREASED": CREASED,
     "FLAT": FLAT,
-    "PACE": PACE,
     "STEEP": STEEP,
     "PARALLEL": PARALLEL,
     "INNER": INNER,

@@ -7,8 +7,11 @@ contacts of all members of the environment are counted, these are parted, in the
 IN_PAIRS = """
     T* const valence = boxes + 6 * chunks;
     T* const moves = valence + count;
+#if SURFACES
+    T* const shifts = moves + 3 * count;
+#endif
 #if RIGID
-    T* const eases = moves + 3 * count;
+    T* const eases = moves + 3 * count * (1 + SURFACES);
     for (int k = 0; k < count; ++k) eases[k] = T(1);
 #endif
     int* const firsts = lists.touching.data + rank * 2 * lists.touching.shape[2];
@@ -49,19 +52,28 @@ IN_PAIRS = """
                 }
                 return;
             }
-            V mine, its, mx, my, mz;
+            V mine, its, mx, my, mz, late;
             for (int s = 0; s < 16; ++s) {
                 mine[s] = valence[from[s]];
                 its[s] = valence[other[s]];
             }
-            part(a, b, t, mine, its, mx, my, mz);
+            part(a, b, t, mine, its, mx, my, mz, late);
             const V ax = a.w * mx, ay = a.w * my, az = a.w * mz, bx = -b.w * mx, by = -b.w * my, bz = -b.w * mz;
+#if SURFACES
+            const V al = a.w * late, bl = -b.w * late;
+#endif
             for (; hits; hits &= hits - 1) {
                 const int s = __builtin_ctz(hits);
                 T* const p = moves + 3 * from[s];
                 T* const q = moves + 3 * other[s];
                 p[0] += ax[s]; p[1] += ay[s]; p[2] += az[s];
                 q[0] += bx[s]; q[1] += by[s]; q[2] += bz[s];
+#if SURFACES
+                T* const f = shifts + 3 * from[s];
+                T* const g = shifts + 3 * other[s];
+                f[0] += al[s] * t.nx[s]; f[1] += al[s] * t.ny[s]; f[2] += al[s] * t.nz[s];
+                g[0] += bl[s] * t.nx[s]; g[1] += bl[s] * t.ny[s]; g[2] += bl[s] * t.nz[s];
+#endif
             }
         };
         const auto padded = [&](int* from, int* other, int number) {
@@ -99,7 +111,7 @@ IN_PAIRS = """
             eases[k] = b < 0 ? T(1) : table.leverage.data[k] * wp::max(crowds[b] * T(1.0 / RELAXATION), T(1));
         }
 #endif
-        for (int n = 0; n < 3 * count; ++n) moves[n] = T(0);
+        for (int n = 0; n < 3 * count * (1 + SURFACES); ++n) moves[n] = T(0);  // and shifts
         if (touched > touching_room) examine_all();
         else
             for (int begin = 0; begin < touched; begin += 16) {
@@ -112,6 +124,9 @@ IN_PAIRS = """
         for (int k = 0; k < count; ++k) {
             if (valence[k] == T(0)) continue;
             for (int a = 0; a < 3; ++a) x[(ROW * members[k] + a) * LANES + lane_] = now[4 * k + a] + moves[3 * k + a];
+#if SURFACES
+            for (int a = 0; a < 3; ++a) previous[(ROW * members[k] + a) * LANES + lane_] += shifts[3 * k + a];
+#endif
             most = wp::max(most, valence[k]);
         }
         int& overflow = lists.overflow.data[group * LANES + lane_];

@@ -1,10 +1,10 @@
 """Which members may touch, where one thread serves a group: C++ that contacts and piercings include.
 
 Each environment of the group has a list of its own: all pairs whose *anchors*, where they were when it was made, are
-near each other. It lasts until a member has moved by half a *skin*, relative to the centre of all: what falls or is
-carried as a whole has not moved. Members are compared sixteen at a time. Those with neighbouring numbers lie close
-together, so that most sixteens are farther apart than members reach, which their boxes tell. A list that has no room
-for all pairs is not kept: they are found anew whenever they are asked for.
+near each other. It lasts until a member has moved by half a *skin*, relative to the middle of what all have moved: what
+falls or is carried as a whole has not moved. Members are compared sixteen at a time. Those with neighbouring numbers
+lie close together, so that most sixteens are farther apart than members reach, which their boxes tell. A list that has
+no room for all pairs is not kept: they are found anew whenever they are asked for.
 
 Members of one environment are rows of numbers side by side. Pairs are worked on sixteen at a time as well, whatever the
 number of lanes: their rows are read four numbers at a time, and transposed in registers.
@@ -44,7 +44,6 @@ LONE_NAMES = f"""
     // Environments a line of the cache farther apart than their rows are long: else all of them want the same places.
     const size_t stride = (4 + COLUMNS) * count + 16;
     T* const rows = lists.rows.data + rank * lists.rows.shape[1];
-    T* const centers = (T*)lists.centers.data + rank * 3 * LANES;
 """
 
 # On lanes: rows of each member in each environment, and the environments whose lists are worn out.
@@ -66,31 +65,38 @@ ROWS = """
         for (int a = 0; a < 3; ++a) spread(patches + (4 * k + a) * LANES, other + 4 + a);
 #endif
     }
-    T center[3 * LANES], worn[LANES];
+    T worn[LANES];
     EACH_LANE {
-        const V shrink = INV_SIZES * V(T(1)), share = shrink * (T(1) / T(count));
-        V sx = V(T(0)), sy = sx, sz = sx;
-        for (int k = 0; k < count; ++k) {
+        const V shrink = INV_SIZES * V(T(1));
+        V lx = V(T(1e30)), ly = lx, lz = lx, hx = -lx, hy = hx, hz = hx;
+        const auto moved = [&](int k, V& dx, V& dy, V& dz) {
             const T* const p = x + ROW * members[k] * LANES;
-            sx += LOAD(p); sy += LOAD(p + LANES); sz += LOAD(p + 2 * LANES);
+            const T* const q = anchors + 3 * k * LANES;
+            dx = shrink * LOAD(p) - LOAD(q);
+            dy = shrink * LOAD(p + LANES) - LOAD(q + LANES);
+            dz = shrink * LOAD(p + 2 * LANES) - LOAD(q + 2 * LANES);
+        };
+        for (int k = 0; k < count; ++k) {
+            V dx, dy, dz;
+            moved(k, dx, dy, dz);
+            lx = dx < lx ? dx : lx; ly = dy < ly ? dy : ly; lz = dz < lz ? dz : lz;
+            hx = dx > hx ? dx : hx; hy = dy > hy ? dy : hy; hz = dz > hz ? dz : hz;
         }
-        STORE(center, share * sx); STORE(center + LANES, share * sy); STORE(center + 2 * LANES, share * sz);
-        const V ox = LOAD(center) - LOAD(centers), oy = LOAD(center + LANES) - LOAD(centers + LANES);
-        const V oz = LOAD(center + 2 * LANES) - LOAD(centers + 2 * LANES);
+        const V mx = T(0.5) * (lx + hx), my = T(0.5) * (ly + hy), mz = T(0.5) * (lz + hz);
         const V limit = V(T(0.25) * table.skin * table.skin);
         V flag = V(T(0));
         for (int k = 0; k < count; ++k) {
-            const T* const p = x + ROW * members[k] * LANES;
-            const T* const q = anchors + 3 * k * LANES;
-            const V dx = shrink * LOAD(p) - LOAD(q) - ox, dy = shrink * LOAD(p + LANES) - LOAD(q + LANES) - oy;
-            const V dz = shrink * LOAD(p + 2 * LANES) - LOAD(q + 2 * LANES) - oz;
+            V dx, dy, dz;
+            moved(k, dx, dy, dz);
+            dx -= mx; dy -= my; dz -= mz;
             flag = dx * dx + dy * dy + dz * dz <= limit ? flag : V(T(1));  // a NaN has moved
         }
         STORE(worn, flag);
     }
 """
 
-# On vectors of sixteen: `each_sixteen` visits the pairs of environment `lane_` that may touch, in the order of numbers.
+# On vectors of sixteen: `each_sixteen` visits the pairs of environment `lane_` that may touch. Pairs of the same two
+# sixteens come together; each member meets its others in the order of their numbers.
 PAIRS = """
     typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
     typedef bool Flags __attribute__((ext_vector_type(16)));
@@ -122,52 +128,59 @@ PAIRS = """
     T* const ys = xs + 16 * chunks;
     T* const zs = ys + 16 * chunks;
     T* const boxes = zs + 16 * chunks;
-    int* const near_by = lists.cells.data + rank * lists.cells.shape[1];
     const int room = lists.near.shape[2] / 2;
     int lane_ = 0;
     // Visit the pairs whose members are no farther apart than they reach, and a skin.
     const auto scan = [&](T skin, auto&& visit) {
         const T* const now = rows + stride * lane_;
         for (int k = 0; k < 16 * chunks; ++k) {
-            const T* const p = now + 4 * wp::min(k, count - 1);
-            const bool real = k < count;
-            xs[k] = real ? INV_SIZE * p[0] : T(1e18);
-            ys[k] = real ? INV_SIZE * p[1] : T(1e18);
-            zs[k] = real ? INV_SIZE * p[2] : T(1e18);
+            const T* const p = now + 4 * wp::min(k, count - 1);  // the last sixteen are filled up with the last one
+            xs[k] = INV_SIZE * p[0];
+            ys[k] = INV_SIZE * p[1];
+            zs[k] = INV_SIZE * p[2];
         }
         for (int c = 0; c < chunks; ++c)
             for (int a = 0; a < 3; ++a) {
-                const T* const p = xs + 16 * (a * chunks + c);
-                T low = p[0], high = p[0];
-                for (int n = 1; n < wp::min(16, count - 16 * c); ++n) {
-                    low = wp::min(low, p[n]);
-                    high = wp::max(high, p[n]);
-                }
-                boxes[6 * c + a] = low;
-                boxes[6 * c + 3 + a] = high;
+                const V p = LOAD(xs + 16 * (a * chunks + c));
+                boxes[6 * c + a] = __builtin_reduce_min(p);
+                boxes[6 * c + 3 + a] = __builtin_reduce_max(p);
             }
+        const unsigned rest = 0xFFFFu >> (16 * chunks - count);
+        const auto real = [&](int c) { return c == chunks - 1 ? rest : 0xFFFFu; };
         const T reach = widest + skin;
+        const unsigned short* const allowed = table.strangers.data;
         for (int c = 0; c < chunks; ++c) {
             const T* const box = boxes + 6 * c;
-            int partners = 0;
+            const V mx = LOAD(xs + 16 * c), my = LOAD(ys + 16 * c), mz = LOAD(zs + 16 * c);
             for (int d = c; d < chunks; ++d) {
                 const T* const its = boxes + 6 * d;
                 bool apart = false;
                 for (int a = 0; a < 3; ++a)
                     apart = apart | (its[a] > box[3 + a] + reach) | (box[a] > its[3 + a] + reach);
-                if (!apart) near_by[partners++] = d;
-            }
-            for (int k = 16 * c; k < wp::min(16 * c + 16, count); ++k) {
-                const V px = V(xs[k]), py = V(ys[k]), pz = V(zs[k]);
-                const unsigned short* const allowed = table.strangers.data + k * chunks;
-                for (int n = 0; n < partners; ++n) {
-                    const int d = near_by[n];
-                    const V dx = LOAD(xs + 16 * d) - px, dy = LOAD(ys + 16 * d) - py, dz = LOAD(zs + 16 * d) - pz;
+                if (apart) continue;
+                // Those of these sixteen that are near the box of the others, and which of the others each may touch:
+                // without a branch, which nobody could predict.
+                const V lx = V(its[0]) - mx, ly = V(its[1]) - my, lz = V(its[2]) - mz;
+                const V hx = mx - V(its[3]), hy = my - V(its[4]), hz = mz - V(its[5]);
+                const V ex = FLOOR(lx > hx ? lx : hx, 0), ey = FLOOR(ly > hy ? ly : hy, 0);
+                const V ez = FLOOR(lz > hz ? lz : hz, 0);
+                unsigned flags = bits(ex * ex + ey * ey + ez * ez < V(reach * reach)) & real(c);
+                const V ox = LOAD(xs + 16 * d), oy = LOAD(ys + 16 * d), oz = LOAD(zs + 16 * d);
+                int near[16], number = 0;
+                unsigned others[16];
+                for (; flags; flags &= flags - 1) {
+                    const int s = __builtin_ctz(flags), k = 16 * c + s;
+                    const V dx = ox - V(xs[k]), dy = oy - V(ys[k]), dz = oz - V(zs[k]);
                     unsigned hits = bits(dx * dx + dy * dy + dz * dz < V(reach * reach));
-                    hits &= has_masks ? allowed[d] : 0xFFFFu;
-                    hits &= d == c ? 0xFFFEu << (k - 16 * c) : 0xFFFFu;
-                    for (; hits; hits &= hits - 1) {
-                        const int other = 16 * d + __builtin_ctz(hits);
+                    hits &= has_masks ? allowed[k * chunks + d] : real(d);
+                    hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
+                    near[number] = k;
+                    others[number] = hits;
+                    number += hits != 0;
+                }
+                for (int n = 0; n < number; ++n)
+                    for (unsigned hits = others[n]; hits; hits &= hits - 1) {
+                        const int k = near[n], other = 16 * d + __builtin_ctz(hits);
                         if (!has_masks && !strangers(k, other)) continue;
                         if (!table.alike) {
                             const T ex = xs[k] - xs[other], ey = ys[k] - ys[other], ez = zs[k] - zs[other];
@@ -175,7 +188,6 @@ PAIRS = """
                         }
                         visit(k, other);
                     }
-                }
             }
         }
     };
@@ -218,6 +230,5 @@ LIST = """
             anchors[(3 * k + 1) * LANES + lane_] = ys[k];
             anchors[(3 * k + 2) * LANES + lane_] = zs[k];
         }
-        for (int a = 0; a < 3; ++a) centers[a * LANES + lane_] = center[a * LANES + lane_];
     };
 """

@@ -91,9 +91,7 @@ def table_type(scalar: Any) -> Any:
         braking_time: scalar
         """time in which their approach fades away [s]"""
         gentle_speed: scalar
-        """the same for discs that face each other"""
-        crawl_speed: scalar
-        """the same for discs that are farther apart than they are thick, and lie still [m/s]"""
+        """the same for patches that face each other"""
 
     return ParticleContactTable
 
@@ -118,10 +116,11 @@ def lists_type(vec: Any) -> Any:
         valence: wp.array2d[vec]
         """in blocks, contacts of each member; where there are rigid bodies then the factor of its inverse mass; shape
         (groups, k or 2 k)"""
+        shifts: wp.array2d[vec]
+        """scratch in blocks: by how much a member's start of the substep moves as well [m], shape (groups, 3 k), or
+        (groups, 1) where there are no surfaces"""
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
-        centers: wp.array2d[vec]
-        """on one thread, the centre of all members when the list of an environment was made [m], shape (groups, 3)"""
         patches: wp.array3d[vec]
         """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
         (groups, 1, 4) where there are none"""
@@ -131,11 +130,10 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes ((4 + COLUMNS) k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
-        their boxes, their contacts, their corrections and the factors of their inverse masses: shape
-        (groups, 54 ceil(k / 16) + 5 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
+        their boxes, their contacts, their corrections, shifts and the factors of their inverse masses: shape
+        (groups, 54 ceil(k / 16) + 8 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
-        """scratch. On one thread, sixteens near one of them, shape (groups, ceil(k / 16)). In blocks, start of each
-        cell of the grid, then cell and rank of each member."""
+        """scratch in blocks: start of each cell of the grid, then cell and rank of each member"""
         pierced: wp.array2d[wp.int32]
         """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
         piercings: wp.array1d[wp.int32]

@@ -31,6 +31,13 @@ RELAXATION = 1.7
 """Over-relaxation of particles with several contacts. Averaging is safe up to 2, and slow at 1: what falls into a heap
 then comes closer than it should before it is stopped."""
 
+QUIET = 0.8
+"""Share of an overlap of surfaces that leaves without speed. With none, what lies on a crease walks away on its
+trembling; with all of it nothing presses on the crease for long, and corners that are folded over roll back."""
+LOUD = 0.1
+"""How fast surfaces may be after they parted, as a share of the speed at which they part: deep overlaps would throw
+layers apart."""
+
 _ALIKE = """
 #define SIZE T(1)
 #define INV_SIZE T(1)
@@ -60,7 +67,7 @@ _NAMES = """
     const int count = table.members.shape[0];
     const int* const members = table.members.data;
     T* const x = (T*)body.x.data;
-    const T* const previous = (const T*)body.previous.data;
+    T* const previous = (T*)body.previous.data;
     const T* const w = (const T*)body.inv_mass.data;
     const T* const parameters = (const T*)body.parameters.data;
     // Lists of all groups together may have more than 2^31 numbers: 22,000 cloths of 32 x 32 on a large GPU do.
@@ -72,17 +79,23 @@ _NAMES = """
 
 # How two members part. Each lends an equal part of itself to its contacts.
 _PART = """
-    const auto part = [&](const Member& a, const Member& b, const Touch& t, V mine, V its, V& mx, V& my, V& mz) {
+    const auto part = [&](
+        const Member& a, const Member& b, const Touch& t, V mine, V its, V& mx, V& my, V& mz, V& late) {
         const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
         // Out of an overlap no faster than that: what is on its way out already gets no further push.
-        const V soft = FLOOR(t.slowest - along, 0), most = mine > its ? mine : its;
+        const V soft = FLOOR(t.fastest - along, 0), most = mine > its ? mine : its;
         V depth = t.overlap < soft ? t.overlap : soft;
         depth = ((t.overlap > none) & (t.inside > none)) ? depth : none;
         const V shared = FLOOR(most * T(1.0 / RELAXATION), 1) * (WEIGHT(a) + WEIGHT(b));
         const V inverse = shared > none ? T(1) / FLOOR(shared, 1e-30) : none;
+        // Sheets get an impulse to stop them. What else they overlap by mostly leaves both where they are and were.
+        const V approach = FLOOR(-along, 0), impulse = ((t.sheets > none) & (approach < depth)) ? approach : depth;
+        const V rest = depth - impulse, parted = FLOOR(along, 0), loud = FLOOR(t.fastest * T(LOUD) - parted, 0);
+        const V kept = rest * T(1.0 - QUIET);
+        late = inverse * (rest - (kept < loud ? kept : loud));
         const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
-        const V friction = T(0.5) * (a.friction + b.friction) * ROUGHNESS * depth;
+        const V friction = T(0.5) * (a.friction + b.friction) * ROUGHNESS * impulse;
         const V taken = friction / FLOOR((slip > friction ? slip : friction), 1e-30);
         mx = inverse * (depth * t.nx - taken * tx);
         my = inverse * (depth * t.ny - taken * ty);
@@ -105,10 +118,11 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     share if that is smaller, so that the sum does not overshoot and momentum is kept (mass splitting: Tonge et al.
     2012, doi:10.1145/2185520.2185601). Patches of a surface have a gap of their own in place of d. Slip during the
     substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
-    An overlap that was there before leaves with ``separation_speed`` at most, patches that face each other with
-    ``gentle_speed``. Beyond their thickness these part with ``crawl_speed`` and a share of the speed that they have: a
-    crease moves as it is pushed, and keeps patches the farther apart the sharper it is, so that a fast push would feed
-    on itself.
+    An overlap that was there before leaves with ``separation_speed`` at most, that of patches that face each other with
+    ``gentle_speed``. Two patches of surfaces keep little of that speed: most of it moves where they were at the start
+    of the substep, too (pre-stabilisation, section 4.4 there), and none of it counts as pressure that makes friction. A
+    crease keeps patches the farther apart the sharper it is, and it moves as it is pushed; if all of that gave it
+    speed, it would shake, and walk what lies on it away.
 
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
@@ -127,6 +141,8 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #define SURFACES {int(options.surfaces)}
 #define RIGID {int(options.rigid)}
 #define RELAXATION {RELAXATION}
+#define QUIET {QUIET}
+#define LOUD {LOUD}
 #define WEIGHT(m) m.{"ease" if options.rigid else "w"}
 {sizes_code(options)}
     {{
@@ -144,6 +160,8 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     }}
 {UNDEFINE}
 #undef RELAXATION
+#undef QUIET
+#undef LOUD
 #undef WEIGHT
 """
 

@@ -207,6 +207,11 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
             if asks(launch, wp.static(int(Phase.PARTICLE_CONTACTS))):
                 if wp.static(options.contact_forces):
                     before(state, body, group, thread, threads)
+                if wp.static(bool(parts) and options.surfaces):
+                    # What lies below first goes back to where friction with the ground holds it. Else its stress moves
+                    # it meanwhile, and it takes along what lies on it: layers that are to rest then walk.
+                    collide(colliders, body, thread, threads)
+                    barrier()
                 separate(model, body, state.contacts, inv_h, is_last, group, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)

@@ -159,7 +159,7 @@ def state_type(vec: Any) -> Any:
         pushes: wp.array3d[vec]
         """scratch: what contacts have moved particles by in this step [m], shape (groups, n, 3)"""
         untouched: wp.array3d[vec]
-        """scratch: where particles were before contacts [m], shape (groups, n, 3)"""
+        """scratch: how far particles had come in the substep before contacts [m], shape (groups, n, 3)"""
         grip_forces: wp.array3d[scalar]
         """what held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)"""
         free_inv_mass: wp.array2d[vec]

@@ -89,8 +89,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     # About as many cells as members, in a cube: 4^3 to 32^3.
     table.bits = int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5))
     table.separation_speed = 5.0
-    table.gentle_speed = 0.5
-    table.crawl_speed = 0.05
+    table.gentle_speed = 2.0
     return count
 
 

@@ -23,7 +23,7 @@ from pbd_gym.sim.rigid_upload import rigid_scratch
 
 
 def contact_lists(model: Model) -> Any:
-    """Make the lists of particle contacts: empty ones, and anchors so far off that the first step searches."""
+    """Make the lists of particle contacts: none yet, and anchors so far off that the first step searches."""
     lists = lists_type(model.vec)()
     table = model.data.particle_contacts if model.contact_count else None
     groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
@@ -37,14 +37,14 @@ def contact_lists(model: Model) -> Any:
     else:
         near = (lanes, 2 * CHUNK * -(-count * min(capacity, LISTED_PAIRS) // CHUNK))
         touching, counts = (2, count * min(capacity, TOUCHING_PAIRS)), (lanes, 1)
-        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), (3 * CHUNK + 6) * chunks + 5 * count, chunks
+        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), (3 * CHUNK + 6) * chunks + 8 * count, 1
     valences = 2 * count if model.has_rigid else count
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
-    lists.counts = wp.zeros((groups, *counts), dtype=wp.int32)
+    lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
     lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
+    lists.shifts = wp.zeros((groups, 3 * count if model.in_blocks and model.has_surfaces else 1), dtype=model.vec)
     lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
-    lists.centers = wp.zeros((groups, 3), dtype=model.vec)
     lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
     lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
     lists.spots = wp.zeros((groups, spots), dtype=model.scalar)

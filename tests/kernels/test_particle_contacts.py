@@ -119,7 +119,11 @@ def test_candidates_are_those_of_brute_force(seed: int, count: int) -> None:
         expected = np.argwhere((gaps < sums + table.skin) & allowed)
         assert len(expected) > 50
         firsts, seconds = np.split(lists[env], 2)
-        assert_array_equal(np.column_stack([firsts, seconds])[: lengths[env]], expected)
+        found = np.column_stack([firsts, seconds])[: lengths[env]]
+        assert_array_equal(found[np.lexsort(found.T[::-1])], expected)
+        for member in range(count):  # sums are in this order
+            others = found[(found == member).any(axis=1)].sum(axis=1) - member
+            assert (np.diff(others) > 0).all()
 
 
 @pytest.mark.parametrize("count", [40, SCANNED + 60])
