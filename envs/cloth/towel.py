@@ -159,9 +159,9 @@ class Towel(ClothBody):
         )
         add_contacts(scene, self.cloth, config)
         waits = batch.action_mode == "pick_place"
-        self.short = (-0.02 if waits else 0.035) if thin else 0.05
-        """Share of the way that a fold falls short of its goal: a crease needs room. Where hands wait on the way, a
-        thin towel gives way at the crease, and they go beyond."""
+        self.short = (-0.02 if waits else 0.25 * config.spacing / config.mean_side) if thin else 0.05
+        """Share of the way that a fold falls short of its goal: its crease is a row of particles, or two. Where hands
+        wait on the way, a thin towel gives way at the crease, and they go beyond."""
         self.slack = 0.005 if thin else 0.05
         """How far hands that lay it down or tighten it go on, in lengths of the towel: springs shrink back by as much
         when they are let go, threads hardly do, and the whole towel would follow."""

@@ -24,8 +24,13 @@ from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.letters import LETTERS, written
 from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape
 
-STEPS_PER_POINT = 9
-"""Control steps in which the expert lays one point."""
+STEPS_PER_POINT, GRASP, LAY = 6, 2, 4
+"""Control steps in which the expert lays one point; those from which on it holds the point, and lowers it."""
+LIFTS = (0.05, 0.015)
+"""How high it lifts a point on the way, in lengths of the rope: in the first round, and when it mends."""
+MENDED = 6
+"""Points that it lays once more, unless all lie well: that is where the normalised performance is above ``WELL``."""
+WELL = 0.92
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
         """Return the expert's actions: lay point after point, hand over hand.
 
         While one picker carries the next point to its goal, the other holds the last one down. Without an order the
-        rope is laid from the end that makes the way shorter.
+        rope is laid from the end that makes the way shorter. In the end points that do not lie well are laid again.
         """
         config, start = self.config, self.buffers.peek("start")
         points, x = self.rope.keypoints(), self.state.get_positions()
@@ -170,22 +175,30 @@ class RopeShapeVectorEnv(TaskVectorEnv):
         shapes = np.where(turned[:, None, None], shapes[:, ::-1], shapes)
         shapes = anchor + sizes(self)[..., None] * (shapes - anchor)
         number, phase = np.divmod(self.buffers.peek("elapsed"), STEPS_PER_POINT)
-        done = number >= len(points)
-        point = np.minimum(number, len(points) - 1)
-        particle = points[np.where(turned, len(points) - 1 - point, point)]
-        hands, closed = grip_positions(self), held_particles(self) >= 0
+        order = np.where(turned[:, None], points[::-1], points)
+        held = held_particles(self)
+        # When all are laid, those that are farthest off are laid again. What is in a hand is being laid.
+        again, over = number >= len(points), number >= len(points) + MENDED
+        idle = (phase < GRASP) | (held < 0).all(axis=1)
+        over |= again & idle & (self.buffers.peek("normalized_performance") > WELL)
+        away = np.linalg.norm(x[rows[:, None], order] - shapes[rows[:, None], order], axis=2)
+        away += (order[:, None] == held[..., None]).any(axis=1) * (phase >= GRASP)[:, None]
+        point = np.where(again, away.argmax(axis=1), np.minimum(number, len(points) - 1))
+        particle = order[rows, point]
+        hands, closed = grip_positions(self), held >= 0
         targets, hand = hands.copy(), (point + turned) % 2
-        lifted = np.array([0.0, 0.08 * config.rope_length, 0.0])
+        lifted = np.where(again, *LIFTS[::-1])[:, None] * np.array([0.0, config.rope_length, 0.0])
         # Where the picker has to be for what it holds to be at its goal.
         goal = shapes[rows, particle] + targets[rows, hand] - x[rows, particle]
         targets[rows, hand] = np.select(
-            [(phase < 3)[:, None], (phase == 3)[:, None], (phase < 7)[:, None]],
-            [x[rows, particle], x[rows, particle] + lifted, goal + lifted * (phase < 6)[:, None]],
+            [(phase < GRASP)[:, None], (phase == GRASP)[:, None], (phase < LAY)[:, None]],
+            [x[rows, particle], x[rows, particle] + lifted, goal + lifted],
             goal,
         )
-        closed[rows, hand] = phase >= 3
-        closed[done] = False
-        targets[done] = hands[done]
+        closed[again & (phase < GRASP)] = False
+        closed[rows, hand] = phase >= GRASP
+        closed[over] = False
+        targets[over] = hands[over]
         return picker_actions(self, targets, closed)
 
 
