@@ -119,6 +119,17 @@ def surfaces() -> Scene:
     return scene
 
 
+def pushed() -> Scene:
+    """Return two balls at rest, one of which will be thrown at the other within a substep, and a sheet far away."""
+    scene = Scene(contact_radius=0.02)
+    cloth = scene.add_cloth(5, 6, (0.3, 0.24), position=(1.0, 0.0, 0.0))
+    scene.add_surface_contacts(cloth.triangles, 0.02)
+    loose = scene.add_particles([[0.0, 0.0, 0.0], [0.0, 0.0, 0.09]], 0.1)
+    scene.add_particle_contacts(loose, 0.02)
+    scene.add_collider(Sphere((0.0, 0.0, -0.18), 0.03), moving=True)
+    return scene
+
+
 def fluid(restitution: float = 0.0) -> Scene:
     """Return honey that a box stirs, over a floor, with a sheet and a block in it.
 
@@ -149,6 +160,7 @@ class Run:
         block_dim: threads that serve a group.
         lanes: environments of a group.
         dtype: as for a model.
+        calm: whether all is at rest at first but colliders, which go along z.
         forces: whether they act on particles.
         wind: whether it blows.
         **options: of the solver.
@@ -160,6 +172,7 @@ class Run:
         block_dim: int,
         lanes: int = 1,
         dtype: Any = "float32",
+        calm: bool = False,
         forces: bool = False,
         wind: bool = False,
         **options: Any,
@@ -167,6 +180,7 @@ class Run:
         self.model = Model(scene, NUM_ENVS, lanes=lanes, dtype=dtype, block_dim=block_dim)
         self.solver = Solver(self.model, substeps=3, threads=2, **options)
         self.state, self.control = self.solver.state(), self.solver.control()
+        self.calm = calm
         if forces:
             count = self.model.particle_count
             self.control.set_forces(np.random.default_rng(2).uniform(-1.0, 1.0, (NUM_ENVS, count, 3)))
@@ -174,12 +188,10 @@ class Run:
             self.control.set_wind([[6.0, 0.0, -2.0], [0.0, 9.0, 0.0], [0.0, 0.0, 0.0]], [1.2, 2.0, 1000.0])
         self.result()
 
-    def result(self) -> bytes:
-        """Return all that a state has after two steps, from a start that is always the same."""
+    def _stir(self) -> None:
+        """Throw particles about, hold some, and move hands and colliders."""
         rng = np.random.default_rng(4)
         state, count = self.state, self.model.particle_count
-        state.reset()
-        state.set_parameters(size=[1.0, 0.9, 1.1], friction=[1.0, 0.5, 2.0], gravity=[0.0, -9.81, 0.0])
         shift = rng.uniform(-0.12, 0.12, (NUM_ENVS, count, 3))
         if self.model.scene.fluid is not None:  # what waits stays where it is
             shift[:, (self.model.scene.positions == self.model.scene.fluid.depot).all(axis=1)] = 0.0
@@ -190,6 +202,16 @@ class Run:
         for collider in self.model.moving_colliders:
             motion = rng.uniform(-0.1, 0.1, (2, NUM_ENVS, 3))
             self.control.move_collider(collider, motion[0], 10.0 * motion[1])
+
+    def result(self) -> bytes:
+        """Return all that a state has after two steps, from a start that is always the same."""
+        state = self.state
+        state.reset()
+        state.set_parameters(size=[1.0, 0.9, 1.1], friction=[1.0, 0.5, 2.0], gravity=[0.0, -9.81, 0.0])
+        if not self.calm:
+            self._stir()
+        for collider in self.model.moving_colliders if self.calm else ():
+            self.control.move_collider(collider, [0.0, 0.0, 0.3])
         # Code that is not optimised has the same bits, and takes the compiler a third of the time.
         with mock.patch.object(wp.config, "optimization_level", 0):
             self.solver.step(state, self.control, 1 / 30)
@@ -235,6 +257,7 @@ CASES = {
         },
     ),
     "surfaces": Case(surfaces(), {}),
+    "pushed": Case(pushed(), {"calm": True}),
     "fluid": Case(fluid(0.5), {"iterations": 2}),
     "every shape": Case(every_shape(), {}),
 }

@@ -18,7 +18,7 @@ pytestmark = [
 def test_no_barrier_of_the_step_can_be_left_out() -> None:
     """Guards the barriers, and the scenes of the other tests: they would notice one that is forgotten."""
     unnoticed: dict[str, bool] = {}
-    for name in ("every kind", "alone", "tethers", "jacobi", "surfaces", "fluid"):
+    for name in ("every kind", "alone", "tethers", "jacobi", "surfaces", "pushed", "fluid"):
         run, kept = thirty_two(name)
         for place, same in kept.unnoticed(run.result).items():
             unnoticed[place] = unnoticed.get(place, True) and same
