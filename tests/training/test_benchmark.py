@@ -20,11 +20,12 @@ from pbd_gym.training.benchmark import SEED, STATES, Agent, find_agent, make_eva
 from pbd_gym.training.benchmark_results import check_result, read_results, schema, write_results
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.leaderboard import page
-from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.policies import MLPPolicy, shipped_ids
 from pbd_gym.training.rollouts import make_unseen, reset_to_variations
 from tests.envs.helpers import SMALL_OF
 
 ID = "PBDRope-v0"
+UNTRAINED = next(entry.id for entry in ENTRIES if entry.id not in shipped_ids())
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_every_bank_of_start_states_has_a_seed() -> None:
     [
         (["PBDRop-v0"], "PBDRope-v0"),
         ([ID, "--policy", "expert"], "no scripted expert"),
-        (["PBDRopeWhip-v0", "--policy", "trained"], "no bundled policy"),
+        ([UNTRAINED, "--policy", "trained"], "no bundled policy"),
         (["--policy", "missing.npz"], "missing.npz"),
         (["PBDCloth-v0", "--policy", "{file}"], "was trained on PBDRope-v0"),
         (["--policy", "{file}"], "acts by 'drag', this one by 'pin'"),
