@@ -99,7 +99,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(self, env)
         mean, corner = float(away.mean()), float(away[np.ix_([0, -1], [0, -1])].max())
         unfolded = self.buffers.peek("normalized_performance")[env] < 0.6
-        lies_flat, in_place = mean < 0.08 and corner < 0.2, mean < 0.03 and corner < 0.08
+        lies_flat, in_place = mean < 0.08 and corner < 0.2, mean < 0.02 and corner < 0.06
         low = hands_stay_low(towel)
         if not low and towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)
@@ -109,7 +109,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
             )  # what is off before the fold counts for both halves after it
         elif lies_flat or (mean < 0.15 and left < 30):
             short = 0.0 if towel.config.thickness > 0.0 else towel.short  # what was crumpled has room enough
-            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=short)
+            speed = 0.7 if left > 26 else 1.0
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=short, speed=speed)
         elif unfolded:
             if low:
                 yield from self.pulling.plan(env)

@@ -68,7 +68,7 @@ class Spreading:
             if np.linalg.norm(ends - hands) > np.linalg.norm(ends[::-1] - hands):
                 ends = ends[::-1]
             yield Waypoint(ends, (False, False))
-            yield Waypoint(ends + np.array([0.0, 0.6 * side, 0.0]), (True, True), 0.6)
+            yield Waypoint(ends + np.array([0.0, 0.6 * side, 0.0]), (True, True), 0.8)
             return
         k = int(np.lexsort((-corners[:, 1], covered))[0])
         hand = int(np.argmin(np.linalg.norm(hands - corners[k], axis=1)))
@@ -79,7 +79,7 @@ class Spreading:
         ends = np.repeat(corners[k][None], 2, axis=0)
         ends[:, 1] = 0.5 * side
         ends[hand, 1] = 1.2 * side
-        yield Waypoint(ends, (hand == 0, hand == 1), 0.7)
+        yield Waypoint(ends, (hand == 0, hand == 1), 0.9)
 
     def second_taken(self, env: int, x: np.ndarray, hands: np.ndarray, holding: int, held: int) -> Iterator[Waypoint]:
         """Return the next way of a hand to a corner beside the one that the other hand holds, or its grasp."""

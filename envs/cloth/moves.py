@@ -76,6 +76,7 @@ def fold_over(
     hands: tuple[bool, bool] = (True, True),
     short: float = 0.05,
     wait: int = 3,
+    speed: float = 0.7,
 ) -> Iterator[Waypoint]:
     """Return the way of hands that take hold of points and carry them over to their targets in a flat arc.
 
@@ -87,6 +88,7 @@ def fold_over(
         hands: which of them are used.
         short: share of the way that is left in the end, so that the rest of the cloth is left in peace.
         wait: actions to wait for the cloth to sink when they have let go.
+        speed: share of the largest step per action.
     """
     middle, arm = 0.5 * (points + targets), 0.5 * (points - targets)
     # Lower than a half circle, for the same reason.
@@ -97,7 +99,7 @@ def fold_over(
     for angle in np.linspace(0.0, np.pi, 9)[1:]:
         c = np.cos(angle)
         last = middle + (c if c > 0.0 else (1.0 - 2.0 * short) * c) * arm + np.sin(angle) * height + up
-        yield Waypoint(last, hands, 0.7)
+        yield Waypoint(last, hands, speed)
     yield Waypoint(last, (False, False), wait=wait)
 
 

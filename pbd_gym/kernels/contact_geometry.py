@@ -108,14 +108,20 @@ _SURFACES = """
         const V parallel = FLOOR((even - T(STEEP)) * T(1.0 / (PARALLEL - STEEP)), 0);
         const auto a_ball = a.role == T(BALL), b_ball = b.role == T(BALL);
         const V flatness = (a_ball ? all : a.flat) * (b_ball ? all : b.flat) * ((a_ball | b_ball) ? all : parallel);
-        const auto facing = (m > T(1e-7)) & (flatness > T(0.05));
-        t.nx = facing ? sx * unit : dx * over;
-        t.ny = facing ? sy * unit : up;
-        t.nz = facing ? sz * unit : dz * over;
-        const V gap = dx * t.nx + dy * t.ny + dz * t.nz;
-        const V beside = facing ? (d2 - gap * gap) * (INV_SIZE * INV_SIZE) : none;
-        const V before = facing ? px * t.nx + py * t.ny + pz * t.nz : SQRT(px * px + py * py + pz * pz);
-        const V start = before * INV_SIZE, creased = facing ? T(1) - flatness : all;
+        // Which way they part: along the normals if they are flat, along the line between them if they are creased, and
+        // gradually so in between. Both ways have the side on which they were at the start of the substep.
+        const V flatly = m > T(1e-7) ? flatness : none, apart = SQRT(px * px + py * py + pz * pz);
+        const V smooth = flatly * unit, round = (all - flatly) / FLOOR(apart, 1e-12);
+        const V bx = smooth * sx + round * px, by = smooth * sy + round * py, bz = smooth * sz + round * pz;
+        const V norm = T(1) / FLOOR(SQRT(bx * bx + by * by + bz * bz), 1e-12);
+        const auto flat = flatly > T(0);
+        t.nx = flat ? bx * norm : dx * over;
+        t.ny = flat ? by * norm : up;
+        t.nz = flat ? bz * norm : dz * over;
+        const V gap = flat ? dx * t.nx + dy * t.ny + dz * t.nz : length;
+        const V beside = (d2 - gap * gap) * (INV_SIZE * INV_SIZE);
+        const V before = flat ? px * t.nx + py * t.ny + pz * t.nz : apart;
+        const V start = before * INV_SIZE, creased = all - flatly;
         // Where creased patches brake each other, and where they touch.
         const V a_fat = T(FATNESS) * a.extent, b_fat = T(FATNESS) * b.extent;
         const V fat = (a_fat > a.radius ? a_fat : a.radius) + (b_fat > b.radius ? b_fat : b.radius);
@@ -128,7 +134,7 @@ _SURFACES = """
         const V range2 = fat * fat > across ? fat * fat : across;
         t.overlap = wanted * SIZE - gap;
         t.sheets = (a_ball | b_ball) ? none : all;
-        t.fastest = facing ? V(gentle) : V(fastest);
+        t.fastest = gentle + creased * (fastest - gentle);
         t.inside = ((gap * INV_SIZE < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
 """
 
