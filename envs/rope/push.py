@@ -24,8 +24,8 @@ from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 
 THICKNESS, HEIGHT = 0.01, 0.035
 """Half of those of the plate [m]."""
-STROKE = 14
-"""Control steps of a stroke of the expert: up, five across, down and seven forward."""
+STROKE = 11
+"""Control steps of a stroke of the expert: up, five across, down and four forward."""
 CLEAR = 0.04
 """How high the expert lifts the plate over the rope [m]."""
 LAST = 0.08
@@ -265,7 +265,10 @@ class RopePushVectorEnv(TaskVectorEnv):
         config = self.config
         x = self.state.get_positions().astype(np.float64) - middle[:, None]
         depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
-        lane = aside.mean(axis=1)
+        # In the end what hooks back at the ends, beside the plate.
+        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.012)
+        worst = aside[np.arange(self.num_envs), depth.argmin(axis=1)]
+        lane = np.where(lagging, worst, aside.mean(axis=1))
         near = np.abs(aside - lane[:, None]) < 0.5 * config.plate_width + 2.0 * config.radius
         touch = THICKNESS + config.radius
         behind = np.where(near, depth, 1.0).min(axis=1) - touch - 0.01
