@@ -24,8 +24,8 @@ from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 
 THICKNESS, HEIGHT = 0.01, 0.035
 """Half of those of the plate [m]."""
-STROKE = 11
-"""Control steps of a stroke of the expert: up, five across, down and four forward."""
+STROKE = 14
+"""Control steps of a stroke of the expert: up, five across, down and seven forward."""
 CLEAR = 0.04
 """How high the expert lifts the plate over the rope [m]."""
 LAST = 0.08

@@ -13,8 +13,9 @@ normal of the other alone counts, as between a vertex and a triangle. Discs touc
 thickness, and d no farther beside the normal than the wider of them reaches.
 
 Where a surface is creased no normal is to be trusted. There a patch is a ball wide enough that nothing gets through
-between two of them, and in between the reach changes gradually. So layers rest at one thickness wherever they lie
-smoothly on each other, and keep a distance of the order of the particles' where they are crumpled.
+between two of them, and n is the direction of p. In between, the reach and n change gradually: a patch that jumped from
+one to the other would be kicked each time, and a crease would tremble. So layers rest at one thickness wherever they
+lie smoothly on each other, and keep a distance of the order of the particles' where they are crumpled.
 
 Discs that come closer brake each other before they touch: within the *cushion* the gap shrinks by no more than a part
 of itself in each substep. An impact then goes through several layers before one of them can be pushed through another.

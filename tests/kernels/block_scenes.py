@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
-import warp as wp
 
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.colliders import Box, Capsule, Cylinder, MeshCollider, Plane, Sphere
@@ -212,12 +210,10 @@ class Run:
             self._stir()
         for collider in self.model.moving_colliders if self.calm else ():
             self.control.move_collider(collider, [0.0, 0.0, 0.3])
-        # Code that is not optimised has the same bits, and takes the compiler a third of the time.
-        with mock.patch.object(wp.config, "optimization_level", 0):
-            self.solver.step(state, self.control, 1 / 30)
-            if self.model.tethered_bodies:
-                state.hold([[5, 8], [7, -1], [-1, 40]])  # what tethers have been measured for is held no more
-            self.solver.step(state, self.control, 1 / 30)
+        self.solver.step(state, self.control, 1 / 30)
+        if self.model.tethered_bodies:
+            state.hold([[5, 8], [7, -1], [-1, 40]])  # what tethers have been measured for is held no more
+        self.solver.step(state, self.control, 1 / 30)
         parts = [state.get_positions(), state.get_velocities(), state.get_poses(), state.get_memory()]
         parts += [state.get_lambda()] if self.solver.iterations > 1 else []
         parts += [state.get_piercings()] if self.model.has_surfaces else []

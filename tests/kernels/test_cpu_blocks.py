@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,12 @@ def test_kernels_of_environments_have_nothing_to_wait_for() -> None:
     """Guards what docs/gpu.md says of them: a thread of theirs never depends on another."""
     words = re.compile(r"barrier\(|PBD_SYNC|PBD_SHARED|launch_tiled|block_dim|wp\.tile")
     assert [path.name for path in (ROOT / "envs").rglob("*.py") if words.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize("name", ["every kind", "surfaces"])
+def test_optimised_code_has_the_same_bits(name: str) -> None:
+    """Guards most other tests, which see code that is not optimised."""
+    code = f"from tests.kernels.block_scenes import one_thread; print(one_thread({name!r}).hex())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert wp.config.optimization_level == 0
+    assert done.stdout.splitlines()[-1] == one_thread(name).hex()
