@@ -28,10 +28,11 @@ from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM
 FATNESS = 0.95
 """Radius of the ball, in radii of its disc, in which a creased patch brakes others: 0.7 distances of particles on a
 square grid."""
-CREASE_REACH, COARSE_REACH, COARSE_THICKNESS = 0.95, 0.62, 0.75
-"""Where two creased patches touch: the thickness, and the first of these of the way from there to twice that radius, or
-the second of it and the third of a thickness, if that is less. A coarse crease that was as thick as its balls would
-spring open; a fine one may be, and hardly anything gets through it."""
+CREASE_REACH, COARSE_REACH = 0.95, 0.75
+"""Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Hardly
+anything gets through fine creases then; coarse ones that were as thick as their balls would spring open."""
+FINER = 0.75, 0.62
+"""In between: at so many thicknesses, and so much of the way more, beyond the thickness."""
 CREASED, FLAT = 0.8, 0.95
 """A patch is a ball where the square of a chord across it, over that at rest, is below the first, and a disc above the
 second."""
@@ -128,9 +129,9 @@ _SURFACES = """
         // Where creased patches brake each other, and where they touch.
         const V a_fat = T(FATNESS) * a.extent, b_fat = T(FATNESS) * b.extent;
         const V fat = (a_fat > a.radius ? a_fat : a.radius) + (b_fat > b.radius ? b_fat : b.radius);
-        const V room = fat - reach, fine = T(CREASE_REACH) * room;
-        const V coarse = T(COARSE_REACH) * room + T(COARSE_THICKNESS) * reach;
-        const V thick = reach + (fine < coarse ? fine : coarse), least = reach + creased * (thick - reach);
+        const V room = fat - reach, fine = T(CREASE_REACH) * room, coarse = T(COARSE_REACH) * room;
+        const V finer = T(FINER_START) * reach + T(FINER_SLOPE) * room, looser = finer > coarse ? finer : coarse;
+        const V thick = reach + (fine < looser ? fine : looser), least = reach + creased * (thick - reach);
         const V outer = least + table.cushion + creased * (fat - thick);
         const V wanted = ((start < outer) & (start > least)) ? start - braking * (start - least) : least;
         const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
@@ -152,7 +153,8 @@ _NUMBERS = {
     "FATNESS": FATNESS,
     "CREASE_REACH": CREASE_REACH,
     "COARSE_REACH": COARSE_REACH,
-    "COARSE_THICKNESS": COARSE_THICKNESS,
+    "FINER_START": FINER[0],
+    "FINER_SLOPE": FINER[1],
     "CREASED": CREASED,
     "FLAT": FLAT,
     "STEEP": STEEP,
