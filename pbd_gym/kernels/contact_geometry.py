@@ -123,7 +123,7 @@ _SURFACES = """
         t.ny = flat ? by * norm : up;
         t.nz = flat ? bz * norm : dz * over;
         const V gap = flat ? dx * t.nx + dy * t.ny + dz * t.nz : length;
-        const V beside = (d2 - gap * gap) * (INV_SIZE * INV_SIZE);
+        const V beside = flat ? (d2 - gap * gap) * (INV_SIZE * INV_SIZE) : none;
         const V before = flat ? px * t.nx + py * t.ny + pz * t.nz : apart;
         const V start = before * INV_SIZE, creased = all - flatly;
         // Where creased patches brake each other, and where they touch.

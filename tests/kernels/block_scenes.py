@@ -121,8 +121,8 @@ def pushed() -> Scene:
     """Return two balls at rest, one of which will be thrown at the other within a substep, and a sheet far away."""
     scene = Scene(contact_radius=0.02)
     cloth = scene.add_cloth(5, 6, (0.3, 0.24), position=(1.0, 0.0, 0.0))
-    scene.add_surface_contacts(cloth.triangles, 0.02)
-    loose = scene.add_particles([[0.0, 0.0, 0.0], [0.0, 0.0, 0.09]], 0.1)
+    scene.add_surface_contacts(cloth.triangles, 0.004)
+    loose = scene.add_particles([[0.0, 0.0, 0.0], [0.0, 0.0, 0.096]], 0.1)
     scene.add_particle_contacts(loose, 0.02)
     scene.add_collider(Sphere((0.0, 0.0, -0.18), 0.03), moving=True)
     return scene

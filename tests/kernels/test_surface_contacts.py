@@ -208,3 +208,24 @@ def test_bad_surfaces_are_refused() -> None:
     with pytest.raises(ValueError, match="once only"):
         scene.add_particle_contacts([0], 0.01)
     assert len(scene.particle_contacts) == 1
+
+
+def test_balls_part_where_there_is_a_surface() -> None:
+    """Guards balls, which are as wide as nothing beside the line between them: rounding must not hide a contact."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    balls = scene.add_particles(np.arange(120.0).reshape(40, 3), 0.1)
+    scene.add_particle_contacts(balls, 0.02)
+    cloth = scene.add_cloth(4, 4, (0.2, 0.2), position=(3.0, 0.0, 0.0))
+    scene.add_surface_contacts(cloth.triangles, 0.004)
+    solver = Solver(Model(scene), 4)
+    state, control, x = solver.state(), solver.control(), scene.positions.copy()
+    x[balls] = np.random.default_rng(0).uniform(-0.1, 0.1, (40, 3))
+    gaps = []
+    for _ in range(2):
+        state.set_positions(x)
+        gaps.append(np.linalg.norm(x[balls][:, None] - x[balls], axis=2)[np.triu_indices(40, 1)])
+        for _ in range(10):
+            solver.step(state, control, 0.01)
+        x = state.get_positions()[0]
+    assert (gaps[0] < 0.036).sum() > 10
+    assert gaps[1].min() > 0.038
