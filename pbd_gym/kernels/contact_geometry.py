@@ -32,7 +32,8 @@ CREASE_REACH, COARSE_REACH = 0.95, 0.75
 """Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Hardly
 anything gets through fine creases then; coarse ones that were as thick as their balls would spring open."""
 FINER = 0.75, 0.62
-"""In between: at so many thicknesses, and so much of the way more, beyond the thickness."""
+"""What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
+top of the thickness."""
 CREASED, FLAT = 0.8, 0.95
 """A patch is a ball where the square of a chord across it, over that at rest, is below the first, and a disc above the
 second."""

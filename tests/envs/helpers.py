@@ -10,9 +10,12 @@ from numpy.testing import assert_array_equal
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.registry import find
+from pbd_gym.registry import ENTRIES, find
+from pbd_gym.training.policies import shipped_ids
 
 ID = "PBDCloth-v0"
+UNTRAINED = next(entry.id for entry in ENTRIES if entry.id not in shipped_ids())
+"""An id without a bundled agent."""
 SMALL: dict[str, Any] = {"rows": 4, "columns": 4, "settle_time": 0.5}
 """A cloth of 16 particles: what these tests are about does not depend on its size."""
 TOWEL: dict[str, Any] = {"rows": 5, "columns": 5, "substeps": 8, "starts": 5}

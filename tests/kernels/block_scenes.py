@@ -206,10 +206,11 @@ class Run:
         state = self.state
         state.reset()
         state.set_parameters(size=[1.0, 0.9, 1.1], friction=[1.0, 0.5, 2.0], gravity=[0.0, -9.81, 0.0])
-        if not self.calm:
+        if self.calm:
+            for collider in self.model.moving_colliders:
+                self.control.move_collider(collider, [0.0, 0.0, 0.3])
+        else:
             self._stir()
-        for collider in self.model.moving_colliders if self.calm else ():
-            self.control.move_collider(collider, [0.0, 0.0, 0.3])
         self.solver.step(state, self.control, 1 / 30)
         if self.model.tethered_bodies:
             state.hold([[5, 8], [7, -1], [-1, 40]])  # what tethers have been measured for is held no more

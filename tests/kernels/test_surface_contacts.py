@@ -132,8 +132,8 @@ def test_a_fast_ball_does_not_pass() -> None:
 def test_a_towel_is_dragged_through_another_layer() -> None:
     """Guards fast hands: a corner at 3 m/s, under or over another towel, leaves next to no crossing a second later.
 
-    Of six times sixteen towels, with other seeds, three kept some, two of them here. With substeps twice as short as
-    those of the tasks: with theirs, more keep a few crossings.
+    Of six times sixteen towels, with other seeds, one kept some. With substeps twice as short as those of the tasks:
+    with theirs, seven did.
     """
     scene, cloths, count, step = Scene(contact_radius=0.5 * THICKNESS, grip_count=1), [], 16, 0.04
     scene.add_collider(Plane(friction=0.75))
@@ -161,8 +161,8 @@ def test_a_towel_is_dragged_through_another_layer() -> None:
     for _ in range(25):
         solver.step(state, control, step)
     pierced = state.get_piercings()
-    assert (pierced > 0).sum() <= 2
-    assert pierced.max() <= 4
+    assert (pierced > 0).sum() <= 1
+    assert pierced.max() <= 2
 
 
 def piercing_edges(x: np.ndarray, triangles: np.ndarray) -> int:

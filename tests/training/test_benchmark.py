@@ -20,12 +20,11 @@ from pbd_gym.training.benchmark import SEED, STATES, Agent, find_agent, make_eva
 from pbd_gym.training.benchmark_results import check_result, read_results, schema, write_results
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.leaderboard import page
-from pbd_gym.training.policies import MLPPolicy, shipped_ids
+from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.rollouts import make_unseen, reset_to_variations
-from tests.envs.helpers import SMALL_OF
+from tests.envs.helpers import SMALL_OF, UNTRAINED
 
 ID = "PBDRope-v0"
-UNTRAINED = next(entry.id for entry in ENTRIES if entry.id not in shipped_ids())
 
 
 @pytest.fixture(scope="module")

@@ -16,15 +16,12 @@ from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.registry import ENTRIES
 from pbd_gym.training import enjoy as enjoying
 from pbd_gym.training.export import of_ppo
 from pbd_gym.training.learners import Standardised
 from pbd_gym.training.policies import SHIPPED, MLPPolicy, find_policy, load_policy, shipped_ids
 from pbd_gym.training.rollouts import make_unseen, reset_to_variations, rollout
-from tests.envs.helpers import SMALL, poison
-
-UNTRAINED = next(entry.id for entry in ENTRIES if entry.id not in shipped_ids())
+from tests.envs.helpers import SMALL, UNTRAINED, poison
 
 
 def test_agents_come_with_the_package() -> None:

@@ -232,8 +232,8 @@ def test_starts_are_at_rest(name: str, closed: bool) -> None:
         env.step(np.tile(np.float32([0.0, 0.0, 0.0, 1.0 if closed else -1.0]), (16, 2)))
     moved = np.linalg.norm(env.state.get_positions() - start, axis=2)
     # One heap of sixteen may be restless.
-    speeds, limit = np.sort(moved.mean(axis=1)), 2.0 * env.config.ctrl_dt * env.config.rest_speed
-    assert speeds[-2] < limit and speeds[-1] < 3.0 * limit
+    ways, limit = np.sort(moved.mean(axis=1)), 2.0 * env.config.ctrl_dt * env.config.rest_speed
+    assert ways[-2] < limit and ways[-1] < 3.0 * limit
     assert np.sort((moved > 0.2 * env.config.spacing).mean(axis=1))[-2] < 0.05
 
 
