@@ -5,13 +5,13 @@ contacts of all members of the environment are counted, these are parted, in the
 """
 
 IN_PAIRS = """
-    T* const valence = boxes + 6 * chunks;
+    T* const valence = boxes + 6 * boxed;
     T* const moves = valence + count;
 #if SURFACES
-    T* const shifts = moves + 3 * count;
+    T* const shifts = moves + 4 * count;
 #endif
 #if RIGID
-    T* const eases = moves + 3 * count * (1 + SURFACES);
+    T* const eases = moves + 4 * count * (1 + SURFACES);
     for (int k = 0; k < count; ++k) eases[k] = T(1);
 #endif
     int* const firsts = lists.touching.data + rank * 2 * lists.touching.shape[2];
@@ -21,7 +21,10 @@ IN_PAIRS = """
         const T* const now = rows + stride * lane_;
         const T* const more = now + 4 * count;
         for (int k = 0; k < count; ++k) valence[k] = T(0);
-        if (worn[lane_] > T(0) || lists.counts.data[rank * LANES + lane_] < 0) make_list();
+        const int& length = lists.counts.data[rank * LANES + lane_];
+        const bool anew = worn[lane_] > T(0) || length < 0;
+        if (anew || length > 0) place();
+        if (anew) make_list();
         const auto fill = [&](Member& m, const int* at) {
             columns(now, 4, at, m.x, m.y, m.z, m.w);
 #if RIGID
@@ -34,7 +37,8 @@ IN_PAIRS = """
 #endif
             columns(table.traits.data, 4, at, m.radius, m.extent, m.friction, m.role);
         };
-        int one[16], two[16], found = 0, touched = 0;
+        constexpr int SIFTED = 64;
+        int one[16 * SIFTED + 32], two[16 * SIFTED + 32], found = 0, touched = 0;
         bool parting = false;
         const auto examine = [&](const int* from, const int* other, int number) {
             Member a, b;
@@ -58,44 +62,80 @@ IN_PAIRS = """
                 its[s] = valence[other[s]];
             }
             part(a, b, t, mine, its, mx, my, mz, late);
-            const V ax = a.w * mx, ay = a.w * my, az = a.w * mz, bx = -b.w * mx, by = -b.w * my, bz = -b.w * mz;
+            // Rows of numbers that belong to one pair. What moves a member is summed in the order of pairs.
+            const auto in_rows = [&](V* q, V qx, V qy, V qz) {
+                q[0] = qx; q[1] = qy; q[2] = qz; q[3] = V(T(0));
+                transpose(q);
+            };
+            const auto row = [](const V* q, int s) { return ((const Row*)(q + s % 4))[s / 4]; };
+            V p[4], q[4];
+            in_rows(p, a.w * mx, a.w * my, a.w * mz);
+            in_rows(q, -b.w * mx, -b.w * my, -b.w * mz);
 #if SURFACES
+            V n[4];
+            in_rows(n, t.nx, t.ny, t.nz);
             const V al = a.w * late, bl = -b.w * late;
 #endif
             for (; hits; hits &= hits - 1) {
                 const int s = __builtin_ctz(hits);
-                T* const p = moves + 3 * from[s];
-                T* const q = moves + 3 * other[s];
-                p[0] += ax[s]; p[1] += ay[s]; p[2] += az[s];
-                q[0] += bx[s]; q[1] += by[s]; q[2] += bz[s];
+                *(Row*)(moves + 4 * from[s]) += row(p, s);
+                *(Row*)(moves + 4 * other[s]) += row(q, s);
 #if SURFACES
-                T* const f = shifts + 3 * from[s];
-                T* const g = shifts + 3 * other[s];
-                f[0] += al[s] * t.nx[s]; f[1] += al[s] * t.ny[s]; f[2] += al[s] * t.nz[s];
-                g[0] += bl[s] * t.nx[s]; g[1] += bl[s] * t.ny[s]; g[2] += bl[s] * t.nz[s];
+                *(Row*)(shifts + 4 * from[s]) += al[s] * row(n, s);
+                *(Row*)(shifts + 4 * other[s]) += bl[s] * row(n, s);
 #endif
             }
         };
         const auto padded = [&](int* from, int* other, int number) {
             for (int s = number; s < 16; ++s) { from[s] = from[0]; other[s] = other[0]; }
         };
-        const T limit = widest * widest * SIZE * SIZE;
-        const auto sift = [&](const int* first, const int* second, int number) {
-            V ax, ay, az, aw, bx, by, bz, bw;
-            columns(now, 4, first, ax, ay, az, aw);
-            columns(now, 4, second, bx, by, bz, bw);
-            const V dx = ax - bx, dy = ay - by, dz = az - bz;
-            unsigned close = bits(dx * dx + dy * dy + dz * dz < V(limit)) & ((1u << number) - 1);
-            for (; close; close &= close - 1) {
-                const int s = __builtin_ctz(close);
-                one[found] = first[s];
-                two[found] = second[s];
-                if (++found == 16) { examine(one, two, 16); found = 0; }
+        // Sixteens of others are sifted first, and those with a hit unfolded, most of them without a branch: which of
+        // them have one, and how many, could not be predicted.
+        const auto unfold = [&](int k, int d, unsigned hits) {
+            const int number = __builtin_popcount(hits);
+            for (int s = 0; s < 4; ++s, hits &= hits - 1) {
+                one[found + s] = k;
+                two[found + s] = 16 * d + __builtin_ctz(hits | 0x10000u);
             }
+            for (int s = 4; s < number; ++s, hits &= hits - 1) {
+                one[found + s] = k;
+                two[found + s] = 16 * d + __builtin_ctz(hits);
+            }
+            found += number;
+        };
+        const auto examine_found = [&](bool all) {
+            int at = 0;
+            for (; at + 16 <= found; at += 16) examine(one + at, two + at, 16);
+            for (int s = at; s < found; ++s) { one[s - at] = one[s]; two[s - at] = two[s]; }
+            found -= at;
+            if (!all || found == 0) return;
+            padded(one, two, found);
+            examine(one, two, found);
+            found = 0;
         };
         const auto examine_all = [&]() {
-            each_sixteen(T(0), sift);
-            if (found) { padded(one, two, found); examine(one, two, found); found = 0; }
+            const int* const list = lists.near.data + (rank * LANES + lane_) * 2 * room;
+            for (int begin = 0; begin < length; begin += SIFTED) {
+                int kept[2 * SIFTED], number = 0;
+                for (int n = begin; n < wp::min(length, begin + SIFTED); ++n) {
+                    const int k = list[2 * n], others = list[2 * n + 1], d = (unsigned)others >> 16;
+                    const unsigned hits = closer(k, d, widest) & others;
+                    kept[2 * number] = k;
+                    kept[2 * number + 1] = (unsigned)d << 16 | hits;
+                    number += hits != 0;
+                }
+                for (int n = 0; n < number; ++n) {
+                    const unsigned others = kept[2 * n + 1];
+                    unfold(kept[2 * n], others >> 16, others & 0xFFFFu);
+                }
+                examine_found(false);
+            }
+            if (length < 0)
+                scan(T(0), [&](int k, int d, unsigned hits) {
+                    unfold(k, d, hits);
+                    examine_found(false);
+                });
+            examine_found(true);
         };
         examine_all();
         parting = true;
@@ -111,7 +151,7 @@ IN_PAIRS = """
             eases[k] = b < 0 ? T(1) : table.leverage.data[k] * wp::max(crowds[b] * T(1.0 / RELAXATION), T(1));
         }
 #endif
-        for (int n = 0; n < 3 * count * (1 + SURFACES); ++n) moves[n] = T(0);  // and shifts
+        for (int n = 0; n < 4 * count * (1 + SURFACES); ++n) moves[n] = T(0);  // and shifts
         if (touched > touching_room) examine_all();
         else
             for (int begin = 0; begin < touched; begin += 16) {
@@ -123,9 +163,9 @@ IN_PAIRS = """
         T most = T(0);
         for (int k = 0; k < count; ++k) {
             if (valence[k] == T(0)) continue;
-            for (int a = 0; a < 3; ++a) x[(ROW * members[k] + a) * LANES + lane_] = now[4 * k + a] + moves[3 * k + a];
+            for (int a = 0; a < 3; ++a) x[(ROW * members[k] + a) * LANES + lane_] = now[4 * k + a] + moves[4 * k + a];
 #if SURFACES
-            for (int a = 0; a < 3; ++a) previous[(ROW * members[k] + a) * LANES + lane_] += shifts[3 * k + a];
+            for (int a = 0; a < 3; ++a) previous[(ROW * members[k] + a) * LANES + lane_] += shifts[4 * k + a];
 #endif
             most = wp::max(most, valence[k]);
         }

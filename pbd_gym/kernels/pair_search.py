@@ -1,10 +1,11 @@
 """Which members may touch, where one thread serves a group: C++ that contacts and piercings include.
 
-Each environment of the group has a list of its own: all pairs whose *anchors*, where they were when it was made, are
-near each other. It lasts until a member has moved by half a *skin*, relative to the middle of what all have moved: what
-falls or is carried as a whole has not moved. Members are compared sixteen at a time. Those with neighbouring numbers
-lie close together, so that most sixteens are farther apart than members reach, which their boxes tell. A list that has
-no room for all pairs is not kept: they are found anew whenever they are asked for.
+Each environment of the group has a list of its own, of all pairs whose *anchors*, where they were when it was made, are
+near each other: for a member and sixteen others, a bit for each that it may touch. It lasts until a member has moved by
+half a *skin*, relative to the middle of what all have moved: what falls or is carried as a whole has not moved. Members
+are compared sixteen at a time, when the list is made and whenever it is read. Those with neighbouring numbers lie close
+together, so that most sixteens are farther apart than members reach, which their boxes tell. A list for which there is
+no room is not kept: pairs are found anew whenever they are asked for.
 
 Members of one environment are rows of numbers side by side. Pairs are worked on sixteen at a time as well, whatever the
 number of lanes: their rows are read four numbers at a time, and transposed in registers.
@@ -15,10 +16,10 @@ CHUNK = 16
 COLUMNS = 8
 """Numbers of a member beside its position and its inverse mass: position at the start of the substep, flatness, normal,
 and one that is free."""
-LISTED_PAIRS = 16
-"""Pairs that may touch for which the list of an environment has room, for each member."""
-TOUCHING_PAIRS = 8
-"""Pairs that do touch for which there is room, likewise."""
+LISTED = 8
+"""Sixteens of others that it may touch for which the list of an environment has room, for each member."""
+TOUCHING = 8
+"""Pairs that touch for which there is room, likewise."""
 
 KIN = """
     // Whether two members can collide at all: not if they are neighbours in one body.
@@ -95,16 +96,29 @@ ROWS = """
     }
 """
 
-# On vectors of sixteen: `each_sixteen` visits the pairs of environment `lane_` that may touch. Pairs of the same two
-# sixteens come together; each member meets its others in the order of their numbers.
+# On vectors of sixteen: `each_row` visits the members of environment `lane_`, each with sixteen others and a bit for
+# each of these that it may touch. Those of the same two sixteens come together; each meets others in order of numbers.
 PAIRS = """
     typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
     typedef bool Flags __attribute__((ext_vector_type(16)));
     const auto bits = [](auto condition) {
         return (unsigned)__builtin_bit_cast(unsigned short, __builtin_convertvector(condition, Flags));
     };
+    // Vectors of four rows each, r, r + 4, r + 8 and r + 12 in the r-th, are turned into four columns, or back.
+    const auto transpose = [](V* q) {
+#define EVEN(u, v) __builtin_shufflevector(u, v, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define ODD(u, v) __builtin_shufflevector(u, v, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define FIRSTS(u, v) __builtin_shufflevector(u, v, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define LASTS(u, v) __builtin_shufflevector(u, v, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+        const V ab = EVEN(q[0], q[1]), ab_ = EVEN(q[2], q[3]), cd = ODD(q[0], q[1]), cd_ = ODD(q[2], q[3]);
+        q[0] = FIRSTS(ab, ab_); q[1] = LASTS(ab, ab_); q[2] = FIRSTS(cd, cd_); q[3] = LASTS(cd, cd_);
+#undef EVEN
+#undef ODD
+#undef FIRSTS
+#undef LASTS
+    };
     // Four numbers in each of sixteen rows, as a vector for each column.
-    const auto columns = [](const T* from, int stride, const int* at, V& a, V& b, V& c, V& d) {
+    const auto columns = [&](const T* from, int stride, const int* at, V& a, V& b, V& c, V& d) {
         V q[4];
         for (int r = 0; r < 4; ++r) {
             const Row r0 = *(const Row*)(from + stride * at[r]), r1 = *(const Row*)(from + stride * at[4 + r]);
@@ -113,118 +127,110 @@ PAIRS = """
             const auto high = __builtin_shufflevector(r2, r3, 0, 1, 2, 3, 4, 5, 6, 7);
             q[r] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         }
-#define EVEN(u, v) __builtin_shufflevector(u, v, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-#define ODD(u, v) __builtin_shufflevector(u, v, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
-#define FIRSTS(u, v) __builtin_shufflevector(u, v, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-#define LASTS(u, v) __builtin_shufflevector(u, v, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-        const V ab = EVEN(q[0], q[1]), ab_ = EVEN(q[2], q[3]), cd = ODD(q[0], q[1]), cd_ = ODD(q[2], q[3]);
-        a = FIRSTS(ab, ab_); b = LASTS(ab, ab_); c = FIRSTS(cd, cd_); d = LASTS(cd, cd_);
-#undef EVEN
-#undef ODD
-#undef FIRSTS
-#undef LASTS
+        transpose(q);
+        a = q[0]; b = q[1]; c = q[2]; d = q[3];
     };
+    const int boxed = 16 * ((chunks + 15) / 16);
     T* const xs = lists.spots.data + rank * lists.spots.shape[1];
-    T* const ys = xs + 16 * chunks;
-    T* const zs = ys + 16 * chunks;
-    T* const boxes = zs + 16 * chunks;
+    T* const boxes = xs + 48 * chunks;
+    const T* const ys = xs + 16 * chunks;
+    const T* const zs = ys + 16 * chunks;
     const int room = lists.near.shape[2] / 2;
     int lane_ = 0;
+    // Where the members are, in the sizes of the scene. The last sixteen are filled up with the last one.
+    const auto place = [&]() {
+        for (int k = 0; k < 16 * chunks; k += 16) {
+            int at[16];
+            for (int s = 0; s < 16; ++s) at[s] = wp::min(k + s, count - 1);
+            V px, py, pz, rest;
+            columns(rows + stride * lane_, 4, at, px, py, pz, rest);
+            STORE(xs + k, px * INV_SIZE);
+            STORE(xs + 16 * chunks + k, py * INV_SIZE);
+            STORE(xs + 32 * chunks + k, pz * INV_SIZE);
+        }
+    };
+    const unsigned rest = 0xFFFFu >> (16 * chunks - count);
+    const auto real = [&](int c) { return c == chunks - 1 ? rest : 0xFFFFu; };
+    // Which of the sixteen `d` are no farther from a member than that, a bit for each.
+    const auto closer = [&](int k, int d, T reach) {
+        const V dx = LOAD(xs + 16 * d) - V(xs[k]), dy = LOAD(ys + 16 * d) - V(ys[k]), dz = LOAD(zs + 16 * d) - V(zs[k]);
+        return bits(dx * dx + dy * dy + dz * dz < V(reach * reach));
+    };
+    // What is left of these bits where members reach differently far, or where no table says which can collide.
+    const auto chosen = [&](int k, int d, unsigned hits, T skin) {
+        unsigned left = 0;
+        for (; hits; hits &= hits - 1) {
+            const int s = __builtin_ctz(hits), other = 16 * d + s;
+            const T ex = xs[k] - xs[other], ey = ys[k] - ys[other], ez = zs[k] - zs[other];
+            const bool in_reach = ex * ex + ey * ey + ez * ez < limit_of(k, other, skin);
+            left |= (in_reach && (has_masks || strangers(k, other)) ? 1u : 0u) << s;
+        }
+        return left;
+    };
     // Visit the pairs whose members are no farther apart than they reach, and a skin.
     const auto scan = [&](T skin, auto&& visit) {
-        const T* const now = rows + stride * lane_;
-        for (int k = 0; k < 16 * chunks; ++k) {
-            const T* const p = now + 4 * wp::min(k, count - 1);  // the last sixteen are filled up with the last one
-            xs[k] = INV_SIZE * p[0];
-            ys[k] = INV_SIZE * p[1];
-            zs[k] = INV_SIZE * p[2];
-        }
         for (int c = 0; c < chunks; ++c)
             for (int a = 0; a < 3; ++a) {
                 const V p = LOAD(xs + 16 * (a * chunks + c));
-                boxes[6 * c + a] = __builtin_reduce_min(p);
-                boxes[6 * c + 3 + a] = __builtin_reduce_max(p);
+                boxes[a * boxed + c] = __builtin_reduce_min(p);
+                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(p);
             }
-        const unsigned rest = 0xFFFFu >> (16 * chunks - count);
-        const auto real = [&](int c) { return c == chunks - 1 ? rest : 0xFFFFu; };
         const T reach = widest + skin;
         const unsigned short* const allowed = table.strangers.data;
         for (int c = 0; c < chunks; ++c) {
-            const T* const box = boxes + 6 * c;
             const V mx = LOAD(xs + 16 * c), my = LOAD(ys + 16 * c), mz = LOAD(zs + 16 * c);
-            for (int d = c; d < chunks; ++d) {
-                const T* const its = boxes + 6 * d;
-                bool apart = false;
-                for (int a = 0; a < 3; ++a)
-                    apart = apart | (its[a] > box[3 + a] + reach) | (box[a] > its[3 + a] + reach);
-                if (apart) continue;
-                // Those of these sixteen that are near the box of the others, and which of the others each may touch:
-                // without a branch, which nobody could predict.
-                const V lx = V(its[0]) - mx, ly = V(its[1]) - my, lz = V(its[2]) - mz;
-                const V hx = mx - V(its[3]), hy = my - V(its[4]), hz = mz - V(its[5]);
-                const V ex = FLOOR(lx > hx ? lx : hx, 0), ey = FLOOR(ly > hy ? ly : hy, 0);
-                const V ez = FLOOR(lz > hz ? lz : hz, 0);
-                unsigned flags = bits(ex * ex + ey * ey + ez * ez < V(reach * reach)) & real(c);
-                const V ox = LOAD(xs + 16 * d), oy = LOAD(ys + 16 * d), oz = LOAD(zs + 16 * d);
-                int near[16], number = 0;
-                unsigned others[16];
-                for (; flags; flags &= flags - 1) {
-                    const int s = __builtin_ctz(flags), k = 16 * c + s;
-                    const V dx = ox - V(xs[k]), dy = oy - V(ys[k]), dz = oz - V(zs[k]);
-                    unsigned hits = bits(dx * dx + dy * dy + dz * dz < V(reach * reach));
-                    hits &= has_masks ? allowed[k * chunks + d] : real(d);
-                    hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
-                    near[number] = k;
-                    others[number] = hits;
-                    number += hits != 0;
+            for (int first = c / 16 * 16; first < chunks; first += 16) {
+                unsigned apart = 0;
+                for (int a = 0; a < 3; ++a) {
+                    const T* const low = boxes + a * boxed;
+                    const T* const high = low + 3 * boxed;
+                    apart |= bits((LOAD(low + first) > V(high[c] + reach)) | (V(low[c]) > LOAD(high + first) + reach));
                 }
-                for (int n = 0; n < number; ++n)
-                    for (unsigned hits = others[n]; hits; hits &= hits - 1) {
-                        const int k = near[n], other = 16 * d + __builtin_ctz(hits);
-                        if (!has_masks && !strangers(k, other)) continue;
-                        if (!table.alike) {
-                            const T ex = xs[k] - xs[other], ey = ys[k] - ys[other], ez = zs[k] - zs[other];
-                            if (!(ex * ex + ey * ey + ez * ez < limit_of(k, other, skin))) continue;
-                        }
-                        visit(k, other);
+                unsigned beside = ~apart & (first < c ? 0xFFFFu << (c - first) : 0xFFFFu);
+                beside &= 0xFFFFu >> wp::max(0, first + 16 - chunks);
+                for (; beside; beside &= beside - 1) {
+                    const int d = first + __builtin_ctz(beside);
+                    const T* const its = boxes + d;
+                    // Those of these sixteen that are near the box of the others, and which of them each may touch:
+                    // without a branch, which nobody could predict.
+                    const V lx = V(its[0]) - mx, ly = V(its[boxed]) - my, lz = V(its[2 * boxed]) - mz;
+                    const V hx = mx - V(its[3 * boxed]), hy = my - V(its[4 * boxed]), hz = mz - V(its[5 * boxed]);
+                    const V ex = FLOOR(lx > hx ? lx : hx, 0), ey = FLOOR(ly > hy ? ly : hy, 0);
+                    const V ez = FLOOR(lz > hz ? lz : hz, 0);
+                    unsigned flags = bits(ex * ex + ey * ey + ez * ez < V(reach * reach)) & real(c);
+                    for (; flags; flags &= flags - 1) {
+                        const int s = __builtin_ctz(flags), k = 16 * c + s;
+                        unsigned hits = closer(k, d, reach);
+                        hits &= has_masks ? allowed[k * chunks + d] : real(d);
+                        hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
+                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin);
+                        visit(k, d, hits);
                     }
+                }
             }
         }
     };
-    // Visit the pairs that may touch, up to sixteen at a time: first members, second members, and how many. All sixteen
-    // can be read. A skin is for pairs that are found anew.
-    const auto each_sixteen = [&](T skin, auto&& visit) {
+    // Visit what may touch. A skin is for pairs that are found anew.
+    const auto each_row = [&](T skin, auto&& visit) {
         const int length = lists.counts.data[rank * LANES + lane_];
-        const int* const firsts = lists.near.data + (rank * LANES + lane_) * 2 * room;
-        const int* const seconds = firsts + room;
-        for (int n = 0; n < length; n += 16) visit(firsts + n, seconds + n, wp::min(16, length - n));
-        if (length >= 0) return;
-        int first[16], second[16], number = 0;
-        scan(skin, [&](int k, int other) {
-            first[number] = k;
-            second[number] = other;
-            if (++number < 16) return;
-            visit(first, second, 16);
-            number = 0;
-        });
-        for (int s = number; s < 16; ++s) first[s] = second[s] = 0;
-        if (number > 0) visit(first, second, number);
+        const int* const list = lists.near.data + (rank * LANES + lane_) * 2 * room;
+        for (int n = 0; n < length; ++n) visit(list[2 * n], (unsigned)list[2 * n + 1] >> 16, list[2 * n + 1] & 0xFFFF);
+        if (length < 0) scan(skin, visit);
     };
 """
 
 # For environment `lane_`: a list of the pairs that may touch until it is worn out.
 LIST = """
     const auto make_list = [&]() {
-        int* const firsts = lists.near.data + (rank * LANES + lane_) * 2 * room;
-        int* const seconds = firsts + room;
+        int* const list = lists.near.data + (rank * LANES + lane_) * 2 * room;
         int length = 0;
-        scan(table.skin, [&](int k, int other) {
-            const int at = wp::min(length, room - 1);
-            firsts[at] = k;
-            seconds[at] = other;
-            ++length;
+        scan(table.skin, [&](int k, int d, unsigned hits) {
+            int* const to = list + 2 * wp::min(length, room - 1);
+            to[0] = k;
+            to[1] = (unsigned)d << 16 | hits;
+            length += hits != 0;
         });
-        lists.counts.data[rank * LANES + lane_] = length <= room ? length : -1;
+        lists.counts.data[rank * LANES + lane_] = length < room ? length : -1;
         for (int k = 0; k < count; ++k) {
             anchors[3 * k * LANES + lane_] = xs[k];
             anchors[(3 * k + 1) * LANES + lane_] = ys[k];

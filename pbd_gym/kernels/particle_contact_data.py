@@ -104,13 +104,14 @@ def lists_type(vec: Any) -> Any:
     @wp.struct
     class ParticleContactLists:
         near: wp.array3d[wp.int32]
-        """candidates. On one thread, first and second members of the pairs of each environment, shape
-        (groups, lanes, 2 room). In blocks, a sorted list for each member, shape (groups, k, capacity)"""
+        """candidates. On one thread, for each environment, members and beside each the number of sixteen others, times
+        2^16, and a bit for each that it may touch, shape (groups, lanes, 2 room). In blocks, a sorted list for each
+        member, shape (groups, k, capacity)"""
         touching: wp.array3d[wp.int32]
         """on one thread scratch: first and second members of the pairs of one environment that touch, shape
         (groups, 2, room). In blocks, those of ``near`` that touch in some lane, shape (groups, k, capacity)"""
         counts: wp.array3d[wp.int32]
-        """on one thread, pairs in the list of each environment, -1 where there are more than there is room for, shape
+        """on one thread, length of the list of each environment, -1 where there are more than there is room for, shape
         (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
         (groups, 2, k)"""
         valence: wp.array2d[vec]
@@ -131,7 +132,7 @@ def lists_type(vec: Any) -> Any:
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, shifts and the factors of their inverse masses: shape
-        (groups, 54 ceil(k / 16) + 8 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
+        (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 10 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
         """scratch in blocks: start of each cell of the grid, then cell and rank of each member"""
         pierced: wp.array2d[wp.int32]

@@ -96,14 +96,17 @@ _IN_BLOCKS = """
 """
 
 _IN_PAIRS = """
-    for (lane_ = 0; lane_ < LANES; ++lane_)
-        each_sixteen(table.skin, [&](const int* first, const int* second, int number) {
-            for (int s = 0; s < number; ++s) {
-                if (!is_patch(first[s]) || !is_patch(second[s]) || !close(first[s], second[s])) continue;
-                look(first[s], second[s]);
-                look(second[s], first[s]);
+    for (lane_ = 0; lane_ < LANES; ++lane_) {
+        place();
+        each_row(table.skin, [&](int k, int d, unsigned hits) {
+            for (; hits; hits &= hits - 1) {
+                const int other = 16 * d + __builtin_ctz(hits);
+                if (!is_patch(k) || !is_patch(other) || !close(k, other)) continue;
+                look(k, other);
+                look(other, k);
             }
         });
+    }
 """
 
 _SUM = """

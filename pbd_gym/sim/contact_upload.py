@@ -19,7 +19,7 @@ CUSHION = 2.5
 have pulled about end up through themselves; of 96 that were dragged over another one at 3 m/s, none instead of one."""
 BRAKING_TIME = 0.03
 """Time in which their approach fades away [s]."""
-GRID_SKIN, PAIR_SKIN = 0.5, 0.3
+GRID_SKIN, PAIR_SKIN = 0.5, 0.25
 """How much farther than they reach candidates may be, over the largest distance at which two members touch, in blocks
 of threads and on one thread. The wider, the more candidates, and the fewer searches."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.pair_search import CHUNK, COLUMNS, LISTED_PAIRS, TOUCHING_PAIRS
+from pbd_gym.kernels.pair_search import CHUNK, COLUMNS, LISTED, TOUCHING
 from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.kernels.step_data import state_type
@@ -35,9 +35,10 @@ def contact_lists(model: Model) -> Any:
         rows, spots = 1, 3 * count
         cells = 2 ** (3 * table.bits) + 1 + 2 * count
     else:
-        near = (lanes, 2 * CHUNK * -(-count * min(capacity, LISTED_PAIRS) // CHUNK))
-        touching, counts = (2, count * min(capacity, TOUCHING_PAIRS)), (lanes, 1)
-        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), (3 * CHUNK + 6) * chunks + 8 * count, 1
+        near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
+        touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
+        boxed = CHUNK * -(-chunks // CHUNK)
+        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), 3 * CHUNK * chunks + 6 * boxed + 10 * count, 1
     valences = 2 * count if model.has_rigid else count
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)

@@ -46,7 +46,7 @@ def test_the_towel_starts_folded_and_stays_so() -> None:
     engine.run(1.0)
     assert np.abs(engine.state.get_velocities()[0]).mean() < 0.02
     assert engine.state.get_contact_overflow().max() == 0
-    assert engine.state.contacts.counts.numpy().min() > 200  # pairs that may touch
+    assert engine.state.contacts.counts.numpy().min() > 100  # members with others that they may touch
     assert engine.strain() < 0.02
 
 
