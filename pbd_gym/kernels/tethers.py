@@ -35,6 +35,7 @@ _HOLD = """
 {
     constexpr int ROW = ROW_LENGTH, MOST = MOST_ANCHORS;
     T* const x = (T*)body.x.data;
+    const T* const previous = (const T*)body.previous.data;
     const T* const w = (const T*)body.inv_mass.data;
     const T* const rest = (const T*)lengths.data;
     const int anchor_count = lengths.shape[0], count = lengths.shape[1];
@@ -51,11 +52,12 @@ _HOLD = """
 #else
         const V size = V(T(1));
 #endif
-        V ax[MOST], ay[MOST], az[MOST], worst = V(T(1));
+        V ax[MOST], ay[MOST], az[MOST], bx[MOST], by[MOST], bz[MOST], worst = V(T(1));
         for (int k = 0; k < used; ++k) {
             const int a = taut[k];
-#define COORDINATE(axis) OF_LANES(ANCHOR(a) < 0 ? T(0) : x[(ROW * (Index)ANCHOR(a) + axis) * LANES + lane])
-            ax[k] = COORDINATE(0); ay[k] = COORDINATE(1); az[k] = COORDINATE(2);
+#define COORDINATE(of, axis) OF_LANES(ANCHOR(a) < 0 ? T(0) : of[(ROW * (Index)ANCHOR(a) + axis) * LANES + lane])
+            ax[k] = COORDINATE(x, 0); ay[k] = COORDINATE(x, 1); az[k] = COORDINATE(x, 2);
+            bx[k] = COORDINATE(previous, 0); by[k] = COORDINATE(previous, 1); bz[k] = COORDINATE(previous, 2);
 #undef COORDINATE
             for (int m = 0; m < k; ++m) {
                 const int b = taut[m];
@@ -66,7 +68,7 @@ _HOLD = """
                 worst = ratio > worst ? ratio : worst;
             }
         }
-        const V scale = size * SQRT(worst), most = V(T(HARDEST) / inv_h);
+        const V scale = size * SQRT(worst), slow = V(T(GATHERING) / inv_h);
         for (int k = 0; k < used; ++k) {
             const int a = taut[k], first = range[2 * a], last = range[2 * a + 1];
             // A particle belongs to one thread, whichever anchor it is about.
@@ -80,8 +82,12 @@ _HOLD = """
                 const V weight = LOAD(w + i * LANES);
                 const auto over = (square > limit * limit) & (weight > T(0));
                 if (ANY(over)) {
-                    const V away = SQRT(square), back = limit - away;
-                    const V part = (back < -most ? -most : back) / FLOOR(away, 1e-30), move = over ? part : V(T(0));
+                    const T* const before = previous + ROW * i * LANES;
+                    const V ex = LOAD(before) - bx[k], ey = LOAD(before + LANES) - by[k];
+                    const V ez = LOAD(before + 2 * LANES) - bz[k];
+                    const V old = SQRT(ex * ex + ey * ey + ez * ez) - slow, wanted = old > limit ? old : limit;
+                    const V away = SQRT(square), part = wanted / FLOOR(away, 1e-30) - T(1);
+                    const V move = (over & (wanted < away)) ? part : V(T(0));
                     STORE(place, px + dx * move);
                     STORE(place + LANES, py + dy * move);
                     STORE(place + 2 * LANES, pz + dz * move);
@@ -104,10 +110,11 @@ _HOLD = """
 """
 
 
-HARDEST = 4.0
-"""Most that a tether changes the velocity of a particle by in one iteration [m/s]. What is caught, at a rod say, while
-the hand goes on would else be thrown by the whole way that it was behind, once it comes free: at 40 m/s where it was
-behind by 10 cm. What follows a hand needs no more than that goes faster in one substep."""
+GATHERING = 0.2
+"""How fast a particle is brought back that was too far from an anchor already when the substep began [m/s]; what a
+substep adds is taken back at once. A weave that was sheared has a longer diagonal than at rest, and a towel may be
+caught at a rod while the hand goes on: brought back at once, one would be jerked away where it lies, faster than
+friction can hold it, and the other thrown as it comes free."""
 
 
 class Tethers(NamedTuple):
@@ -200,7 +207,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         "MOST_ANCHORS": max(options.anchors, 1),
         "SIZE_COLUMN": int(SIZE),
         "T(LOOSE)": f"T({LOOSE})",
-        "HARDEST": str(HARDEST),
+        "GATHERING": str(GATHERING),
     }.items():
         code = code.replace(name, str(int(value)) if not isinstance(value, str) else value)
 
