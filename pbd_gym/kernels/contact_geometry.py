@@ -23,11 +23,17 @@ of itself in each substep. An impact then goes through several layers before one
 
 import re
 
+import numpy as np
+
 from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM
 
-FATNESS = 0.95
-"""Radius of the ball, in radii of its disc, in which a creased patch brakes others: 0.7 distances of particles on a
-square grid."""
+FATNESS, FINE_FATNESS = 0.95, 1.25
+"""Radius of the ball in which a creased patch brakes others, in radii of its disc: of coarse patches, where that is 0.7
+distances of particles on a square grid, and of fine ones. Hardly anything gets through the fatter ones; coarse creases
+made of these would spring open."""
+FATTER = 2.2, 0.67
+"""What leads from the one to the other as patches get coarser: the radius is the sum of so many halves of the thickness
+and so many radii of the disc."""
 CREASE_REACH, COARSE_REACH = 0.95, 0.75
 """Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Hardly
 anything gets through fine creases then; coarse ones that were as thick as their balls would spring open."""
@@ -128,8 +134,13 @@ _SURFACES = """
         const V before = flat ? px * t.nx + py * t.ny + pz * t.nz : apart;
         const V start = before * INV_SIZE, creased = all - flatly;
         // Where creased patches brake each other, and where they touch.
-        const V a_fat = T(FATNESS) * a.extent, b_fat = T(FATNESS) * b.extent;
-        const V fat = (a_fat > a.radius ? a_fat : a.radius) + (b_fat > b.radius ? b_fat : b.radius);
+        const auto ball = [](const Member& m) {
+            const V fine = T(FINE_FATNESS) * m.extent, coarse = T(FATNESS) * m.extent;
+            const V between = T(FATTER_START) * m.radius + T(FATTER_SLOPE) * m.extent;
+            const V most = fine < between ? fine : between, fat = most > coarse ? most : coarse;
+            return fat > m.radius ? fat : m.radius;
+        };
+        const V fat = ball(a) + ball(b);
         const V room = fat - reach, fine = T(CREASE_REACH) * room, coarse = T(COARSE_REACH) * room;
         const V finer = T(FINER_START) * reach + T(FINER_SLOPE) * room, looser = finer > coarse ? finer : coarse;
         const V thick = reach + (fine < looser ? fine : looser), least = reach + creased * (thick - reach);
@@ -152,6 +163,9 @@ _SPEEDS = """
 
 _NUMBERS = {
     "FATNESS": FATNESS,
+    "FINE_FATNESS": FINE_FATNESS,
+    "FATTER_START": FATTER[0],
+    "FATTER_SLOPE": FATTER[1],
     "CREASE_REACH": CREASE_REACH,
     "COARSE_REACH": COARSE_REACH,
     "FINER_START": FINER[0],
@@ -164,6 +178,17 @@ _NUMBERS = {
     "RIM": RIM,
     "BALL": BALL,
 }
+
+
+def ball_radius(radius: np.ndarray, extent: np.ndarray) -> np.ndarray:
+    """Return the radius in which a creased patch brakes others [m], shape (k,); that of a ball is its own.
+
+    Args:
+        radius: half of the thickness of a disc, or the radius of a ball [m], shape (k,).
+        extent: radius of the disc [m], 0 for a ball, shape (k,).
+    """
+    fine = np.minimum(FINE_FATNESS * extent, FATTER[0] * radius + FATTER[1] * extent)
+    return np.maximum(radius, np.maximum(fine, FATNESS * extent))
 
 
 def _with_numbers(text: str) -> str:

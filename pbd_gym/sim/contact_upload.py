@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.geometry.edges import both_ways, by_owner
-from pbd_gym.kernels.contact_geometry import FATNESS
+from pbd_gym.kernels.contact_geometry import ball_radius
 from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM, SCANNED, stranger_masks
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
@@ -19,6 +19,9 @@ CUSHION = 2.5
 have pulled about end up through themselves; of 96 that were dragged over another one at 3 m/s, none instead of one."""
 BRAKING_TIME = 0.03
 """Time in which their approach fades away [s]."""
+ALIKE = 0.7
+"""Members whose ranges are no smaller than that share of the largest are taken for equal when candidates are looked
+for: a few more of them cost less than to ask for each."""
 GRID_SKIN, PAIR_SKIN = 0.5, 0.25
 """How much farther than they reach candidates may be, over the largest distance at which two members touch, in blocks
 of threads and on one thread. The wider, the more candidates, and the fewer searches."""
@@ -62,7 +65,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     friction = np.repeat([group.friction for group in groups], sizes)[order]
     role = np.concatenate([_roles(group) for group in groups])[order]
     cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
-    fat = np.maximum(radius, FATNESS * extent)
+    fat = ball_radius(radius, extent)
     numbers = {
         "traits": np.column_stack([radius, extent, friction, role]).ravel(),
         "leverage": leverage,
@@ -84,7 +87,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     table.cushion = cushion
     table.braking_time = BRAKING_TIME
     widest = max(2.0 * float(fat.max()), float(np.hypot(2.0 * radius.max() + cushion, extent.max())))
-    table.alike = int(2.0 * float(numbers["halo"].min()) > 0.999 * widest)
+    table.alike = int(2.0 * float(numbers["halo"].min()) > ALIKE * widest)
     table.skin = (GRID_SKIN if in_blocks else PAIR_SKIN) * widest
     table.cell = widest + table.skin
     # About as many cells as members, in a cube: 4^3 to 32^3.
