@@ -152,7 +152,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
     def plan(self, env: int) -> Iterator[Waypoint]:
         """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
         x, goals, side = self.towel.shape(env), self.goal.of(env)[self.towel.indices], self.towel.config.mean_side
-        if self.buffers.peek("normalized_performance")[env] > 0.97:
+        if self.buffers.peek("normalized_performance")[env] > 0.94:  # what lies well may only get worse
             return
         yield from unfold(x, goals, side, self.towel.radius, self.towel.slack)
 
