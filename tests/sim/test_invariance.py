@@ -92,7 +92,7 @@ def reference(request: pytest.FixtureRequest) -> tuple[str, dict[str, np.ndarray
     assert len(np.unique(bits(whole["positions"])[:, 8, 1])) == ENVS  # the environments do differ
     x = whole["positions"]
     radius = make_scene().contact_radius
-    assert (x[..., 1] < radius + 1e-5).any(axis=1).sum() > 10  # some lie on the floor
+    assert (x[..., 1] < radius + 1e-5).any(axis=1).sum() > 5  # some lie on the floor
     assert (np.linalg.norm(x - [0.05, 0.1, 0.0], axis=-1) < 0.12 + radius + 1e-5).any(axis=1).sum() > 10
     return request.param, whole
 
