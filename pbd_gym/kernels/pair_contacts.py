@@ -21,10 +21,11 @@ IN_PAIRS = """
         const T* const now = rows + stride * lane_;
         const T* const more = now + 4 * count;
         for (int k = 0; k < count; ++k) valence[k] = T(0);
-        const int& length = lists.counts.data[rank * LANES + lane_];
-        const bool anew = worn[lane_] > T(0) || length < 0;
-        if (anew || length > 0) place();
+        int* const listed = lists.counts.data + rank * LANES + lane_;
+        const bool anew = worn[lane_] > T(0) || *listed < 0;
+        if (anew || *listed > 0) place();
         if (anew) make_list();
+        const int length = *listed;
         const auto fill = [&](Member& m, const int* at) {
             columns(now, 4, at, m.x, m.y, m.z, m.w);
 #if RIGID
@@ -89,8 +90,8 @@ IN_PAIRS = """
         const auto padded = [&](int* from, int* other, int number) {
             for (int s = number; s < 16; ++s) { from[s] = from[0]; other[s] = other[0]; }
         };
-        // Sixteens of others are sifted first, and those with a hit unfolded, most of them without a branch: which of
-        // them have one, and how many, could not be predicted.
+        // Sixteens of others are sifted first, and then those with a hit are unfolded. Which of them have one, and how
+        // many, nobody could predict: so there is no branch on that, unless more than four are hit.
         const auto unfold = [&](int k, int d, unsigned hits) {
             const int number = __builtin_popcount(hits);
             for (int s = 0; s < 4; ++s, hits &= hits - 1) {

@@ -43,7 +43,7 @@ def table_type(scalar: Any) -> Any:
         halo: wp.array[scalar]
         """two members touch within the sum of these [m], shape (k,)"""
         alike: wp.int32
-        """whether any two members may touch within the largest distance at which any do"""
+        """whether candidates are all that are within the largest distance at which any two members touch"""
         chords: wp.array[wp.int32]
         """four particles of its surface, shape (4 k,): the cross product of the lines from the second to the first and
         from the fourth to the third is along its normal; -1 for a ball"""
