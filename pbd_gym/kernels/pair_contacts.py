@@ -21,11 +21,10 @@ IN_PAIRS = """
         const T* const now = rows + stride * lane_;
         const T* const more = now + 4 * count;
         for (int k = 0; k < count; ++k) valence[k] = T(0);
-        int* const listed = lists.counts.data + rank * LANES + lane_;
-        const bool anew = worn[lane_] > T(0) || *listed < 0;
-        if (anew || *listed > 0) place();
+        const bool anew = worn[lane_] > T(0) || *length_of() < 0;
+        if (anew || *length_of() > 0) place();
         if (anew) make_list();
-        const int length = *listed;
+        const int length = *length_of();
         const auto fill = [&](Member& m, const int* at) {
             columns(now, 4, at, m.x, m.y, m.z, m.w);
 #if RIGID
@@ -115,7 +114,7 @@ IN_PAIRS = """
             found = 0;
         };
         const auto examine_all = [&]() {
-            const int* const list = lists.near.data + (rank * LANES + lane_) * 2 * room;
+            const int* const list = list_of();
             for (int begin = 0; begin < length; begin += SIFTED) {
                 int kept[2 * SIFTED], number = 0;
                 for (int n = begin; n < wp::min(length, begin + SIFTED); ++n) {

@@ -137,6 +137,8 @@ PAIRS = """
     const T* const zs = ys + 16 * chunks;
     const int room = lists.near.shape[2] / 2;
     int lane_ = 0;
+    const auto list_of = [&]() { return lists.near.data + (rank * LANES + lane_) * 2 * room; };
+    const auto length_of = [&]() { return lists.counts.data + rank * LANES + lane_; };
     // Where the members are, in the sizes of the scene. The last sixteen are filled up with the last one.
     const auto place = [&]() {
         for (int k = 0; k < 16 * chunks; k += 16) {
@@ -167,6 +169,17 @@ PAIRS = """
         }
         return left;
     };
+    // Which of sixteen boxes, from that one on, are no farther from box `c`, and do not come before it.
+    const auto beside = [&](int c, int first, T reach) {
+        unsigned apart = 0;
+        for (int a = 0; a < 3; ++a) {
+            const T* const low = boxes + a * boxed;
+            const T* const high = low + 3 * boxed;
+            apart |= bits((LOAD(low + first) > V(high[c] + reach)) | (V(low[c]) > LOAD(high + first) + reach));
+        }
+        const unsigned later = first < c ? 0xFFFFu << (c - first) : 0xFFFFu;
+        return ~apart & later & 0xFFFFu >> wp::max(0, first + 16 - chunks);
+    };
     // Visit the pairs whose members are no farther apart than they reach, and a skin.
     const auto scan = [&](T skin, auto&& visit) {
         for (int c = 0; c < chunks; ++c)
@@ -180,19 +193,10 @@ PAIRS = """
         for (int c = 0; c < chunks; ++c) {
             const V mx = LOAD(xs + 16 * c), my = LOAD(ys + 16 * c), mz = LOAD(zs + 16 * c);
             for (int first = c / 16 * 16; first < chunks; first += 16) {
-                unsigned apart = 0;
-                for (int a = 0; a < 3; ++a) {
-                    const T* const low = boxes + a * boxed;
-                    const T* const high = low + 3 * boxed;
-                    apart |= bits((LOAD(low + first) > V(high[c] + reach)) | (V(low[c]) > LOAD(high + first) + reach));
-                }
-                unsigned beside = ~apart & (first < c ? 0xFFFFu << (c - first) : 0xFFFFu);
-                beside &= 0xFFFFu >> wp::max(0, first + 16 - chunks);
-                for (; beside; beside &= beside - 1) {
-                    const int d = first + __builtin_ctz(beside);
+                for (unsigned left = beside(c, first, reach); left; left &= left - 1) {
+                    const int d = first + __builtin_ctz(left);
                     const T* const its = boxes + d;
-                    // Those of these sixteen that are near the box of the others, and which of them each may touch:
-                    // without a branch, which nobody could predict.
+                    // Those of these sixteen that are near the box of the others, and which of them each may touch.
                     const V lx = V(its[0]) - mx, ly = V(its[boxed]) - my, lz = V(its[2 * boxed]) - mz;
                     const V hx = mx - V(its[3 * boxed]), hy = my - V(its[4 * boxed]), hz = mz - V(its[5 * boxed]);
                     const V ex = FLOOR(lx > hx ? lx : hx, 0), ey = FLOOR(ly > hy ? ly : hy, 0);
@@ -210,19 +214,21 @@ PAIRS = """
             }
         }
     };
-    // Visit what may touch. A skin is for pairs that are found anew.
-    const auto each_row = [&](T skin, auto&& visit) {
-        const int length = lists.counts.data[rank * LANES + lane_];
-        const int* const list = lists.near.data + (rank * LANES + lane_) * 2 * room;
+    // Visit what is listed, or would be if there were room.
+    const auto each_row = [&](auto&& visit) {
+        const int length = *length_of();
+        const int* const list = list_of();
         for (int n = 0; n < length; ++n) visit(list[2 * n], (unsigned)list[2 * n + 1] >> 16, list[2 * n + 1] & 0xFFFF);
-        if (length < 0) scan(skin, visit);
+        if (length >= 0) return;
+        place();
+        scan(table.skin, visit);
     };
 """
 
 # For environment `lane_`: a list of the pairs that may touch until it is worn out.
 LIST = """
     const auto make_list = [&]() {
-        int* const list = lists.near.data + (rank * LANES + lane_) * 2 * room;
+        int* const list = list_of();
         int length = 0;
         scan(table.skin, [&](int k, int d, unsigned hits) {
             int* const to = list + 2 * wp::min(length, room - 1);
@@ -230,7 +236,7 @@ LIST = """
             to[1] = (unsigned)d << 16 | hits;
             length += hits != 0;
         });
-        lists.counts.data[rank * LANES + lane_] = length < room ? length : -1;
+        *length_of() = length < room ? length : -1;
         for (int k = 0; k < count; ++k) {
             anchors[3 * k * LANES + lane_] = xs[k];
             anchors[(3 * k + 1) * LANES + lane_] = ys[k];

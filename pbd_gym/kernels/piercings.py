@@ -96,9 +96,8 @@ _IN_BLOCKS = """
 """
 
 _IN_PAIRS = """
-    for (lane_ = 0; lane_ < LANES; ++lane_) {
-        place();
-        each_row(table.skin, [&](int k, int d, unsigned hits) {
+    for (lane_ = 0; lane_ < LANES; ++lane_)
+        each_row([&](int k, int d, unsigned hits) {
             for (; hits; hits &= hits - 1) {
                 const int other = 16 * d + __builtin_ctz(hits);
                 if (!is_patch(k) || !is_patch(other) || !close(k, other)) continue;
@@ -106,7 +105,6 @@ _IN_PAIRS = """
                 look(other, k);
             }
         });
-    }
 """
 
 _SUM = """

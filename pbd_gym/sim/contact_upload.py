@@ -16,7 +16,7 @@ from pbd_gym.scene.contacts import ParticleContacts
 
 CUSHION = 2.5
 """How far from touching patches brake each other, in thicknesses. With 0.6, nearly twice as many towels that hands
-have pulled about end up through themselves; of 96 that were dragged over another one at 3 m/s, none instead of one."""
+have pulled about end up through themselves."""
 BRAKING_TIME = 0.03
 """Time in which their approach fades away [s]."""
 ALIKE = 0.7
