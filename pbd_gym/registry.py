@@ -77,7 +77,7 @@ ENTRIES = (
     *_cloth("ClothDrop", 30, "lay a hanging towel flat on its place"),
     *_cloth("ClothFoldDiagonal", 100, "fold a towel along its diagonal"),
     *_cloth("ClothFoldDrop", 100, "fold a hanging towel onto its place"),
-    *_cloth("ClothFoldCrumpled", 100, "fold a crumpled towel on its place"),
+    *_cloth("ClothFoldCrumpled", 120, "fold a crumpled towel on its place"),
     *_cloth("ClothUnfold", 100, "unfold a towel that has been folded up to three times"),
     *_cloth("ClothHang", 100, "hang a towel over a rod"),
     Entry(

@@ -89,7 +89,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     SoftGym's ClothFlatten (Lin et al. 2020, arXiv:2011.07215). A towel lies in a heap, and two pickers have to spread
     it until it covers as much ground as it can. The towel is a grid of particles with stretch, shear and bending
-    constraints, solved by XPBD in as many substeps for each action of 0.08 s as its resolution needs: 32 for 16 x 16.
+    constraints, solved by XPBD in as many substeps for each action of 0.08 s as its resolution needs: 32 for 32 x 32.
     It rubs against the ground and against itself.
 
     ## Action Space
@@ -198,11 +198,12 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
         nearest = int(np.argmin(distances))
         near = distances[nearest] < 0.15 * towel.config.mean_side and towel.corners_held(env) == [None, None]
         begins = self.buffers.peek("elapsed")[env] == 0
-        late = actions_left(self, env) < (12 if self.action_mode == "pick_place" else 40)
+        places = self.action_mode == "pick_place"
+        late = actions_left(self, env) < (12 if places else 40)
         covered = self.buffers.peek("performance")[env] / self.area.flat
         if near and (begins or late or covered > 0.9):
-            pull = 0.08 if self.action_mode == "pick_place" else 0.05
-            yield from tighten(same[nearest], fits[nearest], pull)
+            pull = 0.08 if places else 0.05
+            yield from tighten(towel, env, same[nearest], fits[nearest], pull)
         else:
             yield from self.spreading.plan(env)
 

@@ -52,7 +52,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 100 steps. Terminated only if the simulation diverges; `info["diverged"]` then says so.
+    Truncated after 120 steps (SoftGym: 100). Terminated only if the simulation diverges; `info["diverged"]` then says so.
 
     ## Arguments
 
@@ -104,9 +104,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
         if not low and towel.corners_held(env) != [None, None]:
             yield from self.spreading.plan(env)
         elif unfolded and lies_flat and not in_place and left > 30:
-            yield from tighten(
-                x, flat, 0.4 * towel.slack
-            )  # what is off before the fold counts for both halves after it
+            # What is off before the fold counts for both halves after it.
+            yield from tighten(towel, env, x, flat, 0.4 * towel.slack)
         elif lies_flat or (mean < 0.15 and left < 30):
             short = 0.0 if towel.config.thickness > 0.0 else towel.short  # what was crumpled has room enough
             speed = 0.7 if left > 26 else 1.0
@@ -117,7 +116,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
             elif left > 60:
                 yield from self.spreading.plan(env)
             elif mean < 0.2:
-                yield from tighten(x, flat, towel.slack)
+                yield from tighten(towel, env, x, flat, towel.slack)
 
 
 class ClothFoldCrumpledEnv(TaskEnv):

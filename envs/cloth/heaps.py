@@ -47,7 +47,7 @@ class Spreading:
                 hands = yield from self.swung_out(hands, way, 0.98 * width)
             goals = self.spot(lying, hands)
             yield from hang_over(hands, goals)
-            yield from lay_down(goals, self.pull)
+            yield from lay_down(goals, self.pull, parts=4 if batch.action_mode == "picker" else 2)
         elif first is not None:
             yield from self.second_taken(env, x, hands, 0, first)
         elif second is not None:
@@ -135,7 +135,7 @@ def hang_over(hands: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
     middle, arm = far.mean(axis=0) + up, 0.5 * (far[1] - far[0])
     along = (hands[1] - hands[0]) * [1.0, 0.0, 1.0]
     turn = np.arctan2(along[0] * arm[2] - along[2] * arm[0], along @ arm)
-    parts = 1 + int(np.ceil(abs(turn) / 0.6))
+    parts = 1 + int(np.ceil(abs(turn) / 0.9))
     begin = hands.mean(axis=0) * [1.0, 0.0, 1.0] + middle * [0.0, 1.0, 0.0]
     for angle, at in zip(np.linspace(turn, 0.0, parts), np.linspace(begin, middle, parts + 1)[1:], strict=True):
         c, s = np.cos(angle), np.sin(angle)

@@ -212,7 +212,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
         x, goals = self.towel.shape(env), self.goal.of(env)[self.towel.indices]
         if self.goal_kind(env) == FLAT:
             if self.buffers.peek("normalized_performance")[env] < 0.97:
-                yield from unfold(x, goals, self.config.mean_side, self.towel.radius, self.towel.slack)
+                yield from unfold(self.towel, env, goals)
         elif self.buffers.peek("elapsed")[env] == 0:
             corners = np.ix_([0, -1], [0, -1])
             points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pbd_gym.envs.core.experts import Waypoint
+from pbd_gym.envs.cloth.towel import Towel
+from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
 
 
 def hanging_height(flat: np.ndarray) -> np.ndarray:
@@ -14,17 +15,18 @@ def hanging_height(flat: np.ndarray) -> np.ndarray:
     return np.array([0.0, float(np.linalg.norm(flat[0, [0, -1]] - flat[-1, [0, -1]], axis=1).mean()), 0.0])
 
 
-def lay_down(goals: np.ndarray, pull: float, release: bool = True) -> Iterator[Waypoint]:
+def lay_down(goals: np.ndarray, pull: float, release: bool = True, parts: int = 4) -> Iterator[Waypoint]:
     """Return the way of two hands that lay down a hanging towel, last row first.
 
     Args:
         goals: where its particles are to lie, shape (rows, columns, 3) [m].
         pull: how far they go on along the ground, in lengths of the towel, to tighten what has buckled.
         release: whether they let go in the end, and wait for it to sink.
+        parts: of the way down; where an action goes from one waypoint to the next, few take less time.
     """
     both, near, far = (True, True), goals[0, [0, -1]], goals[-1, [0, -1]]
     way, up = near - far, hanging_height(goals)
-    for share in np.linspace(0.0, 1.0, 5):
+    for share in np.linspace(0.0, 1.0, parts + 1):
         yield Waypoint(far + share * way + (1.0 - share) * up, both, 0.6)
     yield Waypoint(near + pull * way, both, 0.4)
     if release:
@@ -53,19 +55,26 @@ def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Wa
     yield Waypoint(there + max_step * (along - [0.0, 1.0, 0.0]), (False, False), wait=3)
 
 
-def tighten(x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
+def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
     """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
 
+    Hands that are not at its corners go there first, and then it is looked at again: it may still be sliding.
+
     Args:
-        x: where its particles are, shape (rows, columns, 3) [m].
+        towel: the towel.
+        env: its environment.
+        x: where its particles are, turned as one likes, shape (rows, columns, 3) [m].
         goals: where they are to lie, likewise.
         pull: how far they go on, as a share of the way from the middle to its corners: it shrinks back when let go.
     """
     worst = max(range(4), key=lambda k: float(np.abs(np.rot90(goals - x, k)[0]).sum()))
     corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
-    yield Waypoint(x, (False, False))
-    yield Waypoint(goals + pull * corners, (True, True), 0.3)
-    yield Waypoint(goals + pull * corners, (False, False), wait=3)
+    there = within_box(towel.batch, env, x)
+    if np.abs(there - grip_positions(towel.batch)[env]).max() > 0.01 * towel.config.mean_side:
+        yield Waypoint(there, (False, False))
+    else:
+        yield Waypoint(goals + pull * corners, (True, True), 0.3)
+        yield Waypoint(goals + pull * corners, (False, False), wait=3)
 
 
 def fold_over(
@@ -103,22 +112,22 @@ def fold_over(
     yield Waypoint(last, (False, False), wait=wait)
 
 
-def unfold(x: np.ndarray, goals: np.ndarray, side: float, radius: float, pull: float) -> Iterator[Waypoint]:
+def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
     """Return the way of two hands that carry the two worst corners of a towel back, or tighten it in the end.
 
     Args:
-        x: where its particles are, shape (rows, columns, 3) [m].
-        goals: where they are to lie, likewise.
-        side: mean length of its sides [m].
-        radius: half the thickness of the cloth [m].
-        pull: see :func:`tighten`.
+        towel: the towel.
+        env: its environment.
+        goals: where its particles are to lie, shape (rows, columns, 3) [m].
     """
+    x, side = towel.shape(env), towel.config.mean_side
     far = np.linalg.norm(x - goals, axis=2)
     corners = np.ix_([0, -1], [0, -1])
     away = far[corners].ravel()
     if far.mean() < 0.06 * side and away.max() < 0.1 * side:
-        yield from tighten(x, goals, pull)
+        yield from tighten(towel, env, x, goals, towel.slack)
         return
     pair = np.argsort(away)[::-1][:2]
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-    yield from fold_over(points[pair], targets[pair], radius, hands=(True, bool(away[pair[1]] > 0.05 * side)))
+    hands = (True, bool(away[pair[1]] > 0.05 * side))
+    yield from fold_over(points[pair], targets[pair], towel.radius, hands=hands)

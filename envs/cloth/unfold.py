@@ -151,10 +151,8 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     def plan(self, env: int) -> Iterator[Waypoint]:
         """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
-        x, goals, side = self.towel.shape(env), self.goal.of(env)[self.towel.indices], self.towel.config.mean_side
-        if self.buffers.peek("normalized_performance")[env] > 0.94:  # what lies well may only get worse
-            return
-        yield from unfold(x, goals, side, self.towel.radius, self.towel.slack)
+        if self.buffers.peek("normalized_performance")[env] < 0.94:  # what lies well may only get worse
+            yield from unfold(self.towel, env, self.goal.of(env)[self.towel.indices])
 
     def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return which corner to carry where: the one that is farthest from its goal."""
