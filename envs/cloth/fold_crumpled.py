@@ -52,7 +52,8 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
 
     ## Episode End
 
-    Truncated after 120 steps (SoftGym: 100). Terminated only if the simulation diverges; `info["diverged"]` then says so.
+    Truncated after 120 steps (100 with `preset="softgym"`). Terminated only if the simulation diverges;
+    `info["diverged"]` then says so.
 
     ## Arguments
 
