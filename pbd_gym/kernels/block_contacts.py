@@ -9,9 +9,6 @@ IN_BLOCKS = """
     PBD_SYNC();  // threads look at normals of all patches
 #endif
     T* const delta = (T*)body.delta.data;
-#if SURFACES
-    T* const shifts = (T*)lists.shifts.data + rank * lists.shifts.shape[1] * LANES;
-#endif
     T* const valence = (T*)lists.valence.data + rank * lists.valence.shape[1] * LANES;
 #if RIGID
     T* const eases = valence + count * LANES;
@@ -95,20 +92,14 @@ IN_BLOCKS = """
                 const Member a = member(one), b = member(two);
                 const Touch t = touch(a, b);  // the pair may be here because of other lanes
                 if (!(t.inside > T(0))) continue;
-                T mx, my, mz, late;
-                part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], mx, my, mz, late);
+                T mx, my, mz;
+                part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], mx, my, mz);
                 const T share = k == one ? a.w : -b.w;
                 const T sx = share * mx, sy = share * my, sz = share * mz;
                 T* const move = delta + 3 * members[k] * LANES + lane_;
                 move[0] += sx;
                 move[LANES] += sy;
                 move[2 * LANES] += sz;
-#if SURFACES
-                T* const shift = shifts + 3 * k * LANES + lane_;
-                shift[0] += share * late * t.nx;
-                shift[LANES] += share * late * t.ny;
-                shift[2 * LANES] += share * late * t.nz;
-#endif
             }
         }
     }
@@ -122,12 +113,6 @@ IN_BLOCKS = """
                 const V old = LOAD(x + (ROW * i + a) * LANES), moved = old + LOAD(delta + (3 * i + a) * LANES);
                 STORE(x + (ROW * i + a) * LANES, contacts > T(0) ? moved : old);  // -0 stays -0 without a contact
                 STORE(delta + (3 * i + a) * LANES, V(T(0)));
-#if SURFACES
-                T* const was = previous + (ROW * i + a) * LANES;
-                T* const shift = shifts + (3 * k + a) * LANES;
-                STORE(was, contacts > T(0) ? LOAD(was) + LOAD(shift) : LOAD(was));
-                STORE(shift, V(T(0)));
-#endif
             }
             if (ANY(contacts > T(table.capacity)))
                 for (int n = 0; n < LANES; ++n)

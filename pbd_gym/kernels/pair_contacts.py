@@ -7,11 +7,8 @@ contacts of all members of the environment are counted, these are parted, in the
 IN_PAIRS = """
     T* const valence = boxes + 6 * boxed;
     T* const moves = valence + count;
-#if SURFACES
-    T* const shifts = moves + 4 * count;
-#endif
 #if RIGID
-    T* const eases = moves + 4 * count * (1 + SURFACES);
+    T* const eases = moves + 4 * count;
     for (int k = 0; k < count; ++k) eases[k] = T(1);
 #endif
     int* const firsts = lists.touching.data + rank * 2 * lists.touching.shape[2];
@@ -56,12 +53,12 @@ IN_PAIRS = """
                 }
                 return;
             }
-            V mine, its, mx, my, mz, late;
+            V mine, its, mx, my, mz;
             for (int s = 0; s < 16; ++s) {
                 mine[s] = valence[from[s]];
                 its[s] = valence[other[s]];
             }
-            part(a, b, t, mine, its, mx, my, mz, late);
+            part(a, b, t, mine, its, mx, my, mz);
             // Rows of numbers that belong to one pair. What moves a member is summed in the order of pairs.
             const auto in_rows = [&](V* q, V qx, V qy, V qz) {
                 q[0] = qx; q[1] = qy; q[2] = qz; q[3] = V(T(0));
@@ -71,19 +68,10 @@ IN_PAIRS = """
             V p[4], q[4];
             in_rows(p, a.w * mx, a.w * my, a.w * mz);
             in_rows(q, -b.w * mx, -b.w * my, -b.w * mz);
-#if SURFACES
-            V n[4];
-            in_rows(n, t.nx, t.ny, t.nz);
-            const V al = a.w * late, bl = -b.w * late;
-#endif
             for (; hits; hits &= hits - 1) {
                 const int s = __builtin_ctz(hits);
                 *(Row*)(moves + 4 * from[s]) += row(p, s);
                 *(Row*)(moves + 4 * other[s]) += row(q, s);
-#if SURFACES
-                *(Row*)(shifts + 4 * from[s]) += al[s] * row(n, s);
-                *(Row*)(shifts + 4 * other[s]) += bl[s] * row(n, s);
-#endif
             }
         };
         const auto padded = [&](int* from, int* other, int number) {
@@ -151,7 +139,7 @@ IN_PAIRS = """
             eases[k] = b < 0 ? T(1) : table.leverage.data[k] * wp::max(crowds[b] * T(1.0 / RELAXATION), T(1));
         }
 #endif
-        for (int n = 0; n < 4 * count * (1 + SURFACES); ++n) moves[n] = T(0);  // and shifts
+        for (int n = 0; n < 4 * count; ++n) moves[n] = T(0);
         if (touched > touching_room) examine_all();
         else
             for (int begin = 0; begin < touched; begin += 16) {
@@ -164,9 +152,6 @@ IN_PAIRS = """
         for (int k = 0; k < count; ++k) {
             if (valence[k] == T(0)) continue;
             for (int a = 0; a < 3; ++a) x[(ROW * members[k] + a) * LANES + lane_] = now[4 * k + a] + moves[4 * k + a];
-#if SURFACES
-            for (int a = 0; a < 3; ++a) previous[(ROW * members[k] + a) * LANES + lane_] += shifts[4 * k + a];
-#endif
             most = wp::max(most, valence[k]);
         }
         int& overflow = lists.overflow.data[group * LANES + lane_];

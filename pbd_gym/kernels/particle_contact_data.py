@@ -117,9 +117,6 @@ def lists_type(vec: Any) -> Any:
         valence: wp.array2d[vec]
         """in blocks, contacts of each member; where there are rigid bodies then the factor of its inverse mass; shape
         (groups, k or 2 k)"""
-        shifts: wp.array2d[vec]
-        """scratch in blocks: by how much a member's start of the substep moves as well [m], shape (groups, 3 k), or
-        (groups, 1) where there are no surfaces"""
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
         patches: wp.array3d[vec]
@@ -131,8 +128,8 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes ((4 + COLUMNS) k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
-        their boxes, their contacts, their corrections, shifts and the factors of their inverse masses: shape
-        (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 10 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
+        their boxes, their contacts, their corrections and the factors of their inverse masses: shape
+        (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
         """scratch in blocks: start of each cell of the grid, then cell and rank of each member"""
         pierced: wp.array2d[wp.int32]

@@ -31,12 +31,9 @@ RELAXATION = 1.7
 """Over-relaxation of particles with several contacts. Averaging is safe up to 2, and slow at 1: what falls into a heap
 then comes closer than it should before it is stopped."""
 
-QUIET = 0.8
-"""Share of an overlap of surfaces that leaves without speed. With none, what lies on a crease walks away on its
-trembling; with all of it nothing presses on the crease for long, and corners that are folded over roll back."""
-LOUD = 0.1
-"""How fast surfaces may be after they parted, as a share of the speed at which they part: deep overlaps would throw
-layers apart."""
+SOFTNESS = 0.15
+"""Overlap of surfaces, in thicknesses, half of which leaves within a substep: of a smaller one less, of a deeper one
+nearly all. Cloth is soft at its surface; if the least overlap left at once, heaps would tremble for ever."""
 
 _ALIKE = """
 #define SIZE T(1)
@@ -80,26 +77,28 @@ _NAMES = """
 # How two members part. Each lends an equal part of itself to its contacts.
 _PART = """
     const auto part = [&](
-        const Member& a, const Member& b, const Touch& t, V mine, V its, V& mx, V& my, V& mz, V& late) {
+        const Member& a, const Member& b, const Touch& t, V mine, V its, V& mx, V& my, V& mz) {
         const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
         // Out of an overlap no faster than that: what is on its way out already gets no further push.
         const V soft = FLOOR(t.fastest - along, 0), most = mine > its ? mine : its;
         V depth = t.overlap < soft ? t.overlap : soft;
         depth = ((t.overlap > none) & (t.inside > none)) ? depth : none;
-        const V shared = FLOOR(most * T(1.0 / RELAXATION), 1) * (WEIGHT(a) + WEIGHT(b));
+        // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
+        const auto sheets = t.sheets > none;
+        const V approach = FLOOR(-along, 0), impulse = (sheets & (approach < depth)) ? approach : depth;
+        const V rest = depth - impulse, small = T(SOFTNESS) * (a.radius + b.radius) * SIZE;
+        const V parting = impulse + rest * rest / FLOOR(rest + small, 1e-30);
+        const V eager = FLOOR(most * T(1.0 / RELAXATION), 1), shared = eager * (WEIGHT(a) + WEIGHT(b));
         const V inverse = shared > none ? T(1) / FLOOR(shared, 1e-30) : none;
-        // Sheets get an impulse to stop them. What else they overlap by mostly leaves both where they are and were.
-        const V approach = FLOOR(-along, 0), impulse = ((t.sheets > none) & (approach < depth)) ? approach : depth;
-        const V rest = depth - impulse, parted = FLOOR(along, 0), loud = FLOOR(t.fastest * T(LOUD) - parted, 0);
-        const V kept = rest * T(1.0 - QUIET);
-        late = inverse * (rest - (kept < loud ? kept : loud));
         const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
         const V friction = T(0.5) * (a.friction + b.friction) * ROUGHNESS * impulse;
-        const V taken = friction / FLOOR((slip > friction ? slip : friction), 1e-30);
-        mx = inverse * (depth * t.nx - taken * tx);
-        my = inverse * (depth * t.ny - taken * ty);
-        mz = inverse * (depth * t.nz - taken * tz);
+        // Friction that overshoots pushes layers to and fro: that of sheets is averaged and no more.
+        const V mean = sheets ? eager / FLOOR(most, 1) : V(T(1));
+        const V taken = mean * (friction / FLOOR((slip > friction ? slip : friction), 1e-30));
+        mx = inverse * (parting * t.nx - taken * tx);
+        my = inverse * (parting * t.ny - taken * ty);
+        mz = inverse * (parting * t.nz - taken * tz);
     };
 """
 
@@ -119,10 +118,8 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     2012, doi:10.1145/2185520.2185601). Patches of a surface have a gap of their own in place of d. Slip during the
     substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
     An overlap that was there before leaves with ``separation_speed`` at most, that of patches that face each other with
-    ``gentle_speed``. Two patches of surfaces keep little of that speed: most of it moves where they were at the start
-    of the substep, too (pre-stabilisation, section 4.4 there), and none of it counts as pressure that makes friction. A
-    crease keeps patches the farther apart the sharper it is, and it moves as it is pushed; if all of that gave it
-    speed, it would shake, and walk what lies on it away.
+    ``gentle_speed``. Between two surfaces it leaves the more slowly the smaller it is (:data:`SOFTNESS`), and does not
+    count as pressure that makes friction.
 
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
@@ -141,8 +138,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #define SURFACES {int(options.surfaces)}
 #define RIGID {int(options.rigid)}
 #define RELAXATION {RELAXATION}
-#define QUIET {QUIET}
-#define LOUD {LOUD}
+#define SOFTNESS {SOFTNESS}
 #define WEIGHT(m) m.{"ease" if options.rigid else "w"}
 {sizes_code(options)}
     {{
@@ -160,8 +156,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     }}
 {UNDEFINE}
 #undef RELAXATION
-#undef QUIET
-#undef LOUD
+#undef SOFTNESS
 #undef WEIGHT
 """
 

@@ -38,13 +38,12 @@ def contact_lists(model: Model) -> Any:
         near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
         touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
         boxed = CHUNK * -(-chunks // CHUNK)
-        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), 3 * CHUNK * chunks + 6 * boxed + 10 * count, 1
+        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), 3 * CHUNK * chunks + 6 * boxed + 6 * count, 1
     valences = 2 * count if model.has_rigid else count
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
     lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
     lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
-    lists.shifts = wp.zeros((groups, 3 * count if model.in_blocks and model.has_surfaces else 1), dtype=model.vec)
     lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
     lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
     lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
