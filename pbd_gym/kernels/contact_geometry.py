@@ -40,6 +40,8 @@ anything gets through fine creases then; coarse ones that were as thick as their
 FINER = 0.75, 0.62
 """What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
 top of the thickness."""
+SINK = 0.02
+"""What layers sink into each other under their weight, in thicknesses: patches touch as much sooner."""
 CREASED, FLAT = 0.8, 0.95
 """A patch is a ball where the square of a chord across it, over that at rest, is below the first, and a disc above the
 second."""
@@ -143,7 +145,8 @@ _SURFACES = """
         const V fat = ball(a) + ball(b);
         const V room = fat - reach, fine = T(CREASE_REACH) * room, coarse = T(COARSE_REACH) * room;
         const V finer = T(FINER_START) * reach + T(FINER_SLOPE) * room, looser = finer > coarse ? finer : coarse;
-        const V thick = reach + (fine < looser ? fine : looser), least = reach + creased * (thick - reach);
+        const V thick = reach + (fine < looser ? fine : looser);
+        const V least = T(1.0 + SINK) * reach + creased * (thick - reach);
         const V outer = least + table.cushion + creased * (fat - thick);
         const V wanted = ((start < outer) & (start > least)) ? start - braking * (start - least) : least;
         const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
@@ -170,6 +173,7 @@ _NUMBERS = {
     "COARSE_REACH": COARSE_REACH,
     "FINER_START": FINER[0],
     "FINER_SLOPE": FINER[1],
+    "SINK": SINK,
     "CREASED": CREASED,
     "FLAT": FLAT,
     "STEEP": STEEP,

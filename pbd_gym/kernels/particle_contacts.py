@@ -31,9 +31,9 @@ RELAXATION = 1.7
 """Over-relaxation of particles with several contacts. Averaging is safe up to 2, and slow at 1: what falls into a heap
 then comes closer than it should before it is stopped."""
 
-SOFTNESS = 0.15
+SOFTNESS = 0.1
 """Overlap of surfaces, in thicknesses, half of which leaves within a substep: of a smaller one less, of a deeper one
-nearly all. Cloth is soft at its surface; if the least overlap left at once, heaps would tremble for ever."""
+nearly all. Cloth is soft at its surface; where the least overlap leaves at once, heaps tremble for ever."""
 
 _ALIKE = """
 #define SIZE T(1)
@@ -93,9 +93,7 @@ _PART = """
         const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
         const V friction = T(0.5) * (a.friction + b.friction) * ROUGHNESS * impulse;
-        // Friction that overshoots pushes layers to and fro: that of sheets is averaged and no more.
-        const V mean = sheets ? eager / FLOOR(most, 1) : V(T(1));
-        const V taken = mean * (friction / FLOOR((slip > friction ? slip : friction), 1e-30));
+        const V taken = friction / FLOOR((slip > friction ? slip : friction), 1e-30);
         mx = inverse * (parting * t.nx - taken * tx);
         my = inverse * (parting * t.ny - taken * ty);
         mz = inverse * (parting * t.nz - taken * tz);

