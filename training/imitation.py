@@ -27,7 +27,7 @@ from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.policies import MLPPolicy
-from pbd_gym.training.refinement import RefinementArgs, refine, training_bank, written
+from pbd_gym.training.refinement import RefinementArgs, refine, training_world, written
 
 NOISY = 0.8
 """Share of an episode in which there may be noise."""
@@ -115,7 +115,7 @@ def clone(args: Args) -> MLPPolicy:
     """
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | parsed(args.env_kwargs)
-    env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_bank(env_id, args.refinement.starts), **kwargs})
+    env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_world(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
     rounds = -(-args.demonstrations // env.num_envs)
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
