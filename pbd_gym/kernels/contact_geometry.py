@@ -34,9 +34,9 @@ made of these would spring open."""
 FATTER = 2.2, 0.67
 """What leads from the one to the other as patches get coarser: the radius is the sum of so many halves of the thickness
 and so many radii of the disc."""
-CREASE_REACH, COARSE_REACH = 0.95, 0.75
-"""Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Hardly
-anything gets through fine creases then; coarse ones that were as thick as their balls would spring open."""
+CREASE_REACH, COARSE_REACH = 0.72, 0.6
+"""Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Beyond that
+the threads of a fine crease are stretched and coarse creases spring open; below it more gets through."""
 FINER = 0.75, 0.62
 """What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
 top of the thickness."""
