@@ -21,7 +21,6 @@ import tyro
 from gymnasium.envs.registration import load_env_creator
 from torch import Tensor
 
-from pbd_gym.envs.cloth.towel import ClothTaskConfig
 from pbd_gym.registry import find
 from pbd_gym.training.export import arrays_of, linear_layers, scored, set_layers
 from pbd_gym.training.policies import MLPPolicy, find_policy
@@ -90,13 +89,10 @@ def training_world(env_id: str, starts: int) -> dict[str, Any]:
         starts: how many start states, for a task that has a bank of them.
     """
     batch: Any = load_env_creator(find(env_id).vector)
-    bank: dict[str, Any] = {}
-    towel: dict[str, Any] = {}
-    if "starts_seed" in getattr(batch.config_type, "__dataclass_fields__", {}):
-        bank = {"split": "all", "starts": starts, "starts_seed": STARTS_SEED}
-    if issubclass(batch.config_type, ClothTaskConfig):
-        towel = {"resolution": TOWEL_RESOLUTION}
-    return bank | towel
+    fields = getattr(batch.config_type, "__dataclass_fields__", {})
+    bank = {"split": "all", "starts": starts, "starts_seed": STARTS_SEED} if "starts_seed" in fields else {}
+    towel = {"resolution": TOWEL_RESOLUTION} if {"resolution", "rows", "columns"} <= fields.keys() else {}
+    return {**bank, **towel}
 
 
 class Graded:

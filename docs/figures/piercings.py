@@ -62,8 +62,8 @@ def measure(env_id: str, resolution: int, thickness: float) -> None:
     clean = np.mean([crossings(x, triangles, edges) == 0 for x in env.state.get_positions()])
     what = f"{1e3 * thickness:g} mm" if thickness else "balls"
     print(
-        f"{env_id}, {resolution} x {resolution}, {what}: {clean:.0%} without piercings, {still:.0%} at rest,"
-        f" edge strain {np.mean(strains):.1%} (99th percentile, mean over time), {ended} diverged, {speed:,.0f} env-steps/s",
+        f"{env_id}, {resolution} x {resolution}, {what}: {clean:.0%} without piercings, {still:.0%} at rest, edge"
+        f" strain {np.mean(strains):.1%} (99th percentile, mean over time), {ended} diverged, {speed:,.0f} env-steps/s",
         flush=True,
     )
     env.close()
