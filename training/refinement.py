@@ -81,8 +81,8 @@ class Args(RefinementArgs):
 def training_world(env_id: str, starts: int) -> dict[str, Any]:
     """Return arguments of the environment that is learned in: other start states than those that others evaluate on.
 
-    Towels have half as many particles along each side as they have elsewhere, and are seven times as fast: agents, who
-    see nine points of either, hardly notice. It is on towels as they are that :func:`refine` evaluates.
+    Towels have half as many particles along each side as they have elsewhere, and are seven times as fast: most agents,
+    who see nine points of either, hardly notice. :func:`refine` evaluates on towels as they are.
 
     Args:
         env_id: of a registered task.

@@ -99,7 +99,7 @@ def _on(towel: tuple[int, int] = (0, 0), starts: int = 0, reward_mode: str = "no
 
     Args:
         towel: if not zero, particles along each side of the towel, and its substeps; with fewer than the evaluated one
-            has, training is five to ten times as fast.
+            has, training is many times as fast.
         starts: if not zero, states in the bank, of a seed of its own; with the 64 that a task has by default, agents
             that meet a heap learn its 51 heaps by heart.
         reward_mode: what is learned from. Where an episode can end much farther from the goal than it began, the
@@ -246,8 +246,7 @@ def _sac(
         steps: of the whole run.
         expert: steps of the expert in each environment that the replay buffer has from the start. Without them agents
             that start with a towel in their hands soon open them for good.
-        towel: see :func:`_on`. Learning takes twenty times as long here as the physics of the towel that is evaluated,
-            and agents that learned on coarse ones rely on how those fall.
+        towel: see :func:`_on`. Agents that learned on coarse ones rely on how those fall.
         starts: likewise.
         gamma: discount per step.
         **others: further settings.

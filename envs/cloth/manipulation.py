@@ -209,12 +209,12 @@ class ManipulationVectorEnv(TaskVectorEnv):
 
     def plan(self, env: int) -> Iterator[Waypoint]:
         """Return where the hands go: they carry the corners that are folded over, or unfold the towel."""
-        x, goals = self.towel.shape(env), self.goal.of(env)[self.towel.indices]
+        goals = self.goal.of(env)[self.towel.indices]
         if self.goal_kind(env) == FLAT:
             if self.buffers.peek("normalized_performance")[env] < 0.97:
                 yield from unfold(self.towel, env, goals)
         elif self.buffers.peek("elapsed")[env] == 0:
-            corners = np.ix_([0, -1], [0, -1])
+            corners, x = np.ix_([0, -1], [0, -1]), self.towel.shape(env)
             points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
             away = np.linalg.norm(targets - points, axis=1)
             pair = np.argsort(-away, kind="stable")[:2]

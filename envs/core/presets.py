@@ -76,7 +76,7 @@ PRESETS: dict[str, Presets] = {
         "daxbench": {**_DAXBENCH_CLOTH, "friction": 0.5, "start_turn": 0.0, "start_shift": 0.05},
         ("daxbench", "pick_then_place"): {"horizon": 3},
     },
-    "ClothFoldCrumpled": {"softgym": {**_softgym_cloth(_SIDE, 1 / 3, best=0.0, **_HEAP), "horizon": 100}},
+    "ClothFoldCrumpled": {"softgym": _softgym_cloth(_SIDE, 1 / 3, best=0.0, horizon=100, **_HEAP)},
     "ClothDrop": {
         "softgym": _softgym_cloth(
             _DROP_SIDE, 0.248, max_step=0.16, hand_box=(-0.45, 0.55, -0.495, 0.45, 1.95, 0.205),

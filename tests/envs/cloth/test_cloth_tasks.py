@@ -65,7 +65,7 @@ def test_expert(name: str, floor: float, resolution: int) -> None:
 @pytest.mark.parametrize(("name", "floor"), [("ClothDrop", 0.75), ("ClothFlatten", 0.7)])
 def test_expert_in_a_box_that_rules_out_hanging(name: str, floor: float) -> None:
     """Guards the plans for SoftGym's pickers: towels are swung, or pulled apart on the ground."""
-    env = make(name, 8, starts=40, preset="softgym", resolution=16)
+    env = make(name, 8, starts=40, preset="softgym")
     env.reset(seed=0, options={"split": "eval", "variation": np.arange(8)})
     for _ in range(env.max_episode_steps):
         info = env.step(env.expert())[4]
