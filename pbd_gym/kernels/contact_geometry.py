@@ -146,7 +146,8 @@ _SURFACES = """
         const V room = fat - reach, fine = T(CREASE_REACH) * room, coarse = T(COARSE_REACH) * room;
         const V finer = T(FINER_START) * reach + T(FINER_SLOPE) * room, looser = finer > coarse ? finer : coarse;
         const V thick = reach + (fine < looser ? fine : looser);
-        const V least = T(1.0 + SINK) * reach + creased * (thick - reach);
+        const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
+        const V least = sooner * reach + creased * (thick - reach);
         const V outer = least + table.cushion + creased * (fat - thick);
         const V wanted = ((start < outer) & (start > least)) ? start - braking * (start - least) : least;
         const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
