@@ -1,7 +1,8 @@
 """Contacts in a block of threads: C++ that :mod:`pbd_gym.kernels.particle_contacts` includes.
 
-A thread counts the contacts of one member after the other, then sums its corrections. Both members of a pair work it
-out, the one with the lower number first, so that both come to the same bits.
+A thread counts the contacts of one member after the other, then sums its corrections, and does so a second time where
+that is asked for. Both members of a pair work it out, the one with the lower number first, so that both come to the same
+bits.
 """
 
 IN_BLOCKS = """
@@ -12,6 +13,9 @@ IN_BLOCKS = """
     T* const valence = (T*)lists.valence.data + rank * lists.valence.shape[1] * LANES;
 #if RIGID
     T* const eases = valence + count * LANES;
+#endif
+#if PASSES > 1
+    T* const more = valence + (RIGID + 1) * (size_t)count * LANES;  // what the second pass moves members by
 #endif
     for (int k = thread; k < count; k += thread_count) {
         EACH_LANE { STORE(valence + LANES * k, V(T(0))); }
@@ -80,38 +84,62 @@ IN_BLOCKS = """
     }
     PBD_SYNC();
 #endif
-    for (int k = thread; k < count; k += thread_count) {
-        const int* const found = touching + k * table.capacity;
-        const bool listed = touching_lengths[k] >= 0;
-        const int end = listed ? touching_lengths[k] : count;
-        for (int n = 0; n < end; ++n) {
-            const int other = listed ? found[n] : n;
-            if (!listed && (other == k || !strangers(k, other))) continue;
-            const int one = wp::min(k, other), two = wp::max(k, other);
-            for (lane_ = 0; lane_ < LANES; ++lane_) {
-                const Member a = member(one), b = member(two);
-                const Touch t = touch(a, b);  // the pair may be here because of other lanes
-                if (!(t.inside > T(0))) continue;
-                T mx, my, mz;
-                part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], mx, my, mz);
-                const T share = k == one ? a.w : -b.w;
-                const T sx = share * mx, sy = share * my, sz = share * mz;
-                T* const move = delta + 3 * members[k] * LANES + lane_;
-                move[0] += sx;
-                move[LANES] += sy;
-                move[2 * LANES] += sz;
+    const auto moved = [&](Member m, int k) {
+        const T* const move = delta + 3 * members[k] * LANES + lane_;
+        m.x += move[0]; m.y += move[LANES]; m.z += move[2 * LANES];
+        return m;
+    };
+    // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
+    const auto part_all = [&](bool again, auto&& sum_of) {
+        for (int k = thread; k < count; k += thread_count) {
+            const int* const found = touching + k * table.capacity;
+            const bool listed = touching_lengths[k] >= 0;
+            const int end = listed ? touching_lengths[k] : count;
+            for (int n = 0; n < end; ++n) {
+                const int other = listed ? found[n] : n;
+                if (!listed && (other == k || !strangers(k, other))) continue;
+                const int one = wp::min(k, other), two = wp::max(k, other);
+                for (lane_ = 0; lane_ < LANES; ++lane_) {
+                    Member a = member(one), b = member(two);
+                    Touch t = touch(a, b);  // the pair may be here because of other lanes
+                    if (!(t.inside > T(0))) continue;
+                    if (again) {
+                        a = moved(a, one);
+                        b = moved(b, two);
+                        t = touch(a, b);
+                        if (!(t.inside > T(0))) continue;
+                    }
+                    T mx, my, mz;
+                    part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], mx, my, mz);
+                    const T share = k == one ? a.w : -b.w;
+                    const T sx = share * mx, sy = share * my, sz = share * mz;
+                    T* const sum = sum_of(k) + lane_;
+                    sum[0] += sx;
+                    sum[LANES] += sy;
+                    sum[2 * LANES] += sz;
+                }
             }
         }
-    }
-    PBD_SYNC();
+        PBD_SYNC();
+    };
+    part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
+#if PASSES > 1
+    for (int k = thread; k < count; k += thread_count)
+        for (int a = 0; a < 3; ++a) EACH_LANE { STORE(more + (3 * k + a) * LANES, V(T(0))); }
+    part_all(true, [&](int k) { return more + 3 * k * LANES; });
+#endif
     for (int k = thread; k < count; k += thread_count) {
         const int i = members[k];
         EACH_LANE {
             const V contacts = LOAD(valence + LANES * k);
             if (!ANY(contacts > T(0))) continue;
             for (int a = 0; a < 3; ++a) {
-                const V old = LOAD(x + (ROW * i + a) * LANES), moved = old + LOAD(delta + (3 * i + a) * LANES);
-                STORE(x + (ROW * i + a) * LANES, contacts > T(0) ? moved : old);  // -0 stays -0 without a contact
+                const V old = LOAD(x + (ROW * i + a) * LANES);
+                V goal = old + LOAD(delta + (3 * i + a) * LANES);
+#if PASSES > 1
+                goal = goal + LOAD(more + (3 * k + a) * LANES);
+#endif
+                STORE(x + (ROW * i + a) * LANES, contacts > T(0) ? goal : old);  // -0 stays -0 without a contact
                 STORE(delta + (3 * i + a) * LANES, V(T(0)));
             }
             if (ANY(contacts > T(table.capacity)))

@@ -1,14 +1,19 @@
 """Contacts on one thread: C++ that :mod:`pbd_gym.kernels.particle_contacts` includes.
 
 Pairs that are near enough are collected until there are sixteen, and looked at; those that touch are kept. When the
-contacts of all members of the environment are counted, these are parted, in the same order.
+contacts of all members of the environment are counted, these are parted, in the same order, as often as is asked for.
 """
 
 IN_PAIRS = """
     T* const valence = boxes + 6 * boxed;
     T* const moves = valence + count;
+#if PASSES > 1
+    T* const moved = moves + 4 * count;  // where members are after the first pass
+#else
+    T* const moved = moves;
+#endif
 #if RIGID
-    T* const eases = moves + 4 * count;
+    T* const eases = moved + 4 * count;
     for (int k = 0; k < count; ++k) eases[k] = T(1);
 #endif
     int* const firsts = lists.touching.data + rank * 2 * lists.touching.shape[2];
@@ -22,8 +27,8 @@ IN_PAIRS = """
         if (anew || *length_of() > 0) place();
         if (anew) make_list();
         const int length = *length_of();
-        const auto fill = [&](Member& m, const int* at) {
-            columns(now, 4, at, m.x, m.y, m.z, m.w);
+        const auto fill = [&](Member& m, const int* at, const T* places) {
+            columns(places, 4, at, m.x, m.y, m.z, m.w);
 #if RIGID
             for (int s = 0; s < 16; ++s) m.ease[s] = m.w[s] * eases[at[s]];
 #endif
@@ -36,14 +41,21 @@ IN_PAIRS = """
         };
         constexpr int SIFTED = 64;
         int one[16 * SIFTED + 32], two[16 * SIFTED + 32], found = 0, touched = 0;
-        bool parting = false;
+        int pass = 0;  // counts contacts; those that follow part them
         const auto examine = [&](const int* from, const int* other, int number) {
             Member a, b;
-            fill(a, from);
-            fill(b, other);
-            const Touch t = touch(a, b);
-            unsigned hits = bits(t.inside > V(T(0))) & ((1u << number) - 1);
-            if (!parting) {
+            Touch t;
+            unsigned hits = (1u << number) - 1;
+            const auto look = [&](const T* places) {
+                fill(a, from, places);
+                fill(b, other, places);
+                t = touch(a, b);
+                hits &= bits(t.inside > V(T(0)));
+            };
+            // Pairs that have been kept are known to have touched at first.
+            if (pass < 2 || touched > touching_room) look(now);
+            if (pass > 1) look(moved);
+            if (pass == 0) {
                 for (; hits; hits &= hits - 1) {
                     const int s = __builtin_ctz(hits), k = from[s], l = other[s];
                     valence[k] += T(1);
@@ -126,7 +138,6 @@ IN_PAIRS = """
             examine_found(true);
         };
         examine_all();
-        parting = true;
         if (touched == 0) continue;
 #if RIGID
         // Each contact has its part of the whole body.
@@ -139,19 +150,25 @@ IN_PAIRS = """
             eases[k] = b < 0 ? T(1) : table.leverage.data[k] * wp::max(crowds[b] * T(1.0 / RELAXATION), T(1));
         }
 #endif
-        for (int n = 0; n < 4 * count; ++n) moves[n] = T(0);
-        if (touched > touching_room) examine_all();
-        else
-            for (int begin = 0; begin < touched; begin += 16) {
-                const int number = wp::min(16, touched - begin);
-                for (int s = 0; s < number; ++s) { one[s] = firsts[begin + s]; two[s] = seconds[begin + s]; }
-                padded(one, two, number);
-                examine(one, two, number);
-            }
+        for (pass = 1; pass <= PASSES; ++pass) {
+            if (pass > 1)
+                for (int n = 0; n < 4 * count; ++n) moved[n] = now[n] + moves[n];
+            for (int n = 0; n < 4 * count; ++n) moves[n] = T(0);
+            if (touched > touching_room) examine_all();
+            else
+                for (int begin = 0; begin < touched; begin += 16) {
+                    const int number = wp::min(16, touched - begin);
+                    for (int s = 0; s < number; ++s) { one[s] = firsts[begin + s]; two[s] = seconds[begin + s]; }
+                    padded(one, two, number);
+                    examine(one, two, number);
+                }
+        }
+        const T* const places = PASSES > 1 ? moved : now;
         T most = T(0);
         for (int k = 0; k < count; ++k) {
             if (valence[k] == T(0)) continue;
-            for (int a = 0; a < 3; ++a) x[(ROW * members[k] + a) * LANES + lane_] = now[4 * k + a] + moves[4 * k + a];
+            for (int a = 0; a < 3; ++a)
+                x[(ROW * members[k] + a) * LANES + lane_] = places[4 * k + a] + moves[4 * k + a];
             most = wp::max(most, valence[k]);
         }
         int& overflow = lists.overflow.data[group * LANES + lane_];

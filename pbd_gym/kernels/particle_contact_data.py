@@ -115,8 +115,8 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
         (groups, 2, k)"""
         valence: wp.array2d[vec]
-        """in blocks, contacts of each member; where there are rigid bodies then the factor of its inverse mass; shape
-        (groups, k or 2 k)"""
+        """in blocks, contacts of each member; where there are rigid bodies then the factor of its inverse mass; where
+        there are surfaces then its second corrections; shape (groups, k to 5 k)"""
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
         patches: wp.array3d[vec]
@@ -128,8 +128,9 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes ((4 + COLUMNS) k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
-        their boxes, their contacts, their corrections and the factors of their inverse masses: shape
-        (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k). In blocks anchors [m], cell by cell, shape (groups, 3 k)"""
+        their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the factors
+        of their inverse masses: shape (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
+        [m], cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
         """scratch in blocks: start of each cell of the grid, then cell and rank of each member"""
         pierced: wp.array2d[wp.int32]

@@ -38,8 +38,9 @@ def contact_lists(model: Model) -> Any:
         near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
         touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
         boxed = CHUNK * -(-chunks // CHUNK)
-        rows, spots, cells = lanes * ((4 + COLUMNS) * count + 16), 3 * CHUNK * chunks + 6 * boxed + 6 * count, 1
-    valences = 2 * count if model.has_rigid else count
+        rows, cells = lanes * ((4 + COLUMNS) * count + 16), 1
+        spots = 3 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
+    valences = count * (1 + model.has_rigid + 3 * model.has_surfaces)
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
     lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet

@@ -118,9 +118,14 @@ def surfaces() -> Scene:
 
 
 def pushed() -> Scene:
-    """Return two balls at rest, one of which will be thrown at the other within a substep, and a sheet far away."""
+    """Return two balls at rest, one of which will be thrown at the other within a substep, and a sheet far away.
+
+    The sheet comes first in space, so that the first thread sees nothing move.
+    """
     scene = Scene(contact_radius=0.02)
-    cloth = scene.add_cloth(5, 6, (0.3, 0.24), position=(1.0, 0.0, 0.0))
+    # These touch no others, so that a particle and its contacts are served by different threads.
+    scene.add_particles([[0.5, 0.1 * k, 0.5] for k in range(3)], 0.02)
+    cloth = scene.add_cloth(5, 6, (0.3, 0.24), position=(-1.0, 0.0, 0.0))
     scene.add_surface_contacts(cloth.triangles, 0.004)
     loose = scene.add_particles([[0.0, 0.0, 0.0], [0.0, 0.0, 0.096]], 0.1)
     scene.add_particle_contacts(loose, 0.02)
