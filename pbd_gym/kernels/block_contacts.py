@@ -1,8 +1,8 @@
 """Contacts in a block of threads: C++ that :mod:`pbd_gym.kernels.particle_contacts` includes.
 
 A thread counts the contacts of one member after the other, then sums its corrections, and does so a second time where
-that is asked for. Both members of a pair work it out, the one with the lower number first, so that both come to the same
-bits.
+that is asked for. Both members of a pair work it out, the one with the lower number first, so that both come to the
+same bits.
 """
 
 IN_BLOCKS = """
