@@ -31,6 +31,10 @@ RELAXATION = 1.7
 """Over-relaxation of particles with several contacts. Averaging is safe up to 2, and slow at 1: what falls into a heap
 then comes closer than it should before it is stopped."""
 
+FRICTION_RELAXATION = 1.4
+"""The same for friction of patches wider than their thickness: more of it makes heaps tremble, and with less of it
+layers creep down slopes."""
+
 SOFTNESS = 0.1
 """Overlap of surfaces, in thicknesses, half of which leaves within a substep: of a smaller one less, of a deeper one
 nearly all. Cloth is soft at its surface; where the least overlap leaves at once, heaps tremble for ever."""
@@ -74,13 +78,13 @@ _NAMES = """
 """
 
 
-# How two members part. Each lends an equal part of itself to its contacts.
+# How two members part. Each lends an equal part of its mass to each of its contacts.
 _PART = """
     const auto part = [&](
         const Member& a, const Member& b, const Touch& t, V mine, V its, V& mx, V& my, V& mz) {
         const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
         // Out of an overlap no faster than that: what is on its way out already gets no further push.
-        const V soft = FLOOR(t.fastest - along, 0), most = mine > its ? mine : its;
+        const V soft = FLOOR(t.fastest - along, 0);
         V depth = t.overlap < soft ? t.overlap : soft;
         depth = ((t.overlap > none) & (t.inside > none)) ? depth : none;
         // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
@@ -88,15 +92,29 @@ _PART = """
         const V approach = FLOOR(-along, 0), impulse = (sheets & (approach < depth)) ? approach : depth;
         const V rest = depth - impulse, small = T(SOFTNESS) * (a.radius + b.radius) * SIZE;
         const V parting = impulse + rest * rest / FLOOR(rest + small, 1e-30);
-        const V eager = FLOOR(most * T(1.0 / RELAXATION), 1), shared = eager * (WEIGHT(a) + WEIGHT(b));
-        const V inverse = shared > none ? T(1) / FLOOR(shared, 1e-30) : none;
+        const V most = mine > its ? mine : its;
+        const auto inverse = [&](V first, V second, V less) {
+            const V shared = FLOOR(first * less, 1) * WEIGHT(a) + FLOOR(second * less, 1) * WEIGHT(b);
+            return shared > none ? T(1) / FLOOR(shared, 1e-30) : none;
+        };
+        const V alike = inverse(most, most, V(T(1.0 / RELAXATION)));
+#if SURFACES
+        // Patches that are no wider than their thickness touch a crowd, which would tremble.
+        const V narrow = a.extent < b.extent ? a.extent : b.extent, room = T(4) * narrow / (a.radius + b.radius) - T(4);
+        const V wide = FLOOR(room < T(1) ? room : V(T(1)), 0);
+        const V apart = alike + wide * (inverse(mine, its, V(T(1.0 / RELAXATION))) - alike);
+        const V beside = alike + wide * (inverse(mine, its, V(T(1.0 / FRICTION_RELAXATION))) - alike);
+#else
+        const V apart = alike, beside = alike;
+#endif
         const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
         const V friction = T(0.5) * (a.friction + b.friction) * ROUGHNESS * impulse;
-        const V taken = friction / FLOOR((slip > friction ? slip : friction), 1e-30);
-        mx = inverse * (parting * t.nx - taken * tx);
-        my = inverse * (parting * t.ny - taken * ty);
-        mz = inverse * (parting * t.nz - taken * tz);
+        const V push = apart * parting;
+        const V drag = beside * friction / FLOOR(slip > friction ? slip : friction, 1e-30);
+        mx = push * t.nx - drag * tx;
+        my = push * t.ny - drag * ty;
+        mz = push * t.nz - drag * tz;
     };
 """
 
@@ -111,11 +129,12 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """Build the function that separates overlapping particles of one group, with Coulomb friction.
 
     For a pair at distance d below the sum r of its radii, ``C = d - r >= 0`` is projected without compliance, each
-    particle taking its share of inverse mass. A particle with m contacts takes 1/m of each correction, or its partner's
-    share if that is smaller, so that the sum does not overshoot and momentum is kept (mass splitting: Tonge et al.
-    2012, doi:10.1145/2185520.2185601). Pairs of surfaces that touch are parted a second time if they still do, else
-    more is pulled through by hands. Patches of a surface have a gap of their own in place of d. Slip during the
-    substep is held back up to ``friction`` times the depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
+    particle taking its share of inverse mass. A particle with m contacts lends 1/m of its mass to each, so that the sum
+    does not overshoot and momentum is kept (mass splitting: Tonge et al. 2012, doi:10.1145/2185520.2185601). Balls, and
+    patches no wider than their thickness, have many contacts: they take the smaller share of the two. Surfaces are
+    parted twice, the pairs that touched and still do: what a hand pulls at moves whole layers with it. Patches of a
+    surface have a gap of their own in place of d. Slip during the substep is held back up to ``friction`` times the
+    depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
     An overlap that was there before leaves with ``separation_speed`` at most, that of patches that face each other with
     ``gentle_speed``. Between two surfaces it leaves the more slowly the smaller it is (:data:`SOFTNESS`), and does not
     count as pressure that makes friction.
@@ -138,6 +157,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #define RIGID {int(options.rigid)}
 #define PASSES {2 if options.surfaces else 1}
 #define RELAXATION {RELAXATION}
+#define FRICTION_RELAXATION {FRICTION_RELAXATION}
 #define SOFTNESS {SOFTNESS}
 #define WEIGHT(m) m.{"ease" if options.rigid else "w"}
 {sizes_code(options)}
@@ -157,6 +177,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 {UNDEFINE}
 #undef PASSES
 #undef RELAXATION
+#undef FRICTION_RELAXATION
 #undef SOFTNESS
 #undef WEIGHT
 """
