@@ -103,14 +103,19 @@ IN_BLOCKS = """
                     Member a = member(one), b = member(two);
                     Touch t = touch(a, b);  // the pair may be here because of other lanes
                     if (!(t.inside > T(0))) continue;
+                    T gained = T(0);
                     if (again) {
+                        const Member first = a, second = b;
                         a = moved(a, one);
                         b = moved(b, two);
                         t = touch(a, b);
-                        if (!(t.inside > T(0))) continue;
+                        const T gx = (a.x - first.x) - (b.x - second.x);
+                        const T gy = (a.y - first.y) - (b.y - second.y);
+                        const T gz = (a.z - first.z) - (b.z - second.z);
+                        gained = gx * t.nx + gy * t.ny + gz * t.nz;
                     }
                     T mx, my, mz;
-                    part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], mx, my, mz);
+                    part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], gained, mx, my, mz);
                     const T share = k == one ? a.w : -b.w;
                     const T sx = share * mx, sy = share * my, sz = share * mz;
                     T* const sum = sum_of(k) + lane_;

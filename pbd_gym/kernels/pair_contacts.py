@@ -54,7 +54,19 @@ IN_PAIRS = """
             };
             // Pairs that have been kept are known to have touched at first.
             if (pass < 2 || touched > touching_room) look(now);
-            if (pass > 1) look(moved);
+            V gained = V(T(0));
+            if (pass > 1) {
+                const unsigned kept = hits;
+                look(moved);
+                hits = kept;
+                V ax, ay, az, bx, by, bz, unused;
+                columns(now, 4, from, ax, ay, az, unused);
+                columns(now, 4, other, bx, by, bz, unused);
+                ax = (a.x - ax) - (b.x - bx);
+                ay = (a.y - ay) - (b.y - by);
+                az = (a.z - az) - (b.z - bz);
+                gained = ax * t.nx + ay * t.ny + az * t.nz;
+            }
             if (pass == 0) {
                 for (; hits; hits &= hits - 1) {
                     const int s = __builtin_ctz(hits), k = from[s], l = other[s];
@@ -70,7 +82,7 @@ IN_PAIRS = """
                 mine[s] = valence[from[s]];
                 its[s] = valence[other[s]];
             }
-            part(a, b, t, mine, its, mx, my, mz);
+            part(a, b, t, mine, its, gained, mx, my, mz);
             // Rows of numbers that belong to one pair. What moves a member is summed in the order of pairs.
             const auto in_rows = [&](V* q, V qx, V qy, V qz) {
                 q[0] = qx; q[1] = qy; q[2] = qz; q[3] = V(T(0));

@@ -32,8 +32,8 @@ RELAXATION = 1.7
 then comes closer than it should before it is stopped."""
 
 FRICTION_RELAXATION = 1.4
-"""The same for friction of patches wider than their thickness: more of it makes heaps tremble, and with less of it
-layers creep down slopes."""
+"""The same for surfaces that stick: more of it makes heaps tremble. Those that slide are held back by Coulomb's force.
+Balls alone have the relaxation of their contacts for both."""
 
 SOFTNESS = 0.1
 """Overlap of surfaces, in thicknesses, half of which leaves within a substep: of a smaller one less, of a deeper one
@@ -78,40 +78,37 @@ _NAMES = """
 """
 
 
-# How two members part. Each lends an equal part of its mass to each of its contacts.
+# How two members part. Each lends an equal part of its mass to each of its contacts. `gained`: how far earlier passes
+# have moved them apart.
 _PART = """
     const auto part = [&](
-        const Member& a, const Member& b, const Touch& t, V mine, V its, V& mx, V& my, V& mz) {
+        const Member& a, const Member& b, const Touch& t, V mine, V its, V gained, V& mx, V& my, V& mz) {
         const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
         // Out of an overlap no faster than that: what is on its way out already gets no further push.
-        const V soft = FLOOR(t.fastest - along, 0);
-        V depth = t.overlap < soft ? t.overlap : soft;
-        depth = ((t.overlap > none) & (t.inside > none)) ? depth : none;
+        const V soft = t.fastest - along, goal = t.overlap < soft ? t.overlap : soft;
+        const V depth = t.inside > none ? FLOOR(goal, 0) : none;
         // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
         const auto sheets = t.sheets > none;
         const V approach = FLOOR(-along, 0), impulse = (sheets & (approach < depth)) ? approach : depth;
         const V rest = depth - impulse, small = T(SOFTNESS) * (a.radius + b.radius) * SIZE;
         const V parting = impulse + rest * rest / FLOOR(rest + small, 1e-30);
-        const V most = mine > its ? mine : its;
-        const auto inverse = [&](V first, V second, V less) {
-            const V shared = FLOOR(first * less, 1) * WEIGHT(a) + FLOOR(second * less, 1) * WEIGHT(b);
+        // What the passes before have overshot is taken back: contacts do not bounce.
+        const V bounce = along < gained ? along : gained, over = FLOOR(-goal, 0);
+        const V back = FLOOR(bounce < over ? bounce : over, 0);
+#if !SURFACES
+        mine = its = mine > its ? mine : its;
+#endif
+        const auto inverse = [&](V less) {
+            const V shared = FLOOR(mine * less, 1) * WEIGHT(a) + FLOOR(its * less, 1) * WEIGHT(b);
             return shared > none ? T(1) / FLOOR(shared, 1e-30) : none;
         };
-        const V alike = inverse(most, most, V(T(1.0 / RELAXATION)));
-#if SURFACES
-        // Patches that are no wider than their thickness touch a crowd, which would tremble.
-        const V narrow = a.extent < b.extent ? a.extent : b.extent, room = T(4) * narrow / (a.radius + b.radius) - T(4);
-        const V wide = FLOOR(room < T(1) ? room : V(T(1)), 0);
-        const V apart = alike + wide * (inverse(mine, its, V(T(1.0 / RELAXATION))) - alike);
-        const V beside = alike + wide * (inverse(mine, its, V(T(1.0 / FRICTION_RELAXATION))) - alike);
-#else
-        const V apart = alike, beside = alike;
-#endif
         const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
         const V friction = T(0.5) * (a.friction + b.friction) * ROUGHNESS * impulse;
-        const V push = apart * parting;
-        const V drag = beside * friction / FLOOR(slip > friction ? slip : friction, 1e-30);
+        const V plain = inverse(V(T(1))), stick = inverse(V(T(1.0 / FRICTION_RELAXATION)));
+        const V slide = (SURFACES ? plain : stick) * friction / FLOOR(slip, 1e-30);
+        const V push = inverse(V(T(1.0 / RELAXATION))) * parting - plain * back;
+        const V drag = stick < slide ? stick : slide;
         mx = push * t.nx - drag * tx;
         my = push * t.ny - drag * ty;
         mz = push * t.nz - drag * tz;
@@ -130,11 +127,12 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
     For a pair at distance d below the sum r of its radii, ``C = d - r >= 0`` is projected without compliance, each
     particle taking its share of inverse mass. A particle with m contacts lends 1/m of its mass to each, so that the sum
-    does not overshoot and momentum is kept (mass splitting: Tonge et al. 2012, doi:10.1145/2185520.2185601). Balls, and
-    patches no wider than their thickness, have many contacts: they take the smaller share of the two. Surfaces are
-    parted twice, the pairs that touched and still do: what a hand pulls at moves whole layers with it. Patches of a
-    surface have a gap of their own in place of d. Slip during the substep is held back up to ``friction`` times the
-    depth: Macklin et al. 2014, doi:10.1145/2601097.2601152, eq. 24.
+    does not overshoot and momentum is kept (mass splitting: Tonge et al. 2012, doi:10.1145/2185520.2185601). Balls have
+    many contacts: they take the smaller share of the two. Surfaces are parted twice, the pairs that touched: what a
+    hand pulls at moves whole layers with it. The second time, pairs that fly apart give back what the first time has
+    parted them by too much: without that heaps tremble. Patches of a surface have a gap of their own in place of d.
+    Slip during the substep is held back up to ``friction`` times the depth: Macklin et al. 2014,
+    doi:10.1145/2601097.2601152, eq. 24.
     An overlap that was there before leaves with ``separation_speed`` at most, that of patches that face each other with
     ``gentle_speed``. Between two surfaces it leaves the more slowly the smaller it is (:data:`SOFTNESS`), and does not
     count as pressure that makes friction.
@@ -157,7 +155,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #define RIGID {int(options.rigid)}
 #define PASSES {2 if options.surfaces else 1}
 #define RELAXATION {RELAXATION}
-#define FRICTION_RELAXATION {FRICTION_RELAXATION}
+#define FRICTION_RELAXATION {FRICTION_RELAXATION if options.surfaces else RELAXATION}
 #define SOFTNESS {SOFTNESS}
 #define WEIGHT(m) m.{"ease" if options.rigid else "w"}
 {sizes_code(options)}

@@ -47,12 +47,11 @@ def test_the_expert_brings_every_towel_to_its_goal(env: ManipulationVectorEnv) -
     done = info["is_success"]
     # One of twenty-one may be laid down badly: rounding differs between machines.
     assert done.mean() > 0.95, [env.goal_kind(row) for row in np.flatnonzero(~done)]
-    # What was folded stays so: no layer slides on, but perhaps one.
+    # What was folded stays so: no layer slides on.
     laid = env.state.get_positions()
     for _ in range(50):
         *_, info = env.step(np.tile(np.float32([0.0, 0.0, 0.0, -1.0]), (STARTS, 2)))
-    ways = np.sort(np.linalg.norm(env.state.get_positions() - laid, axis=2).mean(axis=1)[done])
-    assert ways[-2] < 0.004 and ways[-1] < 0.01
+    assert np.linalg.norm(env.state.get_positions() - laid, axis=2).mean(axis=1)[done].max() < 0.004
     assert info["is_success"][done].all()
     away = np.linalg.norm(env.state.get_positions()[:, env.goal_particles] - goals, axis=2)
     assert away.mean() < 0.03
