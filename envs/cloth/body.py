@@ -96,14 +96,14 @@ def add_contacts(scene: Scene, cloth: Cloth | Garment, config: Any, panels: bool
     Args:
         scene: what it lies in.
         cloth: its particles and triangles.
-        config: the task's numbers: ``thickness``, ``layer_friction``, ``radius`` and ``friction``.
+        config: the task's numbers: ``thickness``, ``radius`` and ``friction``.
         panels: whether it has two panels that lie back to back.
 
     Raises:
         ValueError: for a thickness that is more than the gaps of the cloth allow.
     """
     if config.thickness > 0.0:
-        scene.add_surface_contacts(cloth.triangles, config.thickness, config.layer_friction, panels)
+        scene.add_surface_contacts(cloth.triangles, config.thickness, config.friction, panels)
     else:
         scene.add_particle_contacts(cloth.indices.ravel(), config.radius, config.friction)
 

@@ -53,8 +53,6 @@ class ClothTaskConfig(PickerConfig):
     """How far apart two layers lie [m]. The towel is the fabric ``towel`` of :mod:`pbd_gym.materials.presets`, a
     surface as thick as this whose threads hardly stretch. With 0 its particles are balls as wide as their distance
     makes necessary, 12 mm for 32 of them, on springs of the compliances above: another cloth at every resolution."""
-    layer_friction: float = 1.0
-    """Coulomb coefficient of two layers, where ``thickness`` is not 0: SoftGym's number. Else it is ``friction``."""
     lift: tuple[float, float] = (1.0, 1.6)
     """Least and largest height from which a towel is dropped to make a heap, in longer sides."""
 

@@ -51,8 +51,6 @@ class TShirtFoldConfig(PickerConfig):
     """How far apart two panels lie [m]. The shirt is the fabric ``tshirt`` of :mod:`pbd_gym.materials.presets`,
     surfaces as thick as this that stretch no more than jersey does. With 0 its particles are balls 0.7 of their
     distance wide, on springs of the compliances above: faster, and far thicker than a shirt."""
-    layer_friction: float = 1.0
-    """Coulomb coefficient of two layers, where ``thickness`` is not 0; else it is ``friction``."""
     reach: float = 0.05
     """Distance from which a picker grasps [m]."""
 

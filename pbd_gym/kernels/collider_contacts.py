@@ -19,29 +19,34 @@ class ColliderContacts(NamedTuple):
     """Warp functions for all particles of a group. There are none in a scene without colliders."""
 
     collide: Any
-    """(colliders, body, thread, thread_count): resolves penetrations, on the level of positions."""
+    """(colliders, body, first, thread, thread_count): resolves penetrations, on the level of positions. ``first``:
+    whether this is the first round of an iteration."""
     bounce: Any
     """(colliders, body, substep, thread, thread_count): puts the velocities of the substep, from positions and from
     restitution, into ``body.velocity``."""
 
 
 @functools.cache
-def make_collider_contacts(wide: Wide, parts: tuple[Part, ...], leaves_out: bool = False) -> ColliderContacts:
+def make_collider_contacts(
+    wide: Wide, parts: tuple[Part, ...], leaves_out: bool = False, carries: bool = False
+) -> ColliderContacts:
     """Build the contacts of all particles of a group with the colliders of all parts, in their order.
 
     Args:
         wide: lane count and precision.
         parts: colliders by shape and by whether they move.
         leaves_out: whether some particles are left out: those of fluids and rigid bodies.
+        carries: whether friction that was not needed in one round may be used in the next.
     """
-    body_, table, substep_ = body_type(wide.vec), table_type(wide.scalar), substep_type(wide.vec)
+    vec, scalar = wide.vec, wide.scalar
+    body_, table, substep_ = body_type(vec), table_type(scalar), substep_type(vec)
     if not parts:
         return ColliderContacts(None, None)
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     join = functools.partial(_then, wide)
-    touch = functools.reduce(join, [_make_touch(wide, part, index) for index, part in enumerate(parts)])
+    touch = functools.reduce(join, [_make_touch(wide, part, index, carries) for index, part in enumerate(parts)])
     is_fast = make_is_fast(wide, any(part.moving for _, part in swept))
-    stop = functools.reduce(join, [make_stop(wide, part, index) for index, part in swept]) if swept else None
+    stop = functools.reduce(join, [make_stop(wide, part, index, carries) for index, part in swept]) if swept else None
     update_velocity = make_restitution(wide, parts)
 
     @wp.func
@@ -52,8 +57,11 @@ def make_collider_contacts(wide: Wide, parts: tuple[Part, ...], leaves_out: bool
             return True
 
     @wp.func
-    def collide(colliders: table, body: body_, thread: int, thread_count: int):
+    def collide(colliders: table, body: body_, first: bool, thread: int, thread_count: int):
         for i in range(thread, body.x.shape[0], thread_count):
+            if wp.static(carries):
+                if first:
+                    body.traction[i] = vec(scalar(0.0))
             if concerned(colliders, i):
                 if wp.static(bool(swept)):
                     if is_fast(colliders, body, i):
@@ -69,13 +77,13 @@ def make_collider_contacts(wide: Wide, parts: tuple[Part, ...], leaves_out: bool
     return ColliderContacts(collide, bounce)
 
 
-def _make_touch(wide: Wide, part: Part, index: int) -> Any:
+def _make_touch(wide: Wide, part: Part, index: int, carries: bool) -> Any:
     """Build the contacts of one particle with the colliders of one part."""
     vec, any_positive = wide.vec, wide.any_positive
     table, body_, contact_ = table_type(wide.scalar), body_type(vec), contact_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
-    respond = make_response(wide)
+    respond = make_response(wide, carries)
 
     @wp.func
     def touch(colliders: table, body: body_, i: int):

@@ -34,9 +34,12 @@ made of these would spring open."""
 FATTER = 2.2, 0.67
 """What leads from the one to the other as patches get coarser: the radius is the sum of so many halves of the thickness
 and so many radii of the disc."""
-CREASE_REACH = 0.62
-"""Where between the thickness and twice that radius two creased patches touch. Beyond that the threads of a crease are
-stretched and it springs open; below it more gets through."""
+CREASE_REACH, COARSE_REACH = 0.72, 0.6
+"""Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Beyond that
+the threads of a fine crease are stretched and coarse creases spring open; below it more gets through."""
+FINER = 2.15, 0.12
+"""What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
+top of the thickness."""
 SINK = 0.02
 """What layers sink into each other under their weight, in thicknesses: patches touch as much sooner."""
 CREASED, FLAT = 0.8, 0.95
@@ -140,7 +143,9 @@ _SURFACES = """
             return fat > m.radius ? fat : m.radius;
         };
         const V fat = ball(a) + ball(b);
-        const V thick = reach + T(CREASE_REACH) * (fat - reach);
+        const V room = fat - reach, fine = T(CREASE_REACH) * room, coarse = T(COARSE_REACH) * room;
+        const V finer = T(FINER_START) * reach + T(FINER_SLOPE) * room, looser = finer > coarse ? finer : coarse;
+        const V thick = reach + (fine < looser ? fine : looser);
         const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
         const V least = sooner * reach + creased * (thick - reach);
         const V outer = least + table.cushion + creased * (fat - thick);
@@ -166,6 +171,9 @@ _NUMBERS = {
     "FATTER_START": FATTER[0],
     "FATTER_SLOPE": FATTER[1],
     "CREASE_REACH": CREASE_REACH,
+    "COARSE_REACH": COARSE_REACH,
+    "FINER_START": FINER[0],
+    "FINER_SLOPE": FINER[1],
     "SINK": SINK,
     "CREASED": CREASED,
     "FLAT": FLAT,

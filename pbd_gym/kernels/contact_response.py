@@ -49,11 +49,21 @@ _RESPOND = """
         const V along = ux * kx + uy * ky + uz * kz;
         const V tx = ux - along * kx, ty = uy - along * ky, tz = uz - along * kz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
-        // Share of the slip that friction takes: all of it where it sticks, and none without depth.
-        const V slides = slip - LOAD(contact.sticking.c) * push;
         const V all = push > T(0) ? one : none;
-        const V taken = slides > T(0) ? LOAD(contact.kinetic.c) * push : all;
+#if CARRIES
+        T* const kept = (T*)wp::address(body.traction, i);
+        const V carried = all * LOAD(kept);
+#else
+        const V carried = none;
+#endif
+        // Share of the slip that friction takes: all of it where it sticks, and none without depth.
+        const V slides = slip - (LOAD(contact.sticking.c) * push + carried);
+        const V most = LOAD(contact.kinetic.c) * push + carried;
+        const V taken = slides > T(0) ? most : all;
         const V share = taken / (slides > T(0) ? FLOOR(slip, 1e-30) : one);
+#if CARRIES
+        STORE(kept, push > T(0) ? FLOOR(most - slip, 0) : LOAD(kept));
+#endif
         STORE(at, qx - share * tx);
         STORE(at + LANES, qy - share * ty);
         STORE(at + 2 * LANES, qz - share * tz);
@@ -62,7 +72,7 @@ _RESPOND = """
 
 
 @functools.cache
-def make_response(wide: Wide) -> Any:
+def make_response(wide: Wide, carries: bool = False) -> Any:
     """Build the response of particle ``i`` to one contact.
 
     It moves the particle out along the normal and holds back its slip on the surface during the substep. The slip is
@@ -70,10 +80,17 @@ def make_response(wide: Wide) -> Any:
     otherwise: Coulomb's law on the level of positions, Macklin et al. 2014 (Unified particle physics,
     doi:10.1145/2601097.2601152, eq. 24). Held and pinned particles are left where they are. A lane without contact
     keeps its bits.
+
+    Args:
+        wide: lane count and precision.
+        carries: whether what friction has not needed is added to what it may take at the next contact of the particle
+            (``body.traction``), where contacts come in several rounds.
     """
     body_, contact_ = body_type(wide.vec), contact_type(wide.vec)
 
-    @wp.func_native(with_lanes(wide, _RESPOND))
+    text = f"#define CARRIES {int(carries)}\n{_RESPOND}\n#undef CARRIES\n"
+
+    @wp.func_native(with_lanes(wide, text))
     def respond(body: body_, i: int, contact: contact_): ...
 
     return respond

@@ -49,6 +49,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.delta = state.delta[group]
         body.frames = state.frames[group]
         body.pull = state.pull[group]
+        body.traction = state.traction[group]
         if wp.static(options.forces):
             body.forces = control.forces[group]
         if wp.static(options.wind):

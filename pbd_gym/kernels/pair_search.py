@@ -60,10 +60,13 @@ ROWS = """
             spread(x + (ROW * i + a) * LANES, now + a);
             spread(previous + (ROW * i + a) * LANES, other + a);
         }
-        spread(w + i * LANES, now + 3);
 #if SURFACES
+        const T* const traction = (const T*)body.traction.data + i * LANES;
+        for (int n = 0; n < LANES; ++n) now[3 + n * stride] = WEIGHT_OF(w[i * LANES + n], traction[n]);
         spread(patches + (4 * k + 3) * LANES, other + 3);
         for (int a = 0; a < 3; ++a) spread(patches + (4 * k + a) * LANES, other + 4 + a);
+#else
+        spread(w + i * LANES, now + 3);
 #endif
     }
     T worn[LANES];

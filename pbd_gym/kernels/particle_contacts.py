@@ -39,6 +39,11 @@ SOFTNESS = 0.1
 """Overlap of surfaces, in thicknesses, half of which leaves within a substep: of a smaller one less, of a deeper one
 nearly all. Cloth is soft at its surface; where the least overlap leaves at once, heaps tremble for ever."""
 
+HELD = 0.1
+"""Share of its inverse mass that a particle of a surface counts with while friction with a collider holds it: what lies
+on it is stopped within the substep, rather than half by half, as if the two were in free fall. It cannot be dragged off
+by what lies on it, unless that rubs ten times as much as the collider."""
+
 _ALIKE = """
 #define SIZE T(1)
 #define INV_SIZE T(1)
@@ -137,6 +142,8 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     ``gentle_speed``. Between two surfaces it leaves the more slowly the smaller it is (:data:`SOFTNESS`), and does not
     count as pressure that makes friction.
 
+    Patches that friction with a collider holds (``body.traction``) hardly give way: :data:`HELD`.
+
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
     :mod:`pbd_gym.kernels.rigid.joints` passes on.
@@ -157,6 +164,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #define RELAXATION {RELAXATION}
 #define FRICTION_RELAXATION {FRICTION_RELAXATION if options.surfaces else RELAXATION}
 #define SOFTNESS {SOFTNESS}
+#define WEIGHT_OF(w, traction) ((traction) > T(0) ? T({HELD}) * (w) : (w))
 #define WEIGHT(m) m.{"ease" if options.rigid else "w"}
 {sizes_code(options)}
     {{
@@ -178,6 +186,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #undef FRICTION_RELAXATION
 #undef SOFTNESS
 #undef WEIGHT
+#undef WEIGHT_OF
 """
 
     @wp.func_native(with_lanes(wide, text))

@@ -195,7 +195,8 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     scalar = numbers.scalar
     colliders_, state_, body_ = table_type(scalar), state_type(numbers.vec), body_type(numbers.vec)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
-    collide, _ = make_collider_contacts(numbers, parts, options.fluid is not None or options.rigid)
+    leaves_out = options.fluid is not None or options.rigid
+    collide, _ = make_collider_contacts(numbers, parts, leaves_out, options.surfaces)
     before, after = make_contact_forces(numbers)
 
     @wp.func
@@ -210,7 +211,8 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                 if wp.static(bool(parts) and options.surfaces):
                     # What lies below first goes back to where friction with the ground holds it. Else its stress moves
                     # it meanwhile, and it takes along what lies on it: layers that are to rest then walk.
-                    collide(colliders, body, thread, threads)
+                    # What friction has not needed here serves the round below, when layers have been pushed about.
+                    collide(colliders, body, True, thread, threads)
                     barrier()
                 separate(model, body, state.contacts, inv_h, is_last, group, thread, threads)
                 if wp.static(options.contact_forces):
@@ -219,7 +221,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
             if asks(launch, wp.static(int(Phase.COLLIDER_CONTACTS))):
                 if wp.static(options.contact_forces):
                     before(state, body, group, thread, threads)
-                collide(colliders, body, thread, threads)
+                collide(colliders, body, False, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
                 barrier()
@@ -266,7 +268,7 @@ def make_step(
     next_omega = make_next_omega(scalar)
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
     touch = make_contact_phases(numbers, options, data, parts)
-    _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid)
+    _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid, options.surfaces)
     gather_wind = make_air_drag(numbers, options, control_).gather
     search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)

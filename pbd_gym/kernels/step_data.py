@@ -160,6 +160,8 @@ def state_type(vec: Any) -> Any:
         """scratch: what contacts have moved particles by in this step [m], shape (groups, n, 3)"""
         untouched: wp.array3d[vec]
         """scratch: how far particles had come in the substep before contacts [m], shape (groups, n, 3)"""
+        traction: wp.array2d[vec]
+        """scratch: what friction of colliders has not needed so far in an iteration [m], shape (groups, n)"""
         grip_forces: wp.array3d[scalar]
         """what held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)"""
         free_inv_mass: wp.array2d[vec]

@@ -52,6 +52,8 @@ def body_type(vec: Any) -> Any:
         """where moving colliders are, see :mod:`pbd_gym.kernels.poses`, shape (moving, 24)"""
         pull: wp.array2d[vec]
         """corrections per inverse mass that would have moved what is held [kg m], shape (n, 3)"""
+        traction: wp.array1d[vec]
+        """what friction of colliders has not needed so far in an iteration [m], shape (n,); of none unless it counts"""
         forces: wp.array2d[vec]
         """that act from outside [N], shape (n, 3)"""
 

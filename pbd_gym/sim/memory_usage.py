@@ -27,6 +27,7 @@ PARTS = {
     "pull": "tethers",
     "pushes": "contacts",
     "untouched": "contacts",
+    "traction": "contacts",
 }
 """Part of the report that an attribute of a state belongs to; all others are ``state``."""
 

@@ -224,6 +224,8 @@ class StateArrays:
         touched = (groups, particles if self._touches else 0, 3)
         self.pushes, self.untouched = (wp.zeros(touched, dtype=vec) for _ in "ab")
         """Scratch: what contacts have moved particles by, and where these were before [m]."""
+        self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
+        """Scratch: what friction of colliders has not needed so far [m]."""
 
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.

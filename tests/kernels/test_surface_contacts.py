@@ -116,6 +116,38 @@ def test_a_layer_hardly_walks_on_one_under_stress() -> None:
     assert abs(middles[-1] - middles[4]) < 0.008
 
 
+@pytest.mark.parametrize(("push", "slides"), [(0.4, False), (0.8, False), (1.6, True)])
+def test_a_layer_is_pushed_on_one_that_the_ground_holds(push: float, slides: bool) -> None:
+    """Guards friction between layers on the ground: neither creeps while the push is below its share of the weight.
+
+    The lower one is held by the weight of both. When friction with the ground forgot what its own weight allows, or
+    when the two parted as if in free fall, the upper one crept by 10 mm/s and slid at half of its coefficient.
+    """
+    scene, layers = Scene(contact_radius=0.5 * THICKNESS), []
+    scene.add_collider(Plane(friction=0.75))
+    for height in (0.5, 1.52):
+        cloth = scene.add_cloth(
+            12, 12, (0.3, 0.3), Fabric.preset("towel"), (0.0, height * THICKNESS, -0.15), LYING, lines=True
+        )
+        scene.add_surface_contacts(cloth.triangles, THICKNESS, 1.0)
+        layers.append(cloth.indices.ravel())
+    solver = Solver(Model(scene), 32)
+    state, control = solver.state(), solver.control()
+    for _ in range(5):
+        solver.step(state, control, 0.08)
+    before, forces = state.get_positions()[0], np.zeros((scene.particle_count, 3))
+    forces[layers[1], 0] = push * 9.81 / scene.inv_mass[layers[1]]
+    control.set_forces(forces)
+    for _ in range(4):
+        solver.step(state, control, 0.08)
+    lower, upper = ((state.get_positions()[0] - before)[layer, 0].mean() for layer in layers)
+    assert abs(lower) < 1e-4
+    if slides:
+        assert 0.9 < upper / (0.5 * (push - 1.0) * 9.81 * 0.32**2) < 1.3
+    else:
+        assert abs(upper) < 0.001
+
+
 def test_a_fast_ball_does_not_pass() -> None:
     """Guards sweeping: within a substep the ball goes farther than sheet and ball are thick together."""
     scene = Scene()
