@@ -20,7 +20,7 @@ from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.registry import ENTRIES
 
-NUM_ENVS = 64
+NUM_ENVS = 192
 ACTIONS, REST = 80, 4.0
 """Actions at random, and the time to settle [s]."""
 
