@@ -34,7 +34,7 @@ made of these would spring open."""
 FATTER = 2.2, 0.67
 """What leads from the one to the other as patches get coarser: the radius is the sum of so many halves of the thickness
 and so many radii of the disc."""
-CREASE_REACH, COARSE_REACH = 0.72, 0.6
+CREASE_REACH, COARSE_REACH = 0.7, 0.57
 """Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Beyond that
 the threads of a fine crease are stretched and coarse creases spring open; below it more gets through."""
 FINER = 2.15, 0.12
