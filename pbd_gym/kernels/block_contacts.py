@@ -26,11 +26,9 @@ IN_BLOCKS = """
         const T* const before = previous + ROW * members[k] * LANES + lane_;
         const T* const traits = table.traits.data + 4 * k;
         m.x = now[0]; m.y = now[LANES]; m.z = now[2 * LANES]; m.w = w[members[k] * LANES + lane_];
-#if SURFACES
-        m.w = WEIGHT_OF(m.w, ((const T*)body.traction.data)[members[k] * LANES + lane_]);
-#endif
         m.px = before[0]; m.py = before[LANES]; m.pz = before[2 * LANES];
 #if SURFACES
+        m.w = WEIGHT_OF(m.w, ((const T*)body.traction.data)[members[k] * LANES + lane_]);
         const T* const patch = patches + 4 * k * LANES + lane_;
         m.nx = patch[0]; m.ny = patch[LANES]; m.nz = patch[2 * LANES]; m.flat = patch[3 * LANES];
 #endif
