@@ -50,6 +50,13 @@ _RESPOND = """
         const V tx = ux - along * kx, ty = uy - along * ky, tz = uz - along * kz;
         const V slip = SQRT(tx * tx + ty * ty + tz * tz);
         const V all = push > T(0) ? one : none;
+#if SUPPORTS
+        T* const pressed = (T*)wp::address(body.support, i, 3);
+        const V load = push + (push > T(0) ? LOAD(pressed) : none);
+        STORE(pressed, push > T(0) ? none : LOAD(pressed));
+#else
+        const V load = push;
+#endif
 #if CARRIES
         T* const kept = (T*)wp::address(body.traction, i);
         const V carried = all * LOAD(kept);
@@ -57,8 +64,8 @@ _RESPOND = """
         const V carried = none;
 #endif
         // Share of the slip that friction takes: all of it where it sticks, and none without depth.
-        const V slides = slip - (LOAD(contact.sticking.c) * push + carried);
-        const V most = LOAD(contact.kinetic.c) * push + carried;
+        const V slides = slip - (LOAD(contact.sticking.c) * load + carried);
+        const V most = LOAD(contact.kinetic.c) * load + carried;
         const V taken = slides > T(0) ? most : all;
         const V share = taken / (slides > T(0) ? FLOOR(slip, 1e-30) : one);
 #if CARRIES
@@ -72,7 +79,7 @@ _RESPOND = """
 
 
 @functools.cache
-def make_response(wide: Wide, carries: bool = False) -> Any:
+def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> Any:
     """Build the response of particle ``i`` to one contact.
 
     It moves the particle out along the normal and holds back its slip on the surface during the substep. The slip is
@@ -85,10 +92,14 @@ def make_response(wide: Wide, carries: bool = False) -> Any:
         wide: lane count and precision.
         carries: whether what friction has not needed is added to what it may take at the next contact of the particle
             (``body.traction``), where contacts come in several rounds.
+        supports: whether what lines have pressed the particle on its collider by counts with the depth, for friction:
+            see :mod:`pbd_gym.kernels.supports`.
     """
     body_, contact_ = body_type(wide.vec), contact_type(wide.vec)
 
-    text = f"#define CARRIES {int(carries)}\n{_RESPOND}\n#undef CARRIES\n"
+    flags = {"CARRIES": int(carries), "SUPPORTS": int(supports)}
+    defined = "".join(f"#define {name} {value}\n" for name, value in flags.items())
+    text = defined + _RESPOND + "".join(f"\n#undef {name}\n" for name in flags)
 
     @wp.func_native(with_lanes(wide, text))
     def respond(body: body_, i: int, contact: contact_): ...

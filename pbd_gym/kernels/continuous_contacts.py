@@ -43,7 +43,7 @@ def make_is_fast(wide: Wide, moving: bool) -> Any:
 
 
 @functools.cache
-def make_stop(wide: Wide, part: Part, index: int, carries: bool = False) -> Any:
+def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, supports: bool = False) -> Any:
     """Build what stops a particle at the colliders of one part, instead of letting it pass through.
 
     Args:
@@ -51,12 +51,13 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False) -> Any:
         part: the colliders.
         index: number of the part.
         carries: see :func:`pbd_gym.kernels.contact_response.make_response`.
+        supports: likewise.
     """
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
     table, body_, contact_ = table_type(scalar), body_type(vec), contact_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, to_point, _ = make_frame(wide, part.moving)
-    respond, trace = make_response(wide, carries), make_trace(wide, part.shape)
+    respond, trace = make_response(wide, carries, supports), make_trace(wide, part.shape)
 
     @wp.func
     def stop(colliders: table, body: body_, i: int):

@@ -50,6 +50,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.frames = state.frames[group]
         body.pull = state.pull[group]
         body.traction = state.traction[group]
+        body.support = state.support[group]
         if wp.static(options.forces):
             body.forces = control.forces[group]
         if wp.static(options.wind):

@@ -11,6 +11,8 @@ al. 2016, doi:10.1145/2994258.2994272, eq. 18 and 26) for all segments at once. 
 algorithm solves it in one pass forth and one back. Deul et al. 2018, Direct position-based solver for stiff rods,
 doi:10.1111/cgf.13326. A particle that is held or pinned has w = 0 and cuts the line in two.
 
+A particle that a curved collider carries has no weight along the normal there: :mod:`pbd_gym.kernels.supports`.
+
 Damping multiplies the part of the matrix that comes from the weights by ``1 + gamma``, as it does for one constraint.
 """
 
@@ -40,6 +42,26 @@ _SOLVE = """
 #endif
     ;
     const T least = T(count > 1 ? {least} : 0.0);  // one segment alone has a solution
+#if {supports}
+    // Where tension would but press a particle on what carries it, it has no weight along the normal there.
+    T* const support = (T*)body.support.data;
+    V carried[LONGEST + 1];
+    {{
+        V px = V(T(0)), py = px, pz = px;
+        for (int k = 0; k <= count; ++k) {{
+            const Index a = at[k], b = at[k < count ? k + 1 : k];
+            const V dx = LOAD(x + ROW * b * LANES) - LOAD(x + ROW * a * LANES),
+                dy = LOAD(x + (ROW * b + 1) * LANES) - LOAD(x + (ROW * a + 1) * LANES),
+                dz = LOAD(x + (ROW * b + 2) * LANES) - LOAD(x + (ROW * a + 2) * LANES);
+            const V one_over = T(1) / FLOOR(SQRT(dx * dx + dy * dy + dz * dz), 1e-30);
+            const V qx = dx * one_over, qy = dy * one_over, qz = dz * one_over;
+            const T* const n = support + 5 * a * LANES;
+            const V out = LOAD(n) * (qx - px) + LOAD(n + LANES) * (qy - py) + LOAD(n + 2 * LANES) * (qz - pz);
+            carried[k] = out < T(0) ? LOAD(w + a * LANES) : V(T(0));
+            px = qx; py = qy; pz = qz;
+        }}
+    }}
+#endif
     // Of each segment: its direction, and from elimination dl_{{k-1}} = right_{{k-1}} - ratio_k dl_k.
     V nx[LONGEST], ny[LONGEST], nz[LONGEST], right[LONGEST], ratio[LONGEST];
     {{
@@ -57,13 +79,21 @@ _SOLVE = """
             const V dx = bx - ax, dy = by - ay, dz = bz - az;
             const V length = SQRT(dx * dx + dy * dy + dz * dz), one_over = T(1) / FLOOR(length, 1e-30);
             const V qx = dx * one_over, qy = dy * one_over, qz = dz * one_over;
-            const V weight = wa + wb, alpha = softness * relative[k];
+            V weight = wa + wb, coupling = wa * (px * qx + py * qy + pz * qz);
+            const V alpha = softness * relative[k];
+#if {supports}
+            const T *na = support + 5 * (Index)at[k] * LANES, *nb = support + 5 * (Index)at[k + 1] * LANES;
+            const V into = LOAD(na) * qx + LOAD(na + LANES) * qy + LOAD(na + 2 * LANES) * qz;
+            const V onto = LOAD(nb) * qx + LOAD(nb + LANES) * qy + LOAD(nb + 2 * LANES) * qz;
+            weight -= carried[k] * into * into + carried[k + 1] * onto * onto;
+            coupling -= carried[k] * into * (LOAD(na) * px + LOAD(na + LANES) * py + LOAD(na + 2 * LANES) * pz);
+#endif
             V wanted = size * rest_length[k] - length;
 #if {keep_lambda}
             if (iteration > 0)
                 wanted -= alpha * LOAD(line_lam + LANES * k);
 #endif
-            V coupling = wa * (px * qx + py * qy + pz * qz), diagonal = weight;
+            V diagonal = weight;
 #if {damped}
             before = previous + ROW * (Index)at[k + 1] * LANES;
             const V vx = bx - LOAD(before), vy = by - LOAD(before + LANES), vz = bz - LOAD(before + 2 * LANES);
@@ -103,9 +133,22 @@ _SOLVE = """
         }}
         const Index a = at[k + 1];
         const V weight = LOAD(w + a * LANES);
+#if {supports}
+        T* const n = support + 5 * a * LANES;
+        const V nx_ = LOAD(n), ny_ = LOAD(n + LANES), nz_ = LOAD(n + 2 * LANES);
+        const V pressed = carried[k + 1]
+            * (nx_ * (pulled_x - push_x) + ny_ * (pulled_y - push_y) + nz_ * (pulled_z - push_z));
+        const V room = LOAD(n + 4 * LANES), gone = pressed < room ? FLOOR(pressed, 0) : room, held = pressed - gone;
+        STORE(n + 3 * LANES, LOAD(n + 3 * LANES) + FLOOR(held, 0));
+        STORE(n + 4 * LANES, room - gone);
+        STORE(PLACE(a, 0), LOAD(PLACE(a, 0)) + weight * (push_x - pulled_x) + nx_ * held);
+        STORE(PLACE(a, 1), LOAD(PLACE(a, 1)) + weight * (push_y - pulled_y) + ny_ * held);
+        STORE(PLACE(a, 2), LOAD(PLACE(a, 2)) + weight * (push_z - pulled_z) + nz_ * held);
+#else
         STORE(PLACE(a, 0), LOAD(PLACE(a, 0)) + weight * (push_x - pulled_x));
         STORE(PLACE(a, 1), LOAD(PLACE(a, 1)) + weight * (push_y - pulled_y));
         STORE(PLACE(a, 2), LOAD(PLACE(a, 2)) + weight * (push_z - pulled_z));
+#endif
 #if {forces}
         ADD_PULL(a, push_x - pulled_x, push_y - pulled_y, push_z - pulled_z, weight)
 #endif
@@ -121,6 +164,6 @@ def line_text(options: SweepOptions, scalar: Any) -> str:
         options: what to compile for; ``longest_line`` is the number of segments there is room for.
         scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
     """
-    flags = {name: int(getattr(options, name)) for name in ("damped", "varied", "keep_lambda")}
+    flags = {name: int(getattr(options, name)) for name in ("damped", "varied", "keep_lambda", "supports")}
     flags["forces"] = int(options.grip_forces)
     return _SOLVE.format(longest=max(options.longest_line, 1), least=LEAST_COMPLIANCE, **flags)

@@ -48,6 +48,8 @@ class SweepOptions:
     """Whether environments differ in their parameters."""
     longest_line: int = 32
     """Segments for which there is room in a line."""
+    supports: bool = False
+    """Whether lines know which of their particles curved colliders carry."""
     anchors: int = 0
     """Grips and pins for whose tethers there is room; 0 where there are no tethers to them."""
     grip_forces: bool = False

@@ -21,6 +21,8 @@ class Phase(enum.IntFlag):
     """Poses of moving colliders at the end of a substep."""
     RIGID_TURN = enum.auto()
     """Free motion of rigid bodies, from the positions predicted."""
+    SUPPORTS = enum.auto()
+    """What carries the particles of lines, before the sweep of each iteration."""
     TETHERS = enum.auto()
     """Tethers to what is held or pinned, before the sweep of each iteration."""
     FLUID_SEARCH = enum.auto()
@@ -51,7 +53,7 @@ class Phase(enum.IntFlag):
     ARRIVE = enum.auto()
     """Colliders and held particles exactly where their motion ends."""
     ALL = (
-        GRIPS | PREDICT | RIGID_FIND | PLACE | RIGID_TURN | TETHERS | FLUID_SEARCH | SWEEP | CORRECT | FLUID_DENSITY
-        | PARTICLE_CONTACTS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND | FLUID_VELOCITY | RIGID_SETTLE | ADVANCE | FINISH
-        | ARRIVE
+        GRIPS | PREDICT | RIGID_FIND | PLACE | RIGID_TURN | SUPPORTS | TETHERS | FLUID_SEARCH | SWEEP | CORRECT
+        | FLUID_DENSITY | PARTICLE_CONTACTS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND | FLUID_VELOCITY | RIGID_SETTLE
+        | ADVANCE | FINISH | ARRIVE
     )  # fmt: skip

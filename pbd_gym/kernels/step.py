@@ -29,6 +29,7 @@ from pbd_gym.kernels.piercings import make_contacts
 from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
+from pbd_gym.kernels.supports import make_supports
 from pbd_gym.kernels.tethers import make_tethers
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
@@ -196,7 +197,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     colliders_, state_, body_ = table_type(scalar), state_type(numbers.vec), body_type(numbers.vec)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     leaves_out = options.fluid is not None or options.rigid
-    collide, _ = make_collider_contacts(numbers, parts, leaves_out, options.surfaces)
+    collide, _ = make_collider_contacts(numbers, parts, leaves_out, options.surfaces, options.supports)
     before, after = make_contact_forces(numbers)
 
     @wp.func
@@ -267,8 +268,10 @@ def make_step(
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
+    support = make_supports(numbers, parts) if options.supports else None
     touch = make_contact_phases(numbers, options, data, parts)
-    _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid, options.surfaces)
+    leaves_out = has_fluid or options.rigid
+    _, bounce = make_collider_contacts(numbers, parts, leaves_out, options.surfaces, options.supports)
     gather_wind = make_air_drag(numbers, options, control_).gather
     search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
@@ -306,6 +309,10 @@ def make_step(
                 for earlier in range(launch.first_iteration):
                     omega = next_omega(omega, settings.spectral_radius, earlier)
             for iteration in range(launch.first_iteration, launch.last_iteration):
+                if wp.static(options.supports):
+                    if asks(launch, wp.static(int(Phase.SUPPORTS))):
+                        support(colliders, body, thread, threads)
+                        barrier()
                 if wp.static(options.anchors > 0):
                     if asks(launch, wp.static(int(Phase.TETHERS))):
                         hold(state, body, now.inv_h, group, thread, threads)

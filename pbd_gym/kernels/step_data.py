@@ -162,6 +162,8 @@ def state_type(vec: Any) -> Any:
         """scratch: how far particles had come in the substep before contacts [m], shape (groups, n, 3)"""
         traction: wp.array2d[vec]
         """scratch: what friction of colliders has not needed so far in an iteration [m], shape (groups, n)"""
+        support: wp.array3d[vec]
+        """scratch: what carries a particle, see :mod:`pbd_gym.kernels.supports`, shape (groups, n, 5)"""
         grip_forces: wp.array3d[scalar]
         """what held bodies pulled with at grips in the last step [N], shape (slots, grips, 3)"""
         free_inv_mass: wp.array2d[vec]

@@ -54,6 +54,9 @@ def body_type(vec: Any) -> Any:
         """corrections per inverse mass that would have moved what is held [kg m], shape (n, 3)"""
         traction: wp.array1d[vec]
         """what friction of colliders has not needed so far in an iteration [m], shape (n,); of none unless it counts"""
+        support: wp.array2d[vec]
+        """outward normal of the curved collider that carries a particle, zero for none, how far lines have pressed it
+        on that, and how far they still may [m], shape (n, 5); of none unless lines ask"""
         forces: wp.array2d[vec]
         """that act from outside [N], shape (n, 3)"""
 

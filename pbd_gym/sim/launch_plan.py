@@ -69,6 +69,8 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
             yield Piece(Phase.FLUID_SEARCH, now, (0, 0), -1, block)
         for iteration in range(iterations):
             once = (iteration, iteration + 1)
+            if options.supports:
+                yield Piece(Phase.SUPPORTS, now, once, -1, each)
             if options.anchors:
                 yield Piece(Phase.TETHERS, now, once, -1, each)
             colors = list(enumerate(sizes))

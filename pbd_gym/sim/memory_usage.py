@@ -28,6 +28,7 @@ PARTS = {
     "pushes": "contacts",
     "untouched": "contacts",
     "traction": "contacts",
+    "support": "contacts",
 }
 """Part of the report that an attribute of a state belongs to; all others are ``state``."""
 

@@ -179,6 +179,8 @@ class Model:
         """Particles that collide with others."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
         """Whether some of these are discs of a surface."""
+        self.has_supports = any(kind.chain for kind in self.kinds) and any(part.shape.SWEPT for part in self.parts)
+        """Whether there are lines and colliders that they may lie over."""
         self.surface_edge_count = 0
         """Edges of these surfaces."""
         if scene.has_particle_contacts:

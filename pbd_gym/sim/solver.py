@@ -137,6 +137,7 @@ class Solver:
             keep_lambda=self.iterations > 1,
             damped=model.damped,
             longest_line=model.longest_line,
+            supports=model.has_supports,
             jacobi=method == "jacobi",
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,

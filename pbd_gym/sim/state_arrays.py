@@ -226,6 +226,8 @@ class StateArrays:
         """Scratch: what contacts have moved particles by, and where these were before [m]."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
         """Scratch: what friction of colliders has not needed so far [m]."""
+        self.support = wp.zeros((groups, particles if model.has_supports else 0, 5), dtype=vec)
+        """Scratch: what carries a particle, and how far lines have pressed it on that [m]."""
 
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.
