@@ -21,6 +21,17 @@ wp.set_module_options({"enable_backward": False})
 
 TIME_UNIT = wp.constant(100.0)
 """Actions that count as 1 in the two times that are shown."""
+TICK = wp.constant(2.0)
+"""Actions between the marks of the two clocks."""
+SINCE, ELAPSED = wp.constant(32), wp.constant(80)
+"""Marks of the clock of the last moment, and of the episode's."""
+
+
+@wp.func
+def tick(actions: int, mark: int, last: int):
+    """Return how near a time is to a mark, from 1 at it to 0 at the next; the last one is for all that comes after."""
+    time = wp.min(float(actions) / TICK, float(last))
+    return wp.max(0.0, 1.0 - wp.abs(time - float(mark)))
 
 
 @wp.kernel
@@ -37,7 +48,7 @@ def recall(
     # Out:
     observation: wp.array2d[float],
 ):
-    """Write what is remembered and both times behind the observation, of ``size`` numbers.
+    """Write what is remembered, both times and both clocks behind the observation, of ``size`` numbers.
 
     Writing it twice at the same moment changes nothing: observations are made anew where episodes begin at once.
     """
@@ -55,12 +66,18 @@ def recall(
         observation[env, size + i2] = remembered[env, i2]
     observation[env, 2 * size] = bounded(float(elapsed[env] - moment[env]) / TIME_UNIT)
     observation[env, 2 * size + 1] = bounded(float(elapsed[env]) / TIME_UNIT)
+    first = 2 * size + 2
+    for mark in range(SINCE):
+        observation[env, first + mark] = tick(elapsed[env] - moment[env], mark, SINCE - 1)
+    for mark2 in range(ELAPSED):
+        observation[env, first + SINCE + mark2] = tick(elapsed[env], mark2, ELAPSED - 1)
 
 
 class MemoryObservations:
-    """Keypoints now, keypoints at the last moment when what the hands hold changed or the episode began, two times.
+    """Keypoints now, keypoints at the last moment when what the hands hold changed or the episode began, and two times.
 
-    The times are the actions since that moment and since the episode began, in hundreds.
+    The times are the actions since that moment and since the episode began, in hundreds, and once more as clocks: a
+    number for every second action, 1 at that time and 0 one mark away. Networks tell the steps of a script by them.
 
     Args:
         keypoints: the observations that are remembered.
@@ -73,7 +90,7 @@ class MemoryObservations:
     def __init__(self, keypoints: Observations | FeatureObservations, hand_count: int) -> None:
         self.keypoints, self.hand_count = keypoints, hand_count
         self.axes, self.goal_size = keypoints.axes, keypoints.goal_size
-        self.size = 2 * keypoints.size + 2
+        self.size = 2 * keypoints.size + 2 + SINCE + ELAPSED
         self.space: spaces.Space[Any] = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
 
     def add_buffers(self, buffers: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs.core.experts import held_particles
+from pbd_gym.envs.core.memory import ELAPSED, SINCE
 from tests.envs.helpers import SMALL_OF
 
 FOLD = "PBDClothFold-v0"
@@ -20,9 +21,16 @@ def make(env_id: str = FOLD, num_envs: int = 3, **kwargs: Any) -> Any:
 
 
 def halves(observation: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what is seen, what is remembered, and both times in actions."""
-    size = (observation.shape[1] - 2) // 2
-    return observation[:, :size], observation[:, size:-2], np.rint(100.0 * observation[:, -2:]).astype(int)
+    """Return what is seen, what is remembered, and both times in actions, which clocks show as well."""
+    clocks = observation[:, -SINCE - ELAPSED :]
+    rest = observation[:, : -SINCE - ELAPSED]
+    size = (rest.shape[1] - 2) // 2
+    times = np.rint(100.0 * rest[:, -2:]).astype(int)
+    for clock, time in zip(np.split(clocks, [SINCE], axis=1), times.T, strict=True):
+        marks = np.arange(clock.shape[1])
+        assert_allclose(clock.sum(axis=1), 1.0)
+        assert_allclose(clock @ marks, np.minimum(time / 2, marks[-1]))
+    return rest[:, :size], rest[:, size:-2], times
 
 
 def test_it_is_what_was_seen_when_hands_last_closed_or_opened() -> None:
