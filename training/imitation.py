@@ -21,7 +21,7 @@ import torch
 import tyro
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.core.experts import Script, expert_of
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
@@ -86,6 +86,8 @@ def demonstrate(
         acted.
     """
     random, expert = np.random.default_rng(first_seed), expert_of(env)
+    if isinstance(expert, Script):
+        expert.patient = learner is not None
     observation = env.reset(seed=first_seed)[0]
     limit = env.max_episode_steps or 0
     until = limit * random.uniform(0.0, 2.0 if learner else NOISY, env.num_envs)

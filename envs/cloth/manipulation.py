@@ -213,7 +213,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
         if self.goal_kind(env) == FLAT:
             if self.buffers.peek("normalized_performance")[env] < 0.97:
                 yield from unfold(self.towel, env, goals)
-        elif self.buffers.peek("elapsed")[env] == 0:
+        elif self.buffers.peek("normalized_performance")[env] < 0.85:  # a corner may have been missed
             corners, x = np.ix_([0, -1], [0, -1]), self.towel.shape(env)
             points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
             away = np.linalg.norm(targets - points, axis=1)

@@ -209,6 +209,20 @@ def test_lowest() -> None:
     assert env.state.grip_positions.numpy()[0, :2, 1].min() >= 0.5 - 1e-6
 
 
+def test_a_patient_script_waits_for_its_learner() -> None:
+    """Guards corrections: hands that stand still for a while, and let go by mistake, are shown how to go on."""
+    env = make("ClothUnfold", 8, resolution=12, starts=8)
+    env.task.expert.patient = True
+    for step in range(env.max_episode_steps):
+        hands = env.expert().reshape(env.num_envs, -1, 4)
+        if 3 <= step < 9 or 20 <= step < 26:
+            hands[..., :3] = 0.0
+        if 20 <= step < 26:
+            hands[..., 3] = -1.0
+        *_, info = env.step(hands.reshape(env.num_envs, -1))
+    assert info["is_success"].mean() >= 0.85  # 0.62 where the script goes on regardless
+
+
 @pytest.mark.parametrize("name", ["ClothFlatten", "ClothUnfold"])
 def test_starts_are_not_flat(name: str) -> None:
     """Guards that there is something to be done at the start."""
