@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One thread each: the physics has its own threads, and two pools on the same cores slow each other down.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-ray check docs bench bench-gpu clean
+.PHONY: demo test test-lerobot test-ray check docs bench bench-gpu clean
 
 demo: $(READY)  ## train an agent on PBDCloth-v0 in about two minutes, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
@@ -28,6 +28,11 @@ test-ray:  ## the RLlib sample, in an environment of its own, since Ray pins a G
 	$(PYTHON) -m venv runs/ray
 	runs/ray/bin/python -m pip install --quiet 'ray[rllib]==2.60.0' $$(grep '^torch==' constraints.txt) pytest .
 	runs/ray/bin/python -m pytest tests/training/test_rllib_sample.py
+
+test-lerobot:  ## that LeRobot reads what collect writes, in an environment of its own: it pins torch (some gigabytes)
+	$(PYTHON) -m venv runs/lerobot-venv
+	runs/lerobot-venv/bin/python -m pip install --quiet 'lerobot[dataset]' pytest '.[lerobot]'
+	runs/lerobot-venv/bin/python -m pytest tests/training/test_lerobot_datasets.py
 
 bench: $(READY)  ## measure what docs/speed.md shows
 	$(BIN)/pbd-gym bench

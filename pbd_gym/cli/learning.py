@@ -15,7 +15,7 @@ _OWN = {
     "sweep": ("train", "train ids, algorithms and seeds side by side, and draw learning curves"),
     "evaluate": ("train", "evaluate a checkpoint on unseen seeds"),
     "plan": ("train", "act by the cross-entropy method, which looks into the simulator"),
-    "collect": ("data", "write demonstrations as a Minari dataset"),
+    "collect": ("data", "write demonstrations as a dataset for Minari or LeRobot"),
 }
 """Commands whose arguments are the fields of a dataclass of their module: the extra they need, and a line of help."""
 

@@ -16,8 +16,9 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym.cli import main
 from pbd_gym.envs import LogUniform, Uniform
-from pbd_gym.training.collect import CollectArgs, record, reference_scores
+from pbd_gym.training.collect import CollectArgs, reference_scores
 from pbd_gym.training.datasets import read_dataset, read_episodes, write_dataset
+from pbd_gym.training.demonstrations import record
 from tests.envs.helpers import SMALL_OF, poison
 
 DROP = ["--env-kwargs", "rows", "5", "columns", "5", "substeps", "8", "starts", "5", "max_episode_steps", "9"]

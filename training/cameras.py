@@ -1,0 +1,50 @@
+"""Pictures of a batch whose observations are states: what its cameras see, for datasets that hold both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.pixels import PIXEL_MODES, PixelObservations, Pixels
+
+IMAGES = "images/"
+"""What the names of pictures begin with among infos."""
+
+
+def by_camera(pictures: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the pictures of each camera by its name: ``camera``, or ``camera_0``, ``camera_1`` and so on.
+
+    Args:
+        pictures: one camera after the other in the channels, shape (..., height, width, 3 * cameras), uint8.
+    """
+    count = pictures.shape[-1] // 3
+    if count == 1:
+        return {"camera": pictures}
+    return {f"camera_{i}": view for i, view in enumerate(np.split(pictures, count, axis=-1))}
+
+
+class Cameras:
+    """Draw a batch as ``obs_mode="rgb"`` would show it, and leave its own observations as they are.
+
+    Args:
+        env: the batch.
+        pixels: how pictures are taken.
+
+    Raises:
+        ValueError: if the observations of the batch are pictures already.
+    """
+
+    def __init__(self, env: TaskVectorEnv, pixels: Pixels) -> None:
+        if env.obs_mode in PIXEL_MODES:
+            raise ValueError(f"pictures are added to observations of states, and obs_mode is {env.obs_mode!r}")
+        self._buffers = env.buffers
+        self._view = PixelObservations("rgb", pixels, env.task.hands.axes, env.goal_particles)
+        box = env.pictures.view_box()
+        self._view.prepare(env.buffers, env.state, box, env.goal_radius, hand=env.hand_grip)
+        self.names = tuple(by_camera(self._buffers.peek("rgb")))
+        """Names of the cameras."""
+
+    def look(self) -> dict[str, np.ndarray]:
+        """Return what each camera sees now, by its name, shape (num_envs, height, width, 3), uint8."""
+        self._view.launch()
+        return by_camera(self._buffers.read("rgb"))

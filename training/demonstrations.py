@@ -1,0 +1,104 @@
+"""Episodes of a policy in a batch, recorded step by step: the demonstrations that datasets are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.tools.planning import CEMPlanner
+from pbd_gym.training.cameras import IMAGES, Cameras
+from pbd_gym.training.checkpoint import load
+from pbd_gym.training.datasets import Episode
+from pbd_gym.training.plan import settings_of
+from pbd_gym.training.policies import find_policy
+
+Act = Callable[[Any], np.ndarray]
+"""From the observations of a batch to its actions."""
+
+
+def policy_of(name: str, env: TaskVectorEnv, seed: int = 0, trust: bool = False) -> Act:
+    """Return the policy for a batch that the command line calls by a name.
+
+    Raises:
+        ValueError: for a task without an expert or a trained agent, or a checkpoint of another environment.
+        FileNotFoundError, ValueError: for a checkpoint, as :func:`pbd_gym.training.checkpoint.load`.
+    """
+    if name == "expert":
+        expert = expert_of(env)
+        return lambda observation: expert()
+    if name == "plan":
+        planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)
+        return lambda observation: planner.actions()
+    if name == "trained" or name.endswith(".npz"):
+        return find_policy(env.spec.id if name == "trained" and env.spec else name)
+    agent = load(Path(name), trust)
+    if agent.frame_stack > 1 or agent.observation_space != env.single_observation_space:
+        raise ValueError(f"{name} was trained on other observations, of {agent.env_id}")
+    return agent
+
+
+def record(
+    act: Act,
+    env: TaskVectorEnv,
+    first_seed: int,
+    options: dict[str, Any],
+    noise: float = 0.0,
+    cameras: Cameras | None = None,
+) -> Iterator[Episode]:
+    """Run one episode in every environment of a batch, and yield them.
+
+    With noise, demonstrations show how to recover from errors (M. Laskey et al., DART: Noise Injection for Robust
+    Imitation Learning, 2017, doi:10.48550/arXiv.1703.09327); ``infos["intended_action"]`` has the actions without it.
+
+    Args:
+        act: the policy; it is called once for every step.
+        env: the batch, with autoreset in the next step, a time limit and NumPy output.
+        first_seed: environment ``i`` gets ``first_seed + i``.
+        options: of the reset.
+        noise: standard deviation of noise on the actions, drawn from a stream of ``first_seed``.
+        cameras: of the batch; what they see goes into infos as ``images/NAME``.
+    """
+    random = np.random.default_rng(first_seed)
+    observation, info = env.reset(seed=first_seed, options=options)
+    names = env.outputs.info_names
+    seen, infos = [observation], [info]
+    pictures = [cameras.look()] if cameras else []
+    meant, actions, results = [], [], []
+    over = np.zeros(env.num_envs, dtype=bool)
+    lengths = np.zeros(env.num_envs, dtype=int)
+    while not over.all():
+        meant.append(np.clip(act(observation), -1.0, 1.0).astype(np.float32))
+        action = meant[-1]
+        if noise > 0.0:
+            action = np.clip(action + noise * random.standard_normal(action.shape), -1.0, 1.0).astype(np.float32)
+        observation, *result, info = env.step(action)
+        actions.append(action)
+        results.append(result)
+        seen.append(observation)
+        infos.append(info)
+        if cameras:
+            pictures.append(cameras.look())
+        lengths += ~over
+        over |= result[1] | result[2]
+    for i, length in enumerate(lengths):
+        rewards, terminations, truncations = (np.array([step[k][i] for step in results[:length]]) for k in range(3))
+        shown = seen[: length + 1]
+        observations: Any = (
+            {key: np.array([o[key][i] for o in shown]) for key in shown[0]}
+            if isinstance(observation, dict)
+            else np.array([o[i] for o in shown])
+        )
+        kept = {name: np.array([x[name][i] for x in infos[: length + 1]]) for name in names}
+        if cameras:
+            kept |= {
+                f"{IMAGES}{name}": np.array([p[name][i] for p in pictures[: length + 1]]) for name in cameras.names
+            }
+        if noise > 0.0:  # infos have a row more than actions
+            kept["intended_action"] = np.array([a[i] for a in meant[:length]] + [np.zeros_like(action[i])])
+        done = np.array([a[i] for a in actions[:length]])
+        yield Episode(first_seed + i, options, observations, done, rewards, terminations, truncations, kept)
