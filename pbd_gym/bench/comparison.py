@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pbd_gym.bench import limit
 from pbd_gym.bench.engine import Engine
-from pbd_gym.bench.peers import Peer, springs
+from pbd_gym.bench.peers import maker, springs
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS, hanging_cloth, strain
 from pbd_gym.bench.timing import compare
-from pbd_gym.scene.scene import Scene
 
 PEERS = {
     "newton": "pbd_gym.bench.newton:xpbd",
@@ -34,13 +32,13 @@ def rows(options: Options) -> Iterator[Row]:
         ValueError: where the C limit is asked for and cannot be had, with the reason.
     """
     scene, num_envs = hanging_cloth(), options.num_envs or (16384 if options.is_cuda else 64)
-    makers = [_maker(name) for name in options.peers]
+    makers = [maker(PEERS[name]) for name in options.peers]
     if options.limit:
         if options.is_cuda:
             raise ValueError("the C limit is one of a CPU")
         makers = [functools.partial(limit.build, order=order) for order in ("colored", "tiled")] + makers
     ours = Engine(scene, num_envs, options.device)
-    peers = [maker(scene, num_envs, options.device) for maker in makers]
+    peers = [make(scene, num_envs, options.device) for make in makers]
     calls = [ours.step, *(peer.step for peer in peers)]
     reads = [lambda: ours.state.get_positions()[0], *(peer.positions for peer in peers)]
     strains = []
@@ -61,8 +59,3 @@ def rows(options: Options) -> Iterator[Row]:
     others = 2 * options.limit  # the limit has its share already
     for peer, spent in zip(peers[others:], seconds[1 + others :], strict=True):
         yield Row("w1", f"pbd_gym over {peer.what}", spent / seconds[0], "x")
-
-
-def _maker(name: str) -> Callable[[Scene, int, str], Peer]:
-    module, _, function = PEERS[name].partition(":")
-    return getattr(importlib.import_module(module), function)

@@ -1,4 +1,4 @@
-"""W6: water that has fallen into a tank, and the same in hand-written C (``fluid_limit.c`` beside this file)."""
+"""W6: water that has fallen into a tank; beside it hand-written C (``fluid_limit.c``) and other engines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from pbd_gym.bench import limit
 from pbd_gym.bench.engine import Engine, sizes
-from pbd_gym.bench.peers import Peer
+from pbd_gym.bench.peers import Peer, maker
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
 from pbd_gym.bench.timing import compare
+from pbd_gym.bench.water import compression, level
 from pbd_gym.colliders import Plane
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.fluid_upload import softness
@@ -24,6 +25,14 @@ BLOCKS = ((10, 10, 10), (10, 5, 6))
 """Particles along each side of the column: 1,000 and 300."""
 SETTLE = 0.7
 """Time to fall before anything is measured [s]."""
+REST = 2.1
+"""Time to come to rest before peers are measured [s]: levels can be compared then."""
+PEERS = {
+    "splishsplash": "pbd_gym.bench.splishsplash_peer:pbf",
+    "splishsplash-dfsph": "pbd_gym.bench.splishsplash_peer:dfsph",
+    "taichi": "pbd_gym.bench.taichi_fluid_peer:build",
+}
+"""The function ``(scene, num_envs, device) -> Peer`` that builds each. They have to be installed by hand."""
 FLOATS = ("radius", "support", "amplitude", "slope", "softness", "xsph", "gravity", "h")
 
 
@@ -75,22 +84,46 @@ def build(scene: Scene, num_envs: int) -> Peer:
 
 
 def w6(options: Options) -> Iterator[Row]:
-    """Water of 1,000 and of 300 particles at rest in a tank, four sweeps a substep; with ``--limit`` C beside it."""
+    """Water of 1,000 and of 300 particles at rest in a tank, four sweeps a substep.
+
+    On one thread of a CPU, C (``--limit``) and peers take turns with it, and rates are per second of processor time.
+
+    Raises:
+        ModuleNotFoundError: for a peer that is not installed.
+        ValueError: where a peer or the C limit cannot be had, with the reason.
+    """
+    makers = [maker(PEERS[name]) for name in options.peers]
+    if options.is_cuda and makers:
+        raise ValueError("peers of w6 are measured on a CPU")
     for block in BLOCKS:
         scene = tank(block)
         for num_envs, threads in sizes(options, [(32, 1), (32, 2)], [1024, 4096]):
             peers = [build(scene, num_envs)] if options.limit and threads == 1 and not options.is_cuda else []
-            engine = Engine(scene, num_envs, options.device, threads)
-            calls = [engine.step, *(peer.step for peer in peers)]
-            for call in calls:
-                for _ in range(round(SETTLE / CTRL_DT)):
-                    call()
-            durations = compare(calls, options.repeats)
-            seconds = [duration.cpu if peers else duration.median for duration in durations]
-            clock = " of processor time" if peers else ""
-            names = [engine.what, *(peer.what for peer in peers)]
-            for k, (name, duration, spent) in enumerate(zip(names, durations, seconds, strict=True)):
-                share = seconds[1] / seconds[0] if peers and k == 0 else None
-                yield Row("w6", f"{scene.particle_count:,} particles, {name}",
-                          num_envs * scene.particle_count * SUBSTEPS / spent, f"particle steps/s{clock}",
-                          duration.spread, limit_share=share)  # fmt: skip
+            peers += [make(scene, num_envs, options.device) for make in makers if threads == 1]
+            yield from _rows(Engine(scene, num_envs, options.device, threads), peers, options)
+
+
+def _rows(engine: Engine, peers: list[Peer], options: Options) -> Iterator[Row]:
+    scene, num_envs = engine.scene, engine.model.num_envs
+    calls = [engine.step, *(peer.step for peer in peers)]
+    reads = [lambda: engine.state.get_positions()[0], *(peer.positions for peer in peers)]
+    ends = []
+    for call, positions in zip(calls, reads, strict=True):
+        for _ in range(round((REST if options.peers else SETTLE) / CTRL_DT)):
+            call()
+        ends.append((level(positions()), compression(scene, positions())))
+    durations = compare(calls, options.repeats)
+    clock = " of processor time" if peers else ""
+    names = [engine.what, *(peer.what for peer in peers)]
+    counts = [num_envs, *(1 if peer.alone else num_envs for peer in peers)]
+    rates = [
+        count * scene.particle_count * SUBSTEPS / (duration.cpu if peers else duration.median)
+        for count, duration in zip(counts, durations, strict=True)
+    ]
+    size = f"{scene.particle_count:,} particles, "
+    for k, (name, rate, duration, (height, excess)) in enumerate(zip(names, rates, durations, ends, strict=True)):
+        share = rate / rates[1] if options.limit and peers and k == 0 else None
+        yield Row("w6", size + name, rate, f"particle steps/s{clock}", duration.spread, limit_share=share,
+                  level=height, compression=excess)  # fmt: skip
+    for k in range(1 + options.limit, len(names)):  # the limit has its share already
+        yield Row("w6", f"{size}pbd_gym over {names[k]}", rates[0] / rates[k], "x")

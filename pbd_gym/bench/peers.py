@@ -1,7 +1,8 @@
-"""Other engines on the scene of W1: what each of them is to the comparison, and the scene as they want it."""
+"""Other engines on the scenes of W1 and W6: what each of them is to the comparison, and the scene as they want it."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +23,14 @@ class Peer:
     """Positions of the first environment [m], shape (n, 3)."""
     projects: bool = True
     """Whether it solves each constraint once per substep, as W1 does."""
+    alone: bool = False
+    """Whether it steps one environment, however many were asked for."""
+
+
+def maker(path: str) -> Callable[[Scene, int, str], Peer]:
+    """Return the function ``(scene, num_envs, device) -> Peer`` of a path ``module:function``."""
+    module, _, function = path.partition(":")
+    return getattr(importlib.import_module(module), function)
 
 
 @dataclass(frozen=True)

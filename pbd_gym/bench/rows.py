@@ -32,6 +32,10 @@ class Row:
     num_envs: int | None = None
     memory_per_env: float | None = None
     """[bytes]"""
+    level: float | None = None
+    """Twice the mean height of a fluid [m]: see :func:`pbd_gym.bench.water.level`."""
+    compression: float | None = None
+    """Mean excess of its density: see :func:`pbd_gym.bench.water.compression`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Options:
     peers: tuple[str, ...] = ()
     """Engines to measure beside this one."""
     limit: bool = False
-    """Whether to measure hand-written C beside W1."""
+    """Whether to measure hand-written C beside W1 and W6."""
 
     @property
     def is_cuda(self) -> bool:
@@ -68,6 +72,8 @@ def table(rows: Sequence[Row], about: Mapping[str, object]) -> str:
             "" if row.memory_per_env is None else f"{row.memory_per_env / 1024:.3g} KiB"
         ),
         "strain left": lambda row: "" if row.strain is None else f"{row.strain:.3g}",
+        "level": lambda row: "" if row.level is None else f"{1000.0 * row.level:.0f} mm",
+        "compression": lambda row: "" if row.compression is None else f"{row.compression:.1%}",
     }
     cells = {name: [show(row) for row in rows] for name, show in shown.items()}
     names = [name for name, column in cells.items() if any(column)]

@@ -40,6 +40,8 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "swing": swing.rows,
     "resolution": resolution.rows,
 }
+PEERS = {"w1": comparison.PEERS, "w6": fluids.PEERS, "swing": swing.PEERS}
+"""What can be measured beside a workload."""
 BY_NAME_ONLY = ("scaling", "swing", "resolution")
 """Workloads that take minutes: they are measured when they are asked for."""
 
@@ -72,11 +74,11 @@ def main(
     for name in ("repeats", "threads", "num_envs"):
         if (getattr(options, name) or 1) < 1 or getattr(options, name) == 0:
             raise ValueError(f"{name} must be at least 1, got {getattr(options, name)}")
-    swung = set(names) == {"swing"} and not options.limit and set(options.peers) <= set(swing.PEERS)
-    if beside and not set(names) <= ({"w1"} if options.peers else {"w1", "w6"}) and not swung:
-        raise ValueError(
-            f"peers and the C limit are measured on w1; the C limit also on w6, {', '.join(swing.PEERS)} also on swing"
-        )
+    for name in names if beside else ():
+        unknown = sorted(set(options.peers) - set(PEERS.get(name, ())))
+        if unknown or (options.limit and name not in ("w1", "w6")):
+            known = "; ".join(f"{', '.join(peers)} on {name}" for name, peers in PEERS.items())
+            raise ValueError(f"the C limit is measured on w1 and w6, and peers: {known}")
     start_warp()
     if options.device != "all" or names != ["scaling"]:
         find_device(options.device)
