@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.cloth.fold import FIXATION
-from pbd_gym.envs.cloth.moves import fold_over, unfold
+from pbd_gym.envs.cloth.moves import fold_over, unfold, worst_pair
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.cloth.unfold import folded
 from pbd_gym.envs.core.actions import PICKER_MODES
@@ -217,8 +217,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
             corners, x = np.ix_([0, -1], [0, -1]), self.towel.shape(env)
             points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
             away = np.linalg.norm(targets - points, axis=1)
-            pair = np.argsort(-away, kind="stable")[:2]
-            use = (True, bool(away[pair[1]] > 0.1 * self.towel.config.mean_side))
+            pair, use = worst_pair(self.towel, env, points, away, 0.1 * self.towel.config.mean_side)
             yield from fold_over(points[pair], targets[pair], self.towel.radius, hands=use, short=self.towel.short)
 
 

@@ -127,7 +127,29 @@ def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
     if far.mean() < 0.06 * side and away.max() < 0.1 * side:
         yield from tighten(towel, env, x, goals, towel.slack)
         return
-    pair = np.argsort(away)[::-1][:2]
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-    hands = (True, bool(away[pair[1]] > 0.05 * side))
+    pair, hands = worst_pair(towel, env, points, away, 0.05 * side)
     yield from fold_over(points[pair], targets[pair], towel.radius, hands=hands)
+
+
+def worst_pair(
+    towel: Towel, env: int, points: np.ndarray, away: np.ndarray, least: float
+) -> tuple[np.ndarray, tuple[bool, bool]]:
+    """Return which two points hands are to carry: those that have farthest to go, the nearer hand the nearer point.
+
+    Args:
+        towel: the towel.
+        env: its environment.
+        points: where they are [m], shape (k, 3).
+        away: how far each has to go [m], shape (k,).
+        least: how far a point has to go to be worth the while [m].
+
+    Returns:
+        The points of both hands, shape (2,), and which of the hands are needed.
+    """
+    pair = np.argsort(-away, kind="stable")[:2]
+    hands = grip_positions(towel.batch)[env]
+    if np.linalg.norm(points[pair] - hands, axis=1).sum() > np.linalg.norm(points[pair[::-1]] - hands, axis=1).sum():
+        pair = pair[::-1]
+    needed = (away[pair] > least) | (away[pair] >= away.max())
+    return pair, (bool(needed[0]), bool(needed[1]))

@@ -36,12 +36,6 @@ Transfer = Callable[[int], tuple[np.ndarray, np.ndarray] | None]
 """From an environment to where to pick and where to place [m], shape (3,) each; None where nothing is left to do."""
 
 
-ARRIVED = 0.5
-"""Distance, in steps of a hand, at which a patient script takes it to be where it was told to go."""
-PATIENCE = 6
-"""Actions after which it plans anew for hands that have not come there."""
-
-
 class Script:
     """An expert that follows waypoints, planned for each environment from its state.
 
@@ -56,11 +50,6 @@ class Script:
         self.batch, self.plan, self.transfer = batch, plan, transfer
         self.steps: list[list[np.ndarray]] = [[] for _ in range(batch.num_envs)]
         """What is left of the plan of each environment: hands after each action, shape (hands, 4)."""
-        self.patient = False
-        """Whether it waits for hands that somebody else moves, and plans anew where they have done something else. Its
-        actions then say what to do next from wherever a learner has come. Snapshots do not hold how far it has come."""
-        self._aims: list[np.ndarray | None] = [None] * batch.num_envs
-        self._tries = np.zeros(batch.num_envs, dtype=int)
 
     def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
@@ -73,15 +62,11 @@ class Script:
         for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
             if begins:
                 self.steps[env].clear()
-                self._aims[env] = None
-            if self.patient:
-                self._wait(env, hands[env])
             if not self.steps[env]:
                 self._expand(env, hands[env])
                 late = len(self.steps[env]) > actions_left(batch, env)
                 if late and batch.buffers.peek("at_goal")[env] != 0:  # it would be under way when the episode ends
                     self.steps[env].clear()
-            self._aims[env] = self.steps[env][0] if self.steps[env] else None
             if self.steps[env]:
                 found[env] = self.steps[env].pop(0)
                 if batch.action_mode == "picker":  # a displacement, towards where the hand should be by now
@@ -89,25 +74,6 @@ class Script:
             elif batch.action_mode == "pick_place":
                 found[env, :, :3] = box_share(batch, env, hands[env])
         return np.clip(found, -1.0, 1.0).reshape(batch.num_envs, -1)
-
-    def _wait(self, env: int, hands: np.ndarray) -> None:
-        """Stay with what hands were last told to do until they have done it, or plan anew where they cannot."""
-        aim, batch = self._aims[env], self.batch
-        if aim is None:
-            return
-        closed, holds = aim[:, 3] > 0.0, held_particles(batch)[env] >= 0
-        if (closed & ~holds).any():
-            self.steps[env].clear()
-            return
-        arrived = batch.action_mode == "pick_place" or bool(
-            (np.abs(aim[:, :3] - hands) <= ARRIVED * batch.actions.hands.max_step).all()
-        )
-        self._tries[env] = 0 if arrived and (closed == holds).all() else self._tries[env] + 1
-        if self._tries[env] >= PATIENCE:
-            self.steps[env].clear()
-            self._tries[env] = 0
-        elif self._tries[env]:
-            self.steps[env].insert(0, aim)
 
     def _expand(self, env: int, hands: np.ndarray) -> None:
         """Turn the waypoints of a plan into the positions of the hands after each action."""

@@ -1,0 +1,114 @@
+"""What a script would do from wherever somebody else has brought the hands: labels for a learner."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pbd_gym.envs.core.experts import Script, Waypoint, actions_left, grip_positions, held_particles, within_box
+
+NEAR, PASSING, PLACED = 0.25, 0.35, 0.1
+"""Distances, in steps of a hand, at which it is where it was told to go: to take hold of something there, on its way
+past it, and with something to lay down."""
+PATIENCE = 5
+"""Actions without progress after which it plans anew."""
+LATE = 15
+"""Actions at the end in which what is at its goal is left alone."""
+
+
+class _Progress:
+    """How far one environment has come with its plan."""
+
+    def __init__(self) -> None:
+        self.left: list[Waypoint] = []
+        self.waited = self.tries = 0
+        self.best = np.inf
+        self.taken = np.zeros(0, dtype=bool)
+        """Hands that have taken hold of something on the way to this waypoint."""
+
+    def go_on(self) -> None:
+        """Take the next waypoint."""
+        self.left.pop(0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with a waypoint."""
+        self.waited = self.tries = 0
+        self.best = np.inf
+        self.taken = np.zeros(0, dtype=bool)
+
+
+class Corrections:
+    """Follows the waypoints of a script by feedback: hands go straight to the next one from wherever they are.
+
+    They close or open before they go on, and stay until they have. Where they have lost what they held, or do not come
+    where they should, it plans anew. So its actions follow from what can be seen, and a learner that lags behind, or
+    does something else, is told how to go on from there. A script itself tells step after step when it is due.
+
+    Args:
+        script: of environments in action mode ``"picker"``.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.script, self.batch = script, script.batch
+        self.progress = [_Progress() for _ in range(self.batch.num_envs)]
+
+    def __call__(self) -> np.ndarray:
+        """Return the next action of every environment, shape (num_envs, size), float32."""
+        batch = self.batch
+        hands, holds = grip_positions(batch).astype(np.float64), held_particles(batch) >= 0
+        found = np.zeros((batch.num_envs, batch.actions.grip_count, 4), dtype=np.float32)
+        found[..., 3] = -1.0
+        for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
+            progress = self.progress[env]
+            if begins:
+                progress.left.clear()
+            waypoint = self._next(env, progress, hands[env], holds[env])
+            if waypoint is None:
+                continue
+            way, step = within_box(batch, env, waypoint.positions) - hands[env], batch.actions.hands.max_step
+            closed = np.array(waypoint.closed)
+            ready = (closed == holds[env]) | (closed & ~holds[env] & (progress.tries >= PATIENCE - 1))
+            length = np.abs(way).max() / (waypoint.speed * step)  # hands that carry something together arrive together
+            found[env, :, :3] = ready.all() * way / step / max(length, 1.0)
+            found[env, :, 3] = np.where(closed, 1.0, -1.0)
+        return found.reshape(batch.num_envs, -1)
+
+    def _next(self, env: int, progress: _Progress, hands: np.ndarray, holds: np.ndarray) -> Waypoint | None:
+        """Return where hands are to go now, None where nothing is left to do."""
+        batch, planned = self.batch, False
+        while True:
+            if not progress.left:
+                at_goal = batch.buffers.peek("at_goal")[env] != 0
+                if planned or (at_goal and actions_left(batch, env) < LATE):
+                    return None
+                progress.left, planned = list(self.script.plan(env)), True
+                progress.begin()
+                if not progress.left:
+                    return None
+            waypoint = progress.left[0]
+            closed = np.array(waypoint.closed)
+            if not len(progress.taken):
+                progress.taken = holds & closed
+            if (progress.taken & ~holds).any():  # it has lost something
+                progress.left.clear()
+                continue
+            progress.taken = progress.taken | (holds & closed)
+            there, step = within_box(batch, env, waypoint.positions), batch.actions.hands.max_step
+            away = float(np.abs(there - hands).max()) / step
+            following = progress.left[1] if len(progress.left) > 1 else None
+            passes = following is not None and waypoint.wait == 0 and following.closed == waypoint.closed
+            enough = PASSING if passes else PLACED if closed.any() else NEAR
+            if away <= enough and (closed == holds).all():
+                if progress.waited >= waypoint.wait:
+                    progress.go_on()
+                    continue
+                progress.waited += 1
+                return waypoint
+            lag = away + float((closed != holds).sum())
+            progress.tries = 0 if lag < progress.best - 0.1 else progress.tries + 1
+            progress.best = min(lag, progress.best)
+            if progress.tries > PATIENCE:
+                progress.left.clear()
+                progress.tries = 0
+                continue
+            return waypoint
