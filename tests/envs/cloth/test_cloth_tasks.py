@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
+from pbd_gym.envs.core.corrections import Corrections
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
@@ -209,12 +210,12 @@ def test_lowest() -> None:
     assert env.state.grip_positions.numpy()[0, :2, 1].min() >= 0.5 - 1e-6
 
 
-def test_a_patient_script_waits_for_its_learner() -> None:
-    """Guards corrections: hands that stand still for a while, and let go by mistake, are shown how to go on."""
+def test_corrections_wait_for_a_learner() -> None:
+    """Guards labels for learners: hands that stand still for a while, and let go by mistake, are shown how to go on."""
     env = make("ClothUnfold", 8, resolution=12, starts=8)
-    env.task.expert.patient = True
+    correct = Corrections(env.task.expert)
     for step in range(env.max_episode_steps):
-        hands = env.expert().reshape(env.num_envs, -1, 4)
+        hands = correct().reshape(env.num_envs, -1, 4)
         if 3 <= step < 9 or 20 <= step < 26:
             hands[..., :3] = 0.0
         if 20 <= step < 26:
