@@ -30,7 +30,7 @@ from pbd_gym.training.film_policies import find_actor
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.policies import SHIPPED, shipped_ids
 from pbd_gym.training.rollouts import reset_to_variations, unseen_starts
-from pbd_gym.training.run_files import find_run
+from pbd_gym.training.run_files import NAME, find_run
 
 STATES = 100
 """Evaluation states of an id."""
@@ -100,11 +100,17 @@ def find_agent(
         return Agent(find(env_id).id, name or policy, seed or 0, actor)
     path = SHIPPED / f"{env_id}.npz" if policy == "trained" else Path(policy)
     label, trained_seed = ("trained" if policy == "trained" else path.stem), 0
-    run = find_run(path) if path.suffix == ".zip" else None
+    run = find_run(path) if path.suffix == ".zip" or _of_a_run(path) else None
     if run is not None:
         label, trained_seed = run.algorithm, run.seed
     digest = _named(hashlib.sha256(path.read_bytes()))
     return Agent(env_id, name or label, trained_seed if seed is None else seed, actor, digest, env_kwargs)
+
+
+def _of_a_run(path: Path) -> bool:
+    """Say whether a NAME.npz is the model or a checkpoint of a training run; a policy has its own name elsewhere."""
+    folder = path.parent.parent if path.parent.name == "checkpoints" else path.parent
+    return path.name.startswith("model") and (folder / NAME).is_file()
 
 
 def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:

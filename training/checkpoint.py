@@ -24,6 +24,7 @@ from stable_baselines3.common.vec_env import VecTransposeImage
 from pbd_gym.runtime.files import replacing
 from pbd_gym.training import run_files
 from pbd_gym.training.learners import CLASSES, network_keywords
+from pbd_gym.training.policies import MLPPolicy, load_policy
 from pbd_gym.training.run_files import TrainingRun, read_run
 from pbd_gym.training.tuned import Algorithm
 
@@ -86,6 +87,19 @@ def load(path: Path, trust: bool = False) -> Checkpoint:
     return Checkpoint(policy, run.env_id, run.env_kwargs, frames, policy.observation_space)
 
 
+def load_agent(path: Path, trust: bool = False) -> Checkpoint | MLPPolicy:
+    """Read what ``pbd-gym train`` has left: ``model.zip`` of Stable-Baselines3, or ``model.npz``.
+
+    Args:
+        path: of the file.
+        trust: see :func:`load`; files of arrays need none.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`load` and :func:`pbd_gym.training.policies.load_policy`.
+    """
+    return load_policy(path) if path.suffix == ".npz" else load(path, trust)
+
+
 def _rebuilt(run: TrainingRun, path: Path) -> BasePolicy:
     """Return the policy of a run with the weights of a checkpoint."""
     network = run.network
@@ -99,7 +113,7 @@ def _rebuilt(run: TrainingRun, path: Path) -> BasePolicy:
         )
         policy.load_state_dict(weights)
     except (RuntimeError, TypeError, ValueError, AttributeError) as error:  # torch's message lists every tensor
-        raise ValueError(f"{path} does not fit its {run_files.NAME}: {_first_line(error)}") from error
+        raise ValueError(f"{path} does not fit its {run_files.NAME}: {first_line(error)}") from error
     return policy
 
 
@@ -113,7 +127,7 @@ def _weights(path: Path) -> dict[str, torch.Tensor]:
         with zipfile.ZipFile(path) as archive:
             found = torch.load(io.BytesIO(archive.read(WEIGHTS)), map_location="cpu", weights_only=True)
     except Exception as error:
-        raise ValueError(f"{path} is not {KIND}: {_first_line(error)}") from error
+        raise ValueError(f"{path} is not {KIND}: {first_line(error)}") from error
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise ValueError(f"{path} is not {KIND}: {WEIGHTS} holds something else than tensors")
     return dict(found)
@@ -125,7 +139,7 @@ def _unpickled(algorithm: Algorithm, path: Path) -> BasePolicy:
     try:
         model = CLASSES[algorithm].load(path, device="cpu", custom_objects=None if algorithm == "ppo" else smaller)
     except Exception as error:
-        raise ValueError(f"{path} is not {KIND}: {_first_line(error)}") from error
+        raise ValueError(f"{path} is not {KIND}: {first_line(error)}") from error
     return model.policy
 
 
@@ -138,5 +152,6 @@ def _channels_first(space: spaces.Space[Any]) -> spaces.Space[Any]:
     return space
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or what kind it is."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -16,20 +16,22 @@ class CheckpointPolicy:
     """The agent of a checkpoint, acting in a single environment.
 
     Args:
-        path: ``model.zip`` of a training run, with its ``run.json`` beside or above it.
+        path: ``model.npz`` of a training run, or ``model.zip`` with its ``run.json`` beside or above it.
         trust: see :func:`pbd_gym.training.checkpoint.load`.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load`.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load_agent`.
     """
 
     def __init__(self, path: Path, trust: bool = False) -> None:
-        self._agent = checkpoint.load(path, trust)
+        self._agent = checkpoint.load_agent(path, trust)
         self.env_id = self._agent.env_id
         # In a window the person decides when an episode is over.
         self.env_kwargs = {k: v for k, v in self._agent.env_kwargs.items() if k != "max_episode_steps"}
-        frames = self._agent.frame_stack
-        self._stack = StackedObservations(1, frames, _last_frame(self._agent.observation_space, frames))
+        self._stack: Any = None  # a policy of arrays is shown one observation at a time
+        if isinstance(self._agent, checkpoint.Checkpoint):
+            frames = self._agent.frame_stack
+            self._stack = StackedObservations(1, frames, _last_frame(self._agent.observation_space, frames))
         self._begins = True
 
     def reset(self) -> None:
@@ -43,7 +45,9 @@ class CheckpointPolicy:
             row = {name: part[None] for name, part in observation.items()}
         else:
             row = observation[None]
-        if self._begins:
+        if self._stack is None:
+            stack = row
+        elif self._begins:
             stack = self._stack.reset(row)
         else:
             stack, _ = self._stack.update(row, np.zeros(1, dtype=bool), [{}])

@@ -1,6 +1,6 @@
 """Evaluate a checkpoint on seeds and start states that it has not been trained on.
 
-pbd-gym evaluate runs/demo/model.zip --episodes 100
+pbd-gym evaluate runs/demo/model.npz --episodes 100
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class EvaluateArgs:
     """Evaluate a checkpoint on unseen seeds, beside a random policy."""
 
     checkpoint: Annotated[Path, tyro.conf.Positional]
-    """model.zip of a training run, with its run.json beside or above it"""
+    """model.npz of a training run, or model.zip with its run.json beside or above it"""
     episodes: int = 100
     """Episodes, run side by side."""
     first_seed: int = UNSEEN_SEED
@@ -110,11 +110,11 @@ def main(args: EvaluateArgs) -> dict[str, Summary]:
     """Print the table, and return its rows.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load`.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load_agent`.
     """
-    from pbd_gym.training.checkpoint import load
+    from pbd_gym.training.checkpoint import load_agent
 
-    agent = load(args.checkpoint, args.trust)
+    agent = load_agent(args.checkpoint, args.trust)
     env = unseen_env(agent.env_id, args.episodes, agent.frame_stack, **agent.env_kwargs)
     policies: dict[str, Policy] = {"trained": agent, "random": random_policy(env)}
     rows = {name: evaluate(policy, env, args.first_seed) for name, policy in policies.items()}

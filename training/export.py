@@ -1,6 +1,8 @@
 """Convert a checkpoint to a small file of arrays, which ``pbd-gym enjoy`` shows without torch.
 
 python -m pbd_gym.training.export runs/PBDCloth-v0/model.zip
+
+``pbd-gym train`` leaves such a file as it is, unless it trains by Stable-Baselines3.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 import tyro
 from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -20,7 +21,8 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from pbd_gym.training.checkpoint import load
 from pbd_gym.training.evaluate import evaluate, unseen_env
 from pbd_gym.training.learners import Standardised
-from pbd_gym.training.policies import SHIPPED, MLPPolicy
+from pbd_gym.training.perceptrons import arrays_of, linear_layers
+from pbd_gym.training.policies import SHIPPED, MLPPolicy, load_policy
 
 
 @dataclass
@@ -28,42 +30,13 @@ class ExportArgs:
     """Export a checkpoint."""
 
     checkpoint: Annotated[Path, tyro.conf.Positional]
-    """model.zip of a PPO run, with its run.json beside or above it"""
+    """model.zip of a PPO run, with its run.json beside or above it, or model.npz"""
     out: Path | None = None
     """file to write; the bundled one of the id by default"""
     episodes: int = 100
     """unseen episodes that its score is the mean of"""
     trust: bool = False
     """also read a file that can run any code it holds: one that is not from this version of pbd-gym train"""
-
-
-def linear_layers(module: torch.nn.Module) -> list[torch.nn.Linear]:
-    """Return the linear layers of a perceptron.
-
-    Raises:
-        ValueError: if there is anything but linear layers with tanh between them.
-    """
-    parts = list(module.modules())[1:] if not isinstance(module, torch.nn.Linear) else [module]
-    if not all(isinstance(part, torch.nn.Linear | torch.nn.Tanh) for part in parts):
-        raise ValueError("only perceptrons with tanh can be exported")
-    return [part for part in parts if isinstance(part, torch.nn.Linear)]
-
-
-def arrays_of(layers: list[torch.nn.Linear]) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Return weights and biases as :class:`pbd_gym.training.policies.MLPPolicy` has them."""
-
-    def array(parameter: torch.Tensor) -> np.ndarray:
-        return np.array(parameter.detach().cpu().numpy(), dtype=np.float32)
-
-    return tuple(array(layer.weight) for layer in layers), tuple(array(layer.bias) for layer in layers)
-
-
-def set_layers(layers: list[torch.nn.Linear], policy: MLPPolicy) -> None:
-    """Give linear layers the weights of a policy."""
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, policy.weights, policy.biases, strict=True):
-            layer.weight.copy_(torch.as_tensor(weight))
-            layer.bias.copy_(torch.as_tensor(bias))
 
 
 def of_ppo(policy: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
@@ -98,13 +71,21 @@ def scored(policy: MLPPolicy, episodes: int) -> MLPPolicy:
     )
 
 
-def main(args: ExportArgs) -> Path:
-    """Export, and return the file."""
-    agent = load(args.checkpoint, args.trust)
+def _policy(path: Path, trust: bool) -> MLPPolicy:
+    """Return the agent of a file as arrays."""
+    if path.suffix == ".npz":
+        return load_policy(path)
+    agent = load(path, trust)
     if agent.frame_stack > 1:
         raise ValueError("only agents that are shown one observation at a time can be exported")
-    out = args.out or SHIPPED / f"{agent.env_id}.npz"
-    scored(of_ppo(agent.policy, agent.env_id, agent.env_kwargs), args.episodes).save(out)
+    return of_ppo(agent.policy, agent.env_id, agent.env_kwargs)
+
+
+def main(args: ExportArgs) -> Path:
+    """Export, and return the file."""
+    policy = _policy(args.checkpoint, args.trust)
+    out = args.out or SHIPPED / f"{policy.env_id}.npz"
+    scored(policy, args.episodes).save(out)
     print(out)
     return out
 

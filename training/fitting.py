@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from pbd_gym.training.export import arrays_of, linear_layers, set_layers
+from pbd_gym.training.perceptrons import arrays_of, linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy
 
 LEAST_SPREAD = 1e-3

@@ -6,34 +6,37 @@ import json
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3.common.base_class import BaseAlgorithm
-
 from pbd_gym.runtime.files import read_json
-from pbd_gym.training import checkpoint
 from pbd_gym.training.curves import Point, read_csv, write_csv
+from pbd_gym.training.monitor import STATE, Learner, Monitor
 from pbd_gym.training.run_files import KIND, NAME, write_run
 
-MODEL = "model.zip"
 CURVE = "curve.csv"
 DONE = "steps_done"
 """Key of ``run.json`` of a run that was interrupted: environment steps so far."""
 
 
-def keep(folder: Path, model: BaseAlgorithm, points: list[Point], run: dict[str, Any]) -> None:
-    """Write what an interrupted run has come to: ``model.zip``, ``run.json`` with the steps so far, the curve."""
-    checkpoint.save(model, folder / MODEL)
+def keep(folder: Path, learner: Learner, points: list[Point], run: dict[str, Any]) -> None:
+    """Write what an interrupted run has come to: the agent, ``run.json`` with the steps so far, the curve."""
+    learner.keep(folder)
+    learner.save(folder / learner.model)
     write_csv(folder / CURVE, points)
-    write_run(folder, {**run, DONE: int(model.num_timesteps)})
+    write_run(folder, {**run, DONE: learner.steps})
 
 
-def take_up(folder: Path, model: BaseAlgorithm, run: dict[str, Any]) -> list[Point]:
-    """Give a new model the weights, the optimizer's state and the step count of an interrupted run.
+def finish(folder: Path, learner: Learner, monitor: Monitor) -> None:
+    """Write what a run has come to at its end: the agent with its score, and the curve."""
+    learner.save(folder / learner.model, monitor.summary())
+    write_csv(folder / CURVE, monitor.points)
+    (folder / STATE).unlink(missing_ok=True)  # of an interruption before
 
-    What an off-policy learner has seen is not kept: its replay buffer fills anew.
+
+def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
+    """Give a new learner what an interrupted run has come to.
 
     Args:
         folder: of the run.
-        model: of the same settings.
+        learner: of the same settings.
         run: what ``run.json`` is going to say; all of it must be as it was.
 
     Returns:
@@ -50,8 +53,7 @@ def take_up(folder: Path, model: BaseAlgorithm, run: dict[str, Any]) -> list[Poi
     changed = sorted(name for name in told if told[name] != before.get(name))
     if changed:
         raise ValueError(f"the run in {folder} had another {', '.join(changed)}: give the same arguments with --resume")
-    model.set_parameters(str(folder / MODEL), device="cpu")  # reads weights and numbers alone
-    model.num_timesteps = int(before[DONE])
+    learner.take_up(folder, int(before[DONE]))
     columns = read_csv(folder / CURVE)
     names = list(Point.__dataclass_fields__)
     return [Point(int(row[0]), *map(float, row[1:])) for row in zip(*(columns[name] for name in names), strict=True)]

@@ -117,7 +117,9 @@ def network_keywords(
     """
     policy = policy_of(space)
     # Fused, a step of Adam is one call rather than a dozen for each layer: learning takes a seventh less time.
-    adam = {"fused": True, **({"eps": 1e-5} if algorithm == "ppo" else {})}
+    adam: dict[str, Any] = {"fused": True}
+    if isinstance(settings, PPOSettings):
+        adam |= {"eps": 1e-5, "betas": (0.9, settings.beta2)}
     keywords: dict[str, Any] = {"net_arch": list(settings.net_arch), "optimizer_kwargs": adam}
     if policy == "CnnPolicy":
         keywords |= {"features_extractor_class": SmallCNN, "normalize_images": False}  # it does so itself, faster

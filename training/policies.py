@@ -43,6 +43,11 @@ class MLPPolicy:
     success_rate: float = float("nan")
     """Share of unseen episodes that ended in success."""
 
+    @property
+    def frame_stack(self) -> int:
+        """Observations in a row that it is shown: one."""
+        return 1
+
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         """Return actions, shape (..., actions), float32, for observations of shape (..., size)."""
         # In double precision: how a library adds up differs between processors, and is rounded away in the end.

@@ -22,7 +22,8 @@ from gymnasium.envs.registration import load_env_creator
 from torch import Tensor
 
 from pbd_gym.registry import find
-from pbd_gym.training.export import arrays_of, linear_layers, scored, set_layers
+from pbd_gym.training.export import scored
+from pbd_gym.training.perceptrons import linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy, find_policy
 from pbd_gym.training.torch_ppo import Agent, Trainer, make
 from pbd_gym.training.tuned import PPOSettings
@@ -136,20 +137,13 @@ def take_over(agent: Agent, policy: MLPPolicy) -> None:
         agent.limit.fill_(policy.limit)
 
 
-def policy_of(agent: Agent, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
-    """Return what an agent does, without noise, as a policy of plain arrays."""
-    weights, biases = arrays_of(linear_layers(agent.policy))
-    mean, spread = (values.numpy().copy() for values in (agent.mean, agent.spread))
-    return MLPPolicy(env_id, env_kwargs, weights, biases, mean, spread, float(agent.limit))
-
-
 def stay_near(agent: Agent, args: RefinementArgs) -> Callable[[Tensor, Tensor], Tensor]:
     """Return a penalty for actions that are far from what an agent does now."""
     before, scale = copy.deepcopy(agent), args.anchor / math.exp(2.0 * args.log_std)
 
-    def penalty(observation: Tensor, action: Tensor) -> Tensor:
+    def penalty(features: Tensor, action: Tensor) -> Tensor:
         with torch.no_grad():
-            usual = before.distribution(observation).mean
+            usual = before.means(features)
         return scale * (action - usual).square().mean()
 
     return penalty
@@ -162,7 +156,7 @@ def watch(trainer: Trainer, rollouts: int) -> None:
     for _ in range(rollouts):
         rollout, _ = trainer.collect()
         gain = rollout.advantages(settings.gamma, settings.gae_lambda)
-        goal, seen = (gain + rollout.values).flatten(), rollout.observations.flatten(0, 1)
+        goal, seen = (gain + rollout.values).flatten(), agent.standardised(rollout.observations).flatten(0, 1)
         for _ in range(5):
             for rows in torch.randperm(len(seen), generator=trainer.noise).split(settings.batch_size):
                 loss = (agent.values(seen[rows]) - goal[rows]).square().mean()
@@ -193,7 +187,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     watch(trainer, args.watched)
     for _ in trainer.learn():
         if trainer.steps >= args.steps * len(found) / args.rounds:
-            found.append(scored(policy_of(trainer.agent, env_id, kwargs), args.eval_episodes))
+            found.append(scored(trainer.agent.to_policy(env_id, kwargs), args.eval_episodes))
             print(f"{trainer.steps:,} steps, {time.perf_counter() - began:.0f} s", flush=True)
             if found[-1].success_rate >= args.enough:
                 break

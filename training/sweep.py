@@ -28,7 +28,7 @@ from pbd_gym.runtime.files import read_json, replacing, write_bytes
 from pbd_gym.training.curves import read_csv
 from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.run_files import KIND
-from pbd_gym.training.tuned import Algorithm
+from pbd_gym.training.tuned import Algorithm, Library, method
 
 COLUMNS = (
     "env_id", "algorithm", "seed", "steps", "training_seconds", "cpu_seconds", "normalized_performance", "success_rate",
@@ -47,6 +47,8 @@ class SweepArgs:
     """environments"""
     algorithms: tuple[Algorithm, ...] = ("ppo",)
     """algorithms of pbd-gym train"""
+    libraries: tuple[Library, ...] = ("torch",)
+    """of PPO: torch, sb3 or both"""
     seeds: tuple[int, ...] = (0, 1, 2)
     """seeds, one run each"""
     cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
@@ -70,11 +72,17 @@ class Run:
     env_id: str
     algorithm: Algorithm
     seed: int
+    library: Library = "torch"
+
+    @property
+    def method(self) -> str:
+        """What tables and curves call the algorithm."""
+        return method(self.algorithm, self.library)
 
     @property
     def name(self) -> str:
         """Of its folder."""
-        return f"{self.env_id}-{self.algorithm}-{self.seed}"
+        return f"{self.env_id}-{self.method}-{self.seed}"
 
     def row(self, out: Path) -> dict[str, Any] | None:
         """Return the results of the run, or None if it is not finished.
@@ -104,7 +112,7 @@ class Run:
             }
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{file} is not {KIND}: its results are broken ({error!r})") from error
-        return {"env_id": self.env_id, "algorithm": self.algorithm, "seed": self.seed, **found}
+        return {"env_id": self.env_id, "algorithm": self.method, "seed": self.seed, **found}
 
     def finished(self, out: Path) -> dict[str, Any] | None:
         """Return the results of the run, or None if it is not finished or broken; the latter is printed."""
@@ -149,7 +157,8 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                 folder.mkdir(parents=True, exist_ok=True)
                 command = [
                     sys.executable, "-m", "pbd_gym", *imports(), "train", run.env_id, "--algorithm", run.algorithm,
-                    "--seed", str(run.seed), "--out", str(folder), "--no-progress", "--no-gif", *args.train,
+                    "--library", run.library, "--seed", str(run.seed), "--out", str(folder), "--no-progress",
+                    "--no-gif", *args.train,
                 ]  # fmt: skip
                 with (folder / "log.txt").open("wb") as log:
                     going[run] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
@@ -272,7 +281,10 @@ def main(args: SweepArgs) -> list[dict[str, Any]]:
     for folder in (args.out, args.export):  # a table that rows cannot be added to is found before hours of training
         if folder is not None:
             read_rows(folder / "results.csv", COLUMNS)
-    runs = [Run(*each) for each in itertools.product(args.env_ids, args.algorithms, args.seeds)]
+    product = itertools.product(args.env_ids, args.algorithms, args.libraries, args.seeds)
+    # Only PPO has two libraries.
+    named = [Run(env, how, seed, library if how == "ppo" else "torch") for env, how, library, seed in product]
+    runs = list(dict.fromkeys(named))
     failed = [] if args.report_only else run_all(runs, args)
     rows = [row for run in runs if (row := run.finished(args.out)) is not None]
     report(rows, args.out, args.out)

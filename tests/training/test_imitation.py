@@ -12,7 +12,7 @@ import torch
 
 from pbd_gym.training.imitation import Args, clone, main
 from pbd_gym.training.policies import load_policy
-from pbd_gym.training.refinement import Graded, RefinementArgs, policy_of, refine, stay_near, take_over
+from pbd_gym.training.refinement import Graded, RefinementArgs, refine, stay_near, take_over
 from pbd_gym.training.torch_ppo import Agent
 from pbd_gym.training.tuned import PPOSettings
 
@@ -44,7 +44,7 @@ def test_an_agent_goes_on_where_the_policy_stands() -> None:
     teacher.mean += torch.arange(5.0)
     teacher.spread.copy_(torch.tensor([1.0, 2.0, 0.5, 1e-3, 1.0]))  # less than agents divide by that find it themselves
     teacher.limit.fill_(0.5)
-    policy = policy_of(teacher, "PBDRope-v0", {})
+    policy = teacher.to_policy("PBDRope-v0", {})
     student = Agent(5, 2, settings)
     take_over(student, policy)
     seen = torch.arange(5.0) + 0.01 * torch.randn(20, 5)
@@ -57,7 +57,7 @@ def test_an_anchor_holds_to_what_was_done_before() -> None:
     """Guards the unit: one standard deviation off in every action costs the anchor's weight, also once it has moved."""
     agent = Agent(5, 2, PPOSettings(total_timesteps=1, net_arch=(8,), standardise=False))
     seen = torch.randn(20, 5)
-    meant = agent.distribution(seen).mean.detach()
+    meant = agent.means(seen).detach()
     penalty = stay_near(agent, RefinementArgs(anchor=0.3, log_std=-2.0))
     with torch.no_grad():
         agent.policy[-1].bias += 1.0

@@ -16,9 +16,12 @@ from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.training import benchmark, torch_learner, tuned
 from pbd_gym.training import evaluate as evaluation
-from pbd_gym.training import train, tuned
+from pbd_gym.training.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.evaluate import evaluate, random_policy, table, unseen_env
+from pbd_gym.training.policies import load_policy
+from pbd_gym.training.torch_ppo import Trainer, make
 from pbd_gym.training.train import TrainArgs
 
 
@@ -41,7 +44,9 @@ def test_a_run_leaves_what_it_promises(run: Path) -> None:
     assert about["env_id"] == "PBDCloth-v0"
     assert about["results"]["random"]["success_rate"] == 0.0
     assert about["settings"]["num_envs"] == 16
-    assert len(list((run / "checkpoints").glob("*.zip"))) == 2
+    assert len(list((run / "checkpoints").glob("model_*_steps.npz"))) == 2
+    assert about["library"] == "torch"
+    assert load_policy(run / "model.npz").success_rate == about["results"]["trained"]["success_rate"]
     assert list((run / "tensorboard").rglob("events.*"))
     with Image.open(run / "curve.png") as curve:
         assert min(curve.size) > 200
@@ -49,41 +54,92 @@ def test_a_run_leaves_what_it_promises(run: Path) -> None:
         assert gif.n_frames > 20
 
 
+@pytest.mark.parametrize("library", ["torch", "sb3"])
 def test_an_interrupted_run_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    library: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Control-C leaves a model with the steps so far; with --resume the rest follows, on the same curve."""
+    """Control-C leaves a model with the steps so far; with --resume the rest follows, on the same curve.
+
+    PPO in torch ends with the bits of a run that was not interrupted, and so does its curve.
+    """
+    kind, name, suffix = (Trainer, "collect", "npz") if library == "torch" else (PPO, "collect_rollouts", "zip")
     arguments = ["train", "PBDCloth-v0", "--num-envs", "16", "--eval-episodes", "8", "--checkpoints", "1",
-                 "--total-timesteps", "4096", "--no-progress", "--no-gif", "--out", str(tmp_path)]  # fmt: skip
-    assert main([*arguments, "--resume"]) == 1  # there is no run yet
-    collect, calls = PPO.collect_rollouts, []
+                 "--n-steps", "64", "--total-timesteps", "3072", "--evaluations", "2", "--library", library,
+                 "--no-progress", "--no-gif"]  # fmt: skip
+    out = ["--out", str(tmp_path / "run")]
+    assert main([*arguments, *out, "--resume"]) == 1  # there is no run yet
+    collect, calls = getattr(kind, name), []
 
     def interrupted(*given: Any, **named: Any) -> Any:
         calls.append(1)
+        found = collect(*given, **named)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return collect(*given, **named)
+        return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(PPO, "collect_rollouts", interrupted)
-        assert main(arguments) == 130
+        patch.setattr(kind, name, interrupted)
+        assert main([*arguments, *out]) == 130
     assert "--resume goes on" in capsys.readouterr().out
-    first = json.loads((tmp_path / "run.json").read_text())
-    assert 0 < first["steps_done"] < 4096
-    assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "4"]) == 0
-    assert main([*arguments, "--resume", "--seed", "5"]) == 1
+    first = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert 0 < first["steps_done"] < 3072
+    assert main(["evaluate", str(tmp_path / "run" / f"model.{suffix}"), "--episodes", "4"]) == 0
+    assert main([*arguments, *out, "--resume", "--seed", "5"]) == 1
     assert "another seed" in capsys.readouterr().err
-    assert main([*arguments, "--resume"]) == 0
-    with (tmp_path / "curve.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [int(row["steps"]) for row in rows][-1] == 4096
+    assert main([*arguments, *out, "--resume"]) == 0
+    rows = curve(tmp_path / "run")
+    assert int(rows[-1]["steps"]) == 3072
     assert [float(row["seconds"]) for row in rows] == sorted(float(row["seconds"]) for row in rows)
-    assert "steps_done" not in json.loads((tmp_path / "run.json").read_text())
-    assert main([*arguments, "--resume"]) == 1  # it is finished
+    assert "steps_done" not in json.loads((tmp_path / "run" / "run.json").read_text())
+    assert main([*arguments, *out, "--resume"]) == 1  # it is finished
+    if library == "torch":
+        assert not (tmp_path / "run" / "state.pt").exists()
+        assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
+        for one, other in zip(rows, curve(tmp_path / "whole"), strict=True):
+            assert {**one, "seconds": ""} == {**other, "seconds": ""}
+        found, expected = (np.load(tmp_path / folder / "model.npz") for folder in ("run", "whole"))
+        for array in expected:
+            assert_array_equal(found[array], expected[array])
+
+
+def curve(folder: Path) -> list[dict[str, str]]:
+    """Return the rows of a learning curve."""
+    with (folder / "curve.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_training_ends_at_the_success_that_is_asked_for(tmp_path: Path) -> None:
+    """Guards both libraries: the goals are where the corners hang, and agents that hardly move are there at once."""
+    still = ["--env-kwargs", "goal_shift", "(0.0,0.0,0.0)", "goal_turn", "0.0", "max_episode_steps", "12"]
+    arguments = ["--num-envs", "4", "--n-steps", "16", "--batch-size", "32", "--eval-episodes", "2", "--no-gif",
+                 "--total-timesteps", "6400", "--no-progress", "--target-success", "0.9"]  # fmt: skip
+    for library in ("torch", "sb3"):
+        out = tmp_path / library
+        assert main(["train", "PBDCloth-v0", *arguments, "--library", library, "--out", str(out), *still]) == 0
+        rows = curve(out)
+        assert float(rows[-1]["success_rate"]) == 1.0
+        assert int(rows[-1]["steps"]) < 6400
+
+
+def test_the_state_of_another_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", "PBDCloth-v0", "--num-envs", "4", "--n-steps", "8", "--total-timesteps", "64", "--no-gif",
+                 "--eval-episodes", "2", "--no-progress", "--out", str(tmp_path)]  # fmt: skip
+    kwargs = ["--env-kwargs", "max_episode_steps", "4"]
+    assert main([*arguments, *kwargs]) == 0
+    about = json.loads((tmp_path / "run.json").read_text())
+    for name in ("results", "training_seconds", "wall_seconds", "cpu_seconds"):
+        del about[name]
+    (tmp_path / "run.json").write_text(json.dumps({**about, "steps_done": 32}))
+    assert main([*arguments, "--resume", *kwargs]) == 1
+    assert "state.pt" in capsys.readouterr().err
+    for content in (b"", b"PK\x03\x04", (tmp_path / "model.npz").read_bytes()):
+        (tmp_path / "state.pt").write_bytes(content)
+        assert main([*arguments, "--resume", *kwargs]) == 1
+        assert "state.pt is not the state of this run" in capsys.readouterr().err
 
 
 def test_a_checkpoint_is_evaluated(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    checkpoint = next((run / "checkpoints").glob("*.zip"))
+    checkpoint = next((run / "checkpoints").glob("*.npz"))
     assert main(["evaluate", str(checkpoint), "--episodes", "4"]) == 0
     out = capsys.readouterr().out
     assert "| trained | 4 |" in out
@@ -91,9 +147,24 @@ def test_a_checkpoint_is_evaluated(run: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_an_agent_is_played_with_where_it_was_trained(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    checkpoint = next((run / "checkpoints").glob("*.zip"))
+    checkpoint = next((run / "checkpoints").glob("*.npz"))
     assert main(["play", "PBDRope-v0", "--policy", str(checkpoint)]) == 1
     assert "was trained on PBDCloth-v0, not on PBDRope-v0" in capsys.readouterr().err
+
+
+def test_an_agent_is_shown_rated_and_filmed(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the file: the other commands take it, and results of the benchmark have the name and seed of its run."""
+    path = str(run / "model.npz")
+    assert main(["enjoy", path, "--headless", "--episodes", "2"]) == 0
+    assert "over 2 episodes" in capsys.readouterr().out
+    assert (
+        main(["record", "--policy", path, "--out", str(tmp_path / "agent.gif"), "--every", "50", "--size", "64"]) == 0
+    )
+    found = benchmark.find_agent(path)
+    assert (found.env_id, found.policy, found.seed) == ("PBDCloth-v0", "ppo", 0)
+    single = CheckpointPolicy(run / "model.npz")
+    observation = np.ones(30, dtype=np.float32)
+    assert_array_equal(single(observation), load_policy(run / "model.npz")(observation))
 
 
 def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,16 +199,20 @@ def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch
         made.append(kwargs)
         return make_sb3_vec_env(env_id, num_envs, seed, **kwargs)
 
+    def spy_on_training(env_id: str, num_envs: int, device: Any, **kwargs: Any) -> Any:
+        made.append(kwargs)
+        return make(env_id, num_envs, device, **kwargs)
+
     easier = {"upright_starts": 0.5, "start_angle": 0.1}
     settings = tuned.PPOSettings(64, n_steps=16, batch_size=64, training_env=easier)
     monkeypatch.setitem(tuned.PPO, "PBDPendulum-v0", settings)
-    for module in (train, evaluation):
-        monkeypatch.setattr(module, "make_sb3_vec_env", spy)
+    monkeypatch.setattr(evaluation, "make_sb3_vec_env", spy)
+    monkeypatch.setattr(torch_learner, "make", spy_on_training)
     arguments = ["--total-timesteps", "64", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1", "--no-gif"]
     kwargs = ["--env-kwargs", "substeps", "10", "lengths", "(1.0,0.5)", "start_angle", "0.3", "obs_mode", "particles"]
     assert main(["train", "PBDPendulum-v0", *arguments, "--no-progress", "--out", str(tmp_path), *kwargs]) == 0
     given = {"substeps": 10, "lengths": (1.0, 0.5), "start_angle": 0.3, "obs_mode": "particles"}
-    assert made == [given | {"upright_starts": 0.5, "split": "train"}, given | {"split": "eval"}]
+    assert made == [given | {"split": "eval"}, given | {"upright_starts": 0.5, "split": "train"}]
     assert json.loads((tmp_path / "run.json").read_text())["settings"]["training_env"] == easier
 
 
@@ -147,6 +222,7 @@ def test_training_from_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[st
                  "--checkpoints", "1", "--no-progress", "--out", str(tmp_path), "--env-kwargs", "obs_mode", "rgb",
                  "pixels", "{'size': 40}", "max_episode_steps", "8"]  # fmt: skip
     assert main(["train", "PBDCloth-v0", *arguments]) == 0
+    assert "Stable-Baselines3 trains this" in capsys.readouterr().out
     about = json.loads((tmp_path / "run.json").read_text())
     assert about["settings"]["frame_stack"] == tuned.PIXELS["PBDCloth-v0"].frame_stack > 1
     assert (tmp_path / "agent.gif").is_file()

@@ -59,11 +59,11 @@ def test_a_sweep_runs_side_by_side_and_goes_on_where_it_stood(
     assert len(table(tmp_path / "docs" / "PBDRope-v0-ppo-1.csv")) >= 2
     with Image.open(tmp_path / "docs" / "PBDRope-v0.png") as curve:
         assert min(curve.size) > 200
-    kept = (tmp_path / "out" / "PBDRope-v0-ppo-0" / "model.zip").stat().st_mtime_ns
+    kept = (tmp_path / "out" / "PBDRope-v0-ppo-0" / "model.npz").stat().st_mtime_ns
     (tmp_path / "out" / "PBDRope-v0-ppo-1" / "curve.csv").unlink()
     assert main(arguments) == 0
     assert "1 of 2 runs are finished" in capsys.readouterr().out
-    assert (tmp_path / "out" / "PBDRope-v0-ppo-0" / "model.zip").stat().st_mtime_ns == kept
+    assert (tmp_path / "out" / "PBDRope-v0-ppo-0" / "model.npz").stat().st_mtime_ns == kept
     again = table(tmp_path / "out" / "results.csv")
     same = ("steps", "normalized_performance", "mean_return")
     assert [[row[name] for name in same] for row in again] == [[row[name] for name in same] for row in rows]

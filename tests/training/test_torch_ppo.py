@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import subprocess
 import sys
@@ -11,13 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from pbd_gym.training import torch_ppo
-from pbd_gym.training.torch_ppo import Agent, Args, Ranks, Rollout, Trainer, evaluate, make
+from pbd_gym.training import ranks
+from pbd_gym.training.perceptrons import Tanh
+from pbd_gym.training.ranks import Ranks
+from pbd_gym.training.torch_ppo import Agent, Rollout, Trainer, make
 from pbd_gym.training.tuned import PPO, PPOSettings
 
 CPU = torch.device("cpu")
@@ -57,6 +57,16 @@ class Points:
         return self.places.clone(), reward, torch.zeros_like(over), over, info
 
 
+@torch.no_grad()
+def evaluate(agent: Agent, env: Any, seed: int) -> dict[str, float]:
+    """Run one episode in every environment of a batch whose episodes end together."""
+    observation, info = env.reset(seed=seed)[0], {}
+    while "final_info" not in info:
+        observation, *_, info = env.step(agent.act(observation))
+    names = ("is_success", "normalized_performance")
+    return {name: float(info["final_info"][name].float().mean()) for name in names}
+
+
 def test_it_learns() -> None:
     settings = PPOSettings(12_800, num_envs=32, n_steps=20, batch_size=128, learning_rate=3e-3, gamma=0.9)
     trainer = Trainer(Points(), settings, 0, CPU)
@@ -75,10 +85,10 @@ def test_it_learns_on_an_environment_of_ours() -> None:
     env = make("PBDRope-v0", settings.num_envs, CPU)
     trainer = Trainer(env, settings, 0, CPU)
     unseen = make("PBDRope-v0", 16, CPU, split="eval")
-    before = evaluate(trainer.agent, unseen)
+    before = evaluate(trainer.agent, unseen, 5)
     for _ in trainer.learn():
         pass
-    after = evaluate(trainer.agent, unseen)
+    after = evaluate(trainer.agent, unseen, 5)
     assert after["normalized_performance"] > before["normalized_performance"] + 0.1
 
 
@@ -123,15 +133,63 @@ def test_mean_and_spread_are_those_of_all_rollouts() -> None:
     torch.testing.assert_close(features.std(dim=(0, 1, 2)), torch.ones(3), atol=0.01, rtol=0.0)
 
 
-def test_the_command_leaves_an_agent(tmp_path: Path) -> None:
-    found = torch_ppo.main(
-        Args("PBDSoftPush-v0", total_timesteps=256, num_envs=4, n_steps=16, eval_episodes=3, out=tmp_path)
-    )
-    about = json.loads((tmp_path / "run.json").read_text())
-    assert about["results"] == found
-    assert about["processes"] == 1
-    assert np.isfinite(found["normalized_performance"])
-    assert "policy.0.weight" in torch.load(tmp_path / "agent.pt", weights_only=True)
+@pytest.mark.parametrize("scale", [0.1, 3.0, 100.0])
+def test_the_fast_tangent_is_the_tangent(scale: float) -> None:
+    """Beside torch's, with its gradient."""
+    x = (scale * torch.randn(1000, generator=torch.Generator().manual_seed(0))).requires_grad_()
+    y = x.detach().clone().requires_grad_()
+    found, expected = Tanh()(x), y.tanh()
+    torch.testing.assert_close(found, expected, atol=3e-7, rtol=0.0)
+    weights = torch.arange(1000.0)
+    (found * weights).sum().backward()
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad, atol=1e-3, rtol=1e-5)
+
+
+def test_probabilities_are_those_of_a_normal_distribution() -> None:
+    agent = Agent(3, 2, PPOSettings(1, log_std_init=-0.7))
+    noise = torch.randn(50, 2)
+    density = torch.distributions.Normal(torch.zeros(2), agent.log_std.exp())
+    expected = density.log_prob(noise * agent.log_std.exp()).sum(dim=-1)
+    found = agent.log_prob(noise)
+    torch.testing.assert_close(found - found[0], expected - expected[0])
+
+
+def test_the_first_gradient_is_that_of_the_policy_gradient() -> None:
+    """Guards the loss where nothing has been cut yet: the ratio is 1, its gradient that of the logarithm."""
+    torch.manual_seed(0)
+    trainer = Trainer(Points(), PPOSettings(1, n_steps=10, ent_coef=0.3), 0, CPU)
+    rollout, _ = trainer.collect()
+    agent, gain = trainer.agent, rollout.advantages(0.98, 0.95)
+    parts = (agent.standardised(rollout.observations), rollout.actions, rollout.log_probs, gain, rollout.values + gain)
+    trainer.loss(*(part.flatten(0, 1) for part in parts)).backward()
+    found = [p.grad.clone() for p in trainer.parameters if p.grad is not None]
+    agent.zero_grad()
+    density = torch.distributions.Normal(agent.policy(rollout.observations), agent.log_std.exp())
+    scaled = (gain - gain.mean()) / gain.std()
+    loss = -(density.log_prob(rollout.actions).sum(dim=-1) * scaled).mean()
+    loss = loss + 0.5 * (agent.value(rollout.observations)[..., 0] - (rollout.values + gain)).square().mean()
+    (loss - 0.3 * density.entropy().sum(dim=-1).mean()).backward()
+    assert len(found) == 13
+    for mine, parameter in zip(found, trainer.parameters, strict=True):
+        torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-4)
+
+
+def test_a_trainer_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    """Guards the state: it takes up weights, moments, noise and episodes, also in another process."""
+    settings = PPOSettings(192, num_envs=4, n_steps=16, batch_size=32, n_epochs=2, standardise=True)
+    small = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 10}
+    first, second = (Trainer(make("PBDRope-v0", 4, CPU, **small), settings, seed, CPU) for seed in (0, 1))
+    rewards = first.learn()
+    next(rewards)
+    torch.save(first.state(), tmp_path / "state.pt")
+    rest = list(rewards)
+    assert len(rest) == 2
+    second.restore(torch.load(tmp_path / "state.pt", weights_only=True))
+    assert list(second.learn()) == rest
+    assert second.steps == first.steps == 192
+    for name, value in first.agent.state_dict().items():
+        assert torch.equal(value, second.agent.state_dict()[name]), name
 
 
 def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
@@ -142,7 +200,7 @@ def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
         [*command, "tests.training.two_ranks", str(tmp_path)],
         cwd=Path(__file__).parents[2], env=env, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, done.stderr[-8000:]
     one, two = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     assert one["updates"] == two["updates"] == 4  # 512 steps of 2 x 4 environments, 16 steps an update
     assert one["moved"] > 1e-3
@@ -152,6 +210,6 @@ def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
 
 
 def test_weights_that_differ_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_ppo.dist, "broadcast", lambda values, source: values.add_(1.0))
+    monkeypatch.setattr(ranks.dist, "broadcast", lambda values, source: values.add_(1.0))
     with pytest.raises(RuntimeError, match="process 1 has other weights"):
         Ranks(1, 2).check_equal(torch.nn.Linear(2, 2))

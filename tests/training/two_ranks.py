@@ -5,7 +5,8 @@ from pathlib import Path
 
 import torch
 
-from pbd_gym.training.torch_ppo import Trainer, joined, make
+from pbd_gym.training.ranks import joined
+from pbd_gym.training.torch_ppo import Trainer, make
 from pbd_gym.training.tuned import PPOSettings
 
 if __name__ == "__main__":
