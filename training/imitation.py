@@ -21,6 +21,7 @@ import torch
 import tyro
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.corrections import Corrections
 from pbd_gym.envs.core.experts import Script, expert_of
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
@@ -86,8 +87,8 @@ def demonstrate(
         acted.
     """
     random, expert = np.random.default_rng(first_seed), expert_of(env)
-    if isinstance(expert, Script):
-        expert.patient = learner is not None
+    if isinstance(expert, Script) and env.action_mode == "picker":
+        expert = Corrections(expert)
     observation = env.reset(seed=first_seed)[0]
     limit = env.max_episode_steps or 0
     until = limit * random.uniform(0.0, 2.0 if learner else NOISY, env.num_envs)
