@@ -19,8 +19,8 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
 
     Args:
         name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"default"`` for
-            the expert or, if the task has none, the bundled policy, or a file: model.zip of a training run, NAME.npz
-            of a policy.
+            the expert or, if the task has none, the bundled policy, or a file: model.npz or model.zip of a
+            training run, NAME.npz of a policy.
         env_id: environment; None for that of the file.
         seed: of random actions, and of the planner.
         trust: see :func:`pbd_gym.training.checkpoint.load`.
@@ -60,7 +60,7 @@ def default(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
     if env_id not in shipped_ids():
         raise ValueError(
             f"{env_id} has neither an expert nor an agent that comes with the package: --policy takes random, plan, or "
-            "the model.zip of pbd-gym train"
+            "the model.npz of pbd-gym train"
         )
     return _bundled(env_id)(observation)
 

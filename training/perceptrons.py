@@ -13,7 +13,7 @@ from pbd_gym.training.policies import MLPPolicy
 
 
 class _Tanh(torch.autograd.Function):
-    """tanh(x) = 2 sigmoid(2 x) - 1, to 2e-7. On a CPU that is five times as fast as torch's: its sigmoid has lanes."""
+    """tanh(x) = 2 sigmoid(2 x) - 1, to 2e-7. On a CPU that is five times as fast as torch's own."""
 
     @staticmethod
     def forward(context: Any, x: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ class _Tanh(torch.autograd.Function):
 
 
 class Tanh(nn.Tanh):
-    """Hyperbolic tangent of a tensor of any shape; exact to 2e-7 on a CPU, where half of all work would be in it."""
+    """Hyperbolic tangent of a tensor of any shape; exact to 2e-7 on a CPU, where torch's is a third of an update."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Take and return shape (...), floating."""

@@ -18,7 +18,7 @@ def declare(commands: Any) -> None:
     play.add_argument("id", nargs="?", help="environment (default: PBDCloth-v0, or that of the checkpoint)")
     play.add_argument("--seed", type=natural, default=0)
     play.add_argument("--action-mode", help="how hands act (default: the first that the task has)")
-    play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.zip of a training run")
+    play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.npz of a training run")
     play.add_argument("--trust", action="store_true", help=TRUST)
     play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
     play.add_argument(
@@ -45,7 +45,7 @@ def _declare_films(commands: Any) -> None:
         command.add_argument("id", nargs="?", help="environment; that of the checkpoint by default")
         command.add_argument(
             "--policy",
-            help="expert, random, trained, plan, or a file: model.zip (default: the expert of the task, or else the "
+            help="expert, random, trained, plan, or a file: model.npz (default: the expert of the task, or else the "
             "agent that comes with the package)",
         )
         command.add_argument("--trust", action="store_true", help=TRUST)
