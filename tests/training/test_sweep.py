@@ -110,14 +110,17 @@ def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
-    for algorithm in ("ppo", "sac"):
-        pretend(tmp_path / "out", Run("PBDRope-v0", algorithm, 0), [0.0, 0.5])
+    """Guards the libraries too: runs of either have rows of their own, and SAC, which has one alone, has one row."""
+    for run in (Run("PBDRope-v0", "ppo", 0), Run("PBDRope-v0", "ppo", 0, "sb3"), Run("PBDRope-v0", "sac", 0)):
+        pretend(tmp_path / "out", run, [0.0, 0.5])
     out = tmp_path / "docs"
-    arguments = ["sweep", "PBDRope-v0", "PBDCloth-v0", "--algorithms", "ppo", "sac", "--report-only"]
+    arguments = ["sweep", "PBDRope-v0", "PBDCloth-v0", "--algorithms", "ppo", "sac",
+                 "--libraries", "torch", "sb3", "--report-only"]  # fmt: skip
     assert main([*arguments, "--out", str(tmp_path / "out"), "--export", str(out)]) == 0
-    assert [row["algorithm"] for row in table(out / "results.csv")] == ["ppo", "sac"]
+    assert [row["algorithm"] for row in table(out / "results.csv")] == ["ppo", "ppo-sb3", "sac"]
     names = {path.name for path in out.iterdir()}
-    assert names == {"results.csv", "PBDRope-v0.png", "PBDRope-v0-ppo-0.csv", "PBDRope-v0-sac-0.csv"}
+    runs = {f"PBDRope-v0-{method}-0.csv" for method in ("ppo", "ppo-sb3", "sac")}
+    assert names == {"results.csv", "PBDRope-v0.png", *runs}
     assert not (tmp_path / "out" / "PBDCloth-v0-ppo-0").exists()
 
 
