@@ -44,19 +44,23 @@ def number(values: list[float]) -> str:
     return f"{np.mean(values):.2f}{spread}"
 
 
+def duration(seconds: float) -> str:
+    """Return a time in minutes, or in seconds below one."""
+    return f"{seconds / 60.0:.0f} min" if seconds >= 60.0 else f"{seconds:.0f} s"
+
+
 def score(env_id: str, algorithm: Algorithm) -> str:
     """Return a cell: normalised performance over seeds, and how many seeds and what each of them took."""
     runs = [row for row in rows_of("results.csv") if (row["env_id"], row["algorithm"]) == (env_id, algorithm)]
     if not runs:
         return ""
-    steps, minutes, cpu = (
-        np.mean([float(row[name]) for row in runs]) / scale
-        for name, scale in (("steps", 1e6), ("training_seconds", 60.0), ("cpu_seconds", 60.0))
+    steps, wall, cpu = (
+        float(np.mean([float(row[name]) for row in runs])) for name in ("steps", "training_seconds", "cpu_seconds")
     )
     seeds = f"{len(runs)} seed" + "s" * (len(runs) > 1)
     found = number([float(row["normalized_performance"]) for row in runs])
     shown = SHOWN if getattr(TABLE[algorithm].get(env_id), "expert_steps", 0) else ""
-    return f"{found}{shown} ({seeds}; {steps:.2f} M steps, {minutes:.0f} min, CPU {cpu:.0f} min)"
+    return f"{found}{shown} ({seeds}; {steps / 1e6:.2f} M steps, {duration(wall)}, CPU {duration(cpu)})"
 
 
 def table() -> str:
