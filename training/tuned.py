@@ -158,23 +158,24 @@ def _suite(
     )
 
 
-def _water(steps: int, n_steps: int, action: tuple[float, ...]) -> PPOSettings:
-    """Return settings for a water task.
+def _water(steps: int, n_steps: int, action: tuple[float, ...], batch_size: int = 1600) -> PPOSettings:
+    """Return settings for a water task, with as much water as it has: cups have the size that their water needs.
 
     Args:
         steps: of the whole run.
         n_steps: steps per environment between updates.
         action: mean at the start: cups that rise and tilt pour something, and then there is something to learn.
+        batch_size: samples per gradient step; with few of them what has been learned of pouring comes and goes.
     """
     return PPOSettings(
         steps,
         n_steps=n_steps,
-        batch_size=320,
+        batch_size=batch_size,
         net_arch=(128, 128),
         initial_action=action,
         log_std_init=-1.0,
         standardise=True,
-        training_env={"particles": 100, "starts": 200, "starts_seed": 1},
+        training_env=_bank(200),
     )
 
 
@@ -219,8 +220,8 @@ PPO: dict[str, PPOSettings] = {
     "PBDRopeWhip-v0": _suite(800_000, n_steps=70, batch_size=280, hands="open"),
     "PBDSoftShape-v0": _suite(200_000, n_steps=60, batch_size=240, hands="squeezing", gamma=0.95),
     # Fewer particles, in smaller cups, flow much the same and three times as fast.
-    "PBDPassWater-v0": _water(200_000, 75, (0.2,)),
-    "PBDPourWater-v0": _water(400_000, 50, (0.0, 0.4, -0.4)),
+    "PBDPassWater-v0": _water(200_000, 75, (0.2,), 320),
+    "PBDPourWater-v0": _water(200_000, 50, (0.0, 0.4, -0.4)),
     "PBDPourWaterAmount-v0": _water(400_000, 50, (0.0, 0.4, -0.4)),
     "PBDPourSoup-v0": _water(400_000, 60, (0.0, 0.4, -0.4)),
     # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold it up
