@@ -9,13 +9,12 @@ import sys
 
 import numpy as np
 
-from pbd_gym.colliders import Plane
-from pbd_gym.scene.scene import Scene
+from pbd_gym.bench.fluids import SPACING, tank
+from pbd_gym.bench.water import level, walls
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.state import State
 
-SPACING = 0.02
-"""Between particles at rest [m]."""
 CTRL_DT = 0.08
 """Control step of the tasks [s]."""
 SUBSTEPS = 16
@@ -26,16 +25,16 @@ REPORTS = (4.8, 60.0, 300.0)
 """Times at which a line is printed besides the end [s]."""
 
 
+def rms_speed(state: State) -> float:
+    """Return the root mean square speed of the particles of one environment [m/s]."""
+    return float(np.sqrt((state.get_velocities()[0] ** 2).sum(axis=1).mean()))
+
+
 def main(minutes: float = 10.0) -> None:
     """Let both columns fall, and watch them."""
     for column in COLUMNS:
-        length, height, depth = (SPACING * count for count in column)
-        scene = Scene()
-        for normal, offset in (
-            ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -2.0 * length), ((0, 0, 1), 0.0), ((0, 0, -1), -depth)
-        ):  # fmt: skip
-            scene.add_collider(Plane(normal, offset, friction=0.0))
-        scene.add_fluid_block((0.0, 0.0, 0.0), (length, height, depth), spacing=SPACING)
+        scene, at_rest = tank(column), 0.5 * SPACING * column[1]
+        lower, upper = walls(scene)
         solver = Solver(Model(scene, 1), substeps=SUBSTEPS, threads=1)
         state, control = solver.state(), solver.control()
         steps = round(60.0 * minutes / CTRL_DT)
@@ -44,16 +43,16 @@ def main(minutes: float = 10.0) -> None:
         for step in range(1, steps + 1):
             solver.step(state, control, CTRL_DT)
             if step % 125 == 0 and step * CTRL_DT > 20.0:
-                fastest = max(fastest, float(np.sqrt((state.get_velocities()[0] ** 2).sum(axis=1).mean())))
+                fastest = max(fastest, rms_speed(state))
             if step in due:
-                x, v = state.get_positions()[0], state.get_velocities()[0]
+                x = state.get_positions()[0]
                 excess = np.maximum(state.get_fluid_density()[0] - 1.0, 0.0).mean()
-                level = 2.0 * x[:, 1].mean() / (0.5 * height)
-                out = (x < -SPACING).any(axis=1) | (x[:, 0] > 2.0 * length + SPACING) | (x[:, 2] > depth + SPACING)
+                lost = ((x < lower - SPACING) | (x > upper + SPACING)).any(axis=1).sum()
                 print(
-                    f"{column[1] // 2} layers, {step * CTRL_DT:5.1f} s: compression {excess:.2%}, level {level:.3f}, "
-                    f"rms speed {np.sqrt((v**2).sum(axis=1).mean()):.3f} m/s (largest since 20 s {fastest:.3f}), "
-                    f"lost {int(out.sum())}, overflow {int(state.get_fluid_overflow().max())}",
+                    f"{column[1] // 2} layers, {step * CTRL_DT:5.1f} s: compression {excess:.2%}, "
+                    f"level {level(x) / at_rest:.3f}, rms speed {rms_speed(state):.3f} m/s "
+                    f"(largest since 20 s {fastest:.3f}), lost {lost}, "
+                    f"overflow {int(state.get_fluid_overflow().max())}",
                     flush=True,
                 )
 
