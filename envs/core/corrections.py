@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from pbd_gym.envs.core.experts import Script, Waypoint, actions_left, grip_positions, held_particles, within_box
@@ -15,26 +17,20 @@ LATE = 15
 """Actions at the end in which what is at its goal is left alone."""
 
 
+@dataclass
 class _Progress:
     """How far one environment has come with its plan."""
 
-    def __init__(self) -> None:
-        self.left: list[Waypoint] = []
-        self.waited = self.tries = 0
-        self.best = np.inf
-        self.taken = np.zeros(0, dtype=bool)
-        """Hands that have taken hold of something on the way to this waypoint."""
-
-    def go_on(self) -> None:
-        """Take the next waypoint."""
-        self.left.pop(0)
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin with a waypoint."""
-        self.waited = self.tries = 0
-        self.best = np.inf
-        self.taken = np.zeros(0, dtype=bool)
+    left: list[Waypoint] = field(default_factory=list)
+    """Where its hands still have to go."""
+    waited: int = 0
+    """Actions that they have waited at the first of these."""
+    tries: int = 0
+    """Actions without progress on the way there."""
+    best: float = np.inf
+    """How near they have come to it [steps of a hand]."""
+    taken: np.ndarray | np.bool = np.False_
+    """Hands that have held something on the way, bool, shape (hands,)."""
 
 
 class Corrections:
@@ -59,36 +55,32 @@ class Corrections:
         found = np.zeros((batch.num_envs, batch.actions.grip_count, 4), dtype=np.float32)
         found[..., 3] = -1.0
         for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
-            progress = self.progress[env]
             if begins:
-                progress.left.clear()
-            waypoint = self._next(env, progress, hands[env], holds[env])
+                self.progress[env] = _Progress()
+            waypoint = self._next(env, hands[env], holds[env])
             if waypoint is None:
                 continue
             way, step = within_box(batch, env, waypoint.positions) - hands[env], batch.actions.hands.max_step
             closed = np.array(waypoint.closed)
-            ready = (closed == holds[env]) | (closed & ~holds[env] & (progress.tries >= PATIENCE - 1))
+            ready = (closed == holds[env]) | (closed & (self.progress[env].tries >= PATIENCE - 1))
             length = np.abs(way).max() / (waypoint.speed * step)  # hands that carry something together arrive together
             found[env, :, :3] = ready.all() * way / step / max(length, 1.0)
             found[env, :, 3] = np.where(closed, 1.0, -1.0)
         return found.reshape(batch.num_envs, -1)
 
-    def _next(self, env: int, progress: _Progress, hands: np.ndarray, holds: np.ndarray) -> Waypoint | None:
+    def _next(self, env: int, hands: np.ndarray, holds: np.ndarray) -> Waypoint | None:
         """Return where hands are to go now, None where nothing is left to do."""
         batch, planned = self.batch, False
         while True:
+            progress = self.progress[env]
             if not progress.left:
                 at_goal = batch.buffers.peek("at_goal")[env] != 0
                 if planned or (at_goal and actions_left(batch, env) < LATE):
                     return None
-                progress.left, planned = list(self.script.plan(env)), True
-                progress.begin()
-                if not progress.left:
-                    return None
+                self.progress[env], planned = _Progress(list(self.script.plan(env))), True
+                continue
             waypoint = progress.left[0]
             closed = np.array(waypoint.closed)
-            if not len(progress.taken):
-                progress.taken = holds & closed
             if (progress.taken & ~holds).any():  # it has lost something
                 progress.left.clear()
                 continue
@@ -100,7 +92,7 @@ class Corrections:
             enough = PASSING if passes else PLACED if closed.any() else NEAR
             if away <= enough and (closed == holds).all():
                 if progress.waited >= waypoint.wait:
-                    progress.go_on()
+                    self.progress[env] = _Progress(progress.left[1:])
                     continue
                 progress.waited += 1
                 return waypoint
@@ -109,6 +101,5 @@ class Corrections:
             progress.best = min(lag, progress.best)
             if progress.tries > PATIENCE:
                 progress.left.clear()
-                progress.tries = 0
                 continue
             return waypoint
