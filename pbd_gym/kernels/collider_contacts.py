@@ -44,7 +44,7 @@ def make_collider_contacts(
     if not parts:
         return ColliderContacts(None, None)
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
-    join = functools.partial(_then, wide)
+    join = functools.partial(then, wide)
     touches = [_make_touch(wide, part, index, carries, supports) for index, part in enumerate(parts)]
     touch = functools.reduce(join, touches)
     is_fast = make_is_fast(wide, any(part.moving for _, part in swept))
@@ -117,7 +117,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     return touch
 
 
-def _then(wide: Wide, before: Any, last: Any) -> Any:
+def then(wide: Wide, before: Any, last: Any) -> Any:
     """Join what is done to one particle into one function."""
     body_, table = body_type(wide.vec), table_type(wide.scalar)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.collider_contacts import then
 from pbd_gym.kernels.collider_table import Part, table_type
 from pbd_gym.kernels.frames import make_frame
 from pbd_gym.kernels.sweep import body_type
@@ -37,16 +38,7 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     """
     vec, scalar, body_, table = wide.vec, wide.scalar, body_type(wide.vec), table_type(wide.scalar)
     found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
-
-    def then(before: Any, last: Any) -> Any:
-        @wp.func
-        def both(colliders: table, body: body_, i: int):
-            before(colliders, body, i)
-            last(colliders, body, i)
-
-        return both
-
-    feel = functools.reduce(then, found)
+    feel = functools.reduce(functools.partial(then, wide), found)
 
     @wp.func
     def support(colliders: table, body: body_, thread: int, thread_count: int):
