@@ -91,7 +91,9 @@ def standardise(model: BaseAlgorithm, settings: Settings, steps: int = 30) -> No
 
 
 def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
-    """Return the mean action at the start of training, shape (size,).
+    """Return the mean action at the start of training, shape (size,), from -1 to 1.
+
+    Log-odds of switches may be beyond: noise here would never bring a mean of 3 below 0.
 
     Raises:
         ValueError: if the settings have an action of another length.
@@ -101,7 +103,7 @@ def initial_action(env: VecEnv, settings: Settings) -> np.ndarray:
     found = np.array(settings.initial_action or np.zeros(size), dtype=np.float32)
     if found.shape != (size,):
         raise ValueError(f"initial_action must have {size} numbers, got {len(found)}")
-    return found
+    return np.clip(found, -1.0, 1.0)
 
 
 def network_keywords(

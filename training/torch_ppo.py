@@ -27,7 +27,9 @@ LEAST_SPREAD = 0.01
 
 
 class Agent(nn.Module):
-    """Gaussian policy and value function, both perceptrons over standardised observations.
+    """Policy and value function, both perceptrons over standardised observations.
+
+    Actions are Gaussian, but for ``settings.switches``, which are -1 or 1: the mean of such a one is the log-odds of 1.
 
     Args:
         observations: numbers in an observation.
@@ -35,9 +37,10 @@ class Agent(nn.Module):
         settings: sizes of the layers, and the distribution of actions at the start.
 
     Raises:
-        ValueError: if the settings have an initial action of another length.
+        ValueError: if the settings have an initial action of another length, or a switch that is no number of it.
     """
 
+    switches: Tensor
     mean: Tensor
     square: Tensor
     spread: Tensor
@@ -54,6 +57,10 @@ class Agent(nn.Module):
                 raise ValueError(f"initial_action must have {actions} numbers, got {len(settings.initial_action)}")
             with torch.no_grad():
                 self.policy[-1].bias += torch.tensor(settings.initial_action)  # type: ignore[operator]
+        if not all(0 <= number < actions for number in settings.switches):
+            raise ValueError(f"switches must be from 0 to {actions - 1}, got {settings.switches}")
+        self.register_buffer("switches", torch.zeros(actions, dtype=torch.bool))
+        self.switches[list(settings.switches)] = True
         self.register_buffer("mean", torch.zeros(observations))
         self.register_buffer("square", torch.ones(observations))
         self.register_buffer("spread", torch.ones(observations))
@@ -78,13 +85,27 @@ class Agent(nn.Module):
         """Return the actions without noise for observations, shape (..., actions)."""
         return self.means(self.standardised(observation)).clamp(-1.0, 1.0)
 
-    def log_prob(self, noise: Tensor) -> Tensor:
-        """Return logarithms of probability densities, less a constant, shape (...).
+    def draw(self, means: Tensor, noise: Tensor) -> Tensor:
+        """Return actions at random, shape (..., actions).
 
         Args:
-            noise: actions less their means, in standard deviations, shape (..., actions).
+            means: of the actions, shape (..., actions).
+            noise: normally distributed numbers, shape (..., actions).
         """
-        return -0.5 * noise.square().sum(dim=-1) - self.log_std.sum()
+        # A normal number is above this one with the probability that the mean is the log-odds of.
+        on = noise > torch.special.ndtri(torch.sigmoid(-means))
+        return torch.where(self.switches, 2.0 * on - 1.0, means + noise * self.log_std.exp())
+
+    def log_prob(self, actions: Tensor, means: Tensor) -> Tensor:
+        """Return logarithms of probabilities and of probability densities, less a constant, shape (...).
+
+        Args:
+            actions: what was drawn, shape (..., actions).
+            means: where it was drawn from, shape (..., actions).
+        """
+        noise = (actions - means) * (-self.log_std).exp()
+        density = -0.5 * noise.square() - self.log_std
+        return torch.where(self.switches, nn.functional.logsigmoid(actions * means), density).sum(dim=-1)
 
     @torch.no_grad()
     def watch(self, observations: Tensor, ranks: Ranks) -> None:
@@ -176,13 +197,14 @@ class Trainer:
         agent, gamma, length = self.agent, self.settings.gamma, self.settings.n_steps
         size = (length, self.env.num_envs)
         noise = torch.randn(*size, len(agent.log_std), generator=self.noise, device=self.device)
-        actions = noise * agent.log_std.exp()
+        means, actions = torch.empty_like(noise), torch.empty_like(noise)
         seen = torch.empty(length + 1, *self.observation.shape, device=self.device)
         rewards, ends = torch.empty(size, device=self.device), torch.empty(size, device=self.device)
         late = torch.zeros(size, device=self.device)
         seen[0] = self.observation
         for t in range(length):
-            actions[t] += agent.means(agent.standardised(seen[t]))
+            means[t] = agent.means(agent.standardised(seen[t]))
+            actions[t] = agent.draw(means[t], noise[t])
             seen[t + 1], rewards[t], terminated, truncated, info = self.env.step(actions[t].clamp(-1.0, 1.0))
             ends[t] = terminated | truncated
             if "final_obs" in info:  # always on CUDA, where the host does not wait for the masks
@@ -191,7 +213,7 @@ class Trainer:
         self.observation = seen[-1].clone()
         values = agent.values(agent.standardised(seen))
         mean_reward = float(self.ranks.mean(rewards.mean()))
-        log_probs = agent.log_prob(noise)
+        log_probs = agent.log_prob(actions, means)
         rollout = Rollout(seen[:-1], actions, log_probs, rewards + gamma * late, ends, values[:-1], values[-1])
         return rollout, mean_reward
 
@@ -229,13 +251,13 @@ class Trainer:
         """
         agent, settings = self.agent, self.settings
         means = agent.means(features)
-        ratio = (agent.log_prob((actions - means) * (-agent.log_std).exp()) - old).exp()
+        ratio = (agent.log_prob(actions, means) - old).exp()
         scaled = (gain - gain.mean()) / (gain.std() + 1e-8)
         cut = ratio.clamp(1.0 - settings.clip_range, 1.0 + settings.clip_range)
         loss = -torch.min(ratio * scaled, cut * scaled).mean()
         loss = loss + 0.5 * nn.functional.mse_loss(agent.values(features), goal)
         if settings.ent_coef:
-            loss = loss - settings.ent_coef * agent.log_std.sum()  # the entropy, less a constant
+            loss = loss - settings.ent_coef * agent.log_std[~agent.switches].sum()  # the entropy, less a constant
         if self.penalty is not None:
             loss = loss + self.penalty(features, means)
         return loss

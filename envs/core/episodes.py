@@ -18,6 +18,10 @@ DENSE = wp.constant(0)
 SPARSE = wp.constant(1)
 DELTA = wp.constant(2)
 NORMALIZED = wp.constant(3)
+FINISH = wp.constant(4)
+
+FINISHED = wp.constant(2.0)
+"""What a step at the end of the work earns beside the normalised performance: enough that to let go is worth the risk."""
 
 
 @wp.func
@@ -74,8 +78,8 @@ def conclude(
 ):
     """Work out the reward, count the step, and say which environments end and which begin anew.
 
-    The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), or
-    the normalised performance. ``success_at`` is the normalised performance that counts as being at the goal; where it
+    The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
+    normalised performance, or that and :data:`FINISHED` while it is a success (finish). ``success_at`` is the normalised performance that counts as being at the goal; where it
     is not above zero the score has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing
     is held) or ``rest_needed`` is not (``rest_steps`` has come to it); see :mod:`pbd_gym.envs.core.completion`.
 
@@ -133,6 +137,8 @@ def conclude(
             total = performance[env] - before
         elif reward_mode == NORMALIZED:
             total = normalized
+        elif reward_mode == FINISH:
+            total = normalized + FINISHED * float(is_success[env])
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not

@@ -21,6 +21,7 @@ REWARD = {
     "sparse": int(episodes.SPARSE),
     "delta": int(episodes.DELTA),
     "normalized": int(episodes.NORMALIZED),
+    "finish": int(episodes.FINISH),
 }
 AUTORESET = {
     AutoresetMode.NEXT_STEP: int(episodes.NEXT_STEP),

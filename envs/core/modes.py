@@ -8,8 +8,8 @@ from pbd_gym.envs.core.actions import ActionMode
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 
-RewardMode = Literal["dense", "sparse", "delta", "normalized"]
-REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized")
+RewardMode = Literal["dense", "sparse", "delta", "normalized", "finish"]
+REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized", "finish")
 
 
 def check_reward_mode(reward_mode: RewardMode | None, obs_mode: ObsMode) -> RewardMode:

@@ -76,10 +76,11 @@ def test_policies_start_about_the_initial_action(algorithm: tuned.Algorithm) -> 
         make_model(algorithm, env, dataclasses.replace(settings, initial_action=given), 0, None).predict(
             observation, deterministic=True
         )[0]
-        for given in ((), start)
+        for given in ((), start, (3.0, *start[1:]))
     ]
     assert np.abs(means[0]).max() < 0.2
     np.testing.assert_allclose(means[1] - means[0], np.broadcast_to(start, means[0].shape), atol=0.1)
+    np.testing.assert_allclose(means[2][:, 0], means[0][:, 0] + 1.0, atol=0.1)  # log-odds of a switch
     with pytest.raises(ValueError, match="6 numbers, got 2"):
         make_model(algorithm, env, dataclasses.replace(settings, initial_action=(1.0, 1.0)), 0, None)
 

@@ -151,8 +151,28 @@ def test_probabilities_are_those_of_a_normal_distribution() -> None:
     noise = torch.randn(50, 2)
     density = torch.distributions.Normal(torch.zeros(2), agent.log_std.exp())
     expected = density.log_prob(noise * agent.log_std.exp()).sum(dim=-1)
-    found = agent.log_prob(noise)
+    means = torch.randn(50, 2)
+    found = agent.log_prob(agent.draw(means, noise), means)
     torch.testing.assert_close(found - found[0], expected - expected[0])
+
+
+def test_switches_are_drawn_with_the_probabilities_of_their_log_odds() -> None:
+    """Guards what is drawn, its probability, and that the others stay as they are."""
+    agent = Agent(3, 2, PPOSettings(1, switches=(1,), initial_action=(0.0, 2.0)))
+    torch.manual_seed(0)
+    means = agent.means(torch.zeros(100_000, 3)).detach()
+    torch.testing.assert_close(means[0], torch.tensor([0.0, 2.0]), atol=0.0, rtol=0.0)
+    noise = torch.randn(100_000, 2)
+    actions = agent.draw(means, noise)
+    assert (actions[:, 1].abs() == 1.0).all()
+    on = torch.sigmoid(torch.tensor(2.0))
+    torch.testing.assert_close((actions[:, 1] > 0.0).float().mean(), on, atol=0.004, rtol=0.0)
+    torch.testing.assert_close(actions[:, 0], means[:, 0] + noise[:, 0] * agent.log_std[0].exp())
+    found = agent.log_prob(actions, means) + 0.5 * noise[:, 0].square() + agent.log_std[0]
+    torch.testing.assert_close(found, torch.where(actions[:, 1] > 0.0, on, 1.0 - on).log(), atol=1e-5, rtol=1e-5)
+    assert agent.act(torch.zeros(3))[1] == 1.0
+    with pytest.raises(ValueError, match="switches"):
+        Agent(3, 2, PPOSettings(1, switches=(2,)))
 
 
 def test_the_first_gradient_is_that_of_the_policy_gradient() -> None:
