@@ -64,8 +64,8 @@ class PPOSettings(Settings):
     ent_coef: float = 0.0
     """Weight of the entropy bonus."""
     switches: tuple[int, ...] = ()
-    """Numbers of an action that are -1 or 1 while it is learned, such as grips: the mean is the log-odds of 1. Noise about
-    a mean would hardly ever open a hand that has learned to be closed; in torch only."""
+    """Numbers of an action that are drawn as -1 or 1, such as grips: the mean is the log-odds of 1. Noise about a mean
+    would hardly ever open a hand that has learned to be closed. In torch only."""
     beta2: float = 0.999
     """Of Adam: what its mean of squared gradients keeps from one step to the next."""
 

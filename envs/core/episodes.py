@@ -21,7 +21,7 @@ NORMALIZED = wp.constant(3)
 FINISH = wp.constant(4)
 
 FINISHED = wp.constant(2.0)
-"""What a step at the end of the work earns beside the normalised performance: enough that to let go is worth the risk."""
+"""What a step earns, beside the normalised performance, while it is a success: letting go has to be worth the risk."""
 
 
 @wp.func
@@ -79,9 +79,10 @@ def conclude(
     """Work out the reward, count the step, and say which environments end and which begin anew.
 
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
-    normalised performance, or that and :data:`FINISHED` while it is a success (finish). ``success_at`` is the normalised performance that counts as being at the goal; where it
-    is not above zero the score has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing
-    is held) or ``rest_needed`` is not (``rest_steps`` has come to it); see :mod:`pbd_gym.envs.core.completion`.
+    normalised performance, or that and :data:`FINISHED` while it is a success (finish). ``success_at`` is the
+    normalised performance that counts as being at the goal; where it is not above zero the score has filled ``at_goal``
+    itself. Success takes more where ``let_go`` is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps``
+    has come to it); see :mod:`pbd_gym.envs.core.completion`.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
     their reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.divergence`)
