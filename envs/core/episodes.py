@@ -20,9 +20,6 @@ DELTA = wp.constant(2)
 NORMALIZED = wp.constant(3)
 FINISH = wp.constant(4)
 
-FINISHED = wp.constant(2.0)
-"""What a step earns, beside the normalised performance, while it is a success: letting go has to be worth the risk."""
-
 
 @wp.func
 def random_stream(seed: wp.int32, episode: wp.int32):
@@ -79,9 +76,9 @@ def conclude(
     """Work out the reward, count the step, and say which environments end and which begin anew.
 
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
-    normalised performance, or that and :data:`FINISHED` while it is a success (finish). ``success_at`` is the
-    normalised performance that counts as being at the goal; where it is not above zero the score has filled ``at_goal``
-    itself. Success takes more where ``let_go`` is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps``
+    normalised performance, or that, 1 more at the goal if what has to be let go is, and 1 more for success (finish):
+    while an agent tries this and that, its hands are hardly ever at rest. ``success_at`` is the normalised performance
+    that counts as being at the goal; where it is not above zero the score has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps``
     has come to it); see :mod:`pbd_gym.envs.core.completion`.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
@@ -131,7 +128,8 @@ def conclude(
         at_goal[env] = 0
         at_rest[env] = 0
     released[env] = nothing_held(held, env)
-    is_success[env] = at_goal[env] * at_rest[env] * wp.where(let_go != 0, released[env], 1)
+    placed = at_goal[env] * wp.where(let_go != 0, released[env], 1)
+    is_success[env] = placed * at_rest[env]
     last_performance[env] = performance[env]
     if not resetting:
         if reward_mode == DELTA:
@@ -139,7 +137,7 @@ def conclude(
         elif reward_mode == NORMALIZED:
             total = normalized
         elif reward_mode == FINISH:
-            total = normalized + FINISHED * float(is_success[env])
+            total = normalized + float(placed + is_success[env])
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not

@@ -93,14 +93,14 @@ def test_what_is_held_is_a_success_while_held(env_id: str) -> None:
 
 
 def test_to_finish_pays() -> None:
-    """Guards the reward that makes agents let go: the normalised performance, and more where that alone is not."""
+    """Guards the reward that makes agents let go: nothing more at the goal while held, then 1 more, and 2 at rest."""
     env = make("PBDClothDrop-v0", reward_mode="finish")
-    for grip in (1.0, -1.0):
-        act(env, grip, 60)
+    for grip, steps, more in ((1.0, 60, 0.0), (-1.0, 0, 1.0), (-1.0, 60, 2.0)):
+        act(env, grip, steps)
         be_at_the_goal(env)
         reward, info = act(env, grip)
-        assert info["at_goal"].all() and (info["is_success"] == (grip < 0.0)).all()
-        np.testing.assert_allclose(reward, info["normalized_performance"] + 2.0 * info["is_success"], atol=1e-6)
+        assert info["at_goal"].all() and (info["is_success"] == (more == 2.0)).all()
+        np.testing.assert_allclose(reward, info["normalized_performance"] + more, atol=1e-6)
 
 
 def test_a_towel_held_in_its_place_is_no_success_with_goals_either() -> None:
