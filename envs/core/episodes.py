@@ -78,8 +78,9 @@ def conclude(
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
     normalised performance, or that, 1 more at the goal if what has to be let go is, and 1 more for success (finish):
     while an agent tries this and that, its hands are hardly ever at rest. ``success_at`` is the normalised performance
-    that counts as being at the goal; where it is not above zero the score has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps``
-    has come to it); see :mod:`pbd_gym.envs.core.completion`.
+    that counts as being at the goal; where it is not above zero the score has filled ``at_goal`` itself. Success takes
+    more where ``let_go`` is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps`` has come to it);
+    see :mod:`pbd_gym.envs.core.completion`.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
     their reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.divergence`)
