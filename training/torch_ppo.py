@@ -186,6 +186,10 @@ class Trainer:
             left = 1.0 - self.steps / settings.total_timesteps
             for group in self.adam.param_groups:
                 group["lr"] = left * settings.learning_rate
+            if settings.log_std_end is not None:
+                with torch.no_grad():
+                    most = left * settings.log_std_init + (1.0 - left) * settings.log_std_end
+                    self.agent.log_std.clamp_(max=most)
             rollout, reward = self.collect()
             self.update(rollout)
             self.steps += rollout.values.numel() * self.ranks.count

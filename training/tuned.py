@@ -63,6 +63,9 @@ class PPOSettings(Settings):
     """Largest change of the probability ratio."""
     ent_coef: float = 0.0
     """Weight of the entropy bonus."""
+    log_std_end: float | None = None
+    """Logarithm of the largest exploration noise at the end: a bound that falls linearly. What has to be still in the
+    end is not learned while the noise shakes it. In torch only."""
     switches: tuple[int, ...] = ()
     """Numbers of an action that are drawn as -1 or 1, such as grips: the mean is the log-odds of 1. Noise about a mean
     would hardly ever open a hand that has learned to be closed. In torch only."""

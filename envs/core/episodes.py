@@ -76,11 +76,13 @@ def conclude(
     """Work out the reward, count the step, and say which environments end and which begin anew.
 
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
-    normalised performance, or that, 1 more at the goal if what has to be let go is, and 1 more for success (finish):
-    while an agent tries this and that, its hands are hardly ever at rest. ``success_at`` is the normalised performance
-    that counts as being at the goal; where it is not above zero the score has filled ``at_goal`` itself. Success takes
-    more where ``let_go`` is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps`` has come to it);
-    see :mod:`pbd_gym.envs.core.completion`.
+    normalised performance, or finish: that, but no less than -1, or the few episodes that end much farther from the
+    goal than they began would rule what is learned; 1 more at the goal if what has to be let go is, as the hands of an
+    agent that tries this and that are hardly ever at rest; and 1 more for success.
+
+    ``success_at`` is the normalised performance that counts as being at the goal; where it is not above zero the score
+    has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing is held) or ``rest_needed``
+    is not (``rest_steps`` has come to it); see :mod:`pbd_gym.envs.core.completion`.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
     their reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.divergence`)
@@ -138,7 +140,7 @@ def conclude(
         elif reward_mode == NORMALIZED:
             total = normalized
         elif reward_mode == FINISH:
-            total = normalized + float(placed + is_success[env])
+            total = wp.max(normalized, -1.0) + float(placed + is_success[env])
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not

@@ -175,6 +175,20 @@ def test_switches_are_drawn_with_the_probabilities_of_their_log_odds() -> None:
         Agent(3, 2, PPOSettings(1, switches=(2,)))
 
 
+def test_noise_falls_to_its_bound() -> None:
+    """Guards the bound at every update, and that there is none by default."""
+    settings = PPOSettings(3200, num_envs=32, n_steps=20, n_epochs=1, log_std_init=-1.0, log_std_end=-3.0)
+    trainer, bounds = Trainer(Points(), settings, 0, CPU), []
+    for _ in trainer.learn():
+        assert (trainer.agent.log_std <= -1.0 - 0.4 * len(bounds) + 0.05).all()  # an update moves it after the bound
+        bounds.append(float(trainer.agent.log_std.detach().max()))
+    assert len(bounds) == 5 and bounds[-1] > -3.0
+    free = Trainer(Points(), dataclasses.replace(settings, log_std_end=None), 0, CPU)
+    for _ in free.learn():
+        pass
+    assert free.agent.log_std.min() > -1.3
+
+
 def test_the_first_gradient_is_that_of_the_policy_gradient() -> None:
     """Guards the loss where nothing has been cut yet: the ratio is 1, its gradient that of the logarithm."""
     torch.manual_seed(0)

@@ -77,7 +77,7 @@ def test_failure(what: str, obs_mode: str, mode: str) -> None:
         assert_same(rows_of(result[:4], OTHERS), rows_of(expected[:4], OTHERS))
 
 
-@pytest.mark.parametrize("reward_mode", ["dense", "delta", "normalized"])
+@pytest.mark.parametrize("reward_mode", ["dense", "delta", "normalized", "finish"])
 def test_ratings_of_a_task_that_divides_by_zero(reward_mode: str) -> None:
     """Guards learners against the arithmetic of tasks: a rating that is no number ends the episode and counts as 0."""
     env = make_vec(COUNT, reward_mode=reward_mode)
