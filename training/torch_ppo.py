@@ -107,6 +107,11 @@ class Agent(nn.Module):
         density = -0.5 * noise.square() - self.log_std
         return torch.where(self.switches, nn.functional.logsigmoid(actions * means), density).sum(dim=-1)
 
+    def entropy(self, means: Tensor) -> Tensor:
+        """Return the entropy of actions with these means, less a constant, shape (...)."""
+        undecided = nn.functional.softplus(means) - means * torch.sigmoid(means)
+        return torch.where(self.switches, undecided, self.log_std).sum(dim=-1)
+
     @torch.no_grad()
     def watch(self, observations: Tensor, ranks: Ranks) -> None:
         """Update mean and spread with a rollout, which counts as much as each one before it."""
@@ -261,7 +266,7 @@ class Trainer:
         loss = -torch.min(ratio * scaled, cut * scaled).mean()
         loss = loss + 0.5 * nn.functional.mse_loss(agent.values(features), goal)
         if settings.ent_coef:
-            loss = loss - settings.ent_coef * agent.log_std[~agent.switches].sum()  # the entropy, less a constant
+            loss = loss - settings.ent_coef * agent.entropy(means).mean()
         if self.penalty is not None:
             loss = loss + self.penalty(features, means)
         return loss

@@ -171,6 +171,8 @@ def test_switches_are_drawn_with_the_probabilities_of_their_log_odds() -> None:
     found = agent.log_prob(actions, means) + 0.5 * noise[:, 0].square() + agent.log_std[0]
     torch.testing.assert_close(found, torch.where(actions[:, 1] > 0.0, on, 1.0 - on).log(), atol=1e-5, rtol=1e-5)
     assert agent.act(torch.zeros(3))[1] == 1.0
+    entropy = agent.log_std[0] + torch.distributions.Bernoulli(logits=means[:, 1]).entropy()
+    torch.testing.assert_close(agent.entropy(means), entropy)
     with pytest.raises(ValueError, match="switches"):
         Agent(3, 2, PPOSettings(1, switches=(2,)))
 
