@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.envs.core.validation import make_config
-from pbd_gym.rendering.batched.tables import CAMERA, PALETTE
+from pbd_gym.rendering.batched.tables import CAMERA, PALETTE, palette_row
 from pbd_gym.rendering.batched.views import aim
 from pbd_gym.rendering.camera import Camera
 from pbd_gym.runtime.checks import FARTHEST, image_size, number, switch
@@ -52,12 +52,15 @@ class Pixels:
     """Darken the ground softly below what is drawn: that shows how high it is."""
     color: float = 0.0
     """Largest change of red, green and blue of each thing and of the backdrop, as a share of full brightness."""
+    hints: bool = False
+    """Whether a goal turns green when it is reached, as for people; it is what an agent is to find out."""
 
     def __post_init__(self) -> None:
         size = image_size(self.size)
         for name in ("far", "turn", "shift", "zoom", "color"):
             number(name, getattr(self, name), 0.0, FARTHEST, positive=name == "far")
         switch("shadows", self.shadows)
+        switch("hints", self.hints)
         if self.zoom >= 1.0:
             raise ValueError(f"zoom must be below 1, got {self.zoom}")
         cameras = []
@@ -180,9 +183,12 @@ class PixelObservations:
         for name in self.names:
             buffers.share(name, self.rasterizer.image(name))
         self._state = state
+        colors = np.array(list(PALETTE.values()), dtype=np.float32)
+        if not pixels.hints:
+            colors[palette_row("goal_reached")] = colors[palette_row("goal")]
+        self.rasterizer.palette.assign(np.broadcast_to(colors, (len(self.rasterizer.palette.numpy()), *colors.shape)))
         if pixels.varied:
             base = np.array([[*c.target, c.distance, c.yaw, c.pitch] for c in cameras], dtype=np.float32)
-            colors = np.array(list(PALETTE.values()), dtype=np.float32)
             self._look = wp.launch(
                 look,
                 dim=model.num_envs,

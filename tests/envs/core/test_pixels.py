@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env import VecTransposeImage
 from pbd_gym.envs.core.pixels import Pixels
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.rendering import Camera
+from pbd_gym.rendering.batched.tables import palette_row
 from pbd_gym.rendering.batched.views import camera_row
 from tests.envs.helpers import AUTORESET, ID, SMALL, assert_same, make_vec, random_actions, rows_of
 
@@ -37,6 +38,17 @@ def test_pictures_do_not_depend_on_the_batch(mode: str) -> None:
         for step, (a, b) in enumerate(zip(found, seen, strict=True)):
             assert_same(a, rows_of(b, slice(env, env + 1)), f"{env} {step}")
     assert len(np.unique(first["rgb"].reshape(5, -1), axis=0)) == 5
+
+
+@pytest.mark.parametrize("varied", [{}, VARIED])
+def test_colours_do_not_say_when_a_goal_is_reached(varied: dict[str, Any]) -> None:
+    """Guards agents that learn from pictures: green is for people, or for who asks for it."""
+    goal, reached = palette_row("goal"), palette_row("goal_reached")
+    for hints in (False, True):
+        env = make_vec(2, obs_mode="rgb", pixels={**varied, "hints": hints})
+        env.reset(seed=0)
+        colors = pixels_of(env).palette.numpy()
+        assert np.array_equal(colors[:, reached], colors[:, goal]) != hints
 
 
 def test_every_episode_is_seen_in_its_own_way() -> None:
