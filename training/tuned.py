@@ -63,6 +63,9 @@ class PPOSettings(Settings):
     """Largest change of the probability ratio."""
     ent_coef: float = 0.0
     """Weight of the entropy bonus."""
+    reward_scale: float = 1.0
+    """Factor of the rewards that values are learned from: 1 - gamma makes values as large as rewards. The gradient of
+    large ones leaves little of that of the policy when both are cut to one norm. In torch only."""
     log_std_end: float | None = None
     """Logarithm of the largest exploration noise at the end: a bound that falls linearly. What has to be still in the
     end is not learned while the noise shakes it. In torch only."""

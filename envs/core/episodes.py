@@ -28,13 +28,13 @@ def random_stream(seed: wp.int32, episode: wp.int32):
 
 
 @wp.func
-def nothing_held(held: wp.array2d[wp.int32], env: int):
-    """1 if no grip of an environment holds a particle, 0 otherwise."""
-    free = int(1)
+def empty_share(held: wp.array2d[wp.int32], env: int):
+    """Share of the grips of an environment that hold nothing; 1 if it has none."""
+    empty = int(0)
     for slot in range(held.shape[1]):
-        if held[env, slot] >= 0:
-            free = 0
-    return free
+        if held[env, slot] < 0:
+            empty += 1
+    return float(empty) / float(wp.max(held.shape[1], 1)) + wp.where(held.shape[1] == 0, 1.0, 0.0)
 
 
 @wp.kernel
@@ -77,8 +77,9 @@ def conclude(
 
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
     normalised performance, or finish: that, but no less than -1, or the few episodes that end much farther from the
-    goal than they began would rule what is learned; 1 more at the goal if what has to be let go is, as the hands of an
-    agent that tries this and that are hardly ever at rest; and 1 more for success.
+    goal than they began would rule what is learned; at the goal the share of hands that hold nothing more, if they have
+    to let go, and 1 more if not: hands learn to open one at a time, and those of an agent that tries this and that are
+    hardly ever at rest; and 1 more for success.
 
     ``success_at`` is the normalised performance that counts as being at the goal; where it is not above zero the score
     has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing is held) or ``rest_needed``
@@ -130,9 +131,9 @@ def conclude(
     if bad != 0:  # it has been put back to the start
         at_goal[env] = 0
         at_rest[env] = 0
-    released[env] = nothing_held(held, env)
-    placed = at_goal[env] * wp.where(let_go != 0, released[env], 1)
-    is_success[env] = placed * at_rest[env]
+    empty = empty_share(held, env)
+    released[env] = wp.where(empty == 1.0, 1, 0)
+    is_success[env] = at_goal[env] * at_rest[env] * wp.where(let_go != 0, released[env], 1)
     last_performance[env] = performance[env]
     if not resetting:
         if reward_mode == DELTA:
@@ -140,7 +141,11 @@ def conclude(
         elif reward_mode == NORMALIZED:
             total = normalized
         elif reward_mode == FINISH:
-            total = wp.max(normalized, -1.0) + float(placed + is_success[env])
+            total = (
+                wp.max(normalized, -1.0)
+                + float(at_goal[env]) * wp.where(let_go != 0, empty, 1.0)
+                + float(is_success[env])
+            )
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not
@@ -279,6 +284,6 @@ def remember(
     if chosen[env] != 0:
         last_performance[env] = performance[env]
         at_goal[env] = 0
-        released[env] = nothing_held(held, env)
+        released[env] = wp.where(empty_share(held, env) == 1.0, 1, 0)
         at_rest[env] = 0
         is_success[env] = 0
