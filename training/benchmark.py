@@ -80,8 +80,8 @@ def find_agent(
     """Return what the command line calls by a name.
 
     Args:
-        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, or a file: model.zip of a
-            training run, NAME.npz of a policy.
+        policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the
+            one that sees pictures, or a file: model.zip of a training run, NAME.npz of a policy.
         env_id: environment; None for that of the file.
         name: what the result calls it; by default the policy, the algorithm of a training run or the name of a file.
         seed: of a random policy or a planner, and what the result says; by default that of the training run, or 0.
@@ -98,9 +98,10 @@ def find_agent(
         raise ValueError(f"{policy} was trained on {trained_on}, not on {env_id}")
     if policy in SCRIPTS:
         return Agent(find(env_id).id, name or policy, seed or 0, actor)
-    path = SHIPPED / f"{env_id}.npz" if policy == "trained" else Path(policy)
-    label, trained_seed = ("trained" if policy == "trained" else path.stem), 0
-    run = find_run(path) if path.suffix == ".zip" or _of_a_run(path) else None
+    bundled = {"trained": SHIPPED / f"{env_id}.npz", "pixels": SHIPPED / "pixels" / env_id / "model.zip"}
+    path = bundled.get(policy, Path(policy))
+    label, trained_seed = (policy if policy in bundled else path.stem), 0
+    run = find_run(path) if policy not in bundled and (path.suffix == ".zip" or _of_a_run(path)) else None
     if run is not None:
         label, trained_seed = run.algorithm, run.seed
     digest = _named(hashlib.sha256(path.read_bytes()))

@@ -57,6 +57,15 @@ def save(model: BaseAlgorithm, path: Path) -> None:
         model.save(file)  # type: ignore[arg-type]  # any binary file will do
 
 
+def save_weights(model: BaseAlgorithm, path: Path) -> None:
+    """Write the weights of a model alone, in half precision: all that :func:`load` needs beside a run.json."""
+    data, weights = io.BytesIO(), model.policy.state_dict()
+    halves = {value.data_ptr(): value.half() for value in weights.values()}  # networks share layers
+    torch.save({name: halves[value.data_ptr()] for name, value in weights.items()}, data)
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(WEIGHTS, data.getvalue())
+
+
 def load(path: Path, trust: bool = False) -> Checkpoint:
     """Read a checkpoint.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.recording import Actor, RandomActor, expert
-from pbd_gym.training.policies import find_policy, shipped_ids
+from pbd_gym.training.policies import find_pixel_policy, find_policy, shipped_ids
 from pbd_gym.training.record import Stacked
 
 
@@ -18,9 +18,9 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
     """Return a policy, the id of its environment, and that environment's arguments.
 
     Args:
-        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"default"`` for
-            the expert or, if the task has none, the bundled policy, or a file: model.npz or model.zip of a
-            training run, NAME.npz of a policy.
+        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"pixels"`` for
+            the one that sees pictures, ``"default"`` for the expert or, if the task has none, the bundled policy, or a
+            file: model.npz or model.zip of a training run, NAME.npz of a policy.
         env_id: environment; None for that of the file.
         seed: of random actions, and of the planner.
         trust: see :func:`pbd_gym.training.checkpoint.load`.
@@ -29,7 +29,7 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
         FileNotFoundError: if there is no such file, or no run.json beside or above a model.zip.
         ValueError: without an id, if there is no bundled policy for it, or for a file that is something else.
     """
-    if name in ("default", "expert", "random", "plan", "trained") and env_id is None:
+    if name in ("default", "expert", "random", "plan", "trained", "pixels") and env_id is None:
         raise ValueError(f"--policy {name} needs an id")
     if name == "default":
         return default, str(env_id), {}
@@ -44,7 +44,7 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
         return Stacked(policy, 1), policy.env_id, dict(policy.env_kwargs)
     from pbd_gym.training.checkpoint import load
 
-    agent = load(Path(name), trust)
+    agent = load(find_pixel_policy(str(env_id)) if name == "pixels" else Path(name), trust)
     return Stacked(agent, agent.frame_stack), agent.env_id, dict(agent.env_kwargs)
 
 

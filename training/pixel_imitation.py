@@ -244,7 +244,7 @@ def main(args: Args) -> Summary:
     room.env.close()
     found, out = room.examine(), args.out or Path("runs/pixels") / env_id
     out.mkdir(parents=True, exist_ok=True)
-    checkpoint.save(room.student, out / "model.zip")
+    checkpoint.save_weights(room.student, out / "model.zip")
     run_files.write_run(
         out,
         {

@@ -134,6 +134,22 @@ def shipped_ids() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob("*.npz"))
 
 
+def pixel_ids() -> list[str]:
+    """Return the ids that have a bundled policy which sees pictures."""
+    return sorted(path.parent.name for path in SHIPPED.glob("pixels/*/model.zip"))
+
+
+def find_pixel_policy(env_id: str) -> Path:
+    """Return the file of the bundled policy of an id that sees pictures; its run.json is beside it.
+
+    Raises:
+        ValueError: for an id without one.
+    """
+    if env_id not in pixel_ids():
+        raise ValueError(f"there is no bundled policy that sees pictures for {env_id!r}, only for {pixel_ids()}")
+    return SHIPPED / "pixels" / env_id / "model.zip"
+
+
 def find_policy(name: str) -> MLPPolicy:
     """Return the bundled policy of an id, or the one in a file NAME.npz.
 

@@ -11,8 +11,10 @@ from stable_baselines3.common.vec_env.stacked_observations import StackedObserva
 
 from pbd_gym.training.checkpoint import load_agent
 from pbd_gym.training.evaluate import unseen_env
+from pbd_gym.training.film_policies import find_actor
 from pbd_gym.training.pixel_imitation import Args, Classroom, Lesson, main
-from pbd_gym.training.policies import find_policy
+from pbd_gym.training.policies import find_policy, pixel_ids
+from pbd_gym.training.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.tuned import PIXELS
 
 ID = "PBDCloth-v0"
@@ -58,6 +60,25 @@ def test_shifted_pictures_keep_what_they_show() -> None:
     assert len({tuple(one[0, 0, 4, 4:6].tolist()) for one in seen}) > 15
     middles = {float(one[0, 0, 4, 4]) for one in seen}
     assert middles <= {float(picture[0, 0, y, x]) for y in range(2, 7) for x in range(2, 7)}
+
+
+@pytest.mark.parametrize("env_id", pixel_ids())
+def test_bundled_students_act_on_pictures_alone(env_id: str) -> None:
+    """Guards weights, cameras and colours: eight unseen episodes come near the score of a hundred."""
+    actor, trained_on, kwargs = find_actor("pixels", env_id)
+    assert trained_on == env_id and kwargs["obs_mode"] == "rgb"
+    env = make_unseen(env_id, 8, **kwargs)
+    observation, over, begins = reset_to_variations(env), np.zeros(8, dtype=bool), True
+    while not over.any():
+        observation, _, terminated, over, info = env.step(actor(env, observation, begins))
+        begins = False
+        assert not terminated.any()
+    assert info["is_success"].mean() >= 0.7
+
+
+def test_an_id_without_a_bundled_student_is_named() -> None:
+    with pytest.raises(ValueError, match=r"only for .*PBDClothDrop"):
+        find_actor("pixels", "PBDRope-v0")
 
 
 def test_a_teacher_of_something_else_is_refused() -> None:
