@@ -45,8 +45,8 @@ def _declare_films(commands: Any) -> None:
         command.add_argument("id", nargs="?", help="environment; that of the checkpoint by default")
         command.add_argument(
             "--policy",
-            help="expert, random, trained, pixels, plan, or a file: model.npz (default: the expert of the task, or else "
-            "the agent that comes with the package)",
+            help="expert, random, trained, pixels, plan, or a file: model.npz (default: the expert of the task, or "
+            "else the agent that comes with the package)",
         )
         command.add_argument("--trust", action="store_true", help=TRUST)
         command.add_argument("--out", required=True, metavar="FILE", help=name)
