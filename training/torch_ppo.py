@@ -50,7 +50,7 @@ class Agent(nn.Module):
     def __init__(self, observations: int, actions: int, settings: PPOSettings) -> None:
         super().__init__()
         self.policy = orthogonal_network(observations, settings.net_arch, actions, 0.01)
-        self.value = orthogonal_network(observations, settings.net_arch, 1, settings.reward_scale)
+        self.value = orthogonal_network(observations, settings.net_arch, 1, 1.0)
         self.log_std = nn.Parameter(torch.full((actions,), settings.log_std_init))
         if settings.initial_action:
             if len(settings.initial_action) != actions:
@@ -136,7 +136,7 @@ class Rollout:
     actions: Tensor
     log_probs: Tensor
     rewards: Tensor
-    """Scaled, plus the value of the last observation where an episode ran out of time."""
+    """Plus the value of the last observation where an episode ran out of time."""
     ends: Tensor
     """1 where an episode ended in this step, 0 elsewhere."""
     values: Tensor
@@ -203,8 +203,7 @@ class Trainer:
     @torch.no_grad()
     def collect(self) -> tuple[Rollout, float]:
         """Step the batch; only the mean reward is read back, at the end."""
-        agent, settings = self.agent, self.settings
-        gamma, length = settings.gamma, settings.n_steps
+        agent, gamma, length = self.agent, self.settings.gamma, self.settings.n_steps
         size = (length, self.env.num_envs)
         noise = torch.randn(*size, len(agent.log_std), generator=self.noise, device=self.device)
         means, actions = torch.empty_like(noise), torch.empty_like(noise)
@@ -224,8 +223,7 @@ class Trainer:
         values = agent.values(agent.standardised(seen))
         mean_reward = float(self.ranks.mean(rewards.mean()))
         log_probs = agent.log_prob(actions, means)
-        gained = settings.reward_scale * rewards + gamma * late
-        rollout = Rollout(seen[:-1], actions, log_probs, gained, ends, values[:-1], values[-1])
+        rollout = Rollout(seen[:-1], actions, log_probs, rewards + gamma * late, ends, values[:-1], values[-1])
         return rollout, mean_reward
 
     def update(self, rollout: Rollout) -> None:
