@@ -69,6 +69,9 @@ class PPOSettings(Settings):
     switches: tuple[int, ...] = ()
     """Numbers of an action that are drawn as -1 or 1, such as grips: the mean is the log-odds of 1. Noise about a mean
     would hardly ever open a hand that has learned to be closed. In torch only."""
+    most_log_odds: float | None = None
+    """Log-odds of a switch that the loss holds it to. A hand that is quite sure to stay closed opens in one of 250
+    actions at 5.5, and can find out where that pays. In torch only."""
     beta2: float = 0.999
     """Of Adam: what its mean of squared gradients keeps from one step to the next."""
 
