@@ -26,13 +26,13 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.pixels import Pixels
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
-from pbd_gym.training import checkpoint, run_files
+from pbd_gym.training import checkpoint, run_files, tuned_pixels
 from pbd_gym.training.cameras import Cameras
 from pbd_gym.training.evaluate import Summary, evaluate, stacked, unseen_env
 from pbd_gym.training.learners import make_model
 from pbd_gym.training.policies import MLPPolicy, find_policy
 from pbd_gym.training.refinement import training_world
-from pbd_gym.training.tuned import PIXELS, PIXELS_FALLBACK, PPOSettings
+from pbd_gym.training.tuned import PPOSettings
 
 MEASURED = 1000
 """Pictures from which the mean picture and the spread about it are taken."""
@@ -231,7 +231,7 @@ def main(args: Args) -> Summary:
     teacher = find_policy(args.teacher or env_id)
     if teacher.env_id != env_id:
         raise ValueError(f"the teacher knows {teacher.env_id}, not {env_id}")
-    settings = dataclasses.replace(PIXELS.get(env_id, PIXELS_FALLBACK), predict_state=False)
+    settings = dataclasses.replace(tuned_pixels.PIXELS.get(env_id, tuned_pixels.FALLBACK), predict_state=False)
     room = Classroom(args, teacher, settings)
     for turn in range(args.rounds):
         won = room.play()

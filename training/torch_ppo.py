@@ -22,8 +22,6 @@ from pbd_gym.training.tuned import PPOSettings
 
 MAX_GRADIENT = 0.5
 """Norm to which gradients are cut."""
-BEYOND = 0.1
-"""Weight in the loss of the square by which log-odds are larger than they should be."""
 LEAST_SPREAD = 0.01
 """Standard deviation below which an observation is taken as constant [m or m/s]."""
 
@@ -269,9 +267,6 @@ class Trainer:
         loss = loss + 0.5 * nn.functional.mse_loss(agent.values(features), goal)
         if settings.ent_coef:
             loss = loss - settings.ent_coef * agent.entropy(means).mean()
-        if settings.most_log_odds is not None:
-            beyond = (means[:, agent.switches].abs() - settings.most_log_odds).clamp(min=0.0)
-            loss = loss + BEYOND * beyond.square().mean()
         if self.penalty is not None:
             loss = loss + self.penalty(features, means)
         return loss

@@ -25,7 +25,7 @@ from gymnasium import spaces
 
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.registry import find
-from pbd_gym.training import interruption, tuned
+from pbd_gym.training import interruption, tuned, tuned_pixels
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.curves import plot
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table, unseen_env
@@ -96,7 +96,7 @@ class TrainArgs:
         """Return the tuned numbers of the id, overridden by those of the command line."""
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
-            pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
+            pixels = tuned_pixels.PIXELS.get(self.env_id, tuned_pixels.FALLBACK)
             found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
         given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
         return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})

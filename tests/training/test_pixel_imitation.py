@@ -15,7 +15,7 @@ from pbd_gym.training.film_policies import find_actor
 from pbd_gym.training.pixel_imitation import Args, Classroom, Lesson, main
 from pbd_gym.training.policies import find_policy, pixel_ids
 from pbd_gym.training.rollouts import make_unseen, reset_to_variations
-from pbd_gym.training.tuned import PIXELS
+from pbd_gym.training.tuned_pixels import PIXELS
 
 ID = "PBDCloth-v0"
 

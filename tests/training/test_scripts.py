@@ -16,7 +16,7 @@ from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training import benchmark, torch_learner, tuned
+from pbd_gym.training import benchmark, torch_learner, tuned, tuned_pixels
 from pbd_gym.training import evaluate as evaluation
 from pbd_gym.training.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.evaluate import evaluate, random_policy, table, unseen_env
@@ -224,7 +224,7 @@ def test_training_from_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["train", "PBDCloth-v0", *arguments]) == 0
     assert "Stable-Baselines3 trains this" in capsys.readouterr().out
     about = json.loads((tmp_path / "run.json").read_text())
-    assert about["settings"]["frame_stack"] == tuned.PIXELS["PBDCloth-v0"].frame_stack > 1
+    assert about["settings"]["frame_stack"] == tuned_pixels.PIXELS["PBDCloth-v0"].frame_stack > 1
     assert (tmp_path / "agent.gif").is_file()
     assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2", "--gif", str(tmp_path / "again.gif")]) == 0
     assert "| trained | 2 |" in capsys.readouterr().out

@@ -177,21 +177,6 @@ def test_switches_are_drawn_with_the_probabilities_of_their_log_odds() -> None:
         Agent(3, 2, PPOSettings(1, switches=(2,)))
 
 
-def test_the_loss_holds_switches_to_their_log_odds() -> None:
-    """Guards the gradient: towards less where a switch is surer than it may be, and none elsewhere."""
-    settings = PPOSettings(1, switches=(1,), initial_action=(9.0, 9.0), most_log_odds=5.5, log_std_init=0.0)
-    trainer = Trainer(Points(), settings, 0, CPU)
-    bias = trainer.agent.policy[-1].bias
-    rows = torch.zeros(8, 2)
-    actions = torch.tensor([[9.0, 1.0]]).expand(8, 2)
-    old = trainer.agent.log_prob(actions, trainer.agent.means(rows)).detach()
-    for most, slope in ((5.5, 0.2 * 3.5), (10.0, 0.0)):
-        trainer.settings = dataclasses.replace(settings, most_log_odds=most)
-        trainer.agent.zero_grad()
-        trainer.loss(rows, actions, old, torch.zeros(8), torch.zeros(8)).backward()
-        torch.testing.assert_close(bias.grad, torch.tensor([0.0, slope]), atol=1e-5, rtol=1e-4)
-
-
 def test_noise_falls_to_its_bound() -> None:
     """Guards the bound at every update, and that there is none by default."""
     settings = PPOSettings(3200, num_envs=32, n_steps=20, n_epochs=1, log_std_init=-1.0, log_std_end=-3.0)
