@@ -37,6 +37,26 @@ def empty_share(held: wp.array2d[wp.int32], env: int):
     return float(empty) / float(wp.max(held.shape[1], 1)) + wp.where(held.shape[1] == 0, 1.0, 0.0)
 
 
+@wp.func
+def sum_of_terms(terms: wp.array2d[float], env: int):
+    """Sum of the reward terms of an environment."""
+    total = float(0.0)
+    for k in range(terms.shape[1]):
+        total += terms[env, k]
+    return total
+
+
+@wp.func
+def finish_reward(normalized: float, at_goal: wp.int32, empty: float, success: wp.int32):
+    """Reward for putting something down: the normalised performance, what has been let go, and success.
+
+    It is no less than -1 before the goal, or the few episodes that end much farther from it than they began would rule
+    what is learned. At the goal it is more by the share of hands that are ``empty``: they learn to open one at a time,
+    since those of an agent that tries this and that are hardly ever all at rest.
+    """
+    return wp.max(normalized, -1.0) + float(at_goal) * empty + float(success)
+
+
 @wp.kernel
 def conclude(
     # In:
@@ -76,14 +96,10 @@ def conclude(
     """Work out the reward, count the step, and say which environments end and which begin anew.
 
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
-    normalised performance, or finish: that, but no less than -1, or the few episodes that end much farther from the
-    goal than they began would rule what is learned; at the goal the share of hands that hold nothing more, if they have
-    to let go, and 1 more if not: hands learn to open one at a time, and those of an agent that tries this and that are
-    hardly ever at rest; and 1 more for success.
-
-    ``success_at`` is the normalised performance that counts as being at the goal; where it is not above zero the score
-    has filled ``at_goal`` itself. Success takes more where ``let_go`` is not zero (nothing is held) or ``rest_needed``
-    is not (``rest_steps`` has come to it); see :mod:`pbd_gym.envs.core.completion`.
+    normalised performance, or :func:`finish_reward`. ``success_at`` is the normalised performance that counts as being
+    at the goal; where it is not above zero the score has filled ``at_goal`` itself. Success takes more where ``let_go``
+    is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps`` has come to it); see
+    :mod:`pbd_gym.envs.core.completion`.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
     their reward is zero and nothing ends. An environment whose physics failed (see :mod:`pbd_gym.envs.core.divergence`)
@@ -119,9 +135,7 @@ def conclude(
     if resetting:
         for k in range(terms.shape[1]):
             terms[env, k] = 0.0
-    total = float(0.0)
-    for k2 in range(terms.shape[1]):
-        total += terms[env, k2]
+    total = sum_of_terms(terms, env)
     # 0 is where the episode started and 1 is perfect, as SoftGym defines it.
     normalized = (performance[env] - start) / wp.max(best - start, 1.0e-6)
     normalized_performance[env] = normalized
@@ -141,11 +155,7 @@ def conclude(
         elif reward_mode == NORMALIZED:
             total = normalized
         elif reward_mode == FINISH:
-            total = (
-                wp.max(normalized, -1.0)
-                + float(at_goal[env]) * wp.where(let_go != 0, empty, 1.0)
-                + float(is_success[env])
-            )
+            total = finish_reward(normalized, at_goal[env], wp.where(let_go != 0, empty, 1.0), is_success[env])
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not
