@@ -28,7 +28,7 @@ from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.benchmark_results import FORMAT, write_results
 from pbd_gym.training.film_policies import find_actor
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
-from pbd_gym.training.policies import SHIPPED, shipped_ids
+from pbd_gym.training.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
 from pbd_gym.training.rollouts import reset_to_variations, unseen_starts
 from pbd_gym.training.run_files import NAME, find_run
 
@@ -98,10 +98,13 @@ def find_agent(
         raise ValueError(f"{policy} was trained on {trained_on}, not on {env_id}")
     if policy in SCRIPTS:
         return Agent(find(env_id).id, name or policy, seed or 0, actor)
-    bundled = {"trained": SHIPPED / f"{env_id}.npz", "pixels": SHIPPED / "pixels" / env_id / "model.zip"}
-    path = bundled.get(policy, Path(policy))
-    label, trained_seed = (policy if policy in bundled else path.stem), 0
-    run = find_run(path) if policy not in bundled and (path.suffix == ".zip" or _of_a_run(path)) else None
+    if policy == "pixels":
+        path = find_pixel_policy(env_id)
+    else:
+        path = SHIPPED / f"{env_id}.npz" if policy == "trained" else Path(policy)
+    bundled = policy in ("trained", "pixels")
+    label, trained_seed = (policy if bundled else path.stem), 0
+    run = find_run(path) if not bundled and (path.suffix == ".zip" or _of_a_run(path)) else None
     if run is not None:
         label, trained_seed = run.algorithm, run.seed
     digest = _named(hashlib.sha256(path.read_bytes()))
@@ -282,7 +285,8 @@ def main(
     chosen: list[str | None] = [find(env_id).id for env_id in ids]
     if not ids:
         every = [entry.id for entry in ENTRIES]
-        chosen = [*(shipped_ids() if policy == "trained" else every if policy in SCRIPTS else [None])]
+        known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}
+        chosen = list(known.get(policy, [None]))
     results = []
     for env_id in chosen:
         try:

@@ -186,7 +186,7 @@ class PixelObservations:
         colors = np.array(list(PALETTE.values()), dtype=np.float32)
         if not pixels.hints:
             colors[palette_row("goal_reached")] = colors[palette_row("goal")]
-        self.rasterizer.palette.assign(np.broadcast_to(colors, (len(self.rasterizer.palette.numpy()), *colors.shape)))
+        self.rasterizer.paint(colors)
         if pixels.varied:
             base = np.array([[*c.target, c.distance, c.yaw, c.pitch] for c in cameras], dtype=np.float32)
             self._look = wp.launch(

@@ -104,10 +104,18 @@ class Rasterizer:
         self._allocate()
         row = np.array([camera_row(camera, self.size) for camera in cameras], dtype=np.float32)
         self.cameras.assign(np.tile(row, (self.cameras.shape[0] // self.views, 1, 1)))
-        colors = np.array(list(tables.PALETTE.values()), dtype=np.float32)
-        self.palette.assign(np.broadcast_to(colors, (self.palette.shape[0], *colors.shape)))
+        self.paint(np.array(list(tables.PALETTE.values()), dtype=np.float32))
         self._launches: tuple[list[Any], list[Any]] = ([], [])
         self._launched_for: Any = None
+
+    def paint(self, colors: np.ndarray) -> None:
+        """Set the colours of all pictures.
+
+        Args:
+            colors: red, green and blue from 0 to 255, in the order of
+                :data:`pbd_gym.rendering.batched.tables.PALETTE`, shape (k, 3), float32.
+        """
+        self.palette.assign(np.broadcast_to(colors, (self.palette.shape[0], *colors.shape)))
 
     def _allocate(self) -> None:
         model, geometry, (width, height) = self.model, self.geometry, self.size
