@@ -35,6 +35,7 @@ PIXELS: dict[str, PPOSettings] = {
     "PBDRopeStraighten-v0": _seen(_ABOVE, _BEFORE),
     "PBDSoftLift-v0": _seen(_camera(0.17, 0.75, 0.0, 0.15), _camera(0.17, 0.75, 1.2, 0.15)),
     "PBDSoftPush-v0": _seen(_camera(0.0, 1.1, 0.0, 1.35, x=0.1)),
+    "PBDPourWater-v0": _seen(_camera(0.17, 0.85, 0.0, 0.15, x=0.1), _camera(0.17, 0.85, 0.9, 0.3, x=0.1)),
 }
 """Settings by id."""
 
