@@ -1,10 +1,11 @@
-"""A hanging cloth under extended position-based dynamics (XPBD), which a person drags with the mouse.
+"""A cloth under extended position-based dynamics (XPBD) that hangs in the wind, and that a person drags with the mouse.
 
 Distance constraints along rows, columns and diagonals are solved one after the other (Gauss-Seidel). Each has a
 compliance, the inverse of its stiffness. Given enough iterations to converge, further ones or shorter steps change the
 stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count, and with
-`mass-spring`, which explodes where the time step is too long. `--wind 8` lets the wind blow at it
-(:mod:`pbd_gym.kernels.air_drag`).
+`mass-spring`, which explodes where the time step is too long. The sheet weighs a quarter of a kilogram per square metre,
+as bed linen does, gusts move it (:mod:`pbd_gym.kernels.air_drag`), and it lies down on the ground and on itself: press
+`c` to let go of its corners.
 
 Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
 corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's extrapolation
@@ -22,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.colliders import Plane
 from pbd_gym.demos.cloth.convergence import COUNTS, left_over
 from pbd_gym.demos.cloth.sheet import HangingSheet, SheetOptions, sheet
-from pbd_gym.demos.options import option, switch
+from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.rendering import PALETTE, Curve, Frame, Panel
 from pbd_gym.scene.scene import Scene
@@ -33,19 +35,27 @@ EVERY = 5
 """Frames from one measurement of convergence to the next."""
 LEAST = 1e-9
 """Smaller distances are drawn as this [m]."""
+GUSTS = 3.0
+"""Time from one gust to the next [s]."""
+THICKNESS = 0.03
+"""Distance of two layers of the cloth [m]; the sheet is as large as a sail."""
+FRICTION = 0.4
+"""Of the cloth on itself and on the ground."""
 
 
 @dataclass(frozen=True)
 class ClothOptions(SheetOptions):
     """Numbers of an XPBD cloth."""
 
-    time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    mass: float = option(0.01, "of each particle [kg]", low=1e-3, high=1e3)
+    time_step: float = option(0.0025, "of the solver [s]", low=1e-4, high=0.04)
     iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
-    stiffness: float = option(1000.0, "of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
+    stiffness: float = option(10000.0, "of every constraint [N/m]; 0 makes it rigid", low=0.0, high=1e9)
     method: str = option("gauss-seidel", "what a sweep is", choices=("gauss-seidel", "symmetric", "jacobi"))
     chebyshev: float = option(0.0, "by which sweeps are extrapolated", low=0.0, high=0.99, step=0.1)
     convergence: str = switch(False, "whether a curve shows what iterations leave over")
-    wind: float = option(0.0, "speed of the air towards the eye [m/s]; 0 for no air", low=0.0, high=30.0, step=1.0)
+    wind: float = option(2.5, "speed of gusts towards the eye [m/s]; 0 for no air", low=0.0, high=30.0, step=0.5)
+    surface: str = switch(True, "whether there is ground, and the cloth lies on it and on itself")
 
 
 class SheetDemo(HangingSheet, SceneDemo):
@@ -84,13 +94,38 @@ class ClothDemo(SheetDemo):
     """The sheet with compliant constraints."""
 
     options_type = ClothOptions
-    original = ClothOptions(mass=0.5, time_step=0.01)
+    original = ClothOptions(mass=0.5, time_step=0.01, stiffness=1000.0, wind=0.0, surface="off")
+    rebuilt = ("width", "height", "fixed", "surface")
     options: ClothOptions
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        self.keys["c"] = ("let go of the corners", self.let_go)
+
+    def build(self) -> Scene:
+        """Return the scene, with one grip for the hand."""
+        scene = super().build()
+        if self.options.surface == "on":
+            scene.add_collider(Plane(offset=1.2 * float(self.sheet.positions[:, 1].min()), friction=FRICTION))
+            scene.add_surface_contacts(scene.triangles, THICKNESS, FRICTION)
+        return scene
 
     def _load(self, scene: Scene) -> None:
         super()._load(scene)
         if self.options.wind > 0.0:
             self.control.set_wind((0.0, 0.0, self.options.wind))
+
+    def let_go(self) -> None:
+        """Set all corners free."""
+        self.state.set_pinned(np.zeros(len(self.sheet.positions), bool))
+
+    def perform(self) -> None:
+        """Pull at a lower corner, and let go of one upper corner and then of the other."""
+        super().perform()
+        pinned = self.state.get_pinned()[0]
+        for particle, moment in zip(self.sheet.fixed, (4.0, 5.0, 5.5, 6.0), strict=False):
+            pinned[particle] &= self.time < moment
+        self.state.set_pinned(pinned)
 
     @property
     def compliance(self) -> float:
@@ -109,6 +144,8 @@ class ClothDemo(SheetDemo):
             self.errors = None
         elif round(self.time * self.fps) % EVERY == 0:
             self.errors = left_over(self.solver, self.state, self.live.ctrl_dt / self.solver.substeps)
+        if self.options.wind > 0.0:
+            self.control.set_wind((0.0, 0.0, self.options.wind * np.sin(np.pi * self.time / GUSTS) ** 2))
         super().step()
 
     def drawn(self) -> dict[str, Any]:

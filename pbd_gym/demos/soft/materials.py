@@ -65,10 +65,11 @@ class MaterialsDemo(SceneDemo):
         mass = options.density * mesh.vertex_volumes()
         left = np.flatnonzero(mesh.positions[:, 0] < -0.5 * SIZE[0] + 1e-9)
         tip = int(np.argmax(mesh.positions @ np.array([1.0, 1e-3, 1e-3])))
-        self.tips = []
+        self.tips, self.tets = [], []
         for i, kinds in enumerate(MATERIALS.values()):
             positions = mesh.positions + np.array([0.0, 0.0, (i - 1) * APART])
             particles = scene.add_particles(positions, mass)
+            self.tets.append(particles[mesh.tets])
             for kind in kinds:
                 scene.add_constraints(
                     kind, particles[mesh.tets],
@@ -96,18 +97,24 @@ class MaterialsDemo(SceneDemo):
         moved: np.ndarray = self.positions()[self.tips, 1] - self.scene.positions[self.tips, 1]
         return moved
 
+    def inverted(self) -> np.ndarray:
+        """Return how many elements of each beam are inside out, shape (3,)."""
+        corners = self.positions()[np.array(self.tets)]
+        volumes = np.linalg.det(corners[..., 1:, :] - corners[..., :1, :])
+        return (volumes < 0.0).sum(axis=1)
+
     def crush(self) -> None:
         """Press every free particle into a plane, at rest: volumes of zero, which a material must come back from."""
         positions = self.positions()
         free = (self.scene.inv_mass > 0) & (np.arange(len(positions)) != (-1 if self.held is None else self.held))
         positions[free, 1] = 0.0
+        self._crushed = True
         self.state.set_positions(positions)
         self.state.set_velocities(np.where(free[:, None], 0.0, self.velocities()))
 
     def perform(self) -> None:
         """Crush the beams when nobody else does."""
         if self.time >= 2.4 and not self._crushed:
-            self._crushed = True
             self.crush()
 
     def drawn(self) -> dict[str, Any]:
@@ -122,6 +129,9 @@ class MaterialsDemo(SceneDemo):
         return np.array([-0.6, -1.2, -0.7]), np.array([0.6, 0.3, 0.7])
 
     def readout(self) -> str:
-        """Return the time and the sag of each tip."""
+        """Return the time and the sag of each tip; after a crush, how many elements have not found their way back."""
         words = "   ".join(f"{name} {sag:.3f} m" for name, sag in zip(MATERIALS, self.sag(), strict=True))
+        if self._crushed:
+            lost = ", ".join(f"{name} {count}" for name, count in zip(MATERIALS, self.inverted(), strict=True))
+            words += f"   crushed; still inside out of {len(self.tets[0])} elements each: {lost}"
         return f"{super().readout()}   {words}"

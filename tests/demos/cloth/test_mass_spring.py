@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,3 +116,28 @@ def test_bad_input_is_named(change: dict[str, Any]) -> None:
     MassSpring(**good)
     with pytest.raises(ValueError, match=next(iter(change))):
         MassSpring(**good | change)
+
+
+def test_explodes_beyond_the_longest_step_and_not_before() -> None:
+    """Guards the bound that the demonstration names, with dampers and without."""
+    for damping in (0.0, 0.3):
+        options = MassSpringOptions(width=8, height=8, damping=damping, gravity=0.0)
+        for ratio, lives in ((0.97, True), (1.06, False)):
+            demo = MassSpringDemo(replace(options, time_step=ratio * MassSpringDemo(options).longest_step))
+            demo.system.positions[1:-1:3, :2] += 1e-3
+            for _ in range(100):
+                demo.step()
+            assert demo.exploded is not lives, (damping, ratio)
+
+
+def test_the_film_goes_beyond_the_longest_step() -> None:
+    demo = MassSpringDemo()
+    while demo.time < 4.0:
+        demo.perform()
+        demo.step()
+    assert demo.exploded
+    chosen = MassSpringDemo(MassSpringOptions(width=6, height=5, time_step=0.001))
+    while chosen.time < 4.0:
+        chosen.perform()
+        chosen.step()
+    assert chosen.time_step == 0.001  # as asked for

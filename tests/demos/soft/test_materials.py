@@ -41,3 +41,6 @@ def test_neo_hookean_recovers_from_being_crushed() -> None:
         demo.step()
     third = len(start) // 3
     assert np.abs(demo.positions() - start)[2 * third :].max() < 0.02 * SIZE[0]
+    stvk, corotated, neo_hookean = demo.inverted()
+    assert stvk > 0 == corotated == neo_hookean
+    assert f"StVK {stvk}, corotated 0" in demo.readout()
