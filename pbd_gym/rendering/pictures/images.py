@@ -79,9 +79,9 @@ def save_png(path: str | Path, image: np.ndarray) -> None:
 def save_gif(path: str | Path, images: Sequence[np.ndarray], fps: float = 30, colors: int = 256) -> None:
     """Write pictures of one size to an animated GIF that repeats for ever.
 
-    All pictures share one palette and are not dithered, which keeps the file small and still areas still. A GIF counts
-    time in hundredths of a second, so that 30 pictures a second become 33.3, and a run of equal pictures becomes one
-    that is shown for longer.
+    All pictures share one palette. A slight pattern (ordered dither) hides the steps between its colours; it stays
+    where it is, so that still areas remain still. A GIF counts time in hundredths of a second, so that 30 pictures a
+    second become 33.3, and a run of equal pictures becomes one that is shown for longer.
 
     Args:
         path: the file.
