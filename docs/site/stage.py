@@ -15,6 +15,8 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 """Those that are not in docs."""
 SHOWN = {".py": "python", ".c": "c", ".sh": "bash", ".toml": "toml", ".yml": "yaml"}
 """Files that get a page of their own where a page links to them, and their languages; others can be downloaded."""
+BADGE = re.compile(r"^\[!\[[^\]]*\]\(https?://[^)]*\)\]\([^)]*\)\n", re.MULTILINE)
+"""A picture from elsewhere on a line of its own: left out, since the site is to be read without a network."""
 
 
 def stage(folder: Path) -> None:
@@ -59,7 +61,7 @@ def localized(path: str, names: dict[str, str], folder: Path, sources: set[str])
         shutil.copyfile(file, copy)
         return posixpath.relpath(found, "docs")
 
-    text = relinked((ROOT / path).read_text(), place)
+    text = relinked(BADGE.sub("", (ROOT / path).read_text()), place)
     # The gallery's films have their pages beside them.
     text = re.sub(r"<br>`(PBD[\w-]+)`", r"<br>[`\1`](environments/\1.md)", text)
     return re.sub(r"(?<=\.gif\))<br>`([\w-]+)`", r"<br>[`\1`](demos/\1.md)", text)

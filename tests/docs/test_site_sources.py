@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from pathlib import Path
 
 from docs.figures.results import rows_of
 from docs.site import contents, demonstrations, environments, reference, stage
@@ -21,6 +22,13 @@ def test_links_are_led_elsewhere_but_not_in_code() -> None:
     assert relinked(text, lambda target, _: f"N/{target}") == expected
     assert target_of("docs/a.md", "../envs/cloth/fold.py#x") == ("envs/cloth/fold.py", "#x")
     assert target_of("README.md", "docs/a.md") == ("docs/a.md", "")
+
+
+def test_the_site_leaves_badges_out(tmp_path: Path) -> None:
+    """Guards readers without a network, and the badges themselves: they are shown where the README is."""
+    assert len(stage.BADGE.findall((ROOT / "README.md").read_text())) == 4
+    text = stage.localized("README.md", stage.site_names(), tmp_path, set())
+    assert "shields.io" not in text and "badge.svg" not in text and "](hero.gif)" in text
 
 
 def test_every_page_is_in_the_contents_once() -> None:
