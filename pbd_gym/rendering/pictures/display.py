@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _NO_WINDOW = (
     "no window can be opened ({}): without a display use render_mode='rgb_array', or on the command line "
-    "pbd-gym record ID --out FILE.gif or pbd-gym demo NAME --out FILE.gif; play and demo take --web for a browser"
+    "pbd-gym record ID --out FILE.gif or pbd-gym demo NAME --out FILE.gif; play and demo take --web for a browser, "
+    "and pbd_gym.view takes web=True"
 )
 
 

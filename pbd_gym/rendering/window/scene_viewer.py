@@ -15,7 +15,8 @@ from pbd_gym.rendering.pictures.scenes import scene_frame
 from pbd_gym.rendering.window.dials import Dial
 from pbd_gym.rendering.window.interactive import InteractiveSimulation
 from pbd_gym.rendering.window.viewer import Viewer
-from pbd_gym.runtime.checks import instance, number
+from pbd_gym.rendering.window.web import PORT, Page
+from pbd_gym.runtime.checks import instance, number, whole
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -123,26 +124,38 @@ def view(
     camera: Camera | None = None,
     sliders: bool = True,
     substeps: int | None = None,
+    web: bool = False,
+    port: int = PORT,
     **solver: Any,
 ) -> None:
     """Simulate a scene in a window until that is closed. The mouse drags particles; ``h`` lists the keys.
 
+    For a machine without a display, ``web=True`` serves a page for a browser instead, until Ctrl-C.
+
     Args:
         scene: what there is. It is left as it is.
         fps: steps per second, each of which advances by ``1 / fps`` seconds.
-        size: width and height of the picture [pixels].
-        title: of the window.
+        size: width and height of the picture [pixels]; a page is as large as the browser shows it.
+        title: of the window or page.
         camera: where it is seen from; all of the scene by default.
-        sliders: whether the panel of sliders is shown at first; it needs pygame-menu.
+        sliders: whether the panel of sliders is shown at first; it needs pygame-menu. A page always has them.
         substeps: per step; by default as many as the bodies need, see :func:`pbd_gym.needed_substeps`.
+        web: whether to serve a page on this machine instead of opening a window.
+        port: of the page; the next one that is free if it is taken.
         **solver: further arguments of :class:`pbd_gym.Solver`, such as ``damping``.
 
     Raises:
         TypeError: if ``scene`` is no scene, or for an argument that the solver does not have.
         ValueError: for a scene without particles, or a number out of its range.
-        ImportError: without pygame.
-        DisplayError: without a display.
+        ImportError: without pygame, or for a page without viser.
+        DisplayError: for a window without a display.
     """
-    SceneViewer(
+    instance("web", web, bool)
+    port = whole("port", port, 1, 65535)
+    viewer = SceneViewer(
         scene, fps=fps, size=size, title=title, camera=camera, sliders=sliders, substeps=substeps, **solver
-    ).run()
+    )
+    if web:
+        Page(viewer, port).run()
+    else:
+        viewer.run()

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 pytest.importorskip("viser")
 
+import pbd_gym
 from pbd_gym.demos import find
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Camera
@@ -68,6 +69,36 @@ def test_a_particle_follows_the_mouse_of_the_browser(page: Page) -> None:
     for _ in range(5):
         page.tick()
     assert viewer.positions()[CORNER, 1] < end[1] - 0.1
+
+
+def test_a_bare_scene_opens_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards ``pbd_gym.view(scene, web=True)``: the page is served where it is asked for, and the mouse drags there."""
+    scene, served = pbd_gym.Scene(), []
+    scene.add_cloth(4, 5, (0.4, 0.3), pbd_gym.ClothMaterial(bend_compliance=0.1), (0.0, 0.5, 0.0))
+    scene.pin([0])
+
+    def run(page: Page) -> None:
+        served.append(page._server.get_port())
+        page.tick()
+        row, viewer = 19, page.viewer
+        place, end = place_of(page, row), viewer.positions()[row] + np.array([0.0, 0.1, 0.05])
+        drag(page, "start", place, viewer.positions()[row])
+        assert viewer.grabbed == row
+        for _ in range(8):
+            drag(page, "update", place, end)
+        assert_allclose(viewer.positions()[row], end, atol=1e-3)
+        assert "gravity [m/s²]" in page._sliders
+        page.close()
+
+    monkeypatch.setattr(Page, "run", run)
+    pbd_gym.view(scene, web=True, port=18090, fps=30, substeps=6)
+    assert 18090 <= served[0] < 18100
+    assert not pygame.display.get_init() or pygame.display.get_surface() is None
+    for wrong in ({"web": 1}, {"port": "8080"}):
+        with pytest.raises(TypeError):
+            pbd_gym.view(scene, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="port"):
+        pbd_gym.view(scene, web=True, port=0)
 
 
 def test_clicks_pin_and_buttons_do_what_keys_do(page: Page) -> None:
