@@ -39,7 +39,7 @@ THEMES = {
 """What a theme is about, by its name."""
 
 DEMOS = (
-    Entry("cloth", "cloth", "cloth:ClothDemo", "XPBD cloth that hangs in the wind, is dragged, and falls to the ground"),
+    Entry("cloth", "cloth", "cloth:ClothDemo", "XPBD cloth that hangs in the wind, is dragged, and falls down"),
     Entry("cloth", "pbd-cloth", "pbd_cloth:PBDClothDemo", "the same under PBD: rigid constraints, solved in part"),
     Entry("cloth", "mass-spring", "mass_spring:MassSpringDemo", "the same of springs, which explode at long steps"),
     Entry("cloth", "impulses", "impulses:ImpulsesDemo", "the same by impulses that look one step ahead"),
@@ -47,7 +47,7 @@ DEMOS = (
     Entry("soft", "soft-body", "soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
     Entry("soft", "shape-matching", "shape_matching:ShapeMatchingDemo", "loose particles that come back to a shape"),
     Entry("soft", "region-shape-matching", "region_shape_matching:RegionDemo", "regions that overlap: it bends, too"),
-    Entry("soft", "materials", "materials:MaterialsDemo", "beams of three FEM materials, bent and crushed; one stays inside out"),
+    Entry("soft", "materials", "materials:MaterialsDemo", "FEM materials, bent and crushed: one stays inside out"),
     Entry("soft", "fem", "fem:FEMDemo", "sheets of the same materials in the plane, classical explicit FEM"),
     Entry("soft", "deformation", "deformation:DeformationDemo", "deformation gradient and strains of a triangle"),
     Entry("motion", "throw", "throw:ThrowDemo", "Euler's methods and RK2 beside the exact parabola"),

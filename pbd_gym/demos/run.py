@@ -1,4 +1,4 @@
-"""``pbd-gym demo``: lists the demonstrations, shows one in a window, or writes it to a GIF or PNG file."""
+"""``pbd-gym demo NAME``: shows a demonstration in a window, or writes it to a GIF or PNG file."""
 
 from __future__ import annotations
 
@@ -24,20 +24,14 @@ from pbd_gym.runtime.messages import Progress
 def main(arguments: Sequence[str]) -> int:
     """Run the command. Returns the exit status.
 
+    Args:
+        arguments: the name of a demonstration or ``all``, and its options.
+
     Raises:
         ValueError: for an unknown name, an option out of its range, or a file of another kind than GIF and PNG.
         ImportError: without pygame, or without Pillow for a GIF.
         DisplayError: without a display and without ``--out``.
     """
-    if not arguments or arguments[0].startswith("-"):
-        listing = argparse.ArgumentParser(
-            prog="pbd-gym demo", description="Demonstrations. Each has options: pbd-gym demo NAME --help.",
-            usage="pbd-gym demo [NAME [options] | all --out FILE.png [--theme THEME]]", epilog=_table(),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
-        listing.parse_args(arguments)
-        print(_table())
-        return 0
     name = arguments[0]
     if name == "all":
         together = argparse.ArgumentParser(prog="pbd-gym demo all", description="A picture of every demonstration.")
@@ -162,11 +156,3 @@ def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
     )
     add_arguments(parser, demo_type.options_type)
     return parser
-
-
-def _table() -> str:
-    lines = []
-    for theme, about in THEMES.items():
-        lines.append(f"{theme}: {about}")
-        lines += [f"  {entry.name:22} {entry.summary}" for entry in DEMOS if entry.theme == theme]
-    return "\n".join(lines)

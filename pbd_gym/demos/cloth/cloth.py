@@ -3,23 +3,24 @@
 Distance constraints along rows, columns and diagonals are solved one after the other (Gauss-Seidel). Each has a
 compliance, the inverse of its stiffness. Given enough iterations to converge, further ones or shorter steps change the
 stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count, and with
-`mass-spring`, which explodes where the time step is too long. The sheet weighs a quarter of a kilogram per square metre,
-as bed linen does, gusts move it (:mod:`pbd_gym.kernels.air_drag`), and it lies down on the ground and on itself: press
-`c` to let go of its corners.
+`mass-spring`, which explodes where the time step is too long. The sheet weighs 0.25 kg/m^2, as bed linen does, gusts
+move it (:mod:`pbd_gym.kernels.air_drag`), and it lies down on the ground and on itself: press `c` to let go of its
+corners.
 
 Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
 corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's extrapolation
 makes up for it, until its number, an estimate of the spectral radius, is too large.
 
 Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; Wang 2015: A Chebyshev semi-iterative approach
-for accelerating projective and position-based dynamics, doi:10.1145/2816795.2818063. The sheet is that of RWTH's
-physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --time-step 0.01`.
+for accelerating projective and position-based dynamics, doi:10.1145/2816795.2818063. The sheet is that of
+RWTH's physics-simulation tutorial; with `--mass 0.5 --time-step 0.01 --stiffness 1000 --wind 0 --surface off`, or the key
+`o`, it moves as it does there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class SheetDemo(HangingSheet, SceneDemo):
     """A hanging sheet of distance constraints, solved in the order in which they were added."""
 
     order = "given"
-    rebuilt = ("width", "height", "fixed")
+    rebuilt: ClassVar[tuple[str, ...]] = ("width", "height", "fixed")
 
     @property
     def compliance(self) -> float:
