@@ -20,6 +20,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# PBD_GYM_BROWSER=required lets it fail where there is no browser.
 docs: $(READY)  ## the site, in runs/site/html: built, then checked page by page, in a browser where there is one
 	$(BIN)/python -m docs.site runs/site
 	PBD_GYM_SITE=runs/site/html $(BIN)/python -m pytest tests/docs/site

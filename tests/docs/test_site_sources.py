@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from docs.figures.results import rows_of
@@ -94,3 +97,20 @@ def test_the_release_and_the_metadata_agree() -> None:
     urls = dict(re.findall(r'^(\w+) = "(https://[^"]+)"', table, re.MULTILINE))
     assert {"Homepage", "Documentation", "Changelog", "Issues"} == set(urls)
     assert all(urls[name].startswith(urls["Homepage"]) for name in ("Changelog", "Issues"))
+
+
+def test_workflows_build_the_site_with_a_browser_before_anything_is_published() -> None:
+    release, tests = ((ROOT / ".github" / "workflows" / f"{name}.yml").read_text() for name in ("release", "tests"))
+    for workflow in (release, tests):
+        (job,) = re.findall(r"^  docs:\n(?:    .*\n|\n)+", workflow, re.MULTILINE)
+        assert "PBD_GYM_BROWSER: required" in job and "run: make docs" in job
+    assert re.search(r"^  publish:\n    needs: \[check, docs\]\n", release, re.MULTILINE)
+
+
+def test_a_browser_that_is_required_is_not_skipped() -> None:
+    """Guards the variable that the workflows set: nothing is built here, so that the test has to fail."""
+    changed = {"PBD_GYM_BROWSER": "required", "PBD_GYM_SITE": ""}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/docs/site/test_browser.py"]
+    for settings, status in ((changed, 1), (changed | {"PBD_GYM_BROWSER": ""}, 0)):
+        ran = subprocess.run(command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=False)
+        assert ran.returncode == status, ran.stdout + ran.stderr

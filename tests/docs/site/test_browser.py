@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import importlib.util
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -40,11 +41,14 @@ def address(site: Site) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser(site: Site) -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium drives the browser")
+def browser(site: Site, unavailable: Callable[[str], object]) -> Iterator[Any]:
+    if importlib.util.find_spec("selenium") is None:
+        unavailable("selenium drives the browser, and is not installed")
+    from selenium import webdriver
+
     program, driver = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
     if not program or not driver:
-        pytest.skip("no browser: chromium and chromedriver are not installed")
+        unavailable("no browser: chromium and chromedriver are not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
