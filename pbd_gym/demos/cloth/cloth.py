@@ -13,8 +13,8 @@ makes up for it, until its number, an estimate of the spectral radius, is too la
 
 Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; Wang 2015: A Chebyshev semi-iterative approach
 for accelerating projective and position-based dynamics, doi:10.1145/2816795.2818063. The sheet is that of
-RWTH's physics-simulation tutorial; with `--mass 0.5 --time-step 0.01 --stiffness 1000 --wind 0 --surface off`, or the key
-`o`, it moves as it does there.
+RWTH's physics-simulation tutorial. With `--mass 0.5 --time-step 0.01 --stiffness 1000 --wind 0 --surface off`, or after
+the key `o`, it moves as it does there.
 """
 
 from __future__ import annotations
