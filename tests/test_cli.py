@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,12 @@ import pytest
 
 from pbd_gym import registry
 from pbd_gym.cli import main
+from pbd_gym.cli.learning import check_numbers
+from pbd_gym.cli.run import CLOSED
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.extras import install_hint
+from pbd_gym.training.options import TrainArgs
 from pbd_gym.training.sweep import imports
 
 
@@ -151,20 +155,117 @@ def test_numbers_below_what_makes_sense_are_refused(arguments: list[str], capsys
     assert "at least 1" in capsys.readouterr().err
 
 
-def test_negative_numbers_of_learning_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["collect", "PBDRope-v0", "--episodes", "-3"]) == 1
-    assert "--episodes must not be negative" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", ["record", "benchmark", "bench"])
-def test_what_cannot_be_written_is_told_first(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("command", "flag", "values"),
+    [("collect", "--episodes", ["-3"]), ("sweep", "--seeds", ["-1"]), ("sweep", "--seeds", ["0", "-1"])],
+)
+def test_negative_numbers_of_learning_are_refused(
+    command: str, flag: str, values: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A folder in place of the file: nothing is compiled or run for it."""
+    assert main([command, "PBDRope-v0", flag, *values]) == 1
+    assert capsys.readouterr().err == f"pbd-gym {command}: {flag} must not be negative, got {values[-1]}\n"
+
+
+def test_logarithms_may_be_negative() -> None:
+    check_numbers(TrainArgs(log_std_init=-1.0))
+
+
+WRITES = {
+    ("record", "PBDRope-v0"): ("--out", "a.gif"),
+    ("export", "PBDRope-v0"): ("--out", "a.usda"),
+    ("enjoy", "PBDRope-v0"): ("--gif", "a.gif"),
+    ("play", "PBDRope-v0"): ("--save", "a.npz"),
+    ("replay", "saved.npz"): ("--minari", "a-v0"),
+    ("benchmark", "PBDRope-v0"): ("--out", "a.json"),
+    ("leaderboard", "result.json"): ("--out", "a.md"),
+    ("bench", "w1"): ("--json", "a.json"),
+    ("fabrics", "silk"): ("--json", "a.json"),
+    ("train", "PBDRope-v0"): ("--out", "run"),
+    ("sweep", "PBDRope-v0"): ("--export", "results"),
+    ("evaluate", "model.npz"): ("--gif", "a.gif"),
+    ("plan", "PBDRope-v0"): ("--gif", "a.gif"),
+    ("collect", "PBDRope-v0"): ("--out", "a-v0"),
+}
+"""Commands, and what each of them writes."""
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_what_cannot_be_written_is_told_first(
+    command: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in place of the folder above: nothing is compiled or run for it, and the path is as it was given."""
     monkeypatch.setattr(registry, "find", None)  # would be called next
-    flag = "--json" if command == "bench" else "--out"
-    assert main([command, flag, str(tmp_path)]) == 1
-    assert "is a folder" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    flag, name = WRITES[command]
+    assert main([*command, flag, f"file/{name}"]) == 1
+    assert capsys.readouterr().err == f"pbd-gym {command[0]}: file/{name} cannot be written to: Not a directory\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["record", "--out", "."], ". is a folder"), (["plan", "--csv", "."], ". is a folder"),
+        (["plan", "--gif", "a.mp4"], "--gif names a .gif file, got 'a.mp4'"),
+        (["evaluate", "model.npz", "--gif", "a.mp4"], "--gif names a .gif file, got 'a.mp4'"),
+        (["collect", "PBDRope-v0", "--out", "old-v0"], "old-v0 exists already"),
+        (["collect", "PBDRope-v0", "--out", "old-v0", "--format", "lerobot"], "old-v0 exists already"),
+        (["collect", "PBDRope-v0", "--out", "a"], "named NAME-v0"),
+        (["replay", "saved.npz", "--minari", "old-v0"], "old-v0 exists already"),
+    ],
+)  # fmt: skip
+def test_what_would_not_be_written_is_told_first(
+    words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gym, "make_vec", None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old-v0").mkdir()
+    assert main(words) == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and error in message
+
+
+def test_help_is_quick() -> None:
+    """Guards every command: what takes a second to import is not there when its arguments have been read.
+
+    In a process for each command, forked from one, so that none has what another imported.
+    """
+    lines = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True).stdout.splitlines()
+    found = dict(line.split(": ", 1) for line in lines if line.startswith("loaded "))
+    assert {"loaded train", "loaded list", "loaded demo", "loaded bench"} <= found.keys()
+    assert {command: names for command, names in found.items() if names != "none"} == {}
+
+
+HELP = """
+import argparse, os, sys
+from pbd_gym.cli import main
+from pbd_gym.cli.learning import check_numbers
+from pbd_gym.cli.run import CLOSED
+from pbd_gym.cli.run import make_parser
+
+(commands,) = (a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+for command in commands.choices:
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            main([command, "--help"])
+        except SystemExit as end:
+            assert not end.code
+        heavy = [name for name in ("torch", "stable_baselines3", "warp") if name in sys.modules]
+        print(f"loaded {command}: {', '.join(heavy) or 'none'}", flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("words", ["info PBDRope-v0", "train --help"])
+def test_a_reader_that_has_seen_enough_ends_it_quietly(words: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "pbd_gym", *words.split()], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (CLOSED, b"")
 
 
 def test_ids_of_other_packages(

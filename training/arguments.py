@@ -1,10 +1,13 @@
-"""Arguments of environments as the command line has them."""
+"""What commands have in common: arguments of environments as words, and the seeds of evaluation."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 from typing import Any
+
+UNSEEN_SEED = 1_000_000
+"""First seed of evaluation episodes; training uses small ones."""
 
 
 def parsed(words: Mapping[str, str]) -> dict[str, Any]:

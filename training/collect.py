@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -18,46 +18,14 @@ import tyro
 import pbd_gym
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.pixels import PIXEL_MODES, Pixels
-from pbd_gym.envs.core.validation import Split, make_options
+from pbd_gym.envs.core.validation import make_options
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
 from pbd_gym.training.cameras import Cameras
-from pbd_gym.training.datasets import Episode, write_dataset
+from pbd_gym.training.datasets import Episode, check_new, write_dataset
 from pbd_gym.training.demonstrations import Act, policy_of, record
-
-
-@dataclass
-class CollectArgs:
-    """Collect demonstrations as a dataset for Minari or for LeRobot."""
-
-    env_id: Annotated[str, tyro.conf.Positional]
-    """environment to act in"""
-    policy: str | None = None
-    """expert (scripted), trained (the agent that comes with the package), plan (planner), a checkpoint of pbd-gym train
-    (its model.zip) or a NAME.npz; by default the expert, or if the task has none the trained agent"""
-    episodes: int = 100
-    """episodes to write"""
-    num_envs: int = 50
-    """episodes that run side by side"""
-    seed: int = 0
-    """seed of the first episode; the others have the following"""
-    split: Split = "train"
-    """start states to draw from"""
-    noise: float = 0.0
-    """standard deviation of noise on the actions; the actions without it are kept in infos as intended_action"""
-    only_success: bool = False
-    """leave out episodes that did not end in success; further seeds take their place"""
-    format: Literal["minari", "lerobot"] = "minari"
-    """whose format the dataset has: Farama's Minari, or version 3.0 of Hugging Face's LeRobot"""
-    pixels: dict[str, str] = field(default_factory=dict)
-    """also take pictures, and how, for example --pixels size 96 shadows True"""
-    out: Path | None = None
-    """folder of the dataset; by default runs/datasets/ID-POLICY-v0 (Minari wants a version at the end) or
-    runs/lerobot/ID-POLICY"""
-    env_kwargs: dict[str, str] = field(default_factory=dict)
-    """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
-    trust: bool = False
-    """also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"""
+from pbd_gym.training.film_policies import default_name
+from pbd_gym.training.options import CollectArgs
 
 
 def reference_scores(env: TaskVectorEnv, returns: list[float], args: CollectArgs) -> tuple[float, float] | None:
@@ -122,13 +90,32 @@ def rate_of(env: TaskVectorEnv) -> float:
     return int(rate) if rate.is_integer() else rate
 
 
+def _check_new(path: Path, form: str) -> None:
+    """Find out whether a dataset of a format can be written to a folder.
+
+    Raises:
+        ValueError: if it exists or, for Minari, if its name is not that of a dataset.
+    """
+    if form == "minari":
+        check_new(path)
+    elif path.exists():
+        raise ValueError(f"{path} exists already")
+
+
 def main(args: CollectArgs) -> Path:
-    """Collect and write. Returns the folder of the dataset."""
+    """Collect and write. Returns the folder of the dataset.
+
+    Raises:
+        ValueError: for a number out of range, a folder that is there, or a policy that cannot act in the task.
+        FileNotFoundError: for a checkpoint that is not there.
+    """
     entry = find(args.env_id)
     if args.episodes < 1 or args.num_envs < 1:
         raise ValueError("episodes and num_envs must be at least 1")
     if not 0.0 <= args.noise < np.inf:
         raise ValueError(f"noise must be finite and not negative, got {args.noise}")
+    if args.out is not None:
+        _check_new(args.out, args.format)
     if args.format == "lerobot":  # says now if a package is missing
         from pbd_gym.training.lerobot_datasets import write_lerobot_dataset
     kwargs = parsed(args.env_kwargs)
@@ -136,12 +123,11 @@ def main(args: CollectArgs) -> Path:
     if args.format == "lerobot" and env.obs_mode in PIXEL_MODES[1:]:
         raise ValueError(f"LeRobot's format takes states and pictures in colour, and obs_mode is {env.obs_mode!r}")
     cameras = Cameras(env, make_options("pixels", Pixels, parsed(args.pixels))) if args.pixels else None
-    policy = args.policy or ("expert" if env.task.expert is not None else "trained")
+    policy = args.policy or default_name(env, "plan")
     short = policy if policy in ("expert", "trained", "plan") else "checkpoint"
     name = f"{args.env_id.rsplit('-', 1)[0]}-{short}"
     out = args.out or Path("runs") / (f"lerobot/{name}" if args.format == "lerobot" else f"datasets/{name}-v0")
-    if out.exists():
-        raise ValueError(f"{out} exists already")
+    _check_new(out, args.format)
     out.parent.mkdir(parents=True, exist_ok=True)  # says now if it cannot be written
     tally = Tally()
     episodes = demonstrations(policy_of(policy, env, args.seed, args.trust), env, args, cameras, tally)

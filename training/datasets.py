@@ -64,6 +64,20 @@ def _root(folder: Path) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
+def check_new(path: Path) -> None:
+    """Find out whether a folder can be that of a new dataset.
+
+    Raises:
+        ValueError: for a name that cannot be the id of a dataset, or if ``path`` exists.
+    """
+    if path.exists():
+        raise ValueError(f"{path} exists already")
+    try:
+        parse_dataset_id(path.name)
+    except (ValueError, TypeError):
+        raise ValueError(f"a dataset needs a folder named NAME-v0 of letters, digits, - and _, got {path}") from None
+
+
 def write_dataset(
     path: Path,
     episodes: Iterable[Episode],
@@ -87,14 +101,9 @@ def write_dataset(
             1; None if they are not known.
 
     Raises:
-        ValueError: for a name that cannot be the id of a dataset, or if ``path`` exists.
+        ValueError: as :func:`check_new`.
     """
-    try:
-        parse_dataset_id(path.name)
-    except (ValueError, TypeError):
-        raise ValueError(f"a dataset needs a folder named NAME-v0 of letters, digits, - and _, got {path}") from None
-    if path.exists():
-        raise ValueError(f"{path} exists already")
+    check_new(path)
     spec = copy.deepcopy(gym.spec(env_id))
     spec.kwargs.update(env_kwargs)
     if "max_episode_steps" in spec.kwargs:

@@ -11,6 +11,7 @@ import numpy as np
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.tools.planning import CEMPlanner
+from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.cameras import IMAGES, Cameras
 from pbd_gym.training.checkpoint import load
 from pbd_gym.training.datasets import Episode
@@ -69,6 +70,7 @@ def record(
     seen, infos = [observation], [info]
     pictures = [cameras.look()] if cameras else []
     meant, actions, results = [], [], []
+    progress = Progress(f"{env.num_envs} episodes, steps", env.max_episode_steps or 0)
     over = np.zeros(env.num_envs, dtype=bool)
     lengths = np.zeros(env.num_envs, dtype=int)
     while not over.all():
@@ -85,6 +87,7 @@ def record(
             pictures.append(cameras.look())
         lengths += ~over
         over |= result[1] | result[2]
+        progress.step()
     for i, length in enumerate(lengths):
         rewards, terminations, truncations = (np.array([step[k][i] for step in results[:length]]) for k in range(3))
         shown = seen[: length + 1]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pbd_gym.envs.tools.play import play
+from pbd_gym.training.arguments import UNSEEN_SEED
 from pbd_gym.training.policies import find_policy
-from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, rollout
+from pbd_gym.training.rollouts import check_film, make_unseen, rollout
 
 
 def enjoy(
@@ -25,8 +26,7 @@ def enjoy(
         ValueError: if there is no such policy, ``episodes`` is below 1, or ``gif`` has another suffix.
         DisplayError: without a display for the window.
     """
-    if gif is not None and gif.suffix.lower() != ".gif":  # which would hold a GIF all the same
-        raise ValueError(f"--gif names a .gif file, got {gif.name!r}; pbd-gym record writes an .mp4")
+    check_film(gif)
     policy = find_policy(name)
     print(f"{policy.env_id}: trained to {policy.normalized_performance:.3f} normalized performance", flush=True)
     if gif is None and not headless:

@@ -6,15 +6,18 @@ pbd-gym evaluate runs/demo/model.npz --episodes 100
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import tyro
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
+from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training.rollouts import UNSEEN_SEED, Policy, each_start, unseen_starts
+from pbd_gym.runtime.messages import Progress
+from pbd_gym.training.arguments import UNSEEN_SEED
+from pbd_gym.training.options import EvaluateArgs
+from pbd_gym.training.rollouts import Policy, check_film, each_start, unseen_starts
 
 
 @dataclass(frozen=True)
@@ -48,22 +51,25 @@ def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> Ve
     return stacked(make_sb3_vec_env(env_id, episodes, **{**unseen, **kwargs}), frames)
 
 
-def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summary:
+def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED, name: str = "trained") -> Summary:
     """Run one episode in every environment of a batch, each with a seed of its own, and from the next start state.
 
     Args:
         policy: what to evaluate.
         env: the batch; it has a time limit, so every episode ends.
         first_seed: environment ``i`` gets ``first_seed + i``.
+        name: of the policy, for the lines that tell how far it has come.
     """
+    progress = Progress(f"{env.num_envs} episodes of the {name} policy, steps", _batch(env).max_episode_steps or 0)
     env.seed(first_seed)
-    env.set_options(each_start(env.unwrapped.batch))  # type: ignore[attr-defined]
+    env.set_options(each_start(_batch(env)))
     observation = env.reset()
     ended: list[dict[str, Any] | None] = [None] * env.num_envs
     while any(e is None for e in ended):
         observation, _, dones, infos = env.step(policy(observation))
         for index in np.flatnonzero(dones):
             ended[index] = ended[index] or infos[index]
+        progress.step()
     found = [e for e in ended if e is not None]
     return Summary(
         episodes=len(found),
@@ -71,6 +77,11 @@ def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED) -> Summ
         mean_return=float(np.mean([e["episode"]["r"] for e in found])),
         normalized_performance=float(np.mean([e["normalized_performance"] for e in found])),
     )
+
+
+def _batch(env: VecEnv) -> TaskVectorEnv:
+    batch: TaskVectorEnv = env.unwrapped.batch  # type: ignore[attr-defined]
+    return batch
 
 
 def random_policy(env: VecEnv, seed: int = 0) -> Policy:
@@ -90,22 +101,6 @@ def table(rows: dict[str, Summary]) -> str:
     return "\n".join(lines)
 
 
-@dataclass
-class EvaluateArgs:
-    """Evaluate a checkpoint on unseen seeds, beside a random policy."""
-
-    checkpoint: Annotated[Path, tyro.conf.Positional]
-    """model.npz of a training run, or model.zip with its run.json beside or above it"""
-    episodes: int = 100
-    """Episodes, run side by side."""
-    first_seed: int = UNSEEN_SEED
-    """Seed of the first episode."""
-    gif: Path | None = None
-    """Write a film of some episodes here."""
-    trust: bool = False
-    """Also read a file that can run any code it holds: one that is not from this version of pbd-gym train."""
-
-
 def main(args: EvaluateArgs) -> dict[str, Summary]:
     """Print the table, and return its rows.
 
@@ -114,10 +109,11 @@ def main(args: EvaluateArgs) -> dict[str, Summary]:
     """
     from pbd_gym.training.checkpoint import load_agent
 
+    check_film(args.gif)
     agent = load_agent(args.checkpoint, args.trust)
     env = unseen_env(agent.env_id, args.episodes, agent.frame_stack, **agent.env_kwargs)
     policies: dict[str, Policy] = {"trained": agent, "random": random_policy(env)}
-    rows = {name: evaluate(policy, env, args.first_seed) for name, policy in policies.items()}
+    rows = {name: evaluate(policy, env, args.first_seed, name) for name, policy in policies.items()}
     print(f"{agent.env_id}, {args.episodes} unseen episodes, seeds from {args.first_seed}\n\n{table(rows)}")
     if args.gif is not None:
         from pbd_gym.training.record import record_gif

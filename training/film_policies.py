@@ -52,17 +52,32 @@ def default(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
     """Act as the expert of the task or, if it has none, as the policy that comes with the package.
 
     Raises:
+        ValueError: as :func:`default_name`.
+    """
+    if default_name(env, "random, plan") == "expert":
+        return expert(env, observation, begins)
+    return _bundled(env.spec.id if env.spec else "")(observation)
+
+
+def default_name(env: TaskVectorEnv, others: str) -> str:
+    """Return what acts where nobody says so: ``"expert"`` or, if the task has none, ``"trained"``.
+
+    Args:
+        env: the batch.
+        others: further policies that can act in any task, for the message.
+
+    Raises:
         ValueError: if there is neither; the message names the policies there are.
     """
     if env.task.expert is not None:
-        return expert(env, observation, begins)
+        return "expert"
     env_id = env.spec.id if env.spec else ""
     if env_id not in shipped_ids():
         raise ValueError(
-            f"{env_id} has neither an expert nor an agent that comes with the package: --policy takes random, plan, or "
+            f"{env_id} has neither an expert nor an agent that comes with the package: --policy takes {others}, or "
             "the model.npz of pbd-gym train"
         )
-    return _bundled(env_id)(observation)
+    return "trained"
 
 
 _bundled = functools.cache(find_policy)
@@ -83,8 +98,8 @@ class PlanningActor:
         """Return actions, shape (num_envs, size)."""
         if begins or self._planner is None:
             from pbd_gym.envs.tools.planning import CEMPlanner
-            from pbd_gym.training.plan import PlanArgs
+            from pbd_gym.training.plan import settings_of
 
-            self._planner = CEMPlanner(env, PlanArgs(env.spec.id).settings(), self.seed)
+            self._planner = CEMPlanner(env, settings_of(env.spec.id), self.seed)
         actions: np.ndarray = self._planner.actions()
         return actions

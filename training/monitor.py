@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -112,7 +113,8 @@ class Monitor:
         self.learner.save(self.folder / f"model_{self.learner.steps}_steps{suffix}")
 
     def _evaluate(self, seconds: float) -> None:
-        found = evaluate(self.learner.policy(), self.unseen)
+        with tqdm.external_write_mode(sys.stderr):  # a bar makes room for lines that tell how far it has come
+            found = evaluate(self.learner.policy(), self.unseen)
         point = Point(self.learner.steps, seconds, found.success_rate, found.normalized_performance, found.mean_return)
         self.points.append(point)
         self.enough = self.target is not None and point.success_rate >= self.target

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import tyro
@@ -17,8 +17,9 @@ import tyro
 from pbd_gym.envs.tools.planning import CEMPlanner, CEMSettings
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import parsed
+from pbd_gym.training.options import PlanArgs
 from pbd_gym.training.result_tables import read_rows, write_rows
-from pbd_gym.training.rollouts import UNSEEN_SEED, make_unseen, reset_to_variations, rollout
+from pbd_gym.training.rollouts import make_unseen, reset_to_variations, rollout
 
 _CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
 _FOLD = CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6)
@@ -44,44 +45,11 @@ def settings_of(env_id: str) -> CEMSettings:
     return CEM.get(env_id, CEMSettings())
 
 
-@dataclass
-class PlanArgs:
-    """Plan by the cross-entropy method. Defaults by id are in pbd_gym/training/plan.py."""
-
-    env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
-    """environment to plan in"""
-    episodes: int = 5
-    """episodes, planned side by side"""
-    first_seed: int = UNSEEN_SEED
-    """seed of the first episode"""
-    seed: int = 0
-    """of the planner"""
-    candidates: int | None = None
-    """sequences of actions tried at once in each episode"""
-    iterations: int | None = None
-    """rounds of sampling for each plan"""
-    elites: int | None = None
-    """best candidates that the distribution is refitted to"""
-    horizon: int | None = None
-    """steps that a plan looks ahead"""
-    knot_every: int | None = None
-    """steps between the knots of the piecewise linear actions"""
-    replan_every: int | None = None
-    """steps of a plan that are executed before planning again"""
-    threads: int | None = None
-    """threads of the planning batch"""
-    gif: Path | None = None
-    """write a film of up to four episodes here"""
-    csv: Path | None = None
-    """write the result into this table, replacing the row of the same id"""
-    env_kwargs: dict[str, str] = field(default_factory=dict)
-    """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
-
-    def settings(self) -> CEMSettings:
-        """Return the settings of the id, overridden by those of the command line."""
-        found = settings_of(self.env_id)
-        given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
-        return dataclasses.replace(found, **{name: value for name, value in given.items() if value is not None})
+def chosen_settings(args: PlanArgs) -> CEMSettings:
+    """Return the settings of the id, overridden by those of the command line."""
+    found = settings_of(args.env_id)
+    given = {f.name: getattr(args, f.name, None) for f in dataclasses.fields(found)}
+    return dataclasses.replace(found, **{name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -119,7 +87,7 @@ def main(args: PlanArgs) -> PlanResult:
     find(args.env_id)
     if args.csv is not None:
         read_rows(args.csv, [field.name for field in dataclasses.fields(PlanResult)])  # before hours of planning
-    settings = args.settings()
+    settings = chosen_settings(args)
     env = make_unseen(args.env_id, args.episodes, args.gif, **parsed(args.env_kwargs))
     observation = reset_to_variations(env, args.first_seed)
     planner = CEMPlanner(env, settings, args.seed, args.threads)

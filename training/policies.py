@@ -11,6 +11,7 @@ import numpy as np
 
 from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.files import read_arrays, replacing
+from pbd_gym.training.other_packages import MODULES, check_registered, modules_of
 
 KIND = "a policy"
 MANY = 100_000
@@ -69,6 +70,7 @@ class MLPPolicy:
         about = {
             "env_id": self.env_id, "env_kwargs": self.env_kwargs, "limit": self.limit,
             "normalized_performance": self.normalized_performance, "success_rate": self.success_rate,
+            **modules_of(self.env_id),
         }  # fmt: skip
         with replacing(path) as file:
             np.savez_compressed(file, about=np.array(json.dumps(about)), mean=self.mean, spread=self.spread, **arrays)
@@ -80,13 +82,19 @@ def load_policy(path: Path) -> MLPPolicy:
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if it is anything else, is damaged, or names an environment or an argument that is not known; see
-            :func:`pbd_gym.envs.tools.named_env.check_named_env`.
+            :func:`pbd_gym.envs.tools.named_env.check_named_env`. An id of another package is not known before the
+            module that registers it is imported; the message says how.
     """
     arrays = read_arrays(path, KIND)
     try:
         about = json.loads(str(arrays.pop("about", None)))
         if not isinstance(about, dict):
             raise ValueError("it does not say what it was trained on")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not {KIND}: {error}") from error
+    check_registered(path, about)
+    try:
+        about.pop(MODULES, None)
         check_named_env(about.get("env_id"), about.get("env_kwargs"))
         numbers: dict[str, Any] = {
             name: float(about.pop(name)) for name in ("limit", "normalized_performance", "success_rate")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.envs.tools import recording
-from pbd_gym.training.rollouts import UNSEEN_SEED, Policy
+from pbd_gym.training.arguments import UNSEEN_SEED
+from pbd_gym.training.rollouts import Policy
 
 
 def record_gif(

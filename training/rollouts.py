@@ -15,12 +15,11 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.presets import preset_values
 from pbd_gym.envs.core.validation import split_range
 from pbd_gym.registry import find
+from pbd_gym.runtime.messages import Progress
+from pbd_gym.training.arguments import UNSEEN_SEED
 
 Policy = Callable[[Any], np.ndarray]
 """Maps a batch of observations to a batch of actions."""
-
-UNSEEN_SEED = 1_000_000
-"""First seed of evaluation episodes; training uses small ones."""
 
 KEPT_OF = 5
 """One in this many start states of a bank is kept for evaluation."""
@@ -63,12 +62,27 @@ def unseen_starts(env_id: str, episodes: int, preset: str | None = None) -> dict
 
 
 def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: Any) -> TaskVectorEnv:
-    """Return a batch whose episodes start from states kept for evaluation. With ``film`` it renders pictures."""
+    """Return a batch whose episodes start from states kept for evaluation. With ``film`` it renders pictures.
+
+    Raises:
+        ValueError: as :func:`check_film`.
+    """
+    check_film(film)
     shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if film else {}
     env: Any = gym.make_vec(
         env_id, episodes, **{**unseen_starts(env_id, episodes, kwargs.get("preset")), **shown, **kwargs}
     )
     return env
+
+
+def check_film(path: Path | None) -> None:
+    """Refuse a name for a film that does not end in .gif: the file would hold a GIF all the same.
+
+    Raises:
+        ValueError: for one.
+    """
+    if path is not None and path.suffix.lower() != ".gif":
+        raise ValueError(f"--gif names a .gif file, got {path.name!r}; pbd-gym record writes an .mp4")
 
 
 def each_start(env: TaskVectorEnv) -> dict[str, Any]:
@@ -94,6 +108,7 @@ def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | N
     over = np.zeros(env.num_envs, dtype=bool)
     performance, success = np.zeros(env.num_envs), np.zeros(env.num_envs, dtype=bool)
     frames = []
+    progress = Progress(f"{env.num_envs} episodes, steps", env.max_episode_steps or 0)
     while not over.all():
         if film:
             from pbd_gym.rendering import tile
@@ -103,6 +118,7 @@ def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | N
         performance = np.where(over, performance, info["normalized_performance"])
         success = np.where(over, success, info["is_success"])
         over |= terminated | truncated
+        progress.step()
     if film:
         from pbd_gym.rendering import save_gif
 

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.files import read_json, write_text
+from pbd_gym.training.other_packages import check_registered, modules_of
 from pbd_gym.training.tuned import ALGORITHMS, FALLBACK, Algorithm, Settings
 
 NAME = "run.json"
@@ -66,8 +67,8 @@ def find_run(checkpoint: Path) -> TrainingRun:
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:
-    """Write ``run.json`` into a folder, whole or not at all."""
-    write_text(folder / NAME, json.dumps(run, indent=2))
+    """Write ``run.json`` into a folder, whole or not at all, with what registers its id if another package does."""
+    write_text(folder / NAME, json.dumps({**run, **modules_of(run["env_id"])}, indent=2))
 
 
 def network_to_json(network: Network) -> dict[str, Any]:
@@ -84,6 +85,7 @@ def read_run(path: Path) -> TrainingRun:
         ValueError: if it is anything else, is cut short, or names an environment or an argument that is not known.
     """
     run = read_json(path, KIND)
+    check_registered(path, run)
     try:
         check_named_env(run.get("env_id"), run.get("env_kwargs"))
         algorithm, settings = run.get("algorithm", "ppo"), run.get("settings")

@@ -18,7 +18,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import tyro
@@ -26,6 +26,7 @@ import tyro
 from pbd_gym.registry import find, imported
 from pbd_gym.runtime.files import read_json, replacing, write_bytes
 from pbd_gym.training.curves import read_csv
+from pbd_gym.training.options import SweepArgs
 from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.run_files import KIND
 from pbd_gym.training.tuned import Algorithm, Library, method
@@ -37,32 +38,6 @@ COLUMNS = (
 """Of ``results.csv``."""
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """Two-sided 95 % points of Student's t distribution for 1, 2, ... degrees of freedom."""
-
-
-@dataclass
-class SweepArgs:
-    """Train ids, algorithms and seeds side by side. Arguments after ``--train`` go to every run."""
-
-    env_ids: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """environments"""
-    algorithms: tuple[Algorithm, ...] = ("ppo",)
-    """algorithms of pbd-gym train"""
-    libraries: tuple[Library, ...] = ("torch",)
-    """of PPO: torch, sb3 or both"""
-    seeds: tuple[int, ...] = (0, 1, 2)
-    """seeds, one run each"""
-    cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    """cores in use: runs at a time times cores per run"""
-    cores_per_run: int = 1
-    """threads of the physics in each run"""
-    out: Path = Path("runs/sweep")
-    """folder of the runs, results.csv and the curves"""
-    export: Path | None = None
-    """further folder for results.csv, curves as PNG and each run's curve as CSV; rows of other runs stay"""
-    report_only: bool = False
-    """train nothing and report the finished runs, for example while another process is still training"""
-    train: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
 
 
 @dataclass(frozen=True)

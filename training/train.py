@@ -15,109 +15,24 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 import tyro
 from gymnasium import spaces
 
-from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.registry import find
-from pbd_gym.training import interruption, tuned, tuned_pixels
-from pbd_gym.training.arguments import parsed
+from pbd_gym.training import interruption, tuned
 from pbd_gym.training.curves import plot
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table, unseen_env
 from pbd_gym.training.monitor import Monitor
+from pbd_gym.training.options import TrainArgs
 from pbd_gym.training.ranks import Ranks, joined
 from pbd_gym.training.run_files import write_run
 from pbd_gym.training.sb3_learner import SB3Learner
 from pbd_gym.training.torch_learner import TorchLearner, suits
 from pbd_gym.training.tuned import method
-
-
-@dataclass
-class TrainArgs:
-    """Train an agent. Defaults by id and algorithm are in pbd_gym/training/tuned.py."""
-
-    env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
-    """environment to train on"""
-    algorithm: tuned.Algorithm = "ppo"
-    """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
-    library: tuned.Library = "torch"
-    """what trains: torch alone, for PPO on vectors, or sb3: Stable-Baselines3, which is taken for all else"""
-    out: Path | None = None
-    """folder of the run; runs/ID-ALGORITHM-SEED by default, and runs/ID-ppo-sb3-SEED for PPO of Stable-Baselines3"""
-    seed: int = 0
-    """seed of the network, the noise and the environments"""
-    total_timesteps: int | None = None
-    """environment steps of the whole run"""
-    num_envs: int | None = None
-    """environments in the batch"""
-    n_steps: int | None = None
-    """steps per environment between updates of PPO"""
-    n_epochs: int | None = None
-    """passes over the samples of such an update"""
-    batch_size: int | None = None
-    """samples per gradient step"""
-    learning_rate: float | None = None
-    """of Adam at the start"""
-    gamma: float | None = None
-    """discount per step"""
-    log_std_init: float | None = None
-    """logarithm of the exploration noise at the start"""
-    frame_stack: int | None = None
-    """observations in a row that the agent is shown at once"""
-    target_success: float | None = None
-    """success rate at which training ends: the first evaluation that reaches it, so that others will find a bit less"""
-    predict_state: bool | None = None
-    """train the network for pictures to predict the state, rather than by PPO"""
-    evaluations: int = 20
-    """evaluations during training"""
-    eval_episodes: int = 100
-    """unseen episodes per evaluation"""
-    checkpoints: int = 4
-    """checkpoints during training"""
-    progress: bool = True
-    """show a progress bar"""
-    gif: bool = True
-    """write a GIF of the trained agent"""
-    resume: bool = False
-    """go on with the run in the folder, which was interrupted"""
-    torch_threads: int = 1
-    """threads of the learner, besides those of the physics"""
-    device: str = "cpu"
-    """of the physics and of the learner in torch: cpu or cuda:0; with torchrun cuda means one GPU per process"""
-    env_kwargs: dict[str, str] = field(default_factory=dict)
-    """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
-
-    def settings(self) -> tuned.Settings:
-        """Return the tuned numbers of the id, overridden by those of the command line."""
-        found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
-        if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
-            pixels = tuned_pixels.PIXELS.get(self.env_id, tuned_pixels.FALLBACK)
-            found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
-        given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
-        return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
-
-    def everything(self) -> tuple[tuned.Settings, dict[str, Any], dict[str, Any]]:
-        """Return the settings, the arguments of the environment, and those of the environment that is trained on."""
-        settings = self.settings()
-        env_kwargs = {**settings.env, **self.arguments()}
-        return settings, env_kwargs, {"split": "train", **settings.training_env, **env_kwargs}
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the environment, numbers as numbers.
-
-        Raises:
-            ValueError: for hindsight experience replay with another obs_mode than goal.
-        """
-        given = parsed(self.env_kwargs)
-        if self.algorithm == "sac-her":
-            if given.setdefault("obs_mode", "goal") != "goal":
-                raise ValueError(f"sac-her needs obs_mode goal, got {given['obs_mode']!r}")
-        return given
 
 
 def main(args: TrainArgs) -> dict[str, Summary]:
@@ -176,7 +91,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
     unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **env_kwargs)
     learner = _learner(args, unseen.observation_space, ranks, device, out / "tensorboard")
-    baseline = evaluate(random_policy(unseen), unseen)
+    baseline = evaluate(random_policy(unseen), unseen, name="random")
     total = settings.total_timesteps
     monitor = Monitor(
         learner, unseen, out / "checkpoints", total // max(args.evaluations, 1), total // max(args.checkpoints, 1),

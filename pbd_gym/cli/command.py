@@ -60,18 +60,23 @@ def check_writable(path: str | Path | None, folder: bool = False) -> None:
         folder: whether it is a folder.
 
     Raises:
-        OSError: if it cannot.
+        OSError: if it cannot; the message names the path as it was given.
     """
     if path is None or str(path) == "-":
         return
-    if not folder and Path(path).is_dir():
+    target = Path(os.path.realpath(path))
+    if not folder and target.is_dir():
         raise IsADirectoryError(f"{path} is a folder")
-    if not folder and Path(path).exists():
-        if not os.access(path, os.W_OK):
+    if not folder and target.exists():
+        if not os.access(target, os.W_OK):
             raise PermissionError(f"{path} cannot be written to")
-        return
-    place = (Path(path) if folder else Path(path).parent).absolute()
+        if not target.is_file():  # such as /dev/stdout, which is written to directly
+            return
+    place = target if folder else target.parent
     while not place.exists():  # folders that lack are made when there is something to write
         place = place.parent
-    with tempfile.TemporaryFile(dir=place):  # says why if it cannot
-        pass
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:  # which names the temporary file
+        raise type(error)(f"{path} cannot be written to: {error.strerror}") from None

@@ -19,6 +19,9 @@ _OWN = {
 }
 """Commands whose arguments are the fields of a dataclass of their module: the extra they need, and a line of help."""
 
+_FILES, _FOLDERS = ("gif", "csv"), ("out", "export")
+"""Fields that say where such a command writes to."""
+
 
 def declare(commands: Any) -> None:
     """Declare the commands."""
@@ -43,23 +46,43 @@ def declare(commands: Any) -> None:
 def _learning(args: argparse.Namespace, rest: list[str]) -> None:
     import tyro
 
-    module = importlib.import_module(f"pbd_gym.training.{args.command}")
-    fields = getattr(module, f"{args.command.capitalize()}Args")
+    from pbd_gym.training import options
+
+    fields = getattr(options, f"{args.command.capitalize()}Args")
     given = tyro.cli(fields, args=rest, prog=f"pbd-gym {args.command}")
     check_numbers(given)
+    check_outputs(given)
+    from pbd_gym.runtime.messages import announced  # imports Warp, and what follows torch: not for --help
+
+    with announced("loading what learns ...", 1.0):
+        module = importlib.import_module(f"pbd_gym.training.{args.command}")
     module.main(given)
 
 
 def check_numbers(arguments: Any) -> None:
-    """Refuse numbers below 0: no argument of a command has a use for one, except logarithms.
+    """Refuse numbers below 0, alone and among several: no argument has a use for one, except logarithms.
 
     Raises:
         ValueError: for one.
     """
     for about in dataclasses.fields(arguments):
         value = getattr(arguments, about.name)
-        if isinstance(value, int | float) and value < 0 and not about.name.startswith("log_"):
-            raise ValueError(f"--{about.name.replace('_', '-')} must not be negative, got {value}")
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, int | float) and number < 0 and not about.name.startswith("log_"):
+                raise ValueError(f"--{about.name.replace('_', '-')} must not be negative, got {number}")
+
+
+def check_outputs(arguments: Any) -> None:
+    """Refuse files and folders that cannot be written, before hours of work for them.
+
+    Raises:
+        OSError: for one.
+    """
+    for names, folder in ((_FILES, False), (_FOLDERS, True)):
+        for name in names:
+            path = getattr(arguments, name, None)
+            if isinstance(path, Path):  # --gif of train is a switch
+                check_writable(path, folder)
 
 
 def _benchmark(args: argparse.Namespace, rest: list[str]) -> None:

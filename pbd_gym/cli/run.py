@@ -15,10 +15,28 @@ from pbd_gym.runtime.extras import install_hint
 
 ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[\w.-]+-v\d+")
 """An id of another package as Gymnasium writes it: the module that registers it, a colon, and the id."""
+CLOSED = 141
+"""Exit status if what reads standard output has gone: shells give it to programs that SIGPIPE ends."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit status."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # what is left of it, here where an error can be caught
+    except BrokenPipeError:  # the reader has seen enough, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes to at its end
+        return CLOSED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run the command line. Returns the exit status.
+
+    Raises:
+        BrokenPipeError: if what reads standard output has gone.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = make_parser()
     if not given:
@@ -46,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # bench's peers are in no extra
         hint = install_hint(args.extra) if args.extra else f"pip install {error.name}"
         print(f"pbd-gym {args.command} needs {error.name}: {hint}", file=sys.stderr)
+    except BrokenPipeError:
+        raise
     except (ValueError, TypeError, OSError, MemoryError, ImportError, DisplayError) as error:
         print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
     except KeyboardInterrupt:  # the usual way to end a window or a training run from a terminal

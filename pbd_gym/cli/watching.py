@@ -86,6 +86,12 @@ def _play(args: argparse.Namespace, rest: list[str]) -> None:
 def _replay(args: argparse.Namespace, rest: list[str]) -> int:
     from pbd_gym.envs.tools import demonstrations
 
+    check_writable(args.minari, folder=True)
+    if args.minari is not None:  # says now if a package is missing
+        from pbd_gym.training.datasets import check_new
+        from pbd_gym.training.human_demonstrations import to_minari
+
+        check_new(Path(args.minari))
     saved = demonstrations.load(args.file)
     print(f"{saved.env_id}, {len(saved.episodes)} episodes")
     again = demonstrations.replay(saved)
@@ -97,8 +103,6 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
             f"{'success' if success else 'no success'}   {'same bits' if same else 'DIFFERENT'}"
         )
     if args.minari is not None:
-        from pbd_gym.training.human_demonstrations import to_minari
-
         written = to_minari(saved, Path(args.minari))
         print(f"{written} of {len(saved.episodes)} episodes in {args.minari}")
     return 0 if all(agree) else 1
@@ -148,6 +152,27 @@ def _export(args: argparse.Namespace, rest: list[str]) -> None:
 
 
 def _demo(args: argparse.Namespace, rest: list[str]) -> int:
-    from pbd_gym.demos import run
+    if not rest or rest[0].startswith("-"):
+        _list_demos(rest)
+        return 0
+    from pbd_gym.demos import run  # imports Warp: not for the list
 
     return run.main(rest)
+
+
+def _list_demos(arguments: list[str]) -> None:
+    """Print the names of the demonstrations by theme, or how to call them."""
+    from pbd_gym.demos import DEMOS, THEMES
+
+    lines = []
+    for theme, about in THEMES.items():
+        lines.append(f"{theme}: {about}")
+        lines += [f"  {entry.name:22} {entry.summary}" for entry in DEMOS if entry.theme == theme]
+    table = "\n".join(lines)
+    parser = argparse.ArgumentParser(
+        prog="pbd-gym demo", description="Demonstrations. Each has options: pbd-gym demo NAME --help.",
+        usage="pbd-gym demo [NAME [options] | all --out FILE.png [--theme THEME]]", epilog=table,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.parse_args(arguments)
+    print(table)
