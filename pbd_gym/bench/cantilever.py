@@ -15,6 +15,7 @@ import numpy as np
 
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.materials.materials import ClothMaterial
+from pbd_gym.runtime.messages import Progress
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -85,8 +86,11 @@ def bending_length(
     for env, count in enumerate(free):
         pinned[env, strip.indices[: cells + 1 - count].ravel()] = True
     state.set_pinned(pinned)
-    for _ in range(round(seconds / FRAME)):
+    frames = round(seconds / FRAME)
+    progress = Progress("strips that hang, frames", frames)
+    for _ in range(frames):
         solver.step(state, control, FRAME)
+        progress.step()
     rows = state.get_positions()[:, strip.indices].mean(axis=2)
     envs = np.arange(len(free))
     edge = 0.5 * (rows[envs, cells - free] + rows[envs, np.maximum(cells - free - 1, 0)])

@@ -17,6 +17,7 @@ from pbd_gym.geometry.grids import LYING, Grid, grid
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.materials.materials import ClothMaterial
+from pbd_gym.runtime.messages import Progress
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -118,8 +119,11 @@ def drape(
     start = np.repeat(scene.positions[None], SAMPLES, axis=0)
     start[..., 1] += uneven(scene.positions, np.random.default_rng(seed)) * ~held
     state.set_positions(start)
-    for _ in range(round(seconds / FRAME)):
+    frames = round(seconds / FRAME)
+    progress = Progress("discs that hang, frames", frames)
+    for _ in range(frames):
         solver.step(state, control, FRAME)
+        progress.step()
     found = state.get_positions().astype(np.float64)
     flat = sheet.areas.sum() - math.pi * SUPPORT**2
     shadows = np.array([shadow(x[:, [0, 2]], sheet.triangles) for x in found])
