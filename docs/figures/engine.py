@@ -11,21 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from docs.figures.gallery import shrink
+from docs.figures.gallery import drawn, framed
 from pbd_gym import Model, Plane, Solver
-from pbd_gym.rendering import Camera, Renderer, save_png, tile
+from pbd_gym.rendering import Renderer, save_png, tile
 from pbd_gym.rendering.pictures.scenes import scene_frame
 
 DOCS = Path(__file__).parents[1]
 SIZE = 240
 MOMENTS = {
+    "The engine": (0.0, 0.15, 0.4),
     "Bodies and materials": (0.0, 0.3, 0.8),
     "Fine and thin cloth": (0.0, 0.2, 0.4),
     "Colliders": (0.0, 0.4, 0.8),
+    "Fluids, forces and wind": (0.0, 0.12, 0.24),
     "Shape matching": (0.0, 0.3, 0.6),
     "Rigid bodies": (0.0, 0.12, 0.24),
+    "Clay, tethers and other constraints": (0.0, 0.2, 0.6),
 }
 """After what times, from where the first snippet of a section ends, it is drawn [s]."""
+ENVIRONMENTS = {"Fluids, forces and wind": (0, 1)}
+"""Which environments are drawn, each in a row of its own, where it is not the first alone."""
 STEP = 1 / 60
 """[s]"""
 
@@ -44,7 +49,7 @@ def name_of(heading: str) -> str:
 
 
 def draw(heading: str) -> np.ndarray:
-    """Return pictures of a section side by side, the scene as it is made and some time later."""
+    """Return pictures of a section side by side, the scene where its snippet ends and some time later."""
     found: dict[str, Any] = {}
     exec(snippet(heading), found)
     scene = found["scene"]
@@ -52,19 +57,17 @@ def draw(heading: str) -> np.ndarray:
         scene.add_collider(Plane())
     solver = found["solver"] if "solver" in found else Solver(Model(scene), substeps=20)
     state, control = found.get("state") or solver.state(), found.get("control") or solver.control()
-    renderer, pictures, camera, time = Renderer(size=(2 * SIZE, 2 * SIZE)), [], None, 0.0
+    envs, seen, time = ENVIRONMENTS.get(heading, (0,)), [], 0.0
     for moment in MOMENTS[heading]:
         while time < moment - 1e-9:
             solver.step(state, control, STEP)
             time += STEP
-        positions = state.get_positions()[0]
-        if camera is None:
-            lower = np.minimum(positions.min(axis=0), [np.inf, 0.0, np.inf])
-            camera = Camera.overview(lower, positions.max(axis=0), renderer.size)
-        picture = renderer.draw(scene_frame(scene, positions, state.get_poses()[0]), camera)
-        assert picture is not None
-        pictures.append(shrink(picture))
-    return tile(pictures, len(pictures))
+        positions, poses = state.get_positions(), state.get_poses()
+        seen.append([scene_frame(scene, positions[env], poses[env]) for env in envs])
+    frames = [now[row] for row in range(len(envs)) for now in seen]
+    renderer = Renderer(size=(2 * SIZE, 2 * SIZE))
+    camera = framed(frames, renderer.size)
+    return tile([drawn(renderer, frame, camera) for frame in frames], len(seen))
 
 
 def main() -> None:
