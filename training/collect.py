@@ -40,10 +40,12 @@ def reference_scores(env: TaskVectorEnv, returns: list[float], args: CollectArgs
         None if random actions are worth as much.
     """
     random, shape, options = np.random.default_rng(args.seed), (env.num_envs, env.actions.size), {"split": args.split}
-    lowest = _returns(record(lambda observation: random.uniform(-1.0, 1.0, shape), env, args.seed, options))
+    acts = (lambda observation: random.uniform(-1.0, 1.0, shape)), env, args.seed, options
+    lowest = _returns(record(*acts, what="episodes of random actions, for comparison"))
     highest = returns
     if env.task.expert is not None and (args.policy not in (None, "expert") or args.noise > 0.0):
-        highest = _returns(record(policy_of("expert", env), env, args.seed, options))
+        acts = policy_of("expert", env), env, args.seed, options
+        highest = _returns(record(*acts, what="episodes of the expert, for comparison"))
     worst, best = float(np.mean(lowest)), float(np.mean(highest))
     return (worst, best) if best > worst else None
 

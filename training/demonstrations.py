@@ -50,6 +50,7 @@ def record(
     options: dict[str, Any],
     noise: float = 0.0,
     cameras: Cameras | None = None,
+    what: str = "episodes",
 ) -> Iterator[Episode]:
     """Run one episode in every environment of a batch, and yield them.
 
@@ -63,6 +64,7 @@ def record(
         options: of the reset.
         noise: standard deviation of noise on the actions, drawn from a stream of ``first_seed``.
         cameras: of the batch; what they see goes into infos as ``images/NAME``.
+        what: they are, for the lines that tell how far it has come.
     """
     random = np.random.default_rng(first_seed)
     observation, info = env.reset(seed=first_seed, options=options)
@@ -70,7 +72,7 @@ def record(
     seen, infos = [observation], [info]
     pictures = [cameras.look()] if cameras else []
     meant, actions, results = [], [], []
-    progress = Progress(f"{env.num_envs} episodes, steps", env.max_episode_steps or 0)
+    progress = Progress(f"{env.num_envs} {what}, steps", env.max_episode_steps or 0)
     over = np.zeros(env.num_envs, dtype=bool)
     lengths = np.zeros(env.num_envs, dtype=int)
     while not over.all():

@@ -68,7 +68,7 @@ def find_run(checkpoint: Path) -> TrainingRun:
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:
     """Write ``run.json`` into a folder, whole or not at all, with what registers its id if another package does."""
-    write_text(folder / NAME, json.dumps({**run, **modules_of(run["env_id"])}, indent=2))
+    write_text(folder / NAME, json.dumps({**run, **modules_of(run.get("env_id", ""))}, indent=2))
 
 
 def network_to_json(network: Network) -> dict[str, Any]:

@@ -137,6 +137,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                 ]  # fmt: skip
                 with (folder / "log.txt").open("wb") as log:
                     going[run] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+                print(f"{run.name}: started; {folder / 'log.txt'} tells how far it has come", flush=True)
             for run, process in list(going.items()):
                 if process.poll() is not None:
                     del going[run]

@@ -54,7 +54,7 @@ def _learning(args: argparse.Namespace, rest: list[str]) -> None:
     check_outputs(given)
     from pbd_gym.runtime.messages import announced  # imports Warp, and what follows torch: not for --help
 
-    with announced("loading what learns ...", 1.0):
+    with announced("loading torch and what else is needed ...", 1.0):
         module = importlib.import_module(f"pbd_gym.training.{args.command}")
     module.main(given)
 

@@ -80,6 +80,15 @@ def test_mistakes_leave_nothing_behind(
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+def test_without_expert_and_agent_the_policies_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("pbd_gym.training.film_policies.shipped_ids", list)
+    assert main(["collect", "PBDSoftBody-v0", "--episodes", "1", "--out", str(tmp_path / "a-v0")]) == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert "neither an expert nor an agent" in message and "--policy takes plan, or the model.npz" in message
+
+
 def test_without_pyarrow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("lerobot_datasets", "lerobot_files"):
         monkeypatch.delitem(sys.modules, f"pbd_gym.training.{name}")
