@@ -126,7 +126,10 @@ def drape(
         progress.step()
     found = state.get_positions().astype(np.float64)
     flat = sheet.areas.sum() - math.pi * SUPPORT**2
-    shadows = np.array([shadow(x[:, [0, 2]], sheet.triangles) for x in found])
+    progress, shadows = Progress("shadows of discs", SAMPLES), np.zeros(SAMPLES)
+    for k, x in enumerate(found):
+        shadows[k] = shadow(x[:, [0, 2]], sheet.triangles)
+        progress.step()
     coefficients = (shadows - math.pi * SUPPORT**2) / flat
     ends = found[:, sheet.structural]
     stretch = np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=2) / sheet.cell[0] - 1.0
@@ -172,8 +175,9 @@ def shadow(points: np.ndarray, triangles: np.ndarray) -> float:
         a, b = corners[:, k, None], corners[:, (k + 1) % 3, None]
         sides.append((b - a)[..., 0] * (centres - a)[..., 1] - (b - a)[..., 1] * (centres - a)[..., 0])
     inside = np.all(np.array(sides) >= 0, axis=0) | np.all(np.array(sides) <= 0, axis=0)
-    covered = np.unique(pixels[inside], axis=0)
-    return len(covered) * PIXEL**2
+    covered = np.zeros(low.max(axis=0) + reach, dtype=bool)
+    covered[tuple(pixels[inside].T)] = True
+    return int(covered.sum()) * PIXEL**2
 
 
 def folds(positions: np.ndarray) -> int:
