@@ -47,14 +47,25 @@ def sum_of_terms(terms: wp.array2d[float], env: int):
 
 
 @wp.func
-def finish_reward(normalized: float, at_goal: wp.int32, empty: float, success: wp.int32):
-    """Reward for putting something down: the normalised performance, what has been let go, and success.
+def finish_reward(normalized: float, at_goal: wp.int32, done: float, success: wp.int32):
+    """Reward for putting something down: the normalised performance, what else is ``done``, and success.
 
     It is no less than -1 before the goal, or the few episodes that end much farther from it than they began would rule
-    what is learned. At the goal it is more by the share of hands that are ``empty``: they learn to open one at a time,
-    since those of an agent that tries this and that are hardly ever all at rest.
+    what is learned. At the goal it is more by what is done.
     """
-    return wp.max(normalized, -1.0) + float(at_goal) * empty + float(success)
+    return wp.max(normalized, -1.0) + float(at_goal) * done + float(success)
+
+
+@wp.func
+def done_share(let_go: int, empty: float, rest_steps: wp.int32, rest_needed: int):
+    """Return what is done of what success asks for beside the goal.
+
+    Hands let go: the share that is ``empty``. They learn to open one at a time, since those of an agent that tries this
+    and that are hardly ever all at rest. Plates and cups, which let go of nothing, keep still: 1, and the share of the
+    time for which all has to be at rest.
+    """
+    calm = wp.min(float(rest_steps) / float(wp.max(rest_needed, 1)), 1.0)
+    return wp.where(let_go != 0, empty, 1.0 + calm)
 
 
 @wp.kernel
@@ -155,7 +166,8 @@ def conclude(
         elif reward_mode == NORMALIZED:
             total = normalized
         elif reward_mode == FINISH:
-            total = finish_reward(normalized, at_goal[env], wp.where(let_go != 0, empty, 1.0), is_success[env])
+            done = done_share(let_go, empty, rest_steps[env], rest_needed)
+            total = finish_reward(normalized, at_goal[env], done, is_success[env])
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not

@@ -103,6 +103,17 @@ def test_to_finish_pays() -> None:
         np.testing.assert_allclose(reward, info["normalized_performance"] + more, atol=1e-6)
 
 
+def test_to_keep_still_pays() -> None:
+    """Guards the same reward where nothing is held: 1 more at the goal, and a third more for each step at rest."""
+    env = make("PBDSoftPush-v0", reward_mode="finish", rest_time=0.24)
+    assert env.task.score.completion.rest_steps(0.08) == 3
+    be_at_the_goal(env)
+    for more in (1.0 / 3.0, 2.0 / 3.0, 2.0):
+        reward, info = act(env)
+        assert info["at_goal"].all()
+        np.testing.assert_allclose(reward, info["normalized_performance"] + 1.0 + more, atol=1e-5)
+
+
 def test_a_towel_held_in_its_place_is_no_success_with_goals_either() -> None:
     """Guards goal mode: the reward follows from the goals alone, and success asks for more."""
     env = make("PBDClothUnfold-v0", obs_mode="goal")
