@@ -219,7 +219,7 @@ PPO: dict[str, PPOSettings] = {
     "PBDSoftPush-v0": _suite(
         600_000, n_steps=60, batch_size=240, hands="open", gamma=0.95, starts=500, reward_mode="finish"
     ),
-    # With more noise plates squeeze as hard as they can, and the ball does not come to rest.
+    # With more noise at the end plates squeeze as hard as they can, and the ball does not come to rest.
     "PBDSoftLift-v0": replace(
         _suite(
             2_600_000,
@@ -230,8 +230,8 @@ PPO: dict[str, PPOSettings] = {
             starts=500,
             reward_mode="finish",
             num_envs=128,
-            log_std_init=-1.7,
-            log_std_end=-4.0,
+            log_std_init=-1.2,
+            log_std_end=-3.6,
             learning_rate=1.5e-3,
             beta2=0.99,
         ),

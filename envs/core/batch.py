@@ -69,8 +69,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 while it is a success, -1 otherwise), ``"delta"``
             (gain of ``performance`` in this step), ``"normalized"`` (``normalized_performance``) or ``"finish"`` (the
             same, but no less than -1; at the goal plus the share of hands that are empty or, where there are none, 1
-            and the share of the time for which all has to be at rest; plus 1 while it is a success). With ``obs_mode="goal"``, which takes the first two only, sparse is the
-            default and a function of goals alone: 0 at the goals, held or moving or not.
+            and the share of the time for which all has to be at rest; plus 1 while it is a success). With
+            ``obs_mode="goal"``, which takes the first two only, sparse is the default and a function of goals alone: 0
+            at the goals, held or moving or not.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         render_options: how it is drawn, a :class:`pbd_gym.rendering.RenderOptions` or a dict of its fields.
         autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
