@@ -119,9 +119,7 @@ def conclude(
     """
     env = wp.tid()
     resetting = autoreset == NEXT_STEP and finished[env] != 0
-    bad = int(0)
-    over = int(0)
-    unrated = int(0)
+    bad, over, unrated = int(0), int(0), int(0)
     for k3 in range(terms.shape[1]):
         if not wp.isfinite(terms[env, k3]):
             terms[env, k3] = 0.0
@@ -166,8 +164,8 @@ def conclude(
         elif reward_mode == NORMALIZED:
             total = normalized
         elif reward_mode == FINISH:
-            done = done_share(let_go, empty, rest_steps[env], rest_needed)
-            total = finish_reward(normalized, at_goal[env], done, is_success[env])
+            total = done_share(let_go, empty, rest_steps[env], rest_needed)
+            total = finish_reward(normalized, at_goal[env], total, is_success[env])
         elif reward_mode == SPARSE and success_at > 0.0:
             total = float(is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not

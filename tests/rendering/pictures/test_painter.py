@@ -106,8 +106,8 @@ def test_a_palette_keeps_hues_and_small_things() -> None:
         assert np.abs(hue).max() < 12
         assert np.abs(error).mean() < 4
     few, number = reduce_colors([np.full((3, 2, 3), 200, np.uint8)], 256)
-    assert few.shape == (1, 3) and (number[0] == 0).all()
-    assert np.abs(few.astype(int) - 200).max() <= 2
+    assert len(few) <= 2 and (number[0] < len(few)).all()  # the two between which it is dithered
+    assert np.abs(few.astype(int) - 200).max() <= 4
 
 
 def test_a_gripper_has_two_fingers_that_close() -> None:
