@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.demos import find
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Camera
 from pbd_gym.runtime.extras import install_hint
@@ -196,12 +195,13 @@ def test_sliders_turn_the_running_simulation(window: Any) -> None:
     """Each one changes its number, and the particles go on from where they are."""
     cloth = window("cloth", 640)  # high enough for all sliders and the button below them
     demo: Any = cloth.demo
+    opened = demo.options
     for _ in range(10):
         cloth.tick()
     press(cloth, "space")
     before = cloth.positions()
-    for name, field, place in (
-        ("stiffness", "stiffness", 0.3), ("gravity", "gravity", 0.9), ("mass", "mass", 0.9),
+    for name, field, place in (  # soft enough to give way: a flat sheet that gravity pushes upwards does not buckle
+        ("stiffness", "stiffness", 0.1), ("gravity", "gravity", 0.9), ("mass", "mass", 0.9),
         ("iterations", "iterations", 0.8), ("time step", "time_step", 0.2),
     ):  # fmt: skip
         (dial,) = (dial for dial in demo.dials() if dial.name == name)
@@ -214,7 +214,7 @@ def test_sliders_turn_the_running_simulation(window: Any) -> None:
         cloth.tick()
     assert cloth.positions()[CORNER, 1] > before[CORNER, 1] + 0.1  # gravity points up by now
     click(cloth, tuple(int(v) for v in _button(cloth)))
-    assert demo.options == find("cloth").options_type(width=8, height=6)
+    assert demo.options == opened
 
 
 def _button(viewer: DemoWindow) -> tuple[int, int]:
