@@ -8,7 +8,8 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from pbd_gym.cli.command import TRUST, add, check_writable, natural
+from pbd_gym.cli.command import TRUST, add, natural
+from pbd_gym.runtime.files import check_writable
 
 _OWN = {
     "train": ("train", "train PPO, SAC or SAC + HER on an environment"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pbd_gym.cli.command import add, check_writable, count
+from pbd_gym.cli.command import add, count
+from pbd_gym.runtime.files import check_writable
 
 
 def declare(commands: Any) -> None:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pbd_gym.cli.command import TRUST, add, check_writable, count, natural
+from pbd_gym.cli.command import TRUST, add, count, natural
+from pbd_gym.runtime.files import check_writable
 
 DEFAULT_ID = "PBDClothFold-v0"
 """What ``record`` and ``export`` show without an id."""

@@ -18,6 +18,7 @@ from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Renderer, save_gif, save_png, tile
 from pbd_gym.rendering.window.web import PORT, Page
 from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.files import check_writable
 from pbd_gym.runtime.messages import Progress
 
 
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Raises:
         ValueError: for an unknown name, an option out of its range, or a file of another kind than GIF and PNG.
+        OSError: for a file that cannot be written.
         ImportError: without pygame, or without Pillow for a GIF.
         DisplayError: without a display and without ``--out``.
     """
@@ -44,6 +46,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     demo_type = find(name)
     args = _parser(name, demo_type).parse_args(arguments[1:])
+    if args.out is not None:
+        args.size = 480 if args.size is None else args.size
+        check(args.out, args.seconds, args.size, args.moments)
     chosen = {f.name: getattr(args, f.name) for f in fields(demo_type.options_type)}
     with compiling():  # which also keeps Warp's own greeting off the screen
         demo = demo_type(demo_type.options_type(**chosen))
@@ -56,9 +61,28 @@ def main(arguments: Sequence[str]) -> int:
             print(window.help_text())
             window.run()
     else:
-        write(args.out, demo, args.seconds, 480 if args.size is None else args.size, args.moments)
+        write(args.out, demo, args.seconds, args.size, args.moments)
         print(f"wrote {args.out}")
     return 0
+
+
+def check(path: Path, seconds: float, size: int, moments: int) -> None:
+    """Find out whether :func:`write` can do what it is asked for, before a demonstration is made.
+
+    Raises:
+        ValueError: for a file of another kind, or a number out of its range.
+        OSError: for a file that cannot be written.
+    """
+    if path.suffix.lower() not in (".gif", ".png", ""):
+        raise ValueError(f"--out must name a .gif or a .png file or a folder, got {path}")
+    for label, value, low, high in (
+        ("seconds", seconds, 0.0, 600.0),
+        ("size", size, 16, 4096),
+        ("moments", moments, 1, 64),
+    ):
+        if not low <= value <= high or value == 0:
+            raise ValueError(f"--{label} must be above 0 and in {low:g} to {high:g}, got {value:g}")
+    check_writable(path, folder=not path.suffix)
 
 
 def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int = 1) -> None:
@@ -72,18 +96,10 @@ def write(path: Path, demo: Demo, seconds: float, size: int = 480, moments: int 
         moments: pictures in a PNG, side by side, at even times from the start; 1 shows the end alone.
 
     Raises:
-        ValueError: for a file of another kind, or a number out of its range.
+        ValueError, OSError: as :func:`check`.
         ImportError: without pygame, or without Pillow for a GIF.
     """
-    if path.suffix.lower() not in (".gif", ".png", ""):
-        raise ValueError(f"--out must name a .gif or a .png file or a folder, got {path}")
-    for label, value, low, high in (
-        ("seconds", seconds, 0.0, 600.0),
-        ("size", size, 16, 4096),
-        ("moments", moments, 1, 64),
-    ):
-        if not low <= value <= high or value == 0:
-            raise ValueError(f"--{label} must be above 0 and in {low:g} to {high:g}, got {value:g}")
+    check(path, seconds, size, moments)
     path.parent.mkdir(parents=True, exist_ok=True)
     count = max(1, round(seconds * demo.fps)) + 1
     if path.suffix.lower() == ".gif":
@@ -101,10 +117,12 @@ def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: i
 
     Raises:
         ValueError: for a file that is no PNG.
+        OSError: for one that cannot be written.
         ImportError: without pygame.
     """
     if path.suffix.lower() != ".png":
         raise ValueError(f"all demonstrations together go into a .png file, got {path}")
+    check_writable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     pictures = []
     for entry in DEMOS:

@@ -33,7 +33,7 @@ def cache_errors() -> Iterator[None]:
         yield
     except OSError as error:
         folder, name = str(wp.config.kernel_cache_dir), str(error.filename)
-        if not name.startswith(folder) and not folder.startswith(name):
+        if error.filename is None or not (name.startswith(folder) or folder.startswith(name)):
             raise
         raise OSError(
             error.errno,

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import secrets
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -126,3 +127,33 @@ def read_arrays(path: str | Path, kind: str) -> dict[str, np.ndarray]:
             return {name: file[name] for name in file.files}
     except Exception as error:
         raise ValueError(f"{path} is not {kind}: {error or type(error).__name__}") from error
+
+
+def check_writable(path: str | Path | None, folder: bool = False) -> None:
+    """Find out whether a file can be written, before hours of work for it. Nothing is left behind.
+
+    Args:
+        path: of the file; None and ``-`` need nothing.
+        folder: whether it is a folder.
+
+    Raises:
+        OSError: if it cannot; the message names the path as it was given.
+    """
+    if path is None or str(path) == "-":
+        return
+    target = Path(os.path.realpath(path))
+    if not folder and target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder")
+    if not folder and target.exists():
+        if not os.access(target, os.W_OK):
+            raise PermissionError(f"{path} cannot be written to")
+        if not target.is_file():  # such as /dev/stdout, which is written to directly
+            return
+    place = target if folder else target.parent
+    while not place.exists():  # folders that lack are made when there is something to write
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:  # which names the temporary file
+        raise type(error)(f"{path} cannot be written to: {error.strerror}") from None

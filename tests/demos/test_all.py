@@ -271,6 +271,8 @@ def test_list_and_options_on_the_command_line(tmp_path: Path, capsys: pytest.Cap
         (["cloth", "--mass", "-1"], "mass must be in"),
         (["cloth", "--mass", "nan"], "mass must be in"),
         (["cloth", "--out", "a.mp4"], ".gif or a .png"),
+        (["cloth", "--out", "/proc/a.gif"], "/proc/a.gif cannot be written"),
+        (["all", "--out", "/proc/a.png"], "/proc/a.png cannot be written"),
         (["cloth", "--out", "a.gif", "--seconds", "0"], "--seconds must be"),
         (["cloth", "--out", "a.gif", "--size", "1"], "--size must be"),
         (["cloth", "--out", "a.gif", "--size", "0"], "--size must be"),
