@@ -53,12 +53,18 @@ def main() -> None:
     parser.add_argument("ids", nargs="*", default=[entry.id for entry in ENTRIES])
     parser.add_argument("--episodes", type=int, default=1000)
     args = parser.parse_args()
-    warnings.simplefilter("error")
-    for env_id in args.ids:
+    with warnings.catch_warnings():  # not at the exit, where Warp's temporary folder is found in the way
+        warnings.simplefilter("error")
+        play(args.ids, args.episodes)
+
+
+def play(ids: list[str], episodes: int) -> None:
+    """Play episodes of each id, and print a line for it."""
+    for env_id in ids:
         start = time.perf_counter()
-        _, figures = run(env_id, args.episodes)
-        again, _ = run(env_id, max(args.episodes // 10, 1))
-        short, _ = run(env_id, max(args.episodes // 10, 1))
+        _, figures = run(env_id, episodes)
+        again, _ = run(env_id, max(episodes // 10, 1))
+        short, _ = run(env_id, max(episodes // 10, 1))
         assert again == short, f"{env_id}: the same seed gave other bits"
         print(
             f"{env_id:30} {figures['episodes']:5} episodes, {figures['diverged']} diverged, "
