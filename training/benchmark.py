@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ SCRIPTS = ("expert", "random", "plan")
 """Policies without a file."""
 SEEN = ("obs_mode", "pixels")
 """Arguments of the environment that an agent brings: they say what it sees, and change nothing else."""
+NAMES = re.compile(r"[^|\s]([^|\n\r]*[^|\s])?")
+"""Names of policies that a table in Markdown can hold."""
 DIGITS = 6
 """Decimals of the numbers in a result."""
 
@@ -83,19 +86,25 @@ def find_agent(
         policy: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled agent, ``"pixels"`` for the
             one that sees pictures, or a file: model.zip of a training run, NAME.npz of a policy.
         env_id: environment; None for that of the file.
-        name: what the result calls it; by default the policy, the algorithm of a training run or the name of a file.
-        seed: of a random policy or a planner, and what the result says; by default that of the training run, or 0.
+        name: what the result calls it, one line without ``|``; by default the policy, the algorithm of a training run
+            or the name of a file.
+        seed: of a random policy or a planner, or what the result says of an agent that does not say it itself; by
+            default that of the training run, or 0.
         trust: see :func:`pbd_gym.training.checkpoint.load`.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.film_policies.find_actor`, and for an agent of another
-            environment.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.film_policies.find_actor`; for a name that no table
+            could hold, a seed that does not belong to the agent, and an agent that was trained on these very states.
     """
+    if name is not None and not NAMES.fullmatch(name):
+        raise ValueError(f"--name is what tables call the policy, in one line without |, got {name!r}")
+    if seed is not None and policy == "expert":
+        raise ValueError("an expert has no seed: it does the same each time")
     seed = None if seed is None else whole("seed", seed, 0)
     actor, trained_on, env_kwargs = find_actor(policy, env_id, seed or 0, trust)
-    env_id = env_id or trained_on
-    if env_id != trained_on:
-        raise ValueError(f"{policy} was trained on {trained_on}, not on {env_id}")
+    env_id = trained_on
+    if env_kwargs.get("starts_seed") == SEED:
+        raise ValueError(f"{policy} was trained on the benchmark's own states: its starts_seed is {SEED}")
     if policy in SCRIPTS:
         return Agent(find(env_id).id, name or policy, seed or 0, actor)
     if policy == "pixels":
@@ -107,6 +116,8 @@ def find_agent(
     run = find_run(path) if not bundled and (path.suffix == ".zip" or _of_a_run(path)) else None
     if run is not None:
         label, trained_seed = run.algorithm, run.seed
+        if seed not in (None, run.seed):  # one agent under several seeds would count as several
+            raise ValueError(f"{policy} was trained with seed {run.seed}, not {seed}")
     digest = _named(hashlib.sha256(path.read_bytes()))
     return Agent(env_id, name or label, trained_seed if seed is None else seed, actor, digest, env_kwargs)
 
@@ -282,7 +293,7 @@ def main(
         FileNotFoundError, ValueError: as :func:`find_agent` and :func:`run_episodes`. Where no ids are given, those
             that the policy cannot act in are left out and named.
     """
-    chosen: list[str | None] = [find(env_id).id for env_id in ids]
+    chosen: list[str | None] = list(dict.fromkeys(find(env_id).id for env_id in ids))
     if not ids:
         every = [entry.id for entry in ENTRIES]
         known = {"trained": shipped_ids(), "pixels": pixel_ids()} | {script: every for script in SCRIPTS}

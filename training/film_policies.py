@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,38 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.recording import Actor, RandomActor, expert
 from pbd_gym.training.policies import find_pixel_policy, find_policy, shipped_ids
 from pbd_gym.training.record import Stacked
+
+NAMES = ("default", "expert", "random", "plan", "trained", "pixels")
+"""Policies without a file of the user's."""
+
+
+def check_file(name: str, others: Sequence[str]) -> None:
+    """Refuse what is neither a file nor looks like the name of one: it is a policy's name that was misspelt.
+
+    Args:
+        name: of a policy that is none of the others.
+        others: names that there are, for the message.
+
+    Raises:
+        ValueError: for such a word.
+    """
+    if not Path(name).suffix and not Path(name).exists():
+        raise ValueError(f"--policy takes {', '.join(others)}, or a file such as model.npz, got {name!r}")
+
+
+def check_trained_on(name: str, trained_on: str, env_id: str | None) -> None:
+    """Refuse a policy of another environment, which may have observations of the same size.
+
+    Args:
+        name: of the policy.
+        trained_on: its environment.
+        env_id: where it is to act; None for the same.
+
+    Raises:
+        ValueError: if it is another one.
+    """
+    if env_id not in (None, trained_on):
+        raise ValueError(f"{name} was trained on {trained_on}, not on {env_id}")
 
 
 def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False) -> tuple[Actor, str, dict[str, Any]]:
@@ -27,10 +60,13 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
 
     Raises:
         FileNotFoundError: if there is no such file, or no run.json beside or above a model.zip.
-        ValueError: without an id, if there is no bundled policy for it, or for a file that is something else.
+        ValueError: without an id, if there is no bundled policy for it, for a name that is none of these, or for a file
+            that is something else, or of another environment.
     """
-    if name in ("default", "expert", "random", "plan", "trained", "pixels") and env_id is None:
+    if name in NAMES and env_id is None:
         raise ValueError(f"--policy {name} needs an id")
+    if name not in NAMES:
+        check_file(name, NAMES[1:])
     if name == "default":
         return default, str(env_id), {}
     if name == "expert":
@@ -41,10 +77,12 @@ def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False
         return PlanningActor(seed), str(env_id), {}
     if name == "trained" or name.endswith(".npz"):
         policy = find_policy(str(env_id) if name == "trained" else name)
+        check_trained_on(name, policy.env_id, env_id)
         return Stacked(policy, 1), policy.env_id, dict(policy.env_kwargs)
     from pbd_gym.training.checkpoint import load
 
     agent = load(find_pixel_policy(str(env_id)) if name == "pixels" else Path(name), trust)
+    check_trained_on(name, agent.env_id, env_id)
     return Stacked(agent, agent.frame_stack), agent.env_id, dict(agent.env_kwargs)
 
 

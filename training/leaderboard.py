@@ -38,8 +38,11 @@ def grouped(results: Sequence[Result]) -> Groups:
     """Return results by id and policy.
 
     Raises:
-        ValueError: if one is there twice, or if two of an id do not have the same evaluation states.
+        ValueError: if there are none, if one is there twice, if one agent counts as several seeds, or if two of an id
+            do not have the same evaluation states.
     """
+    if not results:
+        raise ValueError("there are no results to make a page of")
     found: Groups = {}
     for result in sorted(results, key=lambda result: (result["id"], result["policy"], result["seed"])):
         rows = found.setdefault(result["id"], {}).setdefault(result["policy"], [])
@@ -48,6 +51,8 @@ def grouped(results: Sequence[Result]) -> Groups:
             raise ValueError(f"there are two results of {name}: name policies with --name, seeds with --seed")
         rows.append(result)
     for env_id, policies in found.items():
+        for policy, rows in policies.items():
+            _check_agents(f"{env_id}, {policy}", rows)
         digests = {result["states"]: result["policy"] for rows in policies.values() for result in rows}
         if len(digests) > 1:
             first, second, *_ = digests.values()
@@ -56,6 +61,21 @@ def grouped(results: Sequence[Result]) -> Groups:
                 "again with one version"
             )
     return found
+
+
+def _check_agents(name: str, rows: Sequence[Result]) -> None:
+    """Refuse an agent that counts as several seeds, which would narrow the interval.
+
+    Raises:
+        ValueError: for one.
+    """
+    seeds: dict[str, int] = {}
+    for row in rows:
+        file = row["agent"]["file"]
+        if file in seeds:
+            raise ValueError(f"seeds {seeds[file]} and {row['seed']} of {name} are one agent: its file is the same")
+        if file is not None:
+            seeds[file] = row["seed"]
 
 
 def scores(rows: Sequence[Result], name: str) -> np.ndarray:

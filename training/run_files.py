@@ -51,8 +51,10 @@ def find_folder(checkpoint: Path) -> Path:
     Raises:
         FileNotFoundError: if there is none, or no checkpoint.
     """
+    if not checkpoint.exists():
+        raise FileNotFoundError(f"there is no file {checkpoint}")
     folder = next((parent for parent in checkpoint.parents if (parent / NAME).exists()), None)
-    if folder is None or not checkpoint.exists():
+    if folder is None:
         raise FileNotFoundError(f"{checkpoint} with a {NAME} beside or above it is needed")
     return folder
 

@@ -31,7 +31,9 @@ def declare(commands: Any) -> None:
     protocol = add(commands, "benchmark", _benchmark, "evaluate an agent by the protocol of docs/benchmark.md", "train")
     protocol.add_argument("ids", nargs="*", metavar="ID", help="environments (default: all that the policy can act in)")
     protocol.add_argument(
-        "--policy", default="expert", help="expert (default), random, trained, plan, or a file: model.zip, NAME.npz"
+        "--policy",
+        default="expert",
+        help="expert (default), random, trained, pixels, plan, or a file: model.npz, model.zip",
     )
     protocol.add_argument("--name", help="what the result calls it (default: the policy, or its algorithm or file)")
     protocol.add_argument(

@@ -34,15 +34,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def made_up(**changes: Any) -> dict[str, Any]:
+def made_up(success_rate: float = 0.5, normalized_performance: float = 0.5, **changes: Any) -> dict[str, Any]:
     """A result of nobody, which follows the schema."""
-    hundred = [0.5] * STATES
+    success = [i < round(success_rate * STATES) for i in range(STATES)]
+    final, best = [normalized_performance] * STATES, [0.6] * STATES
     return {
         "schema": "pbd-gym benchmark 1", "id": ID, "policy": "ppo", "seed": 0, "states": f"sha256:{'0' * 64}",
-        "success_rate": 0.5, "success_interval": [0.4, 0.6], "normalized_performance": 0.5,
-        "normalized_performance_iqm": 0.5, "normalized_performance_interval": [0.5, 0.5],
+        "success_rate": success_rate, "success_interval": [0.4, 0.6], "normalized_performance": normalized_performance,
+        "normalized_performance_iqm": normalized_performance, "normalized_performance_interval": [0.5, 0.5],
         "best_normalized_performance": 0.6,
-        "episodes": {"success": [True] * STATES, "final": hundred, "best": hundred, "steps": [75] * STATES},
+        "episodes": {"success": success, "final": final, "best": best, "steps": [75] * STATES},
         "agent": {"file": None, "trained_with": {}},
         "versions": {"pbd_gym": "0.1.0", "warp": "1", "numpy": "2", "gymnasium": "1"}, **changes,
     }  # fmt: skip
@@ -50,7 +51,7 @@ def made_up(**changes: Any) -> dict[str, Any]:
 
 def test_the_same_agent_gives_the_same_file(trained: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.json"
-    assert main(["benchmark", ID, "--policy", "trained", "--out", str(again)]) == 0
+    assert main(["benchmark", ID, ID, "--policy", "trained", "--out", str(again)]) == 0  # twice is once
     assert again.read_bytes() == trained.read_bytes()
     (result,) = read_results(trained)
     assert {"id", "policy", "success_rate", "normalized_performance", "states"} <= set(result)
@@ -120,6 +121,12 @@ def test_every_bank_of_start_states_has_a_seed() -> None:
         ([ID, "--policy", "expert"], "no scripted expert"),
         ([UNTRAINED, "--policy", "trained"], "no bundled policy"),
         (["--policy", "missing.npz"], "missing.npz"),
+        (["--policy", "missing.zip"], "there is no file missing.zip"),
+        ([ID, "--policy", "experts"], "--policy takes expert, random, plan, trained, pixels, or a file"),
+        ([ID, "--policy", "random", "--name", "a | b"], "in one line without |, got 'a | b'"),
+        ([ID, "--policy", "random", "--name", ""], "in one line without |, got ''"),
+        (["PBDClothFold-v0", "--policy", "expert", "--seed", "1"], "an expert has no seed"),
+        (["--policy", "{leaked}"], "was trained on the benchmark's own states"),
         (["PBDCloth-v0", "--policy", "{file}"], "was trained on PBDRope-v0"),
         (["--policy", "{file}"], "acts by 'drag', this one by 'pin'"),
         (["--policy", "{wide}"], "does not fit PBDRope-v0"),
@@ -128,11 +135,17 @@ def test_every_bank_of_start_states_has_a_seed() -> None:
 def test_mistakes_are_one_line(
     words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, size, kwargs in (("file", 45, {"action_mode": "pin"}), ("wide", 46, {"particles": 33})):
+    made: list[tuple[str, int, dict[str, Any]]]
+    made = [
+        ("file", 45, {"action_mode": "pin"}),
+        ("wide", 46, {"particles": 33}),
+        ("leaked", 45, {"starts_seed": SEED}),
+    ]
+    for name, size, kwargs in made:
         zeros = np.zeros((6, size), dtype=np.float32)
         policy = MLPPolicy(ID, kwargs, (zeros,), (zeros[:, 0],), zeros[0], zeros[0] + 1.0)
         policy.save(tmp_path / f"{name}.npz")
-    files = {name: tmp_path / f"{name}.npz" for name in ("file", "wide")}
+    files = {name: tmp_path / f"{name}.npz" for name, _, _ in made}
     out = tmp_path / "out.json"
     assert main(["benchmark", *(word.format(**files) for word in words), "--out", str(out)]) == 1
     message = capsys.readouterr().err.splitlines()[-1]
@@ -142,7 +155,7 @@ def test_mistakes_are_one_line(
 
 def test_files_that_are_no_results_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.json"
-    for text, error in (("{", "Expecting"), ("[3]", "no object"), ("{}", "lacks 'schema'")):
+    for text, error in (("{", "Expecting"), ("[3]", "no object"), ("{}", "lacks 'schema'"), ("[]", "holds none")):
         path.write_text(text)
         assert main(["leaderboard", str(path)]) == 1
         message = capsys.readouterr().err
@@ -154,6 +167,10 @@ def test_files_that_are_no_results_are_refused(tmp_path: Path, capsys: pytest.Ca
         ({"seed": -1}, "'seed' is -1"),
         ({"time": 3.0}, "'time', which nothing is known of"),
         ({"success_interval": [0.5]}, "'success_interval' has 1 entries"),
+        ({"policy": "a | b"}, "'policy' is 'a | b'"),
+        ({"normalized_performance_iqm": 0.7}, "'normalized_performance_iqm' is 0.7, and its episodes say 0.5"),
+        ({"best_normalized_performance": 0.7}, "its episodes say 0.6"),
+        ({"episodes": {**made_up()["episodes"], "success": [True] * STATES}}, "its episodes say 1.0"),
         ({"episodes": {**made_up()["episodes"], "steps": [7.5] * STATES}}, "is no integer"),
     ):
         with pytest.raises(ValueError, match=error):
@@ -205,6 +222,9 @@ def test_the_leaderboard_puts_success_first(tmp_path: Path, capsys: pytest.Captu
     assert "94% [9" in overall and overall.endswith("| 5 ✓ |")
     assert main(["leaderboard", str(files[0]), str(files[0])]) == 1
     assert "two results of" in capsys.readouterr().err
+    agent = {"file": f"sha256:{'1' * 64}", "trained_with": {}}
+    with pytest.raises(ValueError, match="seeds 0 and 3 of PBDRope-v0, ppo are one agent"):
+        page([made_up(agent=agent), made_up(agent=agent, seed=3)])
     with pytest.raises(ValueError, match="different evaluation states"):
         page([made_up(), made_up(seed=1, states=f"sha256:{'1' * 64}")])
 

@@ -162,6 +162,8 @@ def test_an_agent_is_shown_rated_and_filmed(run: Path, tmp_path: Path, capsys: p
     )
     found = benchmark.find_agent(path)
     assert (found.env_id, found.policy, found.seed) == ("PBDCloth-v0", "ppo", 0)
+    with pytest.raises(ValueError, match="was trained with seed 0, not 1"):
+        benchmark.find_agent(path, seed=1)
     single = CheckpointPolicy(run / "model.npz")
     observation = np.ones(30, dtype=np.float32)
     assert_array_equal(single(observation), load_policy(run / "model.npz")(observation))
