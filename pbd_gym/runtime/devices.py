@@ -30,8 +30,11 @@ def find_device(name: str) -> Any:
 
 def free_memory(device: Any) -> int | None:
     """Return how much memory of a device is free now [bytes], or None where the system does not tell."""
-    if device.is_cuda:
-        return int(device.free_memory)
+    return int(device.free_memory) if device.is_cuda else free_host_memory()
+
+
+def free_host_memory() -> int | None:
+    """Return how much memory of this machine is free now [bytes], or None where the system does not tell."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

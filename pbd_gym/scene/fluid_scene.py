@@ -11,11 +11,13 @@ from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.runtime.checks import FARTHEST, finite, instance, number, shaped, whole
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import (
+    CLOSEST,
     LEAST_DENSITY,
     LEAST_SOLID_DENSITY,
     Emitter,
     Fluid,
     boundary_volumes,
+    check_memory,
     check_room,
     clear_of,
     disc,
@@ -44,7 +46,7 @@ class FluidScene(BaseScene):
             positions: of the particles [m], shape (k, 3).
             material: what it is; water by default.
             spacing: distance of particles at rest [m].
-            velocities: [m/s], one number or shape (k, 3).
+            velocities: [m/s], broadcast to (k, 3).
             dimension: 3, or 2 for a fluid in a plane of constant z.
 
         Returns:
@@ -54,17 +56,15 @@ class FluidScene(BaseScene):
             TypeError: for a material of something else, or anything but numbers.
             ValueError: for no particles, particles nearer to another than half a spacing or with their centre in a
                 collider, a spacing that is not above 0, another material, spacing or dimension than before, or in a
-                plane a z that is not the same everywhere.
+                plane a z that is not the same everywhere or a velocity along it.
         """
         fluid = self._fluid(material, spacing, dimension)
         places = shaped("positions", positions, (-1, 3))
         if not len(places):
             raise ValueError("a fluid needs at least one particle")
-        before = self.positions[fluid.indices]
-        if fluid.depot is not None:
-            before = before[(before != fluid.depot).any(axis=1)]
-        if dimension == 2 and np.ptp(np.concatenate([before, places])[:, 2]) > 0.0:
-            raise ValueError("the particles of a fluid in a plane must all have the same z")
+        before = self._there(fluid)
+        if dimension == 2:
+            self._check_plane(fluid, places, finite("velocities", velocities, (len(places), 3)))
         stuck = int((~clear_of(places, self.colliders, 0.0)).sum())
         if stuck:
             raise ValueError(f"{stuck} of {len(places)} particles of the fluid have their centre in a collider")
@@ -98,6 +98,7 @@ class FluidScene(BaseScene):
 
         Raises:
             TypeError: as :meth:`add_fluid`.
+            MemoryError: if the box would hold more particles than there is memory for.
             ValueError: as :meth:`add_fluid`, for corners the wrong way round, or where there is no room for as many.
         """
         number("spacing", spacing, most=FARTHEST, positive=True)
@@ -125,6 +126,7 @@ class FluidScene(BaseScene):
         count: int,
         material: FluidMaterial | None = None,
         spacing: float = 0.02,
+        dimension: int | None = None,
     ) -> np.ndarray:
         """Add a nozzle that fluid comes out of, and particles that wait for it.
 
@@ -137,19 +139,23 @@ class FluidScene(BaseScene):
             center: of the nozzle [m], shape (3,).
             direction: in which it points, shape (3,); of any length but zero.
             speed: of what comes out [m/s], above 0.
-            radius: of the nozzle [m].
+            radius: of the nozzle [m]; in a plane it is a line of twice that length.
             count: particles that wait, at least 1.
             material, spacing: as for :meth:`add_fluid`.
+            dimension: 3 or 2; by default that of the fluid there is, or else 3.
 
         Returns:
             Particles that wait, shape (k,), int32.
 
         Raises:
             TypeError: as :meth:`add_fluid`.
-            ValueError: for a direction of zero, a number that is not above 0, or another material or spacing than
-                before.
+            MemoryError: for more particles, or a wider nozzle, than there is memory for.
+            ValueError: for a direction of zero, a number that is not above 0, a nozzle in a collider or another nozzle,
+                another material, spacing or dimension than before, or in a plane another z or a direction along it.
         """
-        fluid = self._fluid(material, spacing, 3 if self.fluid is None else self.fluid.dimension)
+        if dimension is None:
+            dimension = 3 if self.fluid is None else self.fluid.dimension
+        fluid = self._fluid(material, spacing, dimension)
         middle, ahead = shaped("center", center, (3,)), shaped("direction", direction, (3,))
         number("speed", speed, most=FARTHEST, positive=True)
         number("radius", radius, most=FARTHEST, positive=True)
@@ -157,7 +163,11 @@ class FluidScene(BaseScene):
         if not ahead.any():
             raise ValueError("the direction of an emitter must not be zero")
         ahead /= np.linalg.norm(ahead)
-        emitter = Emitter(disc(middle, ahead, radius, spacing), speed * ahead)
+        if fluid.dimension == 2:
+            self._check_plane(fluid, middle[None], ahead[None])
+        check_memory("the nozzle", count, spacing)
+        emitter = Emitter(disc(middle, ahead, radius, spacing, fluid.dimension), speed * ahead)
+        self._check_nozzle(fluid, emitter)
         depot = middle - spacing * ahead if fluid.depot is None else fluid.depot
         particles = self.add_particles(np.tile(depot, (count, 1)), fluid.particle_mass, dimension=fluid.dimension)
         self.fluid = replace(
@@ -239,6 +249,36 @@ class FluidScene(BaseScene):
         if whole("capacity", capacity, 8) % 8:
             raise ValueError(f"capacity must be a multiple of 8, got {capacity}")
         self.fluid = replace(fluid, capacity=capacity)
+
+    def _there(self, fluid: Fluid) -> np.ndarray:
+        """Return the places of those of its particles that do not wait [m], shape (k, 3)."""
+        found = self.positions[fluid.indices]
+        return found if fluid.depot is None else found[(found != fluid.depot).any(axis=1)]
+
+    def _check_plane(self, fluid: Fluid, places: np.ndarray, velocities: np.ndarray) -> None:
+        """Check that places [m] and velocities [m/s] are in the plane that a fluid is in, shape (k, 3) each."""
+        sites = [emitter.sites for emitter in fluid.emitters]
+        heights = np.concatenate([self._there(fluid), places, *sites])[:, 2]
+        if np.ptp(heights) > 0.0:
+            raise ValueError(
+                f"all of a fluid in a plane must have the same z, got {heights.min():g} to {heights.max():g} m"
+            )
+        if velocities[:, 2].any():
+            raise ValueError("nothing of a fluid in a plane may move along z")
+
+    def _check_nozzle(self, fluid: Fluid, emitter: Emitter) -> None:
+        """Check that particles have room where they come out."""
+        sites = emitter.sites
+        stuck = int((~clear_of(sites, self.colliders, 0.0)).sum())
+        if stuck:
+            raise ValueError(f"{stuck} of {len(sites)} places of the nozzle are in a collider")
+        for index, other in enumerate(fluid.emitters):
+            gaps = np.linalg.norm(sites[:, None] - other.sites, axis=2)
+            if gaps.min() < CLOSEST * fluid.spacing:
+                raise ValueError(
+                    f"the nozzle overlaps number {index}: places of theirs are {gaps.min():.3g} m apart, less than "
+                    f"half a spacing of {fluid.spacing:g} m"
+                )
 
     def _flowing(self) -> Fluid:
         """Return the fluid there is."""

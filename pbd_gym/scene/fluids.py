@@ -11,12 +11,15 @@ from pbd_gym.colliders import Solid
 from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.materials.smoothing import Smoothing, bell
+from pbd_gym.runtime.devices import free_host_memory
 
 LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1
 """Least density of what is wet, and of a wet solid whose volume is given, as a share of the fluid's: it carries water.
 Fine cloth is so light that it would be pushed aside, and no sweep of its constraints would bring back what flows on."""
 CLOSEST = 0.5
 """Particles nearer to each other than this many spacings are too many for their place."""
+PARTICLE_BYTES = 1000
+"""Memory that a particle of a fluid takes at least in an environment: its state, and lists of its neighbours."""
 
 
 @dataclass(frozen=True)
@@ -76,28 +79,59 @@ def lattice(lower: np.ndarray, upper: np.ndarray, spacing: float, dimension: int
 
     Returns:
         Positions [m], shape (k, 3), the lowest layer first.
+
+    Raises:
+        MemoryError: for more than there is memory for.
     """
-    counts = np.floor((upper - lower) / spacing + 1e-6).astype(int)
+    sides = np.floor((upper - lower) / spacing + 1e-6)
     if dimension == 2:
-        counts[2] = 1
+        sides[2] = 1
+    check_memory("the box", float(np.maximum(sides, 0.0).prod()), spacing)
+    counts = sides.astype(int)
     middle = 0.5 * (lower + upper)
     x, y, z = (middle[a] + spacing * (np.arange(counts[a]) - 0.5 * (counts[a] - 1)) for a in range(3))
     return np.stack(np.meshgrid(y, z, x, indexing="ij"), axis=-1).reshape(-1, 3)[:, [2, 0, 1]]
 
 
-def disc(center: np.ndarray, direction: np.ndarray, radius: float, spacing: float) -> np.ndarray:
-    """Return the places of a square lattice on a disc, the middle one first [m], shape (m, 3).
+def check_memory(what: str, count: float, spacing: float) -> None:
+    """Check that there is memory for particles before they are made: NumPy may be killed instead of failing.
+
+    Args:
+        what: holds them, for the message.
+        count: of particles.
+        spacing: [m].
+
+    Raises:
+        MemoryError: if one environment of them would not fit.
+    """
+    needed, free = count * PARTICLE_BYTES, free_host_memory()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"{what} would hold {count:,.0f} particles with a spacing of {spacing:g} m: they need about "
+            f"{needed / 2**30:,.0f} GiB, and {free / 2**30:.1f} GiB are free"
+        )
+
+
+def disc(center: np.ndarray, direction: np.ndarray, radius: float, spacing: float, dimension: int) -> np.ndarray:
+    """Return the places of a square lattice on a disc, or of a line across it, the middle one first [m], shape (m, 3).
 
     Args:
         center: of the disc [m], shape (3,).
         direction: normal of length one, shape (3,).
         radius, spacing: [m].
+        dimension: 3 for a disc, 2 for the line in the plane of constant z.
+
+    Raises:
+        MemoryError: for more than there is memory for.
     """
-    side = np.eye(3)[np.argmin(np.abs(direction))]
+    check_memory("the nozzle", np.pi * (radius / spacing) ** 2, spacing)
+    side = np.eye(3)[2 if dimension == 2 else np.argmin(np.abs(direction))]
     first = np.cross(direction, side)
     first /= np.linalg.norm(first)
     count = int(radius / spacing)
     steps = spacing * np.arange(-count, count + 1)
+    if dimension == 2:
+        return center + steps[np.argsort(np.abs(steps), kind="stable"), None] * first
     u, v = (axis.ravel() for axis in np.meshgrid(steps, steps))
     order = np.argsort(np.hypot(u, v), kind="stable")
     order = order[np.hypot(u, v)[order] <= radius]

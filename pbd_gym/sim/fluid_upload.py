@@ -11,7 +11,8 @@ import warp as wp
 from pbd_gym.colliders import Plane
 from pbd_gym.kernels.fluid.data import CHUNK, PLANE, PLANES, scratch_type
 from pbd_gym.kernels.options import FluidOptions
-from pbd_gym.runtime.checks import FARTHEST
+from pbd_gym.runtime.checks import FARTHEST, INT32_MAX
+from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
 
@@ -108,8 +109,32 @@ def _extent(collider: Any) -> float:
     return float(np.linalg.norm(collider.mesh()[0] - collider.origin, axis=1).max())
 
 
+def _check_lists(model: Any, entries: int) -> None:
+    """Check the longest arrays before it is too late: what there is no room for may end the process.
+
+    Args:
+        model: with a fluid.
+        entries: of the lists of neighbours of an environment.
+    """
+    fluid, free = model.scene.fluid, free_memory(model.device)
+    slopes = wp.types.type_size_in_bytes(model.scalar) * len(fluid.indices) * fluid.capacity
+    needed = model.group_count * (4 * entries + slopes)
+    most = f"more than can be numbered ({INT32_MAX:,})" if entries > INT32_MAX else ""
+    if free is not None and needed > free:
+        most = f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free on {model.device}"
+    if most:
+        raise MemoryError(
+            f"neighbours of {len(fluid.indices):,} fluid particles, up to {fluid.capacity:,} each, take {most}: see "
+            "Scene.set_fluid_capacity"
+        )
+
+
 def fluid_scratch(model: Any) -> Any:
-    """Make the memory that fluids work on; without fluid next to none."""
+    """Make the memory that fluids work on; without fluid next to none.
+
+    Raises:
+        MemoryError: if lists of neighbours do not fit into the memory that is free, or are too long to be numbered.
+    """
     scratch = scratch_type(model.scalar)()
     fluid, groups = model.scene.fluid, model.group_count
     if fluid is None:
@@ -118,6 +143,7 @@ def fluid_scratch(model: Any) -> Any:
     n, b, capacity = len(fluid.indices), len(fluid.boundary), fluid.capacity
     scalar, cells = model.scalar, 2 ** (3 * table.bits)
     lists = (2 * n + b if b else n) * capacity
+    _check_lists(model, lists)
     scratch.rows = wp.zeros((groups, 3, 4 * (n + b + 2)), dtype=scalar)
     scratch.spots = wp.zeros((groups, 3, n + b + 4 * CHUNK), dtype=scalar)
     scratch.order = wp.zeros((groups, n + b), dtype=wp.int32)

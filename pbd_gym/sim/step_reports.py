@@ -90,8 +90,10 @@ class StepReports(StateArrays):
     def get_fluid_density(self) -> np.ndarray:
         """Return the densities that the last sweep of the last step found, in rest densities, shape (num_envs, k).
 
-        They are before that sweep's moves, in the order of the scene's fluid particles.
+        They are before that sweep's moves, in the order of the scene's fluid particles; there are none without fluid.
         """
+        if self.model.fluid_options is None:
+            return np.zeros((self.model.num_envs, 0), dtype=self.model.dtype)
         return self.fluid.density.numpy()[: self.model.num_envs].copy()
 
     def get_piercings(self) -> np.ndarray:

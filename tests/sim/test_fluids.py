@@ -233,6 +233,20 @@ def test_water_comes_out_of_a_nozzle_and_goes_down_a_drain() -> None:
         control.set_emission(-1.0)
 
 
+def test_a_nozzle_in_a_plane_stays_in_it() -> None:
+    """Guards two dimensions: what comes out has the z of the nozzle, side by side, and goes on in the plane."""
+    scene = Scene(gravity=(0.0, -2.0, 0.0))
+    scene.add_fluid_emitter((0, 0, 0.3), (0.6, -0.8, 0.0), 1.0, 1.2 * S, count=30, spacing=S, dimension=2)
+    sites = scene.fluid.emitters[0].sites
+    assert_allclose(sorted(sites @ (0.8, 0.6, 0.0)), [-S, 0.0, S], atol=1e-12)
+    solver = Solver(Model(scene, 2), substeps=5, threads=1)
+    state, control = solver.state(), solver.control()
+    for _ in range(6):
+        solver.step(state, control, 0.025)
+    assert_array_equal(state.get_positions()[:, :, 2], np.float32(0.3))
+    assert (state.get_positions()[:, :, 1] < -0.5 * S).sum() >= 2 * 18
+
+
 def test_bad_fluid_raises_one_clear_error() -> None:
     """Every error names its numbers and leaves the scene as it was."""
     scene = Scene()
@@ -255,10 +269,17 @@ def test_bad_fluid_raises_one_clear_error() -> None:
         ("cannot be a boundary", lambda: scene.add_fluid_boundary(block[:1])),
         ("volumes must be above zero", lambda: scene.add_fluid_boundary(loose, 0.0)),
         ("multiple of 8, got 12", lambda: scene.set_fluid_capacity(12)),
+        ("5 of 5 places of the nozzle are in a collider",
+         lambda: scene.add_fluid_emitter((1.0, -0.1, 0.0), (0, 1, 0), 1.0, S, 5, spacing=S)),
+        ("same dimension: it is 3, got 2",
+         lambda: scene.add_fluid_emitter((1.0, 0.1, 0.0), (0, 1, 0), 1.0, S, 5, spacing=S, dimension=2)),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=re.escape(match)):
             call()
-    assert scene.particle_count == count and len(scene.fluid.boundary) == 0
+    assert scene.particle_count == count and len(scene.fluid.boundary) == 0 and not scene.fluid.emitters
+    scene.add_fluid_emitter((1.0, 0.5, 0.0), (0, 1, 0), 1.0, S, 5, spacing=S)
+    with pytest.raises(ValueError, match=r"overlaps number 0: places of theirs are 0\.005 m apart"):
+        scene.add_fluid_emitter((1.005, 0.5, 0.0), (0, 1, 0), 1.0, S, 5, spacing=S)
     with pytest.raises(ValueError, match="lanes=1, got 4"):
         Model(scene, lanes=4)
     with pytest.raises(ValueError, match=r"FluidMaterial\.clamp"):
@@ -266,7 +287,41 @@ def test_bad_fluid_raises_one_clear_error() -> None:
     with pytest.raises(ValueError, match="viscosity is a parameter of fluid"):
         bare = Scene()
         bare.add_particles([[0.0, 0.0, 0.0]], 1.0)
-        Solver(Model(bare)).state().set_parameters(viscosity=2.0)
+        dry = Solver(Model(bare)).state()
+        assert dry.get_fluid_density().shape == (1, 0)
+        dry.set_parameters(viscosity=2.0)
+
+
+def test_a_fluid_in_a_plane_stays_there() -> None:
+    """Guards what would leave the plane, which nothing brings back to it."""
+    scene = Scene()
+    scene.add_fluid_block((0, 0, 0.1), (0.1, 0.1, 0.1), spacing=S, dimension=2)
+    for match, call in (
+        ("same z, got 0.1 to 0.2 m", lambda: scene.add_fluid([[1.0, 0.0, 0.2]], spacing=S, dimension=2)),
+        ("may move along z", lambda: scene.add_fluid([[1.0, 0.0, 0.1]], None, S, (0.0, 0.0, 1.0), 2)),
+        ("same z, got 0 to 0.1 m", lambda: scene.add_fluid_emitter((0, 1, 0), (0, -1, 0), 1.0, S, 5, spacing=S)),
+        ("may move along z", lambda: scene.add_fluid_emitter((0, 1, 0.1), (0, -1, 1), 1.0, S, 5, spacing=S)),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
+    assert scene.particle_count == 25 and scene.fluid.depot is None
+
+
+def test_more_fluid_than_memory_raises_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards against a process that is killed: the error names particles and bytes, and comes before either is made."""
+    scene = Scene()
+    for call in (
+        lambda: scene.add_fluid_block((0, 0, 0), (1, 1, 1), spacing=1e-5, count=10),
+        lambda: scene.add_fluid_emitter((0, 0, 0), (1, 0, 0), 1.0, 100.0, 10, spacing=1e-6),
+    ):
+        with pytest.raises(MemoryError, match=r"hold [\d,]+ particles with a spacing of 1e-0\d m: .* GiB are free"):
+            call()
+    assert scene.particle_count == 0
+    scene.add_fluid_block((0, 0, 0), (0.1, 0.1, 0.1), spacing=S)
+    scene.set_fluid_capacity(800_000)
+    monkeypatch.setattr("pbd_gym.sim.fluid_upload.free_memory", lambda device: 2**29)
+    with pytest.raises(MemoryError, match=r"125 fluid particles, up to 800,000 each, take 0\.7 GiB, and 0\.5 GiB"):
+        Solver(Model(scene)).state()
 
 
 def test_what_there_is_no_room_for_is_counted() -> None:
