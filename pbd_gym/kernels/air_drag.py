@@ -10,7 +10,8 @@ of F goes to each corner. It is worked out once a substep, from velocities at it
 
 Drag is stiff where cloth is light: a force that would more than stop a particle relative to the air within the substep
 is reduced to one that does not. With K the sum of rho A / 6 max(c_n |u_n|, c_t |u_t|) over its triangles, the forces on
-a particle of mass m are divided by max(1, h K / m).
+a particle of mass m are divided by max(1, h K / m). A particle of a rigid body moves with the body: for it m is its
+share, by area, of the mass that the body has where it is pushed, however little its vertices weigh.
 """
 
 import functools
@@ -38,6 +39,8 @@ def air_type(vec: Any) -> Any:
         """where in ``around`` the triangles of each particle begin, and the end, shape (n + 1,)"""
         around: wp.array1d[wp.int32]
         """triangles of each particle, one particle after the other, shape (3 t,)"""
+        lightness: wp.array1d[scalar]
+        """mass of each particle over m, the mass that it counts with where drag is stiff, shape (n,)"""
         wind: wp.array2d[vec]
         """velocity of the air [m/s] and its density [kg/m^3], shape (groups, 4)"""
         drag: wp.array3d[vec]
@@ -153,7 +156,7 @@ def make_air_drag(wide: Wide, options: SweepOptions, control_: Any) -> AirDrag:
                 y += drag[t, 1]
                 z += drag[t, 2]
                 growth += drag[t, 3]
-            too_much = floor(wp.cw_mul(growth, h * inv_mass[i]), scalar(1.0))
+            too_much = floor(wp.cw_mul(growth, h * control.air.lightness[i] * inv_mass[i]), scalar(1.0))
             x = wp.cw_div(x, too_much)
             y = wp.cw_div(y, too_much)
             z = wp.cw_div(z, too_much)

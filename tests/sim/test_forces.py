@@ -8,6 +8,7 @@ import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import ArrayLike
 
+from pbd_gym import geometry
 from pbd_gym.geometry.grids import grid
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.control import Control
@@ -194,6 +195,19 @@ def test_a_storm_carries_what_is_light_along_and_no_faster() -> None:
         assert speeds.max() < 50.0 * (1.0 + 1e-9)
     assert speeds.mean() > 40.0
     assert not state.diverged.numpy().any()
+
+
+def test_a_rigid_block_falls_as_fast_as_it_should() -> None:
+    """Guards drag on rigid bodies, whose vertices weigh next to nothing: both faces across the flow brake the block."""
+    scene = Scene()
+    block = scene.add_rigid_body(geometry.box((3, 1, 3), (0.3, 0.02, 0.3)), 10.0, 0.02, contacts=False)
+    scene.add_air_drag(block.triangles, 1.1, 0.0)
+    solver, state, control = start(scene, 2, 4, "float64")
+    control.set_wind(0.0, [1.2, 4.8])
+    for _ in range(40):
+        solver.step(state, control, DT)
+    speed = np.sqrt(2.0 * block.mass * 9.81 / (np.array([1.2, 4.8]) * 1.1 * 2.0 * 0.09))
+    assert_allclose(state.get_rigid_velocities()[:, 0, 1], -speed, rtol=1e-6)
 
 
 BAD_WIND = {
