@@ -20,7 +20,7 @@ class RigidState(ParticleState):
 
         Returns:
             Where the origin of the mesh is [m], and the orientation (x, y, z, w), which is the turn from how the body
-            was added, shape (num_envs, bodies, 7).
+            was added, shape (num_envs, bodies, 7). NaN where particles are not finite: the environment has diverged.
         """
         positions = self.get_positions().astype(np.float64)
         found = np.zeros((self.model.num_envs, len(self.model.rigid_bodies), 7))
@@ -34,21 +34,23 @@ class RigidState(ParticleState):
         """Return the velocity of each rigid body's centre of mass [m/s], and its angular velocity [rad/s].
 
         Returns:
-            Both, in the axes of the world, shape (num_envs, bodies, 6).
+            Both, in the axes of the world, shape (num_envs, bodies, 6). NaN as for :meth:`get_rigid_poses`.
         """
         positions, velocities = (get().astype(np.float64) for get in (self.get_positions, self.get_velocities))
         found = np.zeros((self.model.num_envs, len(self.model.rigid_bodies), 6))
         for body in self.model.rigid_bodies:
             share = self.model.mass[body.indices] / self.model.mass[body.indices].sum()
-            r = positions[:, body.indices]
+            r, v = positions[:, body.indices], velocities[:, body.indices]
+            lost = ~(np.isfinite(r) & np.isfinite(v)).all(axis=(1, 2))
+            r[lost], v[lost] = body.rest, 0.0
             r = r - (share @ r)[:, None]
-            v = velocities[:, body.indices]
             second = np.einsum("k,eki,ekj->eij", share, r, r)
             inertia = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
             spin = np.einsum("k,ekx->ex", share, np.cross(r, v))
             found[:, body.index] = np.concatenate(
                 [share @ v, np.linalg.solve(inertia, spin[..., None])[..., 0]], axis=1
             )
+            found[lost, body.index] = np.nan
         return found.astype(self.model.dtype)
 
     def set_rigid_pose(
@@ -74,6 +76,7 @@ class RigidState(ParticleState):
         if orientation is not None:
             pose[:, 3:] = check_orientation(orientation, count)
         velocity = self.get_rigid_velocities()[:, known.index].astype(np.float64)
+        velocity[~np.isfinite(velocity).all(axis=1)] = 0.0  # that of a body which has diverged, and is put back
         turn = np.stack([matrix_of(row) for row in pose[:, 3:]])
         center = pose[:, :3] + self._sizes() * (turn @ (known.center - known.origin))
         positions = self.get_positions()
@@ -119,18 +122,25 @@ class RigidState(ParticleState):
         return sizes
 
     def _fitted(self, body: RigidBody, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return centre and rotation of the rigid motion that fits particles best, shape (e, 3) and (e, 3, 3)."""
+        """Return centre and rotation of the rigid motion that fits particles best, shape (e, 3) and (e, 3, 3).
+
+        Both are NaN where particles are not finite.
+        """
         share = self.model.mass[body.indices] / self.model.mass[body.indices].sum()
         x = positions[:, body.indices]
+        lost = ~np.isfinite(x).all(axis=(1, 2))
+        x[lost] = body.rest  # one that LAPACK does not bear would take the others with it
         center = share @ x
         u, _, v = np.linalg.svd(np.einsum("k,eki,kj->eij", share, x - center[:, None], body.rest))
         proper = np.ones((len(x), 3))
         proper[:, 2] = np.linalg.det(u @ v)
-        return center, (u * proper[:, None]) @ v
+        turn = (u * proper[:, None]) @ v
+        center[lost], turn[lost] = np.nan, np.nan
+        return center, turn
 
 
 def quaternions(turns: np.ndarray) -> np.ndarray:
-    """Return unit quaternions (x, y, z, w), w not negative, of rotations, shape (e, 4) of (e, 3, 3).
+    """Return unit quaternions (x, y, z, w), w not negative, of rotations, shape (e, 4) of (e, 3, 3); NaN of NaN.
 
     Each is the eigenvector of the largest eigenvalue of the matrix that :mod:`pbd_gym.kernels.rotation` squares.
     """
@@ -141,6 +151,9 @@ def quaternions(turns: np.ndarray) -> np.ndarray:
         [xz + zx, yz + zy, zz - xx - yy, yx - xy],
         [zy - yz, xz - zx, yx - xy, xx + yy + zz],
     ]
-    best = np.linalg.eigh(np.array(rows).transpose(2, 0, 1))[1][..., -1]
-    found: np.ndarray = best * np.where(best[:, 3:] < 0.0, -1.0, 1.0)
+    matrices = np.array(rows).transpose(2, 0, 1)
+    known = np.isfinite(matrices).all(axis=(1, 2))
+    found = np.full((len(turns), 4), np.nan)
+    best = np.linalg.eigh(matrices[known])[1][..., -1]
+    found[known] = best * np.where(best[:, 3:] < 0.0, -1.0, 1.0)
     return found

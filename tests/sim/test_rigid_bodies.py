@@ -330,5 +330,12 @@ def test_a_saved_state_goes_on_with_the_same_bits(played: dict[str, Any]) -> Non
         state.set_rigid_pose(99, (0.0, 0.0, 0.0))
     with pytest.raises(ValueError, match="orientation"):
         state.set_rigid_pose(0, orientation=np.zeros(4))
+    # An environment that has diverged does not keep the others from being read.
+    poses = state.get_rigid_poses()
+    rows, lanes = state.positions_scalar.numpy(), state.model.lanes
+    rows[1 // lanes, ..., 1 % lanes] = np.inf
+    state.positions_scalar.assign(rows)
+    assert np.isnan(state.get_rigid_poses()[1]).all() and np.isnan(state.get_rigid_velocities()[1]).all()
+    assert_array_equal(state.get_rigid_poses()[0], poses[0])
     with pytest.raises(ValueError, match="chebyshev"):
         Solver(solver.model, chebyshev=0.5, iterations=3)
