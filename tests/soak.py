@@ -40,7 +40,7 @@ def run(env_id: str, episodes: int, seed: int = 0) -> tuple[str, dict[str, float
         ended += int(over.sum())
         scores.extend(info["normalized_performance"][over].tolist())
         diverged += int(info["diverged"].sum())
-        lost += int((np.asarray(info.get("contact_overflow", 0)) > 0).sum())
+        lost += sum(int((np.asarray(info.get(name, 0)) > 0).sum()) for name in ("contact_overflow", "fluid_overflow"))
         steps += NUM_ENVS
     env.close()
     figures = {"episodes": ended, "diverged": diverged, "lost contacts": lost, "random": float(np.mean(scores))}

@@ -12,6 +12,7 @@ from pbd_gym.envs.core import divergence, episodes, randomization
 from pbd_gym.envs.core.buffers import Buffers
 from pbd_gym.envs.core.launches import Launches, device_points, prepare
 from pbd_gym.envs.core.memory import MemoryObservations
+from pbd_gym.envs.core.overflow import count_overflow
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.kernels.parameter_columns import update_inv_mass
@@ -36,6 +37,8 @@ def add_buffers(buffers: Buffers, batch: Batch) -> None:
     flags = ("finished", "chosen", "restart", "contact_overflow", "piercings", "diverged", "terminated", "truncated")
     for name in (*counters, *flags, "at_goal", "released", "at_rest", "is_success"):
         buffers.add(name, dtype=wp.int32)
+    if batch.scene.fluid is not None:
+        buffers.add("fluid_overflow", dtype=wp.int32)
     for name in ("reward", "performance", "normalized_performance", "start_performance", "last_performance"):
         buffers.add(name)
     buffers.add("terms", (len(batch.task.score.term_names),))
@@ -88,7 +91,7 @@ class Lifecycle:
         """Adds to the environments that the solver has marked as diverged."""
         self.reset_diverged: Any = self._reset_state(state.diverged)
         """Puts these back to the start."""
-        self.conclude: Any = prepare(
+        conclude = prepare(
             batch, episodes.conclude,
             AUTORESET[autoreset], REWARD[batch.reward_mode], batch.max_episode_steps or 0,
             score.best_performance, score.success_at, int(score.completion.let_go),
@@ -98,7 +101,10 @@ class Lifecycle:
             b["released"], b["at_rest"], b["is_success"], b["reward"],
             b["contact_overflow"], b["piercings"], b["diverged"], b["terminated"], b["truncated"], b["restart"],
         )  # fmt: skip
-        """Rewards, ends, and what is to be restarted."""
+        self.conclude = Launches([conclude])
+        """Rewards, ends, what is to be restarted, and what there was no room for."""
+        if batch.scene.fluid is not None:
+            self.conclude.append(prepare(batch, count_overflow, state.fluid.overflow, b["fluid_overflow"]))
 
     def _collider_roles(self) -> np.ndarray:
         """Return what each moving collider is to the task, shape (moving colliders,), int32."""

@@ -16,6 +16,7 @@ _RESULTS = {
 }
 _CONTACTS = {"contact_overflow": np.int32}
 _SURFACES = {"piercings": np.int32}
+_FLUID = {"fluid_overflow": np.int32}
 
 
 def row(observation: Any, env: Any) -> Any:
@@ -37,6 +38,7 @@ class Outputs:
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, and lost contacts are to be reported.
         surfaces: whether surfaces collide, and edges that go through them are to be reported.
+        fluid: whether there is any, and neighbours that its lists had no room for are to be reported.
         parameters: name and column of each parameter that differs from environment to environment.
         conditions: flags that tell what success is made of, where it is more than being at the goal.
     """
@@ -49,6 +51,7 @@ class Outputs:
         output: Literal["numpy", "torch"],
         contacts: bool,
         surfaces: bool,
+        fluid: bool,
         parameters: dict[str, int],
         conditions: tuple[str, ...] = (),
     ) -> None:
@@ -58,7 +61,9 @@ class Outputs:
         self._columns = {"terms": _named("reward_terms", terms), "parameters": _named("parameters", parameters)}
         """Column of each info, by its name, in a buffer that holds several."""
         flags = dict.fromkeys(conditions, np.bool_)
-        self.results = {**_RESULTS, **flags, **(_CONTACTS if contacts else {}), **(_SURFACES if surfaces else {})}
+        optional = ((contacts, _CONTACTS), (surfaces, _SURFACES), (fluid, _FLUID))
+        found = {name: dtype for there, names in optional if there for name, dtype in names.items()}
+        self.results = {**_RESULTS, **flags, **found}
         """Name and dtype of what has a buffer of its own."""
         self.info_names = (*self.results, *self._columns["terms"], *self._columns["parameters"])
         """Names of everything that is reported of every environment."""

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
 
@@ -84,6 +84,23 @@ def test_starts_are_at_rest(env_id: str) -> None:
         assert walls(env, pose, now).min() > 0.4 * env.config.spacing
     assert_allclose(env.buffers.peek("contents")[:, 0], 1.0)
     assert_allclose(info["normalized_performance"], 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_neighbours_without_room_are_reported(single: bool) -> None:
+    """Guards the report: 0 in a usual step, and what the state counts where water is crushed."""
+    given = {"particles": 100, "starts": 4, "amount": (1.0, 1.0)}  # a list has room for 64
+    env: Any = gym.make("PBDPassWater-v0", **given) if single else make("PBDPassWater-v0", 2, **given)
+    batch = env.unwrapped.batch if single else env
+    env.reset(seed=0)
+    action = np.zeros(env.action_space.shape, dtype=np.float32)
+    assert np.all(np.asarray(env.step(action)[-1]["fluid_overflow"]) == 0)
+    x = batch.state.get_positions()
+    x[0] = 0.9 * x[0].mean(axis=0) + 0.1 * x[0]
+    batch.state.set_positions(x)
+    counted = np.atleast_1d(env.step(action)[-1]["fluid_overflow"])
+    assert counted[0] > 0
+    assert_array_equal(counted, batch.state.get_fluid_overflow().sum(axis=1))
 
 
 def test_cups_of_different_heights() -> None:
