@@ -8,6 +8,46 @@ from typing import Any
 
 UNSEEN_SEED = 1_000_000
 """First seed of evaluation episodes; training uses small ones."""
+BENCHMARK_SEED = 9_000_000
+"""Seed of the first episode of the benchmark, and of the bank that has its start states."""
+KEPT = 1_000
+"""Seeds from each of the two on that no training and no demonstration may begin with."""
+OWN = ("num_envs", "autoreset_mode", "output", "split")
+"""Arguments of the environment that commands which train, plan and collect choose themselves."""
+
+
+def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments of an environment in which whole episodes are run, as :func:`parsed` has them.
+
+    Raises:
+        ValueError: for one of :data:`OWN`, or for no time limit: episodes would not end. A split, above all, would put
+            training and its evaluation on the same start states.
+    """
+    for name in OWN:
+        if name in words:
+            raise ValueError(f"--env-kwargs cannot have {name}, which the command chooses itself")
+    found = parsed(words)
+    if found.get("max_episode_steps", 1) in (None, -1):
+        raise ValueError("max_episode_steps must be at least 1 here: without it no episode would end")
+    return found
+
+
+def check_seeds(first: int, count: int) -> None:
+    """Refuse seeds with which an agent would be shown episodes that are kept to evaluate it.
+
+    Args:
+        first: seed of the first episode.
+        count: how many follow one another.
+
+    Raises:
+        ValueError: if one of them is kept.
+    """
+    for kept in (UNSEEN_SEED, BENCHMARK_SEED):
+        if first < kept + KEPT and kept < first + count:
+            raise ValueError(
+                f"episodes with seeds from {kept:,} to {kept + KEPT - 1:,} are kept for evaluation, and these have "
+                f"{first:,} to {first + count - 1:,}: choose another --seed"
+            )
 
 
 def parsed(words: Mapping[str, str]) -> dict[str, Any]:

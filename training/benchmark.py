@@ -26,6 +26,7 @@ from pbd_gym.envs.tools.recording import Actor
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
+from pbd_gym.training.arguments import BENCHMARK_SEED
 from pbd_gym.training.benchmark_results import FORMAT, write_results
 from pbd_gym.training.film_policies import find_actor
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
@@ -35,7 +36,7 @@ from pbd_gym.training.run_files import NAME, find_run
 
 STATES = 100
 """Evaluation states of an id."""
-SEED = 9_000_000
+SEED = BENCHMARK_SEED
 """Seed of the first episode, and of the bank that has the evaluation states of tasks with start states. Both are kept
 for this: agents are trained and chosen on others."""
 SCRIPTS = ("expert", "random", "plan")

@@ -20,10 +20,10 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.pixels import PIXEL_MODES, Pixels
 from pbd_gym.envs.core.validation import make_options
 from pbd_gym.registry import find
-from pbd_gym.training.arguments import parsed
+from pbd_gym.training.arguments import check_seeds, episode_arguments, parsed
 from pbd_gym.training.cameras import Cameras
 from pbd_gym.training.datasets import Episode, check_new, write_dataset
-from pbd_gym.training.demonstrations import Act, policy_of, record
+from pbd_gym.training.demonstrations import Act, act_of, agent_of, record
 from pbd_gym.training.film_policies import default_name
 from pbd_gym.training.options import CollectArgs
 
@@ -44,7 +44,7 @@ def reference_scores(env: TaskVectorEnv, returns: list[float], args: CollectArgs
     lowest = _returns(record(*acts, what="episodes of random actions, for comparison"))
     highest = returns
     if env.task.expert is not None and (args.policy not in (None, "expert") or args.noise > 0.0):
-        acts = policy_of("expert", env), env, args.seed, options
+        acts = act_of("expert", None, env), env, args.seed, options
         highest = _returns(record(*acts, what="episodes of the expert, for comparison"))
     worst, best = float(np.mean(lowest)), float(np.mean(highest))
     return (worst, best) if best > worst else None
@@ -70,10 +70,12 @@ def demonstrations(
     """Yield as many episodes as were asked for, batch by batch, and keep a tally.
 
     Raises:
-        ValueError: if successes are asked for and there are none.
+        ValueError: if successes are asked for and there are none; for seeds that are kept for evaluation.
     """
     while len(tally.successes) < args.episodes:
         seed = args.seed + len(tally.returns)
+        if args.split != "eval":
+            check_seeds(seed, env.num_envs)
         found = list(record(act, env, seed, {"split": args.split}, args.noise, cameras))
         tally.returns += _returns(found)
         kept = [e for e in found if e.infos["is_success"][-1] or not args.only_success]
@@ -120,19 +122,22 @@ def main(args: CollectArgs) -> Path:
         _check_new(args.out, args.format)
     if args.format == "lerobot":  # says now if a package is missing
         from pbd_gym.training.lerobot_datasets import write_lerobot_dataset
-    kwargs = parsed(args.env_kwargs)
+    agent = None if args.policy is None else agent_of(args.policy, entry.id, args.trust)
+    # An agent sees what it was trained on, unless somebody says otherwise.
+    kwargs = {**(agent.env_kwargs if agent else {}), **episode_arguments(args.env_kwargs)}
     env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
     if args.format == "lerobot" and env.obs_mode in PIXEL_MODES[1:]:
         raise ValueError(f"LeRobot's format takes states and pictures in colour, and obs_mode is {env.obs_mode!r}")
     cameras = Cameras(env, make_options("pixels", Pixels, parsed(args.pixels))) if args.pixels else None
     policy = args.policy or default_name(env, "plan")
+    agent = agent or agent_of(policy, entry.id, args.trust)
     short = policy if policy in ("expert", "trained", "plan") else "checkpoint"
     name = f"{args.env_id.rsplit('-', 1)[0]}-{short}"
     out = args.out or Path("runs") / (f"lerobot/{name}" if args.format == "lerobot" else f"datasets/{name}-v0")
     _check_new(out, args.format)
     out.parent.mkdir(parents=True, exist_ok=True)  # says now if it cannot be written
     tally = Tally()
-    episodes = demonstrations(policy_of(policy, env, args.seed, args.trust), env, args, cameras, tally)
+    episodes = demonstrations(act_of(policy, agent, env, args.seed), env, args, cameras, tally)
     where = f"{args.env_id}, seeds from {args.seed}, split {args.split}"
     if args.format == "lerobot":
         facts: dict[str, Any] = {

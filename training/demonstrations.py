@@ -13,21 +13,51 @@ from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.tools.planning import CEMPlanner
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.cameras import IMAGES, Cameras
-from pbd_gym.training.checkpoint import load
+from pbd_gym.training.checkpoint import Checkpoint, load_agent
 from pbd_gym.training.datasets import Episode
+from pbd_gym.training.film_policies import check_file, check_trained_on
 from pbd_gym.training.plan import settings_of
-from pbd_gym.training.policies import find_policy
+from pbd_gym.training.policies import MLPPolicy, find_policy
 
 Act = Callable[[Any], np.ndarray]
 """From the observations of a batch to its actions."""
+SCRIPTS = ("expert", "plan")
+"""Names of what acts without having been trained."""
 
 
-def policy_of(name: str, env: TaskVectorEnv, seed: int = 0, trust: bool = False) -> Act:
-    """Return the policy for a batch that the command line calls by a name.
+def agent_of(name: str, env_id: str, trust: bool = False) -> MLPPolicy | Checkpoint | None:
+    """Return the trained agent that the command line calls by a name; None for the expert and the planner.
+
+    Args:
+        name: ``"expert"``, ``"plan"``, ``"trained"`` for the bundled agent, or a file: model.npz or model.zip of a
+            training run, NAME.npz of a policy.
+        env_id: where it is to act.
+        trust: see :func:`pbd_gym.training.checkpoint.load`.
 
     Raises:
-        ValueError: for a task without an expert or a trained agent, or a checkpoint of another environment.
-        FileNotFoundError, ValueError: for a checkpoint, as :func:`pbd_gym.training.checkpoint.load`.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load_agent`.
+        ValueError: for another name, a task without a bundled agent, or an agent of another environment.
+    """
+    if name in SCRIPTS:
+        return None
+    if name != "trained":
+        check_file(name, (*SCRIPTS, "trained"))
+    agent = find_policy(env_id) if name == "trained" else load_agent(Path(name), trust)
+    check_trained_on(name, agent.env_id, env_id)
+    return agent
+
+
+def act_of(name: str, agent: MLPPolicy | Checkpoint | None, env: TaskVectorEnv, seed: int = 0) -> Act:
+    """Return what acts in a batch.
+
+    Args:
+        name: as :func:`agent_of` takes it.
+        agent: what that has returned.
+        env: the batch.
+        seed: of the planner.
+
+    Raises:
+        ValueError: for a task without an expert, or an agent that sees or does something else than the batch has.
     """
     if name == "expert":
         expert = expert_of(env)
@@ -35,11 +65,15 @@ def policy_of(name: str, env: TaskVectorEnv, seed: int = 0, trust: bool = False)
     if name == "plan":
         planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)
         return lambda observation: planner.actions()
-    if name == "trained" or name.endswith(".npz"):
-        return find_policy(env.spec.id if name == "trained" and env.spec else name)
-    agent = load(Path(name), trust)
-    if agent.frame_stack > 1 or agent.observation_space != env.single_observation_space:
-        raise ValueError(f"{name} was trained on other observations, of {agent.env_id}")
+    if isinstance(agent, MLPPolicy):
+        shapes = agent.mean.shape, agent.biases[-1].shape
+        fits = shapes == (env.single_observation_space.shape, env.single_action_space.shape)
+    else:
+        assert agent is not None
+        fits = agent.frame_stack == 1 and agent.observation_space == env.single_observation_space
+    if not fits:
+        given = f", with {agent.env_kwargs}" if agent.env_kwargs else ""
+        raise ValueError(f"{name} was trained on other observations or actions, of {agent.env_id}{given}")
     return agent
 
 

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.runtime.messages import Progress
-from pbd_gym.training.arguments import UNSEEN_SEED
+from pbd_gym.training.arguments import BENCHMARK_SEED, KEPT, UNSEEN_SEED
 from pbd_gym.training.options import EvaluateArgs
 from pbd_gym.training.rollouts import Policy, check_film, each_start, unseen_starts
 
@@ -106,10 +106,15 @@ def main(args: EvaluateArgs) -> dict[str, Summary]:
 
     Raises:
         FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load_agent`.
+        ValueError: for seeds of the benchmark, on which nothing is to be chosen.
     """
     from pbd_gym.training.checkpoint import load_agent
 
     check_film(args.gif)
+    if BENCHMARK_SEED - args.episodes < args.first_seed < BENCHMARK_SEED + KEPT:
+        raise ValueError(
+            f"seeds from {BENCHMARK_SEED:,} on are those of pbd-gym benchmark: choose another --first-seed"
+        )
     agent = load_agent(args.checkpoint, args.trust)
     env = unseen_env(agent.env_id, args.episodes, agent.frame_stack, **agent.env_kwargs)
     policies: dict[str, Policy] = {"trained": agent, "random": random_policy(env)}

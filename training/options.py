@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from pbd_gym.training import tuned, tuned_pixels
-from pbd_gym.training.arguments import UNSEEN_SEED, parsed
+from pbd_gym.training.arguments import UNSEEN_SEED, episode_arguments
 
 
 @dataclass
@@ -90,9 +90,10 @@ class TrainArgs:
         """Return the arguments of the environment, numbers as numbers.
 
         Raises:
-            ValueError: for hindsight experience replay with another obs_mode than goal.
+            ValueError: for hindsight experience replay with another obs_mode than goal, and as
+                :func:`pbd_gym.training.arguments.episode_arguments`.
         """
-        given = parsed(self.env_kwargs)
+        given = episode_arguments(self.env_kwargs)
         if self.algorithm == "sac-her":
             if given.setdefault("obs_mode", "goal") != "goal":
                 raise ValueError(f"sac-her needs obs_mode goal, got {given['obs_mode']!r}")

@@ -16,7 +16,7 @@ import tyro
 
 from pbd_gym.envs.tools.planning import CEMPlanner, CEMSettings
 from pbd_gym.registry import find
-from pbd_gym.training.arguments import parsed
+from pbd_gym.training.arguments import episode_arguments
 from pbd_gym.training.options import PlanArgs
 from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.rollouts import make_unseen, reset_to_variations, rollout
@@ -88,7 +88,7 @@ def main(args: PlanArgs) -> PlanResult:
     if args.csv is not None:
         read_rows(args.csv, [field.name for field in dataclasses.fields(PlanResult)])  # before hours of planning
     settings = chosen_settings(args)
-    env = make_unseen(args.env_id, args.episodes, args.gif, **parsed(args.env_kwargs))
+    env = make_unseen(args.env_id, args.episodes, args.gif, **episode_arguments(args.env_kwargs))
     observation = reset_to_variations(env, args.first_seed)
     planner = CEMPlanner(env, settings, args.seed, args.threads)
     began = time.perf_counter()

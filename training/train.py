@@ -24,6 +24,7 @@ from gymnasium import spaces
 
 from pbd_gym.registry import find
 from pbd_gym.training import interruption, tuned
+from pbd_gym.training.arguments import check_seeds
 from pbd_gym.training.curves import plot
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table, unseen_env
 from pbd_gym.training.monitor import Monitor
@@ -46,6 +47,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     torch.set_num_threads(args.torch_threads)
     find(args.env_id)  # before there is a folder for it
     with joined(args.env_kwargs.get("device", args.device)) as (ranks, device):
+        _check(args, ranks)
         if ranks.rank == 0:
             return _train(args, ranks, device)
         settings, env_kwargs, training_kwargs = args.everything()
@@ -54,6 +56,21 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         learner.learn(None, progress=False)
         learner.close()
         return {}
+
+
+def _check(args: TrainArgs, ranks: Ranks) -> None:
+    """Refuse what would be noticed only after hours of training, or never.
+
+    Raises:
+        ValueError: for a share that is none, arguments of the environment that are not the user's to choose, or a seed
+            with which episodes kept for evaluation would be trained on.
+    """
+    settings = args.everything()[0]
+    for name, share in (("gamma", settings.gamma), ("target_success", args.target_success)):
+        if share is not None and not 0.0 <= share <= 1.0:
+            raise ValueError(f"--{name.replace('_', '-')} must be from 0 to 1, got {share}")
+    abreast = max(settings.num_envs, 1) * ranks.count
+    check_seeds(args.seed * abreast, abreast)
 
 
 def _learner(

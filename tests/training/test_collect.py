@@ -19,6 +19,7 @@ from pbd_gym.runtime.extras import install_hint
 from pbd_gym.training.cameras import Cameras
 from pbd_gym.training.datasets import read_dataset, read_episodes
 from pbd_gym.training.demonstrations import record
+from pbd_gym.training.policies import SHIPPED, find_policy
 from tests.envs.helpers import SMALL_OF
 from tests.training.small_datasets import collect, read_frames, small_env
 
@@ -66,6 +67,13 @@ def test_minari_keeps_pictures_beside_states(tmp_path: Path) -> None:
         (["--pixels", "size", "16", "--env-kwargs", "obs_mode", "rgb"], "obs_mode is 'rgb'"),
         (["--only-success", "--env-kwargs", "max_episode_steps", "1"], "none of"),
         (["--out", "."], "exists already"),
+        (["--env-kwargs", "split", "eval"], "cannot have split"),
+        (["--env-kwargs", "autoreset_mode", "SameStep"], "cannot have autoreset_mode"),
+        (["--env-kwargs", "max_episode_steps", "-1"], "no episode would end"),
+        (["--seed", "9000000"], "are kept for evaluation"),
+        (["--policy", "experts"], "--policy takes expert, plan, trained, or a file such as model.npz, got 'experts'"),
+        (["--policy", str(SHIPPED / "PBDClothFold-v0.npz")], "was trained on PBDClothFold-v0, not on PBDClothDrop-v0"),
+        (["--policy", "trained", "--env-kwargs", "obs_mode", "particles"], "trained on other observations"),
     ],
 )
 def test_mistakes_leave_nothing_behind(
@@ -78,6 +86,16 @@ def test_mistakes_leave_nothing_behind(
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("pbd-gym collect: ") and error in message
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_an_agent_sees_what_it_was_trained_on(tmp_path: Path) -> None:
+    """Guards bundled agents with a memory, whose observations are not those that the id has by default."""
+    path = collect(tmp_path / "a-v0", "--episodes", "1", "--policy", "trained")
+    dataset = read_dataset(path)
+    (episode,) = read_episodes(dataset)
+    agent = find_policy("PBDClothDrop-v0")
+    assert dataset.env_spec.kwargs["obs_mode"] == agent.env_kwargs["obs_mode"] == "memory"
+    assert_array_equal(episode.actions, agent(episode.observations[:-1]))
 
 
 def test_without_expert_and_agent_the_policies_are_named(

@@ -174,6 +174,31 @@ def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--env-kwargs", "split", "eval"], "cannot have split"),
+        (["--env-kwargs", "max_episode_steps", "None"], "no episode would end"),
+        (["--gamma", "1.5"], "--gamma must be from 0 to 1, got 1.5"),
+        (["--target-success", "95"], "--target-success must be from 0 to 1, got 95"),
+        (["--seed", "1953", "--num-envs", "512"], "are kept for evaluation, and these have 999,936 to 1,000,447"),
+        (["--seed", "9000000", "--num-envs", "1"], "are kept for evaluation"),
+    ],
+)
+def test_training_is_kept_from_evaluation_states_and_nonsense(
+    words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert main(["train", "PBDRope-v0", "--out", str(out), *words]) == 1
+    assert error in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_nothing_is_chosen_on_the_benchmark(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(run / "model.npz"), "--first-seed", "8999950"]) == 1
+    assert "are those of pbd-gym benchmark" in capsys.readouterr().err
+
+
 def test_arguments_override_tuned_numbers() -> None:
     args = TrainArgs(num_envs=7, learning_rate=0.5)
     settings = args.settings()
