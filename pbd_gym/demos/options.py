@@ -125,12 +125,20 @@ def dial(
     return Dial(name, read, turn, low, high, logarithmic, isinstance(usual, int), ready=ready)
 
 
+def _range(about: Field[Any]) -> str:
+    """Return the range of a number in words, to be followed by more; nothing for words and numbers of any size."""
+    low, high = about.metadata["low"], about.metadata["high"]
+    if about.metadata["check"] or about.metadata["choices"] or not math.isfinite(low + high):
+        return ""
+    return f"{low:g} to {high:g}, "
+
+
 def add_arguments(parser: argparse.ArgumentParser, options_type: type[Options]) -> None:
     """Add one argument per option."""
     for about in fields(options_type):
         limits = about.metadata
         allowed = None if limits["check"] else limits["choices"] or None
-        text = limits["text"].replace("%", "%%") + f" (default {about.default})"
+        text = limits["text"].replace("%", "%%") + f" ({_range(about)}default {about.default})"
         kind = type(about.default)
         parser.add_argument(
             f"--{about.name.replace('_', '-')}",

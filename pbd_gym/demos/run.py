@@ -139,8 +139,8 @@ def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) ->
     renderer.camera = demo.camera(renderer.size)
     progress = Progress("frames simulated", max(steps))
     for step in range(max(steps) + 1):
-        progress.step()
         if step:
+            progress.step()
             demo.perform()
             demo.step()
         if step in steps:

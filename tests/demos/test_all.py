@@ -223,6 +223,9 @@ def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]
     text = capsys.readouterr().out
     for about in fields(find(name).options_type):
         assert f"--{about.name.replace('_', '-')}" in text
+        limits = about.metadata
+        if np.isfinite(limits["low"] + limits["high"]) and not limits["choices"]:
+            assert f"({limits['low']:g} to {limits['high']:g}, default {about.default})" in " ".join(text.split())
     assert "--out" in text
     assert len((sys.modules[find(name).__module__].__doc__ or "").split()) > 40
 

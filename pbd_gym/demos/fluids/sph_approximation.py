@@ -105,8 +105,9 @@ class LineDemo(PlaneDemo):
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see: the samples by their values, the line, and curves."""
-        low, high = np.nanmin(self.values), np.nanmax(self.values)
-        share = np.nan_to_num((self.values - low) / max(high - low, 1e-12))
+        finite = self.values[np.isfinite(self.values)]  # of a function such as 1/x not all are
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+        share = np.nan_to_num(np.clip((self.values - low) / max(high - low, 1e-12), 0.0, 1.0))
         colors = np.concatenate([np.tile(HANDLE, (2, 1)), np.round(ramp(np.floor(16 * share) / 16))])
         return Frame(
             np.concatenate([self.positions(), raised(self.samples.positions)]),

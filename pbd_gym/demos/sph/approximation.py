@@ -43,15 +43,18 @@ class Samples:
                 1968, doi:10.1145/800186.810616).
 
         Returns:
-            Shape (k,); without any sample near, 0, or with ``shepard`` NaN.
+            Shape (k,); without any sample near, 0, or with ``shepard`` NaN. NaN near samples without a value.
         """
-        weights = self.area * self._weights(at)
-        total: np.ndarray = weights @ values
+        weights, lost = self.area * self._weights(at), ~np.isfinite(values)
+        total: np.ndarray = weights @ np.where(lost, 0.0, values)
+        total[(weights[:, lost] > 0.0).any(axis=1)] = np.nan
         with np.errstate(invalid="ignore"):
             return total / weights.sum(axis=1) if shepard else total
 
     def gradient(self, values: np.ndarray, at: np.ndarray, here: np.ndarray, corrected: bool = False) -> np.ndarray:
         """Return ``<grad f>(x) = sum_j m_j / rho_j (f_j - f(x)) grad W(x - x_j)``, shape (k, 2).
+
+        It is NaN where f has no value, and near samples without one.
 
         Args:
             values: f at the samples, shape (n,).
@@ -63,7 +66,10 @@ class Samples:
         """
         offsets = at[:, None] - self.positions
         slopes = self.area[:, None] * self.kernel.gradient(offsets.reshape(-1, 2)).reshape(offsets.shape)
-        total = np.einsum("kj,kjd->kd", values - here[:, None], slopes)
+        lost, nowhere = ~np.isfinite(values), ~np.isfinite(here)
+        differences = np.where(lost, 0.0, values) - np.where(nowhere, 0.0, here)[:, None]
+        total = np.einsum("kj,kjd->kd", differences, slopes)
+        total[nowhere | (slopes[:, lost] != 0.0).any(axis=(1, 2))] = np.nan
         if not corrected:
             return total
         moments = np.einsum("kjd,kje->kde", slopes, -offsets)

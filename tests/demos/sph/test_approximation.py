@@ -53,3 +53,25 @@ def test_demonstration_goes_on_with_a_typed_function() -> None:
     with pytest.raises(ValueError, match="not allowed"):
         demo.try_change("function", "open('x')")
     assert demo.options.function == "3*x"
+
+
+@pytest.mark.parametrize("function", ["1/0", "1/x", "log(x)"])
+def test_a_function_without_values_somewhere_is_drawn(function: str) -> None:
+    """Guards the colours of samples against warnings and numbers that are no colours."""
+    demo = GradientDemo(GradientOptions(function=function))
+    demo.values[0] = np.inf
+    colors = demo.frame().colors
+    assert colors is not None and ((colors >= 0) & (colors <= 255)).all()
+
+
+def test_a_sample_without_a_value_is_felt_only_near_it() -> None:
+    """Guards sums against 0 times infinity, which took whole curves away."""
+    samples = Samples(lattice(10, 0.1), SmoothingKernel(0.25), 10.0)
+    values = samples.positions @ [2.0, -1.0]
+    at = samples.positions[[0, -1]] + 0.01  # not in the very place, where slopes are 0
+    whole = samples.value(values, at), samples.gradient(values, at, at @ [2.0, -1.0], corrected=True)
+    values[0] = np.inf
+    holed = samples.value(values, at), samples.gradient(values, at, at @ [2.0, -1.0], corrected=True)
+    for before, after in zip(whole, holed, strict=True):
+        assert np.isnan(after[0]).all()
+        assert_allclose(after[1], before[1], rtol=1e-12)
