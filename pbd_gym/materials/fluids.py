@@ -22,7 +22,9 @@ class FluidMaterial:
     density: float = 1000.0
     """Mass per volume at rest [kg/m^3]; in a plane per area, times a depth of one metre."""
     viscosity: float = 1e-3
-    """Dynamic viscosity [Pa s]: water 1e-3, oil 0.1, honey 10. It acts between particles, and at walls."""
+    """Dynamic viscosity [Pa s]: water 1e-3, oil 0.1, honey 10. It acts between particles, and at walls. A substep h
+    evens out so much at most: with a spacing s, about ``density s^2 / h`` is as viscous as it gets. That is 80 Pa s for
+    1000 kg/m^3, 20 mm and 5 ms, and a quarter of it in half the spacing."""
     xsph: float = 0.02
     """Share of the differences of velocity between neighbours that every substep evens out besides, 0 to 1: it keeps
     particles from jittering. Schechter, Bridson 2012, doi:10.1145/2185520.2185557."""
