@@ -160,7 +160,7 @@ def test_noise_is_done_and_what_was_meant_is_kept() -> None:
     ("env_id", "words", "error"),
     [
         ("PBDCloth-v0", ["--policy", "expert"], "PBDCloth-v0 has no scripted expert"),
-        ("PBDCloth-v0", ["--policy", "missing.zip"], "run.json"),
+        ("PBDCloth-v0", ["--policy", "missing.zip"], "there is no file missing.zip"),
         ("PBDClot-v0", [], "PBDCloth-v0"),
         ("PBDClothDrop-v0", ["--episodes", "0"], "at least 1"),
         ("PBDClothDrop-v0", ["--noise", "nan"], "noise"),
