@@ -5,12 +5,13 @@ pbd-gym sweep PBDRope-v0 --export docs/results
 
 Every run is ``pbd-gym train`` in a process and a folder of its own. Finished runs are not repeated, so an interrupted
 sweep continues where it stopped; a run whose files are broken is reported and repeated. ``results.csv`` has a row for
-each finished run; curves are the mean over seeds with the 95 % confidence interval of Student's t distribution, which
-takes three seeds to say much.
+each finished run. A finished run of other settings than those asked for is refused. Curves are the mean over seeds with
+the 95 % confidence interval of Student's t distribution, which takes three seeds to say much.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import subprocess
@@ -26,9 +27,10 @@ import tyro
 from pbd_gym.registry import find, imported
 from pbd_gym.runtime.files import read_json, replacing, write_bytes
 from pbd_gym.training.curves import read_csv
-from pbd_gym.training.options import SweepArgs
+from pbd_gym.training.interruption import read_as_written
+from pbd_gym.training.options import SweepArgs, TrainArgs
 from pbd_gym.training.result_tables import read_rows, write_rows
-from pbd_gym.training.run_files import KIND
+from pbd_gym.training.run_files import KIND, NAME
 from pbd_gym.training.tuned import Algorithm, Library, method
 
 COLUMNS = (
@@ -116,9 +118,44 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values.mean(axis=0), t * values.std(axis=0, ddof=1) / np.sqrt(count)
 
 
+def words_of(run: Run, args: SweepArgs) -> list[str]:
+    """Return the arguments of ``pbd-gym train`` that say what is trained."""
+    seed = str(run.seed)
+    return [run.env_id, "--algorithm", run.algorithm, "--library", run.library, "--seed", seed, *args.train]
+
+
+def check_settings(run: Run, args: SweepArgs) -> None:
+    """Refuse a finished run of other settings than those asked for: it would stand in the table as one of them.
+
+    Raises:
+        ValueError: for one; the message names what differs.
+    """
+    file = args.out / run.name / NAME
+    about, given = read_json(file, KIND), tyro.cli(TrainArgs, args=words_of(run, args), prog="pbd-gym train")
+    settings, env_kwargs, _ = given.everything()
+    before = {**about.get("settings", {}), "eval_episodes": about["results"]["trained"].get("episodes")}
+    before |= {name: about[name] for name in ("env_kwargs",) if name in about}
+    wanted = read_as_written({**dataclasses.asdict(settings), "env_kwargs": env_kwargs})
+    wanted["eval_episodes"] = given.eval_episodes
+    # Settings that another version had, or has not yet, tell nothing.
+    changed = [name for name in wanted if name in before and before[name] != wanted[name]]
+    if changed:
+        raise ValueError(
+            f"{file.parent} is a finished run of other settings ({', '.join(changed)}): give the same --train, take "
+            "another --out, or remove the folder for it to be trained again"
+        )
+
+
 def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
-    """Train the runs that are not finished, some at a time. Returns those that failed; their logs say why."""
+    """Train the runs that are not finished, some at a time. Returns those that failed; their logs say why.
+
+    Raises:
+        ValueError: as :func:`check_settings`, before anything is trained.
+    """
     waiting = [run for run in runs if run.finished(args.out) is None]
+    for run in runs:
+        if run not in waiting:
+            check_settings(run, args)
     at_once = max(args.cores // args.cores_per_run, 1)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(args.cores_per_run)}
     print(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished; {at_once} at a time", flush=True)
@@ -130,11 +167,8 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                 run = waiting.pop(0)
                 folder = args.out / run.name
                 folder.mkdir(parents=True, exist_ok=True)
-                command = [
-                    sys.executable, "-m", "pbd_gym", *imports(), "train", run.env_id, "--algorithm", run.algorithm,
-                    "--library", run.library, "--seed", str(run.seed), "--out", str(folder), "--no-progress",
-                    "--no-gif", *args.train,
-                ]  # fmt: skip
+                words = [*words_of(run, args), "--out", str(folder), "--no-progress", "--no-gif"]
+                command = [sys.executable, "-m", "pbd_gym", *imports(), "train", *words]
                 with (folder / "log.txt").open("wb") as log:
                     going[run] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
                 print(f"{run.name}: started; {folder / 'log.txt'} tells how far it has come", flush=True)
@@ -247,7 +281,8 @@ def main(args: SweepArgs) -> list[dict[str, Any]]:
     """Train, write ``results.csv`` and the curves, and print a table. Returns the rows of finished runs.
 
     Raises:
-        ValueError: for an unknown id, numbers that are not above zero, or a results.csv that is another table.
+        ValueError: for an unknown id, numbers that are not above zero, a results.csv that is another table, or as
+            :func:`run_all`.
         SystemExit: if a run failed, after all others.
     """
     for env_id in args.env_ids:

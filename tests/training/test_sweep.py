@@ -38,7 +38,7 @@ def pretend(out: Path, run: Run, scores: list[float]) -> None:
     (folder / "curve.csv").write_text(
         "steps,seconds,success_rate,normalized_performance,mean_return\n" + "\n".join(rows)
     )
-    result = {"normalized_performance": scores[-1], "success_rate": 0.5, "mean_return": -3.0, "episodes": 2}
+    result = {"normalized_performance": scores[-1], "success_rate": 0.5, "mean_return": -3.0, "episodes": 100}
     about = {"results": {"trained": result, "random": result}, "training_seconds": 2.0, "cpu_seconds": 3.0}
     (folder / "run.json").write_text(json.dumps(about))
 
@@ -59,6 +59,9 @@ def test_a_sweep_runs_side_by_side_and_goes_on_where_it_stood(
     assert len(table(tmp_path / "docs" / "PBDRope-v0-ppo-1.csv")) >= 2
     with Image.open(tmp_path / "docs" / "PBDRope-v0.png") as curve:
         assert min(curve.size) > 200
+    assert main([*arguments, "--train=--gamma", "--train=0.5", "--train=--eval-episodes=3"]) == 1
+    message = capsys.readouterr().err  # finished runs of other numbers would be told as runs of these
+    assert "PBDRope-v0-ppo-0 is a finished run of other settings (gamma, eval_episodes)" in message
     kept = (tmp_path / "out" / "PBDRope-v0-ppo-0" / "model.npz").stat().st_mtime_ns
     (tmp_path / "out" / "PBDRope-v0-ppo-1" / "curve.csv").unlink()
     assert main(arguments) == 0
@@ -104,9 +107,9 @@ def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.M
 def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     pretend(tmp_path, Run("PBDRope-v0", "ppo", 0), [0.0, 0.5])
     with pytest.raises(SystemExit, match="1 runs failed: PBDRope-v0-ppo-1"):
-        main(["sweep", "PBDRope-v0", "--seeds", "0", "1", "--out", str(tmp_path), "--train=--no-such-argument"])
+        main(["sweep", "PBDRope-v0", "--seeds", "0", "1", "--out", str(tmp_path), "--train=--num-envs=0"])
     assert [row["seed"] for row in table(tmp_path / "results.csv")] == ["0"]
-    assert "no-such-argument" in (tmp_path / "PBDRope-v0-ppo-1" / "log.txt").read_text()
+    assert "num_envs must be at least 1" in (tmp_path / "PBDRope-v0-ppo-1" / "log.txt").read_text()
 
 
 def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
