@@ -17,6 +17,7 @@ import numpy as np
 import torch
 import tyro
 
+from pbd_gym.runtime.checks import whole
 from pbd_gym.training.datasets import read_dataset, read_episodes
 from pbd_gym.training.export import scored
 from pbd_gym.training.fitting import FitArgs, fitted_policy
@@ -36,15 +37,20 @@ class CloneArgs(FitArgs):
 
 
 def samples(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return observations, shape (steps, size), and the actions that were intended, shape (steps, actions).
+    """Return observations, shape (steps, size), and the actions that were intended, shape (steps, actions), float32.
 
     Raises:
-        ValueError: if observations are not vectors.
+        ValueError: if observations are not vectors, or if an episode starts from states that clones are evaluated on.
     """
     seen, meant = [], []
     for episode in read_episodes(dataset):
         if isinstance(episode.observations, dict) or episode.observations.ndim != 2:
             raise ValueError("behaviour cloning needs observations that are vectors")
+        split = (episode.options or {}).get("split", "train")
+        if split != "train":
+            raise ValueError(
+                f"these demonstrations are of split {split!r}, and clones are evaluated on unseen episodes"
+            )
         seen.append(episode.observations[:-1])
         intended = episode.infos.get("intended_action")
         meant.append(episode.actions if intended is None else intended[:-1])
@@ -52,7 +58,13 @@ def samples(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main(args: CloneArgs) -> MLPPolicy:
-    """Fit, evaluate on unseen episodes, and write the policy for ``pbd-gym enjoy``."""
+    """Fit, evaluate on unseen episodes, and write the policy for ``pbd-gym enjoy``.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.datasets.read_dataset`, :func:`samples` and
+            :func:`pbd_gym.training.fitting.fit`; for no episodes to evaluate on.
+    """
+    whole("eval_episodes", args.eval_episodes, 1)
     torch.set_num_threads(1)
     began = time.perf_counter()
     dataset = read_dataset(args.dataset)

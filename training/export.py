@@ -18,6 +18,7 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import FlattenExtractor
 
+from pbd_gym.runtime.checks import whole
 from pbd_gym.training.checkpoint import load
 from pbd_gym.training.evaluate import evaluate, unseen_env
 from pbd_gym.training.learners import Standardised
@@ -32,7 +33,9 @@ class ExportArgs:
     checkpoint: Annotated[Path, tyro.conf.Positional]
     """model.zip of a PPO run, with its run.json beside or above it, or model.npz"""
     out: Path | None = None
-    """file to write; the bundled one of the id by default"""
+    """file to write; ID.npz beside the checkpoint by default"""
+    bundle: bool = False
+    """write it in the place of the bundled agent of its id, inside the package"""
     episodes: int = 100
     """unseen episodes that its score is the mean of"""
     trust: bool = False
@@ -82,9 +85,17 @@ def _policy(path: Path, trust: bool) -> MLPPolicy:
 
 
 def main(args: ExportArgs) -> Path:
-    """Export, and return the file."""
+    """Export, and return the file.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load_agent`, for an agent that arrays
+            cannot hold, for no episodes, and for a file beside ``bundle``.
+    """
+    whole("episodes", args.episodes, 1)
+    if args.bundle and args.out is not None:
+        raise ValueError("--bundle and --out name different files")
     policy = _policy(args.checkpoint, args.trust)
-    out = args.out or SHIPPED / f"{policy.env_id}.npz"
+    out = args.out or (SHIPPED if args.bundle else args.checkpoint.parent) / f"{policy.env_id}.npz"
     scored(policy, args.episodes).save(out)
     print(out)
     return out

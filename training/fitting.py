@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from pbd_gym.runtime.checks import whole
 from pbd_gym.training.perceptrons import arrays_of, linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy
 
@@ -49,7 +50,17 @@ def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs, start: MLP
     """Return a network fitted to map standardised observations to actions, by the mean squared error.
 
     It begins with the weights of ``start``, or new ones.
+
+    Args:
+        observations: shape (steps, size), float32.
+        actions: shape (steps, actions), float32.
+        args: how it is fitted.
+        start: policy that it begins as; None for a new one.
+
+    Raises:
+        ValueError: for no epochs, or batches of nothing.
     """
+    whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
     torch.manual_seed(args.seed)
     x, y = torch.as_tensor(observations), torch.as_tensor(actions)
     network = new_network(x.shape[1], args.hidden, y.shape[1])

@@ -60,6 +60,19 @@ def test_what_was_meant_is_learnt_not_the_noise(monkeypatch: pytest.MonkeyPatch)
         samples([pictures])
 
 
+def test_nonsense_and_demonstrations_of_evaluation_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the score, which a clone of such demonstrations would have on states that it has seen."""
+    one, empty = np.zeros((1, 1), dtype=np.float32), np.zeros(1)
+    kept = Episode(0, {"split": "eval"}, np.zeros((2, 3)), one, empty, empty, empty, {})
+    monkeypatch.setattr("pbd_gym.training.behaviour_cloning.read_episodes", lambda dataset: dataset)
+    with pytest.raises(ValueError, match="are of split 'eval'"):
+        samples([kept])
+    with pytest.raises(ValueError, match="epochs must be at least 1"):
+        fit(one, one, FitArgs(epochs=-1))
+    with pytest.raises(ValueError, match="eval_episodes must be at least 1"):
+        main(CloneArgs(Path("nothing-v0"), eval_episodes=0))
+
+
 def test_no_dataset(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="pbd-gym collect"):
         main(CloneArgs(tmp_path / "nothing-v0"))

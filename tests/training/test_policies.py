@@ -17,7 +17,8 @@ from stable_baselines3 import PPO
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import enjoy as enjoying
-from pbd_gym.training.export import of_ppo
+from pbd_gym.training import export as exporting
+from pbd_gym.training.export import ExportArgs, of_ppo
 from pbd_gym.training.learners import Standardised
 from pbd_gym.training.policies import SHIPPED, MLPPolicy, find_policy, load_policy, shipped_ids
 from pbd_gym.training.rollouts import make_unseen, reset_to_variations, rollout
@@ -67,6 +68,22 @@ def test_an_export_acts_as_the_checkpoint_does(standardise: bool, tmp_path: Path
     assert_allclose(again(observations), expected, atol=2e-5)
     assert_allclose(again(observations[3]), expected[3], atol=2e-5)
     assert again.env_kwargs == {"rows": 4} and again(observations).dtype == np.float32
+
+
+def test_an_export_replaces_a_bundled_agent_only_if_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the package: without a name for the file, a newcomer's agent became the one that comes with it."""
+    monkeypatch.setattr(exporting, "SHIPPED", tmp_path / "bundled")
+    monkeypatch.setattr(exporting, "scored", lambda policy, episodes: policy)
+    zeros = np.zeros((6, 30), dtype=np.float32)
+    MLPPolicy("PBDCloth-v0", {}, (zeros,), (zeros[:, 0],), zeros[0], zeros[0] + 1.0).save(tmp_path / "model.npz")
+    assert exporting.main(ExportArgs(tmp_path / "model.npz")) == tmp_path / "PBDCloth-v0.npz"
+    assert not (tmp_path / "bundled").exists()
+    bundled = exporting.main(ExportArgs(tmp_path / "model.npz", bundle=True))
+    assert bundled == tmp_path / "bundled" / "PBDCloth-v0.npz" and bundled.is_file()
+    with pytest.raises(ValueError, match="name different files"):
+        exporting.main(ExportArgs(tmp_path / "model.npz", out=tmp_path / "a.npz", bundle=True))
+    with pytest.raises(ValueError, match="episodes must be at least 1"):
+        exporting.main(ExportArgs(tmp_path / "model.npz", episodes=0))
 
 
 @pytest.mark.parametrize("what", ["algorithm", "activation", "pictures"])
