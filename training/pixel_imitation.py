@@ -26,6 +26,7 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.pixels import Pixels
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
+from pbd_gym.runtime.checks import whole
 from pbd_gym.training import checkpoint, run_files, tuned_pixels
 from pbd_gym.training.cameras import Cameras
 from pbd_gym.training.evaluate import Summary, evaluate, stacked, unseen_env
@@ -223,8 +224,12 @@ def main(args: Args) -> Summary:
     """Teach, evaluate on unseen episodes, and write the run.
 
     Raises:
-        ValueError: for a teacher of another environment.
+        ValueError: for a teacher of another environment, or a count of nothing, which would leave an agent that has
+            learned nothing.
     """
+    for name in ("rounds", "abreast", "epochs", "batch_size", "starts", "eval_episodes"):
+        whole(name, getattr(args, name), 1)
+    whole("shift", args.shift, 0)
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     began, env_id = time.perf_counter(), find(args.env_id).id

@@ -19,7 +19,7 @@ def declare(commands: Any) -> None:
     play.add_argument("id", nargs="?", help="environment (default: PBDCloth-v0, or that of the checkpoint)")
     play.add_argument("--seed", type=natural, default=0)
     play.add_argument("--action-mode", help="how hands act (default: the first that the task has)")
-    play.add_argument("--policy", metavar="P", help="what acts: expert, random, or the model.npz of a training run")
+    play.add_argument("--policy", metavar="P", help="what acts: expert, random, or a file: model.npz, model.zip")
     play.add_argument("--trust", action="store_true", help=TRUST)
     play.add_argument("--save", metavar="FILE", help="write what was done here at the end (.npz)")
     play.add_argument(

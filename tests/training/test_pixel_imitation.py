@@ -81,6 +81,13 @@ def test_an_id_without_a_bundled_student_is_named() -> None:
         find_actor("pixels", "PBDRope-v0")
 
 
+@pytest.mark.parametrize("name", ["rounds", "epochs", "eval_episodes"])
+def test_a_student_without_lessons_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be at least 1"):
+        main(Args(env_id=ID, out=tmp_path / "run", **{name: 0}))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_teacher_of_something_else_is_refused() -> None:
     with pytest.raises(ValueError, match="knows PBDRope-v0"):
         main(Args(env_id=ID, teacher="PBDRope-v0"))
