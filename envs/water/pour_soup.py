@@ -150,16 +150,26 @@ class PourSoupVectorEnv(TaskVectorEnv):
         )
 
     def add_tofu(self, scene: Scene) -> np.ndarray:
-        """Add two cubes of tofu above the soup, into which they fall, and return their particles, shape (k,), int32."""
+        """Add two cubes of tofu above the soup, into which they fall, and return their particles, shape (k,), int32.
+
+        Raises:
+            ValueError: if the bowl is too narrow for both.
+        """
         config, count = self.config, self.config.tofu_particles
+        apart, width = 1.4 * config.tofu_side, self.cups.cup.width
+        if apart + config.tofu_side > width:
+            raise ValueError(
+                f"two pieces of tofu with sides of {config.tofu_side:g} m take {apart + config.tofu_side:.3g} m beside "
+                f"each other, and the bowl for {config.particles} particles of soup is {width:.3g} m wide"
+            )
         # Particles are balls of their spacing: the outer ones are half of it below the surface.
         inner = config.tofu_side * (1.0 - 1.0 / count)
         mesh = box((count - 1,) * 3, (inner,) * 3)
         volume = (config.tofu_side / count) ** 3
         material = ShapeMaterial(compliance=config.tofu_compliance, damping_time=0.01)
-        height = config.wall + config.depth(self.cups.cup.width) + 0.5 * config.tofu_side + 0.01
+        height = config.wall + config.depth(width) + 0.5 * config.tofu_side + 0.01
         found = []
-        for x in (-0.7 * config.tofu_side, 0.7 * config.tofu_side):
+        for x in (-0.5 * apart, 0.5 * apart):
             mass = config.tofu_density * volume
             cube = scene.add_shape_matching(mesh, material, mass=mass, position=(x, height, 0.0)).indices
             scene.add_particle_contacts(cube, 0.5 * config.tofu_side / count)

@@ -226,6 +226,12 @@ def test_amounts() -> None:
     assert_allclose(line, observation[:, 13] * counts / 100 * env.config.depth(env.cups.target.width), rtol=1e-5)
 
 
+def test_tofu_that_does_not_fit_is_refused() -> None:
+    """Guards a start in which tofu is stuck in the walls of its bowl."""
+    with pytest.raises(ValueError, match=r"sides of 0\.05 m take 0\.12 m .* is 0\.0865 m wide"):
+        gym.make_vec("PBDPourSoup-v0", 2, particles=100, starts=4, tofu_side=0.05)
+
+
 def test_tofu_swims_and_stays_whole() -> None:
     """Guards the coupling: tofu is half as dense as soup, floats, and keeps its shape while it is poured."""
     env = make("PBDPourSoup-v0", 2, particles=300)
