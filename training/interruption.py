@@ -46,11 +46,18 @@ def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
         FileNotFoundError: if there is no such run.
         ValueError: if the run was not interrupted, or had other settings.
     """
-    before = read_json(folder / NAME, KIND)
+    try:
+        before = read_json(folder / NAME, KIND)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no run in {folder} to go on with") from None
     if DONE not in before:
         raise ValueError(f"the run in {folder} was not interrupted: there is nothing to go on with")
     told = read_as_written(run)
     changed = sorted(name for name in told if told[name] != before.get(name))
+    if "settings" in changed:  # says which
+        given, had = told["settings"], before.get("settings") or {}
+        changed.remove("settings")
+        changed += sorted(name for name in given.keys() | had.keys() if given.get(name) != had.get(name))
     if changed:
         raise ValueError(f"the run in {folder} had another {', '.join(changed)}: give the same arguments with --resume")
     learner.take_up(folder, int(before[DONE]))

@@ -67,7 +67,8 @@ def test_an_interrupted_run_goes_on(
                  "--n-steps", "64", "--total-timesteps", "3072", "--evaluations", "2", "--library", library,
                  "--no-progress", "--no-gif"]  # fmt: skip
     out = ["--out", str(tmp_path / "run")]
-    assert main([*arguments, *out, "--resume"]) == 1  # there is no run yet
+    assert main([*arguments, *out, "--resume"]) == 1
+    assert f"there is no run in {tmp_path / 'run'} to go on with" in capsys.readouterr().err
     collect, calls = getattr(kind, name), []
 
     def interrupted(*given: Any, **named: Any) -> Any:
@@ -84,8 +85,8 @@ def test_an_interrupted_run_goes_on(
     first = json.loads((tmp_path / "run" / "run.json").read_text())
     assert 0 < first["steps_done"] < 3072
     assert main(["evaluate", str(tmp_path / "run" / f"model.{suffix}"), "--episodes", "4"]) == 0
-    assert main([*arguments, *out, "--resume", "--seed", "5"]) == 1
-    assert "another seed" in capsys.readouterr().err
+    assert main([*arguments, *out, "--resume", "--seed", "5", "--gamma", "0.5"]) == 1
+    assert "another seed, gamma: give the same arguments" in capsys.readouterr().err
     assert main([*arguments, *out, "--resume"]) == 0
     rows = curve(tmp_path / "run")
     assert int(rows[-1]["steps"]) == 3072
