@@ -106,9 +106,13 @@ def row_cells(env_id: str, policy: str, rows: Sequence[Result]) -> tuple[str, ..
 
 
 def overall_cells(policy: str, strata: Sequence[Sequence[Result]]) -> tuple[str, ...]:
-    """Return the cells of a policy over several ids, each a stratum."""
-    success, final = ([scores(rows, name) for rows in strata] for name in ("success_rate", "normalized_performance"))
+    """Return the cells of a policy over several ids, each a stratum.
+
+    Ids count alike: of each, the first seeds are taken, as many as the id with the fewest has.
+    """
     fewest = min(len(rows) for rows in strata)
+    names = ("success_rate", "normalized_performance")
+    success, final = ([scores(rows[:fewest], name) for rows in strata] for name in names)
     return (
         policy,
         str(len(strata)),

@@ -229,6 +229,13 @@ def test_the_leaderboard_puts_success_first(tmp_path: Path, capsys: pytest.Captu
         page([made_up(), made_up(seed=1, states=f"sha256:{'1' * 64}")])
 
 
+def test_ids_count_alike_in_a_row_over_several() -> None:
+    """Guards against nine seeds of an easy id, which outweighed the one of a hard id."""
+    easy = [made_up(1.0, 0.9, seed=seed) for seed in range(9)]
+    (row,) = (line for line in page([*easy, made_up(0.0, 0.1, id="PBDCloth-v0")]).splitlines() if "| ppo | 2 |" in line)
+    assert row == "| ppo | 2 | 50% | 0.500 | 1 |"
+
+
 def test_ids_that_a_script_cannot_act_in_are_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
