@@ -1,0 +1,122 @@
+"""What a fluid does beside its density: options, environments that differ, and bodies that it meets, both ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pbd_gym import Model, Scene, Solver, geometry
+from pbd_gym.colliders import Plane
+from pbd_gym.materials.fluids import FluidMaterial
+
+S = 0.02
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+
+
+def run(scene: Scene, steps: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions [m] and velocities [m/s] of the fluid after steps of 40 ms, shape (k, 3) each."""
+    assert scene.fluid is not None
+    solver = Solver(Model(scene, 1), substeps=8, threads=1)
+    state, control = solver.state(), solver.control()
+    for _ in range(steps):
+        solver.step(state, control, 0.04)
+    return state.get_positions()[0, scene.fluid.indices], state.get_velocities()[0, scene.fluid.indices]
+
+
+def test_environments_differ_in_viscosity_gravity_and_friction() -> None:
+    """A column collapses under each parameter, and farther the less there is of viscosity and friction."""
+    scene = Scene()
+    scene.add_collider(Plane(friction=0.5))
+    scene.add_fluid_block((0, 0, 0), (5 * S, 10 * S, 5 * S), FluidMaterial(viscosity=0.01), S)
+    solver = Solver(Model(scene, 5), substeps=8, threads=1)
+    state, control = solver.state(), solver.control()
+    moon, usual = (0.0, -1.62, 0.0), (0.0, -9.81, 0.0)
+    state.set_parameters(
+        viscosity=[1, 1, 1, 1e3, 1e4], friction=[1, 0, 1, 1, 1], gravity=[usual, usual, moon, usual, usual]
+    )
+    for _ in range(10):
+        solver.step(state, control, 0.04)
+    x = state.get_positions()
+    water, slippery, on_the_moon, syrup, honey = np.ptp(x[:, :, 0], axis=1)
+    assert slippery > 1.05 * water > 1.1 * syrup > 1.15 * honey
+    assert honey < 0.6 * water and on_the_moon < 0.8 * water
+    assert x[2, :, 1].mean() > 1.2 * x[0, :, 1].mean()
+
+
+def test_cloth_holds_water_and_a_rope_gives_way_to_it() -> None:
+    """Guards both directions: no drop goes through the weave, and what it falls on is weighed down by it."""
+    scene = Scene(contact_radius=0.5 * S)
+    cloth = scene.add_cloth(16, 16, (0.3, 0.3), position=(0.0, 0.4, 0.15), rotation=LYING)
+    rope = scene.add_rope(np.linspace((0.8, 0.4, 0.0), (1.2, 0.4, 0.0), 21), lines=True)
+    edges = np.concatenate([cloth.indices[0], cloth.indices[-1], cloth.indices[:, 0], cloth.indices[:, -1]])
+    scene.pin(np.unique(np.concatenate([edges, rope[:1], rope[-1:]])))
+    pool = scene.add_fluid_block((-2 * S, 0.42, -2 * S), (2 * S, 0.42 + 3 * S, 2 * S), spacing=S)
+    scene.add_fluid_block((1.0 - 2 * S, 0.42, -2 * S), (1.0 + 2 * S, 0.42 + 5 * S, 2 * S), spacing=S)
+    scene.add_fluid_boundary(np.concatenate([cloth.indices.ravel(), rope]))
+    solver = Solver(Model(scene, 1), substeps=16, threads=1)
+    state, control = solver.state(), solver.control()
+    lowest = 1.0
+    for _ in range(6):
+        solver.step(state, control, 0.04)
+        lowest = min(lowest, state.get_positions()[0, rope, 1].min())
+    x = state.get_positions()[0]
+    inside = (np.abs(x[pool][:, [0, 2]]) < 0.15).all(axis=1)  # what flows off over the edges may fall
+    sag = x[cloth.indices.ravel(), 1].min()
+    assert inside.any() and (x[pool[inside], 1] > sag - 0.5 * S).all()
+    # By themselves both, which hardly stretch, stay within a few millimetres.
+    assert sag < 0.39 and lowest < 0.39
+
+
+def test_a_rigid_body_floats_as_deep_as_it_is_heavy() -> None:
+    """Archimedes for a rigid body, from its volumes; and again where a force pushes it down."""
+    side, width = 4 * S, 9 * S
+    scene = Scene(contact_radius=0.5 * S)
+    for normal, offset in (
+        ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -width), ((0, 0, 1), 0.0), ((0, 0, -1), -width)
+    ):  # fmt: skip
+        scene.add_collider(Plane(normal, offset, friction=0.0))
+    water = scene.add_fluid_block((0, 0, 0), (width, 8 * S, width), spacing=S)
+    middle = 0.5 * width
+    mesh = geometry.box((4, 4, 4), (side,) * 3)
+    block = scene.add_rigid_body(mesh, 500.0, S, position=(middle, 10 * S, middle))
+    scene.add_fluid_boundary(block.indices, block.volumes)
+    solver = Solver(Model(scene, 1), substeps=10, threads=1)
+    state, control = solver.state(), solver.control()
+
+    for push in (0.0, 0.3 * side**3 * 1000.0 * 9.81):
+        forces = np.zeros((scene.particle_count, 3))
+        forces[block.indices, 1] = -push * scene.mass[block.indices] / block.mass
+        control.set_forces(forces)
+        for _ in range(40):
+            solver.step(state, control, 0.05)
+        under = 0.5 + push / (side**3 * 1000.0 * 9.81)  # share of it that is under water
+        level = (len(water) * S**3 + under * side**3) / width**2
+        height = state.get_rigid_poses()[0, block.index, 1]
+        assert height == pytest.approx(level + (0.5 - under) * side, abs=0.12 * side)
+
+
+def test_surface_tension_rounds_a_cube() -> None:
+    """Guards cohesion: corners of a cube in free fall go in, to where they are in a ball, and nothing drifts away."""
+    material = FluidMaterial(surface_tension=0.5, viscosity=0.5, vorticity=1e-9)
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_fluid_block((-3 * S, -3 * S, -3 * S), (3 * S, 3 * S, 3 * S), material, S)
+    x, v = run(scene)
+    before, after = (np.linalg.norm(places, axis=1).max() for places in (scene.positions, x))
+    assert after < 0.94 * before
+    assert_allclose(v.mean(axis=0), 0.0, atol=1e-3)
+
+
+def test_vorticity_keeps_an_eddy_alive() -> None:
+    """Guards confinement: water that turns in a box has much more energy left with it than without."""
+    energy = []
+    for vorticity in (1e-9, 1.0):
+        scene = Scene(gravity=(0.0, 0.0, 0.0))
+        for axis, half in ((0, 5 * S), (1, 5 * S), (2, 2 * S)):
+            for sign in (-1.0, 1.0):
+                scene.add_collider(Plane(tuple(sign * np.eye(3)[axis]), -half, friction=0.0))
+        material = FluidMaterial(vorticity=vorticity, viscosity=0.0, xsph=0.0, surface_tension=1e-9)
+        scene.add_fluid_block((-5 * S, -5 * S, -2 * S), (5 * S, 5 * S, 2 * S), material, S)
+        scene.velocities[:] = 5.0 * np.cross((0.0, 0.0, 1.0), scene.positions)
+        energy.append((run(scene)[1] ** 2).sum())
+    assert energy[1] > 2.0 * energy[0]
