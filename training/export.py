@@ -61,9 +61,9 @@ def of_ppo(policy: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
     return MLPPolicy(env_id, env_kwargs, *arrays_of(layers), mean, spread, limit)
 
 
-def scored(policy: MLPPolicy, episodes: int) -> MLPPolicy:
-    """Return the policy with its mean score over unseen episodes."""
-    env = unseen_env(policy.env_id, episodes, **policy.env_kwargs)
+def scored(policy: MLPPolicy, episodes: int, **env_kwargs: Any) -> MLPPolicy:
+    """Return the policy with its mean score over unseen episodes, of an environment with these arguments."""
+    env = unseen_env(policy.env_id, episodes, **{**policy.env_kwargs, **env_kwargs})
     found = evaluate(policy, env)
     env.close()
     print(

@@ -25,7 +25,7 @@ from pbd_gym.envs.core.corrections import Corrections
 from pbd_gym.envs.core.experts import Script, expert_of
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
-from pbd_gym.training.arguments import parsed
+from pbd_gym.training.arguments import check_seeds, episode_arguments
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.refinement import RefinementArgs, refine, training_world, written
@@ -114,13 +114,15 @@ def clone(args: Args) -> MLPPolicy:
     """Return a clone of the expert.
 
     Raises:
-        ValueError: for a task without an expert, or one that does not succeed.
+        ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
+            are chosen here, and for a seed with which episodes would begin that are kept for evaluation.
     """
     began, env_id = time.perf_counter(), find(args.env_id).id
-    kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | parsed(args.env_kwargs)
+    kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
     env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_world(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
     rounds = -(-args.demonstrations // env.num_envs)
+    check_seeds(args.seed, env.num_envs * (rounds + args.corrections * -(-rounds // 5)))
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     policy: MLPPolicy | None = None
     for turn in range(1 + args.corrections):

@@ -67,7 +67,7 @@ class Args:
     """pixels by which pictures are shifted at most, at random (DrQ: Kostrikov et al. 2020,
     doi:10.48550/arXiv.2004.13649); of no use where it matters exactly where things are and the camera stays"""
     starts: int = 500
-    """start states to learn from, where the task has a bank of them"""
+    """start states in the bank, four fifths of which are learned from, where the task has one"""
     seed: int = 0
     """of the network and the episodes"""
     eval_episodes: int = 100

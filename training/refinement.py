@@ -22,6 +22,7 @@ from gymnasium.envs.registration import load_env_creator
 from torch import Tensor
 
 from pbd_gym.registry import find
+from pbd_gym.training.arguments import check_seeds
 from pbd_gym.training.export import scored
 from pbd_gym.training.perceptrons import linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy, find_policy
@@ -30,6 +31,9 @@ from pbd_gym.training.tuned import PPOSettings
 
 STARTS_SEED = 77
 """Of the bank of start states; evaluations have others."""
+SPLIT = "train"
+"""Of the start states that are learned from, and of those that an agent is chosen on, whose bank is another: goals that
+a task holds out are in neither."""
 TOWEL_RESOLUTION = 16
 """Particles along the longer side of a towel that is learned on."""
 ROLLOUT = 100
@@ -60,7 +64,7 @@ class RefinementArgs:
     enough: float = 0.97
     """success rate at which it stops"""
     starts: int = 600
-    """start states that episodes begin from, where the task has a bank"""
+    """start states in the bank, four fifths of which are learned from, where the task has one"""
     num_envs: int = 64
     """environments"""
     eval_episodes: int = 100
@@ -82,6 +86,8 @@ class Args(RefinementArgs):
 def training_world(env_id: str, starts: int) -> dict[str, Any]:
     """Return arguments of the environment that is learned in: other start states than those that others evaluate on.
 
+    Goals that a task holds out for evaluation are left out as well.
+
     Towels have half as many particles along each side as they have elsewhere, and are seven times as fast: most agents,
     who see nine points of either, hardly notice. :func:`refine` evaluates on towels as they are.
 
@@ -91,7 +97,7 @@ def training_world(env_id: str, starts: int) -> dict[str, Any]:
     """
     batch: Any = load_env_creator(find(env_id).vector)
     fields = getattr(batch.config_type, "__dataclass_fields__", {})
-    bank = {"split": "all", "starts": starts, "starts_seed": STARTS_SEED} if "starts_seed" in fields else {}
+    bank = {"split": SPLIT, "starts": starts, "starts_seed": STARTS_SEED} if "starts_seed" in fields else {}
     towel = {"resolution": TOWEL_RESOLUTION} if {"resolution", "rows", "columns"} <= fields.keys() else {}
     return {**bank, **towel}
 
@@ -166,10 +172,15 @@ def watch(trainer: Trainer, rollouts: int) -> None:
 
 
 def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
-    """Return the best of a policy and of what becomes of it, by its success over unseen episodes."""
+    """Return the best of a policy and of what becomes of it, by its success over unseen episodes.
+
+    Raises:
+        ValueError: for a seed with which episodes would begin that are kept for evaluation.
+    """
+    check_seeds(args.seed * args.num_envs, args.num_envs)
     kwargs = policy.env_kwargs
     env_id, began = policy.env_id, time.perf_counter()
-    found = [scored(policy, args.eval_episodes)]
+    found = [scored(policy, args.eval_episodes, split=SPLIT)]
     if found[0].success_rate >= args.enough:
         return found[0]
     device = torch.device("cpu")
@@ -187,7 +198,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     watch(trainer, args.watched)
     for _ in trainer.learn():
         if trainer.steps >= args.steps * len(found) / args.rounds:
-            found.append(scored(trainer.agent.to_policy(env_id, kwargs), args.eval_episodes))
+            found.append(scored(trainer.agent.to_policy(env_id, kwargs), args.eval_episodes, split=SPLIT))
             print(f"{trainer.steps:,} steps, {time.perf_counter() - began:.0f} s", flush=True)
             if found[-1].success_rate >= args.enough:
                 break

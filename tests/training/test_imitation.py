@@ -5,19 +5,24 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 
+from pbd_gym.envs.cloth.manipulation import TRAINING
+from pbd_gym.training import refinement
 from pbd_gym.training.imitation import Args, clone, main
 from pbd_gym.training.policies import load_policy
-from pbd_gym.training.refinement import Graded, RefinementArgs, refine, stay_near, take_over
+from pbd_gym.training.refinement import Graded, RefinementArgs, refine, stay_near, take_over, training_world
 from pbd_gym.training.torch_ppo import Agent
 from pbd_gym.training.tuned import PPOSettings
 
 ROPE = {"particles": "9", "substeps": "8", "starts": "60"}
 BRIEF = RefinementArgs(steps=3200, num_envs=16, rounds=2, watched=1, eval_episodes=8, enough=2.0)
+BRIEF_ENOUGH = dataclasses.replace(BRIEF, enough=0.0)
 
 
 def test_from_an_expert_to_a_file(tmp_path: Path) -> None:
@@ -31,7 +36,7 @@ def test_from_an_expert_to_a_file(tmp_path: Path) -> None:
     again = load_policy(tmp_path / "rope.npz")
     assert again.env_kwargs == {"obs_mode": "memory", **{name: int(value) for name, value in ROPE.items()}}
     assert again.normalized_performance == policy.normalized_performance > 0.8
-    first = refine(cloned, dataclasses.replace(BRIEF, enough=0.0))  # as it was, evaluated
+    first = refine(cloned, BRIEF_ENOUGH)  # as it was, evaluated
     np.testing.assert_array_equal(first.weights[0], cloned.weights[0])
     assert policy.success_rate >= first.success_rate and policy.normalized_performance > 0.8
 
@@ -90,3 +95,30 @@ def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
     args = Args(env_id="PBDRopeStraighten-v0", demonstrations=2, abreast=2, noise=(0.0,), env_kwargs=hopeless)
     with pytest.raises(ValueError, match="did not succeed once"):
         clone(args)
+
+
+def test_goals_that_are_held_out_are_not_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards what PBDManipulation-v0 is for: agents neither learn such goals nor are chosen by them."""
+    world = training_world("PBDManipulation-v0", 85) | {"resolution": 8}
+    env: Any = gym.make_vec("PBDManipulation-v0", 68, **world)
+    env.reset(seed=0, options={"variation": np.arange(68)})
+    assert {env.goal_kind(row) for row in range(68)} == set(TRAINING)
+    env.close()
+    chosen = {}
+
+    def scored(policy: Any, episodes: int, **kwargs: Any) -> Any:
+        chosen.update(kwargs)
+        return SimpleNamespace(success_rate=1.0)
+
+    monkeypatch.setattr(refinement, "scored", scored)
+    refine(SimpleNamespace(env_id="PBDManipulation-v0", env_kwargs={}), BRIEF_ENOUGH)  # type: ignore[arg-type]
+    assert chosen == {"split": "train"}
+
+
+def test_episodes_kept_for_evaluation_are_not_demonstrated() -> None:
+    with pytest.raises(ValueError, match="split"):
+        clone(Args(env_id="PBDRopeStraighten-v0", env_kwargs={"split": "eval"}))
+    with pytest.raises(ValueError, match="seed"):
+        clone(Args(env_id="PBDRopeStraighten-v0", seed=1_000_000, env_kwargs=ROPE))
+    with pytest.raises(ValueError, match="seed"):
+        refine(SimpleNamespace(), RefinementArgs(seed=1_000_000 // 64))  # type: ignore[arg-type]
