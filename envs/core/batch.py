@@ -184,7 +184,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             substeps = needed_substeps(self.scene, config.ctrl_dt)
         self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, **solver_options(config))
         self.state, self.control = self.solver.state(), self.solver.control()
-        self.randomization = randomization.Randomization(self.ranges, self.model.labels, task.ground is not None)
+        self.randomization = randomization.Randomization(
+            self.ranges, self.model.labels, task.ground is not None, self.model.fluid_columns > 0
+        )
         """Which parameters differ from environment to environment."""
         self.state.parameters.varied = bool(self.randomization.columns)
         self.observations = make_observations(self, task, self.pixels)

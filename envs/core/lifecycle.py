@@ -149,8 +149,8 @@ class Lifecycle:
         height = float(model.start_poses[self._ground, 1]) if self._ground >= 0 else 0.0
         sample = prepare(
             batch, randomization.sample, chosen, b["seed"], b["episode"], self._ranges, b["fixed_parameters"],
-            wp.vec3(*batch.scene.gravity), len(model.labels), self._ground, height, model.lanes, b["parameters"], rows,
-            state.poses,
+            wp.vec3(*batch.scene.gravity), len(model.labels), model.fluid_columns, self._ground, height, model.lanes,
+            b["parameters"], rows, state.poses,
         )  # fmt: skip
         masses = prepare(
             batch, update_inv_mass, chosen, model.inv_mass, model.dimensions, rows, model.lanes, state.held,

@@ -19,6 +19,8 @@ FACTORS = ("size", "density", "stiffness", "friction", "damping", "gravity")
 """Factors of the task's own numbers, in the order of columns."""
 PLACES = ("tilt_x", "tilt_z", "ground_height")
 """Where the ground is: angles by which it falls off towards +x and +z [rad], and how much higher it is [m]."""
+FLUIDS = ("viscosity", "fluid_density")
+"""Factors of the fluid's numbers, in tasks that have one, in the order of the columns that the physics reads."""
 PUSHES = ("push_x", "push_y", "push_z")
 """Force on the whole object, shared by its particles alike [N]."""
 WINDS = ("wind_x", "wind_y", "wind_z")
@@ -130,7 +132,8 @@ def as_ranges(given: Mapping[str, Range] | str | None, grows: bool = True) -> di
 class Randomization:
     """Which parameters a batch draws, and from where.
 
-    There are :data:`FACTORS`, :data:`PLACES`, a stiffness by label, and :data:`DISTURBANCES`.
+    There are :data:`FACTORS`, :data:`PLACES`, a stiffness by label, :data:`FLUIDS` where there is one, and
+    :data:`DISTURBANCES`.
 
     The ground is tilted in the frame of the task, so that it is gravity whose direction changes.
 
@@ -138,14 +141,15 @@ class Randomization:
         ranges: range per name; a pair of numbers stands for :class:`Uniform`.
         labels: names of the groups of constraints whose stiffness can differ by itself.
         ground: whether the height of the ground can differ.
+        fluid: whether there is a fluid.
 
     Raises:
         ValueError: for a name that is not there, or a range out of the bounds of its parameter.
         TypeError: for a range that is not one.
     """
 
-    def __init__(self, ranges: Mapping[str, Range], labels: tuple[str, ...], ground: bool) -> None:
-        known = (*FACTORS, *PLACES, *(f"{label}_stiffness" for label in labels))
+    def __init__(self, ranges: Mapping[str, Range], labels: tuple[str, ...], ground: bool, fluid: bool = False) -> None:
+        known = (*FACTORS, *PLACES, *(f"{label}_stiffness" for label in labels), *(FLUIDS if fluid else ()))
         self.names = (*known, *(DISTURBANCES if any(name in ranges for name in DISTURBANCES) else ()))
         """Names of all columns."""
         self.columns: dict[str, int] = {}
@@ -289,6 +293,7 @@ def sample(
     fixed: wp.array2d[float],
     gravity: wp.vec3,
     labels: int,
+    fluids: int,
     ground: int,
     ground_height: float,
     lanes: int,
@@ -334,3 +339,5 @@ def sample(
     rows[group, columns.DAMPING, lane] = values[env, 4]
     for label in range(labels):
         rows[group, columns.COMPLIANCE + label, lane] = 1.0 / (values[env, 2] * values[env, FIRST_LABEL + label])
+    for k in range(labels, labels + fluids):
+        rows[group, columns.COMPLIANCE + k, lane] = values[env, FIRST_LABEL + k]

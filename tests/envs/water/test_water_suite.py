@@ -274,3 +274,22 @@ def test_cups_do_not_grow() -> None:
     with pytest.raises(ValueError, match="size"):
         make("PBDPassWater-v0", 1, randomize={"size": (0.5, 2.0)})
     assert "size" not in make("PBDPassWater-v0", 1, randomize="sim2real").ranges
+
+
+def test_what_is_in_the_cup_can_be_drawn() -> None:
+    """Guards that the drawn numbers reach the water: honey in the same cup, shaken alike, has come to rest sooner."""
+    ranges = {"viscosity": (0.5, 5000.0), "fluid_density": (0.5, 2.0)}
+    env = make("PBDPassWater-v0", 8, randomize=ranges)
+    _, info = env.reset(seed=0)
+    told, found = info["parameters/fluid_density"], env.state.get_parameters()
+    assert_array_equal(found["fluid_density"], told)
+    assert_array_equal(found["viscosity"], info["parameters/viscosity"])
+    assert len(np.unique(told)) == 8
+    thick = np.repeat(np.float32([1.0, 5000.0]), 4)
+    env.reset(seed=0, options={"parameters": {"viscosity": thick, "fluid_density": 1.0}, "variation": np.zeros(8, int)})
+    for step in range(12):
+        env.step(np.full((8, 1), 0.3 * (step < 8) * (1 - step % 2 * 2), np.float32))
+    speed = np.linalg.norm(env.state.get_velocities(), axis=2).mean(axis=1)
+    assert speed[4:].max() < 0.6 * speed[:4].min(), speed
+    with pytest.raises(ValueError, match="viscosity"):
+        gym.make_vec("PBDRope-v0", 1, randomize={"viscosity": (1.0, 2.0)})
