@@ -31,12 +31,14 @@ class Cameras:
         pixels: how pictures are taken.
 
     Raises:
-        ValueError: if the observations of the batch are pictures already.
+        ValueError: if the observations of the batch are pictures already, or for pictures of goals.
     """
 
     def __init__(self, env: TaskVectorEnv, pixels: Pixels) -> None:
         if env.obs_mode in PIXEL_MODES:
             raise ValueError(f"pictures are added to observations of states, and obs_mode is {env.obs_mode!r}")
+        if pixels.goal_picture:
+            raise ValueError("pictures beside states have no goal_picture: it comes with obs_mode='rgb' and the like")
         self._buffers = env.buffers
         self._view = PixelObservations("rgb", pixels, env.task.hands.axes, env.goal_particles)
         box = env.pictures.view_box()

@@ -126,8 +126,9 @@ def main(args: CollectArgs) -> Path:
     # An agent sees what it was trained on, unless somebody says otherwise.
     kwargs = {**(agent.env_kwargs if agent else {}), **episode_arguments(args.env_kwargs)}
     env: Any = gym.make_vec(args.env_id, min(args.num_envs, args.episodes), **kwargs)
-    if args.format == "lerobot" and env.obs_mode in PIXEL_MODES[1:]:
-        raise ValueError(f"LeRobot's format takes states and pictures in colour, and obs_mode is {env.obs_mode!r}")
+    if args.format == "lerobot" and (env.obs_mode in PIXEL_MODES[1:] or env.pixels.goal_picture):
+        shown = "pixels have a goal_picture" if env.pixels.goal_picture else f"obs_mode is {env.obs_mode!r}"
+        raise ValueError(f"LeRobot's format takes states and pictures in colour, and {shown}")
     cameras = Cameras(env, make_options("pixels", Pixels, parsed(args.pixels))) if args.pixels else None
     policy = args.policy or default_name(env, "plan")
     agent = agent or agent_of(policy, entry.id, args.trust)

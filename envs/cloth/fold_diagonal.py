@@ -87,6 +87,7 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
             parts=[fold.goal],
             score=fold.score,
             expert=Script(self, self.plan),
+            goal_shapes=lambda: fold.goal.shapes,
             view_box=towel.view_box,
         )
 

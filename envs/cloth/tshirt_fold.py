@@ -213,6 +213,7 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
             expert=Script(self, self.plan, self.transfer),
+            goal_shapes=lambda: self.goal.shapes,
             view_box=lambda starts: (np.array([-0.5, 0.0, -0.42]) * length, np.array([0.5, 0.1, 0.4]) * length),
         )
 

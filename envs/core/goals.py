@@ -36,7 +36,7 @@ class StartGoals(Part):
 
     def begin(self, chosen: Any) -> Sequence[Any]:
         """Return the launch that sets the goals."""
-        return [_copy(self.batch, chosen, self.points, self.batch.buffers["goals"])]
+        return [copy_points(self.batch, chosen, self.points, self.batch.buffers["goals"])]
 
 
 class GoalShape(Part):
@@ -72,8 +72,8 @@ class GoalShape(Part):
         """Return the launches that set targets and goals."""
         batch, b = self.batch, self.batch.buffers
         return [
-            _copy(batch, chosen, self.shapes[:, self.particles], b["targets"]),
-            _copy(batch, chosen, self.shapes[:, batch.goal_particles], b["goals"]),
+            copy_points(batch, chosen, self.shapes[:, self.particles], b["targets"]),
+            copy_points(batch, chosen, self.shapes[:, batch.goal_particles], b["goals"]),
         ]
 
     def mean_distance(self, out: Any) -> Any:
@@ -85,8 +85,15 @@ class GoalShape(Part):
         )  # fmt: skip
 
 
-def _copy(batch: Batch, chosen: Any, points: np.ndarray, out: Any) -> Any:
-    """Return the launch that copies the points of each start state into a buffer, in the size of the environment."""
+def copy_points(batch: Batch, chosen: Any, points: np.ndarray, out: Any) -> Any:
+    """Return the launch that copies the points of each start state into an array, in the size of the environment.
+
+    Args:
+        batch: the environments.
+        chosen: device array, shape (num_envs,), int32; rows of other environments are left as they are.
+        points: of each start state [m], shape (1 or starts, k, 3).
+        out: device array, shape (num_envs, k, 3), float32.
+    """
     b = batch.buffers
     return prepare(
         batch, copy_goals, chosen, b["start"], device_points(batch, points), b["parameters"], wp.vec3(*batch.anchor),

@@ -54,6 +54,10 @@ class Pixels:
     """Largest change of red, green and blue of each thing and of the backdrop, as a share of full brightness."""
     hints: bool = False
     """Whether a goal turns green when it is reached, as for people; it is what an agent is to find out."""
+    goal_picture: bool = False
+    """Whether an observation is a dict that also has each picture of how everything is to lie, by the same cameras and
+    drawn once an episode: ``"goal_rgb"`` beside ``"rgb"``, and so on. There are no marks and no hands in it. The goal
+    must be a shape of all particles, as in :data:`pbd_gym.envs.core.goal_pictures.WITH_GOAL_PICTURES`."""
 
     def __post_init__(self) -> None:
         size = image_size(self.size)
@@ -61,6 +65,7 @@ class Pixels:
             number(name, getattr(self, name), 0.0, FARTHEST, positive=name == "far")
         switch("shadows", self.shadows)
         switch("hints", self.hints)
+        switch("goal_picture", self.goal_picture)
         if self.zoom >= 1.0:
             raise ValueError(f"zoom must be below 1, got {self.zoom}")
         cameras = []
@@ -130,18 +135,24 @@ class PixelObservations:
         pixels: how pictures are taken.
         axes: coordinates that goals have.
         goal_particles: particles that have a goal, shape (k,).
+        goal_pictures: draws the goals, a :class:`pbd_gym.envs.core.goal_pictures.GoalPictures`; none by default.
     """
 
     size = 0
     """Of the part that is made of particle states: none."""
     goal_size = 0
 
-    def __init__(self, mode: str, pixels: Pixels, axes: int, goal_particles: np.ndarray) -> None:
+    def __init__(
+        self, mode: str, pixels: Pixels, axes: int, goal_particles: np.ndarray, goal_pictures: Any = None
+    ) -> None:
         self.mode = mode
         self.pixels = pixels
         self.axes = axes
         self.goal_particles = goal_particles
-        self.names = _IMAGES.get(mode, (mode,))
+        self.goal_pictures = goal_pictures
+        self._images = _IMAGES.get(mode, (mode,))
+        goals = () if goal_pictures is None else tuple(f"goal_{name}" for name in self._images)
+        self.names = (*self._images, *goals)
         """Arrays that an observation is made of."""
         width, height = pixels.size
         views = max(len(pixels.cameras), 1)
@@ -150,7 +161,8 @@ class PixelObservations:
             "depth": spaces.Box(0.0, pixels.far, (height, width, views), np.float32),
             "segmentation": spaces.Box(0, 255, (height, width, views), np.uint8),
         }
-        self.space = boxes[mode] if mode in boxes else spaces.Dict({name: boxes[name] for name in self.names})
+        parts = {name: boxes[name.removeprefix("goal_")] for name in self.names}
+        self.space: spaces.Space[Any] = spaces.Dict(parts) if len(parts) > 1 else boxes[mode]
         self.rasterizer: Any = None
         """What draws, once :meth:`prepare` has run."""
         self._look: Any = None
@@ -176,11 +188,11 @@ class PixelObservations:
         pixels, model = self.pixels, state.model
         cameras: Any = pixels.cameras or [Camera.overview(*view_box, pixels.size)]
         self.rasterizer = Rasterizer(
-            model, cameras, pixels.size, self.names, goals=buffers["goals"],
+            model, cameras, pixels.size, self._images, goals=buffers["goals"],
             goal_particles=self.goal_particles, goal_radius=goal_radius, far=pixels.far, own_views=pixels.varied,
             shadows=pixels.shadows, **options,
         )  # fmt: skip
-        for name in self.names:
+        for name in self._images:
             buffers.share(name, self.rasterizer.image(name))
         self._state = state
         colors = np.array(list(PALETTE.values()), dtype=np.float32)
@@ -200,6 +212,8 @@ class PixelObservations:
                     pixels.color, self.rasterizer.cameras, self.rasterizer.palette,
                 ],
             )  # fmt: skip
+        if self.goal_pictures is not None:
+            self.goal_pictures.prepare(self.rasterizer)
         return self
 
     @property
@@ -213,3 +227,5 @@ class PixelObservations:
         if self._look is not None:
             self._look.launch()
         self.rasterizer.draw(self._state)
+        if self.goal_pictures is not None:
+            self.goal_pictures.launch()

@@ -198,5 +198,8 @@ class Task:
     """Number of the collider that is the ground, if nothing lies on it at the start; ``randomize`` can then move it."""
     anchor: Point | None = None
     """The point that stays where it is when the task grows or shrinks [m]; by default the origin on the ground."""
+    goal_shapes: Callable[[], np.ndarray] | None = None
+    """Returns how all particles are to lie for each start state [m], shape (1 or starts, n, 3), if the goal is such a
+    shape: ``pixels={"goal_picture": True}`` shows it. It is called when the start states are there."""
     view_box: ViewBox | None = None
     """What pictures show, if not a box around the start states."""

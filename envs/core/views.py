@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pbd_gym.envs.core.features import FeatureObservations
+from pbd_gym.envs.core.goal_pictures import GoalPictures
 from pbd_gym.envs.core.memory import MemoryObservations
 from pbd_gym.envs.core.observations import Observations, ObsMode, ReducedObservations
 from pbd_gym.envs.core.paddles import slots_of
@@ -11,11 +12,16 @@ from pbd_gym.envs.core.task import Batch, Task, View
 
 
 def make_observations(batch: Batch, task: Task, pixels: Pixels) -> View:
-    """Return the observations of a batch, by its mode."""
+    """Return the observations of a batch, by its mode.
+
+    Raises:
+        ValueError: for pictures of goals that have no shape.
+    """
     actions = batch.actions
     axes, shown_grips = task.hands.axes, 0 if batch.action_mode == "drag" else actions.grip_count
     if batch.obs_mode in PIXEL_MODES:
-        return PixelObservations(batch.obs_mode, pixels, axes, task.goal_particles)
+        goal_pictures = GoalPictures(batch, task) if pixels.goal_picture else None
+        return PixelObservations(batch.obs_mode, pixels, axes, task.goal_particles, goal_pictures)
     if batch.obs_mode == "reduced":
         assert task.reduced is not None  # of a task that has this mode
         return ReducedObservations(task.reduced, len(task.goal_particles), shown_grips)

@@ -156,9 +156,10 @@ class RopePushVectorEnv(TaskVectorEnv):
             keypoints=rope.keypoints(),
             goal_particles=rope.keypoints(),
             starts=StartBank(self, self.sample_starts),
-            parts=[StartGoals(self, self.goal_sets)],
+            parts=[StartGoals(self, lambda: self.goal_shapes()[:, rope.keypoints()])],
             score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.03),
             expert=self.push_in_strokes,
+            goal_shapes=self.goal_shapes,
             view_box=lambda starts: (np.array([-shown, 0.0, -shown]), np.array([shown, 0.2 * shown, shown])),
         )
 
@@ -193,8 +194,8 @@ class RopePushVectorEnv(TaskVectorEnv):
         turned[..., 2] = np.sin(yaw) * found[..., 0] + np.cos(yaw) * found[..., 2]
         return turned
 
-    def goal_sets(self) -> np.ndarray:
-        """Return the goals of each start state: a straight rope beside it [m], shape (starts, k, 3)."""
+    def goal_shapes(self) -> np.ndarray:
+        """Return where each start state is to come: a straight rope beside it [m], shape (starts, n, 3)."""
         config = self.config
         rng = np.random.default_rng([config.starts_seed, 1])
         count = len(self.start_positions)
@@ -206,7 +207,7 @@ class RopePushVectorEnv(TaskVectorEnv):
         along = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
         middle = np.stack([np.cos(angle + side), np.zeros(count), np.sin(angle + side)], axis=1) * distance[:, None]
         middle[:, 1] = config.radius
-        along_rope = (self.goal_particles / (config.particles - 1) - 0.5) * config.rope_length
+        along_rope = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
         return np.asarray(middle[:, None] + along_rope[None, :, None] * along[:, None])
 
     def push_in_strokes(self) -> np.ndarray:

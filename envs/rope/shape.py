@@ -128,6 +128,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
             score=WeightedMeasures(self, [Measure("distance", -1.0, distance)], goal_tolerance=0.02),
             reduced=Reduced(rope.keypoints(), goals=True),
             expert=self.lay_points,
+            goal_shapes=self.shapes,
             view_box=rope.view_box,
         )
 

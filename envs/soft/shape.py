@@ -177,9 +177,10 @@ class SoftShapeVectorEnv(TaskVectorEnv):
             keypoints=edges,
             goal_particles=edges,
             starts=StartBank(self, body.sample_starts, body.strains),
-            parts=[StartGoals(self, self.goal_sets)],
+            parts=[StartGoals(self, lambda: self.goal_shapes[:, edges])],
             score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.0025),
             expert=self.follow_recipe,
+            goal_shapes=lambda: self.goal_shapes,
             view_box=hands_box(hands, 0.9),
         )
 
@@ -225,14 +226,15 @@ class SoftShapeVectorEnv(TaskVectorEnv):
         way += [now] * (STEPS + 1 - len(way))
         return np.stack(way, axis=1)
 
-    def goal_sets(self) -> np.ndarray:
-        """Return the goals of each start state [m], shape (starts, k, 3); made once, and kept on disk."""
+    @cached_property
+    def goal_shapes(self) -> np.ndarray:
+        """Where all particles are to be for each start state [m], shape (starts, n, 3); made once, and kept on disk."""
         what = (type(self), "goals", self.config)
-        shape = (self.config.starts, len(self.goal_particles), 3)
+        shape = (self.config.starts, self.scene.particle_count, 3)
         return cached(what, self.model.device, lambda: self._squeeze().astype(np.float32), shape)
 
     def _squeeze(self) -> np.ndarray:
-        """Return the goal particles after the plates have followed the recipe [m], shape (starts, k, 3)."""
+        """Return the particles after the plates have followed the recipe [m], shape (starts, n, 3)."""
         handler = self.bar.handler(self.start_positions, self.config.damping)
         handler.state.set_memory(self.bar.strains())
         way = self.recipe
@@ -240,8 +242,7 @@ class SoftShapeVectorEnv(TaskVectorEnv):
             for k, paddle in enumerate(self.actions.paddles):
                 handler.control.move_collider(paddle.collider, way[:, step + 1, k] - way[:, step, k])
             handler.rest(1)
-        goals: np.ndarray = handler.positions()[:, self.goal_particles]
-        return goals
+        return handler.positions()
 
     def follow_recipe(self) -> np.ndarray:
         """Return the expert's actions: what made the goal shape."""

@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 
 import pbd_gym.training.lerobot_datasets  # noqa: F401  (one test imports it anew)
 from pbd_gym.cli import main
+from pbd_gym.envs import Pixels
 from pbd_gym.registry import ENTRIES
 from pbd_gym.runtime.extras import install_hint
 from pbd_gym.training.cameras import Cameras
@@ -126,3 +127,14 @@ def test_cameras_change_nothing() -> None:
     for one, other in zip(plain, shown, strict=True):
         assert_array_equal(one.observations, other.observations)
         assert other.infos.keys() - one.infos.keys() == {"images/camera"}
+
+
+def test_pictures_of_goals_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards against pictures that are asked for and missing in the dataset."""
+    pixels = "{'size': 16, 'goal_picture': True}"
+    small = [str(word) for pair in SMALL_OF["PBDClothDrop-v0"].items() for word in pair]
+    words = ["--format", "lerobot", "--env-kwargs", "obs_mode", "rgb", "pixels", pixels, *small]
+    assert main(["collect", "PBDClothDrop-v0", *words]) == 1
+    assert "pixels have a goal_picture" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="pictures beside states have no goal_picture"):
+        Cameras(small_env(1), Pixels(goal_picture=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,22 @@ class Geometry:
         goal_radius: distance within which a goal counts as reached [m].
         line_radius: of rope segments and of particles that belong to no surface and no rope [m].
         hand: grip that is drawn only while it holds something.
+        grips: whether they are drawn.
+        hidden: numbers of colliders that are not, of which none is a plane. All keep their labels.
 
     Raises:
         ValueError: if there are more bodies and colliders than a uint8 can number.
     """
 
     def __init__(
-        self, scene: Scene, goal_particles: np.ndarray, goal_radius: float, line_radius: float, hand: int | None = None
+        self,
+        scene: Scene,
+        goal_particles: np.ndarray,
+        goal_radius: float,
+        line_radius: float,
+        hand: int | None = None,
+        grips: bool = True,
+        hidden: Sequence[int] = (),
     ) -> None:
         self.scene = scene
         self.goal_particles, self.goal_radius, self.hand = goal_particles, goal_radius, hand
@@ -60,8 +70,9 @@ class Geometry:
         self._opacities = [np.ones(len(scene.triangles))]
         self._add_particles(line_radius)
         for number in sorted(range(len(scene.colliders)), key=lambda number: is_glass(scene.colliders[number])):
-            self._add_collider(number)
-        for grip in range(scene.grip_count):
+            if number not in hidden:
+                self._add_collider(number)
+        for grip in range(scene.grip_count if grips else 0):
             vertex = self._vertex(int(GRIP), grip, np.zeros(3))
             label = self.labels.index("pickers")
             self._rounds.append((vertex, vertex, PICKER_RADIUS, palette_row("picker_open"), label, grip))

@@ -35,6 +35,7 @@ def make_draw(images: Images) -> Any:
         held: wp.array2d[wp.int32],
         grips: wp.array3d[float],
         goals: wp.array3d[float],
+        chosen: wp.array1d[wp.int32],
         views: int,
         first: int,
         width: int,
@@ -47,10 +48,16 @@ def make_draw(images: Images) -> Any:
         scratch: Scratch,
         canvas: Canvas,
     ):
-        """Draw pictures. Picture ``p`` is that of camera ``p % views`` of environment ``p // views``."""
+        """Draw pictures. Picture ``p`` is that of camera ``p % views`` of environment ``p // views``.
+
+        Environments that are not ``chosen`` keep theirs; an empty array chooses all.
+        """
         index, thread = wp.tid()
         picture = first + index
         env = picture // views
+        if chosen.shape[0] > 0:  # the same for all threads of a block: none waits for others that have left
+            if chosen[env] == 0:
+                return
         camera = picture % views
         view = picture % cameras.shape[0]
         focal = cameras[view, LENS][0]

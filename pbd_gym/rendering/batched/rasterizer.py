@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -94,6 +95,7 @@ class Rasterizer:
         if len(with_goals) and (goals is None or goals.shape != goal_shape):
             raise ValueError(f"goals must have shape {goal_shape}, got {None if goals is None else goals.shape}")
         line_radius = max(0.25 * model.scene.contact_radius, 0.012)
+        self._line_radius = line_radius
         self.geometry = Geometry(model.scene, with_goals, goal_radius, line_radius, hand)
         self.labels = self.geometry.labels
         """What each number in a segmentation means: its place in this tuple."""
@@ -101,6 +103,8 @@ class Rasterizer:
         self._own_views = own_views
         self._own_backdrops = own_views or self.geometry.planes_move
         self._goals = wp.zeros(goal_shape, dtype=wp.float32, device=model.device) if goals is None else goals
+        self._points: Any = None
+        self._chosen = wp.zeros(0, dtype=wp.int32, device=model.device)
         self._allocate()
         row = np.array([camera_row(camera, self.size) for camera in cameras], dtype=np.float32)
         self.cameras.assign(np.tile(row, (self.cameras.shape[0] // self.views, 1, 1)))
@@ -117,38 +121,82 @@ class Rasterizer:
         """
         self.palette.assign(np.broadcast_to(colors, (self.palette.shape[0], *colors.shape)))
 
+    def of_points(self, points: Any, chosen: Any, hidden: Sequence[int] = ()) -> Rasterizer:
+        """Return what draws particles at points of their own, by the same cameras: how things are to lie.
+
+        There are no marks and no pickers in its pictures; colliders are where the state has them. It shares cameras,
+        colours, backdrops and the memory of a picture being drawn, so the two draw one after the other.
+
+        Args:
+            points: where the particles are [m], a device array of shape (num_envs, n, 3), float32.
+            chosen: environments to draw, a device array of shape (num_envs,), int32; the pictures of those that are 0
+                stay as they are.
+            hidden: numbers of colliders that are not drawn, of which none is a plane.
+
+        Raises:
+            ValueError: if an array has another shape.
+            MemoryError: if the pictures would not fit into the memory that is free now.
+        """
+        model = self.model
+        shape = (model.num_envs, model.particle_count, 3)
+        if points.shape != shape or chosen.shape != shape[:1]:
+            got = f"{points.shape} and {chosen.shape}"
+            raise ValueError(f"points and chosen must have shapes {shape} and {shape[:1]}, got {got}")
+        other = copy.copy(self)
+        other.geometry = Geometry(
+            model.scene, np.zeros(0, dtype=np.int32), self.geometry.goal_radius, self._line_radius, grips=False,
+            hidden=hidden,
+        )  # fmt: skip
+        other._points, other._chosen, other._launched_for = points, chosen, None
+        self._check_memory(0)
+        with wp.ScopedDevice(model.device):
+            other._shapes = other.geometry.upload(model.device)
+            other.canvas = self._make_canvas()
+        return other
+
+    def _check_memory(self, scratch: int) -> None:
+        """Raise MemoryError if pictures do not fit beside this much memory to draw them in [bytes]."""
+        (width, height), pictures, device = self.size, self.model.num_envs * self.views, self.model.device
+        channels = sum({"rgb": 3, "depth": 4, "segmentation": 1}[image] for image in self.images)
+        needed = pictures * width * height * channels + scratch
+        free = free_memory(device)
+        if free is not None and needed > free:
+            raise MemoryError(
+                f"{pictures} pictures of {width} x {height} need {needed / 2**30:.1f} GiB but {free / 2**30:.1f} GiB "
+                f"are free on {device}"
+            )
+
+    def _make_canvas(self) -> Any:
+        """Return pictures, those that are not asked for empty."""
+        width, height = self.size
+
+        def made(name: str, channels: int, dtype: Any) -> Any:
+            shape = (self.model.num_envs, height, width, channels) if name in self.images else (1, 1, 1, 1)
+            return wp.zeros(shape, dtype=dtype)
+
+        return _filled(
+            tables.Canvas,
+            rgb=made("rgb", 3 * self.views, wp.uint8),
+            depth=made("depth", self.views, wp.float32),
+            segmentation=made("segmentation", self.views, wp.uint8),
+        )
+
     def _allocate(self) -> None:
         model, geometry, (width, height) = self.model, self.geometry, self.size
         envs, views = model.num_envs, self.views
         pictures = envs * views
         backdrops = pictures if self._own_backdrops else views
         vertices, triangles, rounds = geometry.vertex_count, geometry.triangle_count, geometry.round_count
-        channels = sum({"rgb": 3, "depth": 4, "segmentation": 1}[image] for image in self.images)
-        needed = pictures * (width * height * (4 + channels) + 28 * vertices + 52 * triangles + 20 * rounds)
-        needed += backdrops * width * height * 8 + pictures * width * height * 8 * self.shadows
-        free = free_memory(model.device)
-        if free is not None and needed > free:
-            raise MemoryError(
-                f"{pictures} pictures of {width} x {height} need {needed / 2**30:.1f} GiB but {free / 2**30:.1f} GiB "
-                f"are free on {model.device}"
-            )
-
-        def made(name: str, channels: int, dtype: Any) -> Any:
-            shape = (envs, height, width, channels) if name in self.images else (1, 1, 1, 1)
-            return wp.zeros(shape, dtype=dtype)
-
+        scratch = pictures * (width * height * 4 + 28 * vertices + 52 * triangles + 20 * rounds)
+        scratch += backdrops * width * height * 8 + pictures * width * height * 8 * self.shadows
+        self._check_memory(scratch)
         with wp.ScopedDevice(model.device):
             self._shapes = geometry.upload(model.device)
             self.cameras = wp.zeros((pictures if self._own_views else views, tables.CAMERA), dtype=wp.vec3)
             """Rows of :func:`pbd_gym.rendering.batched.views.camera_row`, shape (views or num_envs * views, 7)."""
             self.palette = wp.zeros((envs if self._own_views else 1, len(tables.PALETTE)), dtype=wp.vec3)
             """Colours in the order of :data:`pbd_gym.rendering.batched.tables.PALETTE`, shape (1 or num_envs, k)."""
-            self.canvas = _filled(
-                tables.Canvas,
-                rgb=made("rgb", 3 * views, wp.uint8),
-                depth=made("depth", views, wp.float32),
-                segmentation=made("segmentation", views, wp.uint8),
-            )
+            self.canvas = self._make_canvas()
             self._scratch = _filled(
                 tables.Scratch,
                 points=wp.zeros((pictures, vertices), dtype=wp.vec3),
@@ -216,6 +264,9 @@ class Rasterizer:
                 kernel, dim=(count, block), block_dim=block, inputs=list(inputs), device=model.device, record_cmd=True
             )
 
+        positions, lanes = state.positions_scalar, model.lanes
+        if self._points is not None:
+            positions, lanes = self._points.reshape((*self._points.shape, 1)), 1
         views = (self._shapes, self.cameras, self.palette)
         backdrops = [
             launch(
@@ -225,9 +276,9 @@ class Rasterizer:
         ]  # fmt: skip
         pictures = [
             launch(
-                kernel, count, *views, self._backdrop, model.lanes, state.positions_scalar, state.poses, state.held,
-                state.grip_positions, self._goals, self.views, first, width, height, *tile, block, self.far,
-                self._scratch, self.canvas,
+                kernel, count, *views, self._backdrop, lanes, positions, state.poses, state.held,
+                state.grip_positions, self._goals, self._chosen, self.views, first, width, height, *tile, block,
+                self.far, self._scratch, self.canvas,
             )
             for first, count in shares(model.num_envs * self.views)
         ]  # fmt: skip

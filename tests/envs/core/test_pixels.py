@@ -181,6 +181,7 @@ def test_rgbd_suits_policies_of_dicts() -> None:
         ({"color": np.nan}, ValueError, "color must be finite"),
         ({"zoom": 1.0}, ValueError, "zoom must be below 1"),
         ({"shadows": 1}, TypeError, "shadows must be True or False"),
+        ({"goal_picture": "rgb"}, TypeError, "goal_picture must be True or False"),
         ({"cameras": [3]}, TypeError, "a camera is"),
         ({"cameras": [{"yam": 3}]}, TypeError, "did you mean 'yaw'"),
         ({"cameras": [{"distance": -3.0}]}, ValueError, "distance of a camera must be finite and above zero"),

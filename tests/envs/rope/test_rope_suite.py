@@ -210,7 +210,7 @@ def test_pushing_is_rated_particle_by_particle() -> None:
 
 def test_goals_of_pushing_are_straight_ropes_beside_the_start() -> None:
     env = make("PBDRopePush-v0", 2, starts=40)
-    goals, starts, config = env.goal_sets(), env.start_positions, env.config
+    goals, starts, config = env.goal_shapes(), env.start_positions, env.config
     assert_allclose(np.linalg.norm(goals[:, -1] - goals[:, 0], axis=1), config.rope_length, atol=1e-6)
     middle = goals.mean(axis=1)
     far = np.linalg.norm(middle[:, [0, 2]], axis=1)

@@ -56,3 +56,18 @@ def test_blocks_draw_what_one_thread_draws() -> None:
         unnoticed = kept.unnoticed(pictures.draw)
         assert len(unnoticed) >= 5
         assert [place for place, same in unnoticed.items() if same] == []
+
+
+def test_blocks_leave_out_what_is_not_chosen() -> None:
+    """Guards barriers of a block that has nothing to draw, beside one that has."""
+    found = []
+    for block_dim in (1, 32):
+        pictures = Pictures(block_dim)
+        points = wp.array(pictures.states[0].get_positions(), dtype=float)
+        still = pictures.rasterizer.of_points(points, wp.array([0, 1], dtype=wp.int32))
+        with mock.patch.object(wp.config, "optimization_level", 0):
+            still.draw(pictures.states[1])
+        found.append([still.image(name).numpy().copy() for name in IMAGES])
+    for one, many in zip(*found, strict=True):
+        assert one[1].any() and not one[0].any()
+        np.testing.assert_array_equal(one, many)

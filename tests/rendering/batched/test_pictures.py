@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import warp as wp
 from numpy.testing import assert_array_equal
 
 from pbd_gym import Model, Scene
@@ -13,8 +14,9 @@ from pbd_gym.colliders import Plane, Sphere
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.rendering import Camera, Picker, Renderer, Style
 from pbd_gym.rendering.batched import Rasterizer
+from pbd_gym.rendering.batched.rasterizer import IMAGES
 from pbd_gym.rendering.pictures.scenes import scene_frame
-from tests.rendering.batched.helpers import BALL, busy_scene, pictures, random_cameras, random_state, ray_cast
+from tests.rendering.batched.helpers import BALL, BOX, busy_scene, pictures, random_cameras, random_state, ray_cast
 
 GRIP = (0.9, 1.5, 0.0)
 SIZES = [(64, 64), (96, 72)]
@@ -208,6 +210,36 @@ def test_images_are_the_same_whatever_else_is_drawn() -> None:
         single = Rasterizer(model, cameras, (40, 40), (name,))
         single.draw(state)
         assert_array_equal(single.image(name).numpy(), image)
+
+
+def test_points_are_drawn_in_place_of_particles() -> None:
+    """Guards pictures of goals: chosen environments alone, by the same cameras and over the same backdrop."""
+    scene, cameras, size = busy_scene(), random_cameras(np.random.default_rng(4), 2), (40, 30)
+    model = Model(scene, 3)
+    state, other = random_state(model, 5), random_state(model, 6)
+    state.grip_positions.fill_(0.7)
+    rasterizer = Rasterizer(model, cameras, size, IMAGES, shadows=True)
+    rasterizer.paint(np.linspace(20, 200, rasterizer.palette.shape[1])[:, None] * np.ones(3, dtype=np.float32))
+    points = wp.array(other.get_positions(), dtype=float)
+    chosen = wp.array([1, 0, 1], dtype=wp.int32)
+    still = rasterizer.of_points(points, chosen, [BOX])
+    rasterizer.draw(state)
+    present = {name: rasterizer.image(name).numpy().copy() for name in IMAGES}
+    still.draw(state)
+    for name, image in present.items():
+        assert_array_equal(rasterizer.image(name).numpy(), image, err_msg=name)
+    found = {name: still.image(name).numpy().copy() for name in IMAGES}
+    assert not any(image[1].any() for image in found.values())
+    # The same as that of a state whose box and hand are out of sight.
+    state.set_positions(other.get_positions())
+    state.grip_positions.fill_(np.nan)
+    state.set_pose(BOX, [0.0, 0.0, 1e5])
+    rasterizer.draw(state)
+    for name, image in found.items():
+        assert_array_equal(image[[0, 2]], rasterizer.image(name).numpy()[[0, 2]], err_msg=name)
+        assert not np.array_equal(image[0], present[name][0])
+    with pytest.raises(ValueError, match="points and chosen must have shapes"):
+        rasterizer.of_points(points, chosen[:2])
 
 
 def test_a_moved_plane_is_drawn_where_it_is() -> None:
