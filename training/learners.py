@@ -17,7 +17,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 
 from pbd_gym.envs.core.experts import expert_of
-from pbd_gym.training.networks import NormalisedReLU, SmallCNN
+from pbd_gym.training.networks import NormalisedReLU, SmallCNN, shows_pictures, stacked
 from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
 
 CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
@@ -83,9 +83,10 @@ def standardise(model: BaseAlgorithm, settings: Settings, steps: int = 30) -> No
         actions = generator.uniform(-1.0, 1.0, (env.num_envs, *env.action_space.shape))  # type: ignore[misc]
         actions = np.clip(actions + initial_action(env, settings), -1.0, 1.0)
         seen.append(env.step(actions.astype(np.float32))[0])
-    if not is_image_space(env.observation_space):
-        seen = [flat(env.observation_space, each) for each in seen]
-    rows = torch.as_tensor(np.concatenate(seen))
+    pictures = shows_pictures(env.observation_space)
+    rows = torch.cat(
+        [stacked(each) if pictures else torch.as_tensor(flat(env.observation_space, each)) for each in seen]
+    )
     for part in parts:
         part.measure(rows)
 
@@ -123,7 +124,7 @@ def network_keywords(
     if isinstance(settings, PPOSettings):
         adam |= {"eps": 1e-5, "betas": (0.9, settings.beta2)}
     keywords: dict[str, Any] = {"net_arch": list(settings.net_arch), "optimizer_kwargs": adam}
-    if policy == "CnnPolicy":
+    if shows_pictures(space):
         keywords |= {"features_extractor_class": SmallCNN, "normalize_images": False}  # it does so itself, faster
         if state_size:
             keywords["features_extractor_kwargs"] = {"features_dim": state_size, "detached": True}

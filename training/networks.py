@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
@@ -38,6 +42,24 @@ class Keypoints(nn.Module):
         return torch.cat([share @ x, share @ y, (share * flat).sum(dim=2)], dim=1)
 
 
+def shows_pictures(space: spaces.Space[Any]) -> bool:
+    """Say whether observations are pictures alone: one, or a dict of several of one size, such as that of a goal."""
+    if not isinstance(space, spaces.Dict):
+        return is_image_space(space)
+    parts = list(space.spaces.values())
+    return all(map(is_image_space, parts)) and len({part.shape[1:] for part in parts}) == 1  # type: ignore[index]
+
+
+def stacked(observation: Any) -> torch.Tensor:
+    """Return pictures, or a dict of them, as one with all their channels, shape (batch, channels, height, width).
+
+    They follow one another by name: observations and their space may have them in different orders.
+    """
+    if not isinstance(observation, Mapping):
+        return torch.as_tensor(observation)
+    return torch.cat([torch.as_tensor(part) for _, part in sorted(observation.items())], dim=1)
+
+
 class SmallCNN(BaseFeaturesExtractor):
     """Three convolutions, read out as keypoints and by a linear layer, which a last linear layer combines.
 
@@ -45,7 +67,8 @@ class SmallCNN(BaseFeaturesExtractor):
     2015), but its strides are finer: what matters here is the places of small things.
 
     Args:
-        observation_space: of pictures, channels first, shape (channels, height, width).
+        observation_space: of pictures, channels first, shape (channels, height, width), or a dict of some of one size:
+            they are seen as one, so that places in the picture now are compared with the same in that of the goal.
         features_dim: outputs.
         detached: whether the gradients of the agent's learner stop here, because the network is trained by
             :class:`pbd_gym.training.auxiliary_loss.StatePrediction` instead.
@@ -57,8 +80,11 @@ class SmallCNN(BaseFeaturesExtractor):
     mean: torch.Tensor
     spread: torch.Tensor
 
-    def __init__(self, observation_space: spaces.Box, features_dim: int = 64, detached: bool = False) -> None:
-        channels, height, width = observation_space.shape
+    def __init__(
+        self, observation_space: spaces.Box | spaces.Dict, features_dim: int = 64, detached: bool = False
+    ) -> None:
+        parts: Any = getattr(observation_space, "spaces", {"": observation_space}).values()
+        channels, (height, width) = sum(part.shape[0] for part in parts), next(iter(parts)).shape[1:]
         if min(height, width) < 20:
             raise ValueError(f"pictures must be at least 20 x 20, got {width} x {height}")
         maps, wide = 32, 256
@@ -94,7 +120,7 @@ class SmallCNN(BaseFeaturesExtractor):
         found: torch.Tensor = self.summary(torch.cat([self.keypoints(maps), self.linear(maps)], dim=1))
         return found
 
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+    def forward(self, observations: Any) -> torch.Tensor:
         """Return :meth:`features` for a policy, without gradients if the network is trained apart."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.detached):
-            return self.features(observations)
+            return self.features(stacked(observations))

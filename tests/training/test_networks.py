@@ -12,7 +12,7 @@ from gymnasium import spaces
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import tuned
 from pbd_gym.training.learners import make_model
-from pbd_gym.training.networks import Keypoints, NormalisedReLU, SmallCNN
+from pbd_gym.training.networks import Keypoints, NormalisedReLU, SmallCNN, shows_pictures
 
 
 def test_keypoints_say_where_a_map_is_brightest() -> None:
@@ -76,3 +76,22 @@ def test_normalised_layers_bound_what_a_critic_says() -> None:
         said[normalised] = float(far / near)
     assert said[True] < 3.0
     assert said[False] > 100.0
+
+
+def test_a_picture_and_that_of_its_goal_are_seen_as_one() -> None:
+    """Guards learning from goals as pictures: the usual network takes both, six channels, and the learner runs."""
+    pixels = {"size": 24, "goal_picture": True}
+    env = make_sb3_vec_env("PBDRopeShape-v0", 2, 0, obs_mode="rgb", pixels=pixels, starts=2, split="all")
+    settings = tuned.PPOSettings(8, num_envs=2, n_steps=4, batch_size=8, n_epochs=1)
+    model = make_model("ppo", env, settings, 0, None)
+    network = model.policy.features_extractor
+    assert isinstance(network, SmallCNN) and network.convolutions[0].in_channels == 6
+    seen: Any = model.get_env().reset()
+    with torch.no_grad():
+        told = network.features(torch.as_tensor(np.concatenate([seen["goal_rgb"], seen["rgb"]], axis=1)))
+        picture = model.policy.obs_to_tensor(seen)[0]
+        np.testing.assert_allclose(model.policy.extract_features(picture), told, atol=1e-5)
+    model.learn(8)
+    env.close()
+    sizes = {name: spaces.Box(0, 255, (3, side, side), np.uint8) for name, side in (("one", 24), ("two", 32))}
+    assert not shows_pictures(spaces.Dict(sizes))
