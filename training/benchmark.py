@@ -309,7 +309,8 @@ def main(
             print(f"{env_id:28} left out: {error}", flush=True)
             continue
         print(line(results[-1]), flush=True)
+        if out is not None:  # at once, so that nothing is lost where a later id fails
+            write_results(out, results)
     if out is not None:
-        write_results(out, results)
         print(out)
     return results

@@ -243,3 +243,17 @@ def test_ids_that_a_script_cannot_act_in_are_left_out(
     assert main(["benchmark"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [ID, "PBDPendulum-v0"] and all("left out" in line for line in lines)
+
+
+def test_what_has_been_evaluated_is_kept_where_a_later_id_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def evaluated(agent: Agent) -> dict[str, Any]:
+        if agent.env_id != ID:
+            raise RuntimeError("out of memory")
+        return made_up()
+
+    monkeypatch.setattr(benchmark, "benchmark", evaluated)
+    with pytest.raises(RuntimeError, match="memory"):
+        benchmark.main([ID, "PBDCloth-v0"], "random", out=tmp_path / "some.json")
+    assert [result["id"] for result in read_results(tmp_path / "some.json")] == [made_up()["id"]]
