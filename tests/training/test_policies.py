@@ -38,7 +38,7 @@ def test_agents_come_with_the_package() -> None:
 def test_an_agent_is_as_good_as_it_says(env_id: str) -> None:
     """Guards weights, observations and the task: eight unseen episodes come near the score of a hundred."""
     policy = find_policy(env_id)
-    assert policy.normalized_performance > 0.85
+    assert policy.normalized_performance > 0.8
     env = make_unseen(env_id, 8, **policy.env_kwargs)
     outcome = rollout(policy, env, env.reset(seed=2_000_000)[0])
     assert outcome.normalized_performance.mean() > policy.normalized_performance - 0.06

@@ -275,7 +275,7 @@ def test_what_is_done_is_saved_and_replayed(tmp_path: Path, monkeypatch: pytest.
     ("arguments", "words"),
     [
         (["PBDCloth-v0", "--policy", "expert"], "PBDCloth-v0 has no scripted expert"),
-        (["PBDCloth-v0", "--policy", "no.zip"], "no.zip with a run.json"),
+        (["PBDCloth-v0", "--policy", "no.zip"], "there is no file no.zip"),
         (["PBDCloth-v0", "--save", f"{__file__}/a.npz"], "test_play.py"),
         (["PBDCloth-v0", "--action-mode", "paddle"], "action_mode must be one of"),
         (["PBDClot-v0"], "did you mean 'PBDCloth-v0'"),
