@@ -32,6 +32,11 @@ def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
+def overlap(first: int, count: int, kept: int) -> bool:
+    """Say whether some of ``count`` seeds from ``first`` on are among the :data:`KEPT` ones from ``kept`` on."""
+    return first < kept + KEPT and kept < first + count
+
+
 def check_seeds(first: int, count: int) -> None:
     """Refuse seeds with which an agent would be shown episodes that are kept to evaluate it.
 
@@ -43,7 +48,7 @@ def check_seeds(first: int, count: int) -> None:
         ValueError: if one of them is kept.
     """
     for kept in (UNSEEN_SEED, BENCHMARK_SEED):
-        if first < kept + KEPT and kept < first + count:
+        if overlap(first, count, kept):
             raise ValueError(
                 f"episodes with seeds from {kept:,} to {kept + KEPT - 1:,} are kept for evaluation, and these have "
                 f"{first:,} to {first + count - 1:,}: choose another --seed"

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.runtime.messages import Progress
-from pbd_gym.training.arguments import BENCHMARK_SEED, KEPT, UNSEEN_SEED
+from pbd_gym.training.arguments import BENCHMARK_SEED, UNSEEN_SEED, overlap
 from pbd_gym.training.options import EvaluateArgs
 from pbd_gym.training.rollouts import Policy, check_film, each_start, unseen_starts
 
@@ -111,7 +111,7 @@ def main(args: EvaluateArgs) -> dict[str, Summary]:
     from pbd_gym.training.checkpoint import load_agent
 
     check_film(args.gif)
-    if BENCHMARK_SEED - args.episodes < args.first_seed < BENCHMARK_SEED + KEPT:
+    if overlap(args.first_seed, args.episodes, BENCHMARK_SEED):
         raise ValueError(
             f"seeds from {BENCHMARK_SEED:,} on are those of pbd-gym benchmark: choose another --first-seed"
         )

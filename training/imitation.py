@@ -119,14 +119,15 @@ def clone(args: Args) -> MLPPolicy:
     """
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
+    rounds = -(-args.demonstrations // args.abreast)
+    rounds_corrected = -(-rounds // 5)
+    check_seeds(args.seed, args.abreast * (rounds + args.corrections * rounds_corrected))
     env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_world(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
-    rounds = -(-args.demonstrations // env.num_envs)
-    check_seeds(args.seed, env.num_envs * (rounds + args.corrections * -(-rounds // 5)))
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     policy: MLPPolicy | None = None
     for turn in range(1 + args.corrections):
-        seeds = args.seed + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else -(-rounds // 5)))
+        seeds = args.seed + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else rounds_corrected))
         found = [demonstrate(env, int(seed), noise, args, policy) for seed in seeds]
         lessons += found
         won = np.mean([success for *_, success in found], axis=0)
