@@ -69,6 +69,8 @@ class RefinementArgs:
     """environments"""
     eval_episodes: int = 100
     """unseen episodes that a policy is evaluated on"""
+    images: bool = False
+    """learn from the images of samples, and of demonstrations, under the symmetries of the task as well"""
     seed: int = 0
     """of the noise and the episodes"""
 
@@ -190,6 +192,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
         total_timesteps=args.steps, num_envs=args.num_envs, n_steps=ROLLOUT, learning_rate=args.learning_rate,
         batch_size=args.num_envs * ROLLOUT // 4, n_epochs=5, gamma=0.98, gae_lambda=0.95, clip_range=0.1, ent_coef=0.0,
         net_arch=tuple(len(bias) for bias in policy.biases[:-1]), log_std_init=args.log_std, standardise=False,
+        images=args.images,
     )  # fmt: skip
     trainer = Trainer(env, settings, args.seed, device)
     take_over(trainer.agent, policy)

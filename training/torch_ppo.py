@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.training.images import Images
 from pbd_gym.training.perceptrons import arrays_of, linear_layers, orthogonal_network
 from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.ranks import Ranks
@@ -181,6 +182,7 @@ class Trainer:
         self.observation, _ = env.reset(seed=first)
         self.steps = 0
         """Environment steps so far, of all processes."""
+        self.images = Images(env, device) if settings.images else None
         self.penalty: Callable[[Tensor, Tensor], Tensor] | None = None
         """What else counts in the loss, of standardised observations and of the mean actions for them."""
 
@@ -226,17 +228,28 @@ class Trainer:
         rollout = Rollout(seen[:-1], actions, log_probs, rewards + gamma * late, ends, values[:-1], values[-1])
         return rollout, mean_reward
 
+    @torch.no_grad()
+    def epochs(self, rollout: Rollout) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Return the samples of each epoch: standardised observations, actions, and their former log-probabilities."""
+        observations, actions = rollout.observations.flatten(0, 1), rollout.actions.flatten(0, 1)
+        found = [(self.agent.standardised(observations), actions, rollout.log_probs.flatten())]
+        if self.images is None:
+            return found * self.settings.n_epochs
+        for _ in range(1, self.settings.n_epochs):
+            seen, done = self.images(observations, actions, self.noise)
+            # An agent does in the image what it does: so far it is as probable. Where that is not so, it counts less.
+            found.append((self.agent.standardised(seen), done, found[0][2]))
+        return found
+
     def update(self, rollout: Rollout) -> None:
         """Do the epochs of gradient steps on a rollout, the same number in every process."""
         settings = self.settings
         gain = rollout.advantages(settings.gamma, settings.gae_lambda)
-        features = self.agent.standardised(rollout.observations)
-        parts = [
-            part.flatten(0, 1) for part in (features, rollout.actions, rollout.log_probs, gain, gain + rollout.values)
-        ]
+        goals = [part.flatten() for part in (gain, gain + rollout.values)]
         count = gain.numel()
         batch = min(settings.batch_size, count)
-        for _ in range(settings.n_epochs):
+        for samples in self.epochs(rollout):
+            parts = [*samples, *goals]
             order = torch.randperm(count, generator=self.noise, device=self.device)
             for rows in order[: count // batch * batch].split(batch):
                 loss = self.loss(*(part.index_select(0, rows) for part in parts))

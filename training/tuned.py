@@ -69,6 +69,9 @@ class PPOSettings(Settings):
     switches: tuple[int, ...] = ()
     """Numbers of an action that are drawn as -1 or 1, such as grips: the mean is the log-odds of 1. Noise about a mean
     would hardly ever open a hand that has learned to be closed. In torch only."""
+    images: bool = False
+    """Whether images of the samples under the symmetries of the task are learned from, one after the other, rather than
+    the samples alone; see :mod:`pbd_gym.training.images`. In torch only."""
     beta2: float = 0.999
     """Of Adam: what its mean of squared gradients keeps from one step to the next."""
 

@@ -101,6 +101,7 @@ class ClothDropVectorEnv(TaskVectorEnv):
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
             reduced=towel.reduced(),
             expert=Script(self, self.plan),
+            symmetries=[towel.mirror()],
             goal_shapes=lambda: self.goal.shapes,
             view_box=towel.view_box,
         )

@@ -178,6 +178,7 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
             score=WeightedMeasures(self, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
             reduced=towel.reduced(),
             expert=Script(self, self.plan),
+            symmetries=towel.anyhow(),
             view_box=towel.view_box,
         )
 

@@ -166,6 +166,7 @@ class ClothFoldVectorEnv(TaskVectorEnv):
             score=fold.score,
             reduced=towel.reduced(),
             expert=Script(self, self.plan, self.transfer),
+            symmetries=[towel.mirror()],
             goal_shapes=lambda: fold.goal.shapes,
             view_box=towel.view_box,
         )

@@ -90,6 +90,7 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
             score=fold.score,
             reduced=towel.reduced(),
             expert=Script(self, self.plan),
+            symmetries=[towel.mirror()],
             goal_shapes=lambda: fold.goal.shapes,
             view_box=towel.view_box,
         )

@@ -166,6 +166,7 @@ class ClothHangVectorEnv(TaskVectorEnv):
             parts=[self.goal, self.rod],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
             expert=Script(self, self.plan),
+            symmetries=[towel.mirror()],
             goal_shapes=lambda: self.goal.shapes,
             view_box=lambda starts: (np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side),
         )

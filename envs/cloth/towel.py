@@ -14,6 +14,7 @@ from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.experts import held_particles
 from pbd_gym.envs.core.observations import Reduced
 from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER, Symmetry, generated
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.grids import LYING
@@ -193,6 +194,22 @@ class Towel(ClothBody):
         """Return the observed particles: corners, middles of the sides, and the centre, shape (9,)."""
         rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.indices.shape)
         return self.indices[np.ix_(rows, columns)].ravel()
+
+    def mirror(self, axes: np.ndarray = MIRROR_X) -> Symmetry:
+        """Return the mirror image: its columns are counted from the other side, and the hands change places.
+
+        Args:
+            axes: what directions become, shape (3, 3), int.
+        """
+        particles = np.empty(self.indices.size, dtype=np.int64)
+        particles[self.indices] = self.indices[:, ::-1]
+        return Symmetry(axes, particles, (1, 0))
+
+    def anyhow(self) -> tuple[Symmetry, ...]:
+        """Return the symmetries of a towel that lies and is to lie anyhow: turned, mirrored, counted anew or not."""
+        everything, hands = np.arange(self.indices.size), (0, 1)
+        turns = [Symmetry(axes, everything, hands) for axes in (MIRROR_X, QUARTER)]
+        return generated([*turns, self.mirror(np.eye(3, dtype=int))])
 
     def reduced(self) -> Reduced:
         """Return what ``obs_mode="reduced"`` shows: the corners, as SoftGym's reduced state."""

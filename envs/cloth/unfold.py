@@ -146,6 +146,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
             expert=Script(self, self.plan, self.transfer),
+            symmetries=[towel.mirror()],
             goal_shapes=lambda: self.goal.shapes,
             view_box=towel.view_box,
         )

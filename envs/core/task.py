@@ -24,6 +24,7 @@ from pbd_gym.envs.core.modes import RewardMode
 from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, ReducedObservations
 from pbd_gym.envs.core.pixels import PixelObservations
 from pbd_gym.envs.core.randomization import Randomization, Range
+from pbd_gym.envs.core.symmetries import Symmetry
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model
@@ -201,5 +202,7 @@ class Task:
     goal_shapes: Callable[[], np.ndarray] | None = None
     """Returns how all particles are to lie for each start state [m], shape (1 or starts, n, 3), if the goal is such a
     shape: ``pixels={"goal_picture": True}`` shows it. It is called when the start states are there."""
+    symmetries: Sequence[Symmetry] = ()
+    """Ways to see it as another one that is as likely; agents can learn from images as well."""
     view_box: ViewBox | None = None
     """What pictures show, if not a box around the start states."""

@@ -10,6 +10,7 @@ from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.actions import Hands
 from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
 from pbd_gym.envs.core.start_bank import Handler
+from pbd_gym.envs.core.symmetries import Symmetry, generated
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import RopeMaterial
@@ -88,6 +89,17 @@ class Rope:
         extent = 0.7 * config.rope_length
         box = (-extent, config.radius, -extent), (extent, 0.6 * config.rope_length, extent)
         return two_pickers(config, ends, ends, box, config.radius)
+
+    def anyhow(self, *turns: np.ndarray, hands: tuple[int, ...] = (0, 1)) -> tuple[Symmetry, ...]:
+        """Return the symmetries of a rope that may lie anyhow: turned, mirrored, counted from the other end or not.
+
+        Args:
+            *turns: what directions may become, shape (3, 3), int.
+            hands: hands at its ends, which change places when it is counted from the other one.
+        """
+        everything = np.arange(self.config.particles)
+        other_end = Symmetry(np.eye(3, dtype=int), everything[::-1].copy(), hands[::-1])
+        return generated([*(Symmetry(axes, everything, hands) for axes in turns), other_end])
 
     def keypoints(self) -> np.ndarray:
         """Return the observed particles, spread evenly over the rope with both ends, shape (<= 10,)."""

@@ -18,6 +18,7 @@ from pbd_gym.envs.core.paddles import Paddle
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.symmetries import MIRROR_X, MIRROR_Z
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
@@ -159,6 +160,7 @@ class RopePushVectorEnv(TaskVectorEnv):
             parts=[StartGoals(self, lambda: self.goal_shapes()[:, rope.keypoints()])],
             score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.03),
             expert=self.push_in_strokes,
+            symmetries=rope.anyhow(MIRROR_X, MIRROR_Z, hands=()),
             goal_shapes=self.goal_shapes,
             view_box=lambda starts: (np.array([-shown, 0.0, -shown]), np.array([shown, 0.2 * shown, shown])),
         )

@@ -17,6 +17,7 @@ from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import length_error
@@ -112,6 +113,7 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
             score=WeightedMeasures(self, [Measure("error", -1.0, self.length_error)], zero=-config.rope_length),
             reduced=Reduced(rope.keypoints()),
             expert=self.pull_apart,
+            symmetries=rope.anyhow(MIRROR_X, QUARTER),
             view_box=rope.view_box,
         )
 
