@@ -1,7 +1,7 @@
 """Images of samples under the symmetries of a task, for agents to learn from as well as from the samples.
 
-Agents then need fewer samples, and know of goals that they have only seen the mirror images of: Mittal et al. 2024,
-arXiv:2403.04359, for reinforcement learning.
+Agents then need fewer samples, and know of goals that they have only seen the mirror images of. In reinforcement
+learning: Mittal et al. 2024, "Symmetry considerations for learning task symmetric robot policies".
 """
 
 from __future__ import annotations
