@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pbd_gym.envs.core.memory import MemoryObservations
-from pbd_gym.envs.core.observations import Observations
+from pbd_gym.envs.core.observations import Observations, ReducedObservations
 from pbd_gym.envs.core.symmetries import Symmetry
 
 
@@ -76,21 +76,32 @@ def _handedness(axes: np.ndarray) -> float:
     return float(round(np.linalg.det(axes)))
 
 
+def _reduced_map(view: ReducedObservations, goals: np.ndarray, symmetry: Symmetry, rest: np.ndarray) -> RowMap:
+    """Return what becomes of an observation of positions alone."""
+    columns, particles = _Columns(), np.asarray(view.reduced.particles)
+    columns.vectors(0, _places(particles, symmetry, rest), symmetry.axes)
+    columns.vectors(3 * len(particles), _places(goals, symmetry, rest), symmetry.axes)
+    columns.vectors(3 * (len(particles) + len(goals)), symmetry.hands[: view.grip_count], symmetry.axes)
+    return columns.done()
+
+
 def observation_map(batch: Any, symmetry: Symmetry) -> RowMap:
     """Return what becomes of an observation.
 
     Args:
-        batch: environments that show ``"keypoints"``, ``"particles"`` or ``"memory"``.
+        batch: environments that show ``"keypoints"``, ``"particles"``, ``"memory"`` or ``"reduced"``.
         symmetry: of its task.
 
     Raises:
         ValueError: for other observations, or points that do not lie symmetrically.
     """
-    view = batch.observations
+    view, rest = batch.observations, batch.scene.positions
+    if isinstance(view, ReducedObservations):
+        return _reduced_map(view, batch.goal_particles[: view.goal_count], symmetry, rest)
     shown = view.keypoints if isinstance(view, MemoryObservations) else view
     if not isinstance(shown, Observations) or shown.mode == "goal" or shown.axes != 3:
         raise ValueError(f"only particles can be mirrored, not observations with obs_mode={batch.obs_mode!r}")
-    columns, count, rest = _Columns(), len(shown.particles), batch.scene.positions
+    columns, count = _Columns(), len(shown.particles)
     places = _places(shown.particles, symmetry, rest)
     for block in range(2):  # positions, velocities
         columns.vectors(3 * count * block, places, symmetry.axes)

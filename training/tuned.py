@@ -216,7 +216,7 @@ PPO: dict[str, PPOSettings] = {
     "PBDRope-v0": PPOSettings(400_000, n_steps=64, batch_size=256, standardise=True),
     "PBDSoftBody-v0": PPOSettings(400_000),
     "PBDClothDrop-v0": _letting_go(1_000_000, n_steps=30),
-    "PBDClothFold-v0": _letting_go(1_700_000, n_steps=50, log_std_end=-3.0),
+    "PBDClothFold-v0": _letting_go(1_700_000, n_steps=50, log_std_end=-3.0, images=True),
     **{
         f"PBDCloth{name}-v0": _suite(
             steps, n_steps=50, batch_size=320, hands="closed", towel=(8, 16), log_std_init=-1.0
