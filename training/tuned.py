@@ -71,7 +71,8 @@ class PPOSettings(Settings):
     would hardly ever open a hand that has learned to be closed. In torch only."""
     images: bool = False
     """Whether images of the samples under the symmetries of the task are learned from, one after the other, rather than
-    the samples alone; see :mod:`pbd_gym.training.images`. In torch only."""
+    the samples alone; see :mod:`pbd_gym.training.images`. It helps with one mirror image and harms with fifteen. In
+    torch only."""
     beta2: float = 0.999
     """Of Adam: what its mean of squared gradients keeps from one step to the next."""
 
