@@ -40,11 +40,11 @@ class _Columns:
         self.index: list[int] = []
         self.sign: list[float] = []
 
-    def vectors(self, first: int, order: Iterable[int], axes: np.ndarray, stride: int = 3) -> None:
-        """Add vectors that begin ``stride`` columns apart, from column ``first`` on."""
+    def vectors(self, first: int, order: Iterable[int], axes: np.ndarray) -> None:
+        """Add vectors of three numbers, which stand one behind the other from column ``first`` on."""
         source, sign = np.abs(axes).argmax(axis=1), axes.sum(axis=1)
         for place in order:
-            self.index += [first + stride * place + int(axis) for axis in source]
+            self.index += [first + 3 * place + int(axis) for axis in source]
             self.sign += [float(value) for value in sign]
 
     def numbers(self, columns: Iterable[int], sign: float = 1.0) -> None:
@@ -54,6 +54,7 @@ class _Columns:
         self.sign += [sign] * len(columns)
 
     def done(self) -> RowMap:
+        """Return the map."""
         return RowMap(np.array(self.index, dtype=np.int64), np.array(self.sign, dtype=np.float32))
 
 

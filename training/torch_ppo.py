@@ -237,7 +237,8 @@ class Trainer:
             return found * self.settings.n_epochs
         for _ in range(1, self.settings.n_epochs):
             seen, done = self.images(observations, actions, self.noise)
-            # An agent does in the image what it does: so far it is as probable. Where that is not so, it counts less.
+            # A symmetric agent does the image of an action as often as the action. Of one that is not yet symmetric,
+            # samples whose images it would hardly do count for less.
             found.append((self.agent.standardised(seen), done, found[0][2]))
         return found
 
