@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training.perceptrons import arrays_of, linear_layers, set_layers
+from pbd_gym.training.images import Images
+from pbd_gym.training.perceptrons import Tanh, arrays_of, linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy
 
 LEAST_SPREAD = 1e-3
@@ -42,11 +43,18 @@ def new_network(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequen
     """Return a network with a hyperbolic tangent behind each hidden layer."""
     layers: list[nn.Module] = []
     for before, after in pairwise([inputs, *hidden, outputs]):
-        layers += [nn.Linear(before, after), nn.Tanh()]
+        layers += [nn.Linear(before, after), Tanh()]
     return nn.Sequential(*layers[:-1])
 
 
-def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs, start: MLPPolicy | None = None) -> nn.Sequential:
+def fit(
+    observations: np.ndarray,
+    actions: np.ndarray,
+    args: FitArgs,
+    scale: tuple[np.ndarray, np.ndarray],
+    start: MLPPolicy | None = None,
+    images: Images | None = None,
+) -> nn.Sequential:
     """Return a network fitted to map standardised observations to actions, by the mean squared error.
 
     It begins with the weights of ``start``, or new ones.
@@ -55,7 +63,9 @@ def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs, start: MLP
         observations: shape (steps, size), float32.
         actions: shape (steps, actions), float32.
         args: how it is fitted.
+        scale: mean and standard deviation that observations are standardised by, shape (size,) each.
         start: policy that it begins as; None for a new one.
+        images: where given, each epoch shows an image of each step at random.
 
     Raises:
         ValueError: for no epochs, or batches of nothing.
@@ -63,17 +73,21 @@ def fit(observations: np.ndarray, actions: np.ndarray, args: FitArgs, start: MLP
     whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
     torch.manual_seed(args.seed)
     x, y = torch.as_tensor(observations), torch.as_tensor(actions)
+    mean, spread = (torch.as_tensor(part, dtype=x.dtype) for part in scale)
+    random = torch.Generator().manual_seed(args.seed)
     network = new_network(x.shape[1], args.hidden, y.shape[1])
     if start is not None:
         set_layers(linear_layers(network), start)
     steps = args.epochs * (-(-len(x) // args.batch_size))
-    optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
+    optimizer = torch.optim.Adam(network.parameters(), args.learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for epoch in range(args.epochs):
         total = 0.0
         for rows in torch.randperm(len(x)).split(args.batch_size):
-            noisy = x[rows] + args.jitter * torch.randn(len(rows), x.shape[1])
-            loss = nn.functional.mse_loss(network(noisy), y[rows])
+            seen, done = images(x[rows], y[rows], random) if images else (x[rows], y[rows])
+            noise = args.jitter * torch.randn(len(rows), x.shape[1])
+            features = ((seen - mean) / spread).clamp(-LIMIT, LIMIT) + noise
+            loss = nn.functional.mse_loss(network(features), done)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -91,6 +105,7 @@ def fitted_policy(
     actions: np.ndarray,
     args: FitArgs,
     start: MLPPolicy | None = None,
+    images: Images | None = None,
 ) -> MLPPolicy:
     """Return a policy fitted to actions.
 
@@ -101,10 +116,15 @@ def fitted_policy(
         actions: shape (steps, actions), float32.
         args: how it is fitted.
         start: policy that it begins as, which has seen some of this before; observations are standardised as its own.
+        images: where given, it learns from images of the steps under the symmetries of the task as well.
     """
     if start is not None:
         mean, spread = start.mean, start.spread
     else:
-        mean, spread = observations.mean(axis=0), np.maximum(observations.std(axis=0), LEAST_SPREAD)
-    network = fit(np.clip((observations - mean) / spread, -LIMIT, LIMIT), actions, args, start)
+        seen = observations
+        if images is not None:
+            random = torch.Generator().manual_seed(args.seed)
+            seen = images(torch.as_tensor(observations), torch.as_tensor(actions), random)[0].numpy()
+        mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), LEAST_SPREAD)
+    network = fit(observations, actions, args, (mean, spread), start, images)
     return MLPPolicy(env_id, env_kwargs, *arrays_of(linear_layers(network)), mean, spread, LIMIT)

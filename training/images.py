@@ -187,14 +187,3 @@ class Images:
         chosen = torch.randint(len(index[0]), observations.shape[:1], generator=random, device=observations.device)
         seen = observations.gather(1, index[0][chosen]) * sign[0][chosen]
         return seen, actions.gather(1, index[1][chosen]) * sign[1][chosen]
-
-
-def with_images(batch: Any, observations: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples, and behind these all their images: shape (samples * images, size) each.
-
-    Raises:
-        ValueError: as :func:`row_maps` does.
-    """
-    maps = row_maps(batch)
-    seen = [observations, *(of_observations(observations) for of_observations, _ in maps)]
-    return np.concatenate(seen), np.concatenate([actions, *(of_actions(actions) for _, of_actions in maps)])

@@ -27,7 +27,7 @@ from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import check_seeds, episode_arguments
 from pbd_gym.training.fitting import FitArgs, fitted_policy
-from pbd_gym.training.images import with_images
+from pbd_gym.training.images import Images
 from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.refinement import RefinementArgs, refine, training_world, written
 
@@ -140,9 +140,8 @@ def clone(args: Args) -> MLPPolicy:
         observations, actions = (np.concatenate([lesson[k] for lesson in lessons]) for k in range(2))
         if not len(observations):
             raise ValueError(f"the expert of {env_id} did not succeed once")
-        if args.refinement.images:
-            observations, actions = with_images(env, observations, actions)
-        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy)
+        images = Images(env, torch.device("cpu")) if args.refinement.images else None
+        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy, images)
         print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
     env.close()
     assert policy is not None

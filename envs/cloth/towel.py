@@ -211,6 +211,20 @@ class Towel(ClothBody):
         turns = [Symmetry(axes, everything, hands) for axes in (MIRROR_X, QUARTER)]
         return generated([*turns, self.mirror(np.eye(3, dtype=int))])
 
+    def in_place(self) -> tuple[Symmetry, ...]:
+        """Return the symmetries of a towel that is to lie where it lay: turned and counted anew; hands do as they like.
+
+        A rectangle comes to lie on itself by half a turn only.
+        """
+        everything = np.arange(self.indices.size)
+        found = [self.mirror(), Symmetry(np.eye(3, dtype=int), everything, (1, 0))]
+        for axes, quarters in ((QUARTER, 1), (QUARTER @ QUARTER, 2)):
+            if quarters == 2 or self.indices.shape[0] == self.indices.shape[1]:
+                turned = np.empty_like(everything)
+                turned[self.indices] = np.rot90(self.indices, quarters)
+                found.append(Symmetry(axes, turned, (0, 1)))
+        return generated(found)
+
     def reduced(self) -> Reduced:
         """Return what ``obs_mode="reduced"`` shows: the corners, as SoftGym's reduced state."""
         return Reduced(self.corners)

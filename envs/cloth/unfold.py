@@ -146,7 +146,7 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
             parts=[self.goal],
             score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
             expert=Script(self, self.plan, self.transfer),
-            symmetries=[towel.mirror()],
+            symmetries=towel.in_place(),
             goal_shapes=lambda: self.goal.shapes,
             view_box=towel.view_box,
         )

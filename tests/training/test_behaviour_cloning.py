@@ -41,7 +41,7 @@ def test_a_fit_finds_a_function() -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal((2000, 3)).astype(np.float32)
     y = np.stack([np.tanh(x[:, 0]), 0.5 * x[:, 1] - 0.2], axis=1)
-    network = fit(x, y, FitArgs(epochs=30, batch_size=100, hidden=(32,), jitter=0.0, learning_rate=1e-2))
+    network = fit(x, y, FitArgs(epochs=30, batch_size=100, hidden=(32,), jitter=0.0, learning_rate=1e-2), (np.zeros(3), np.ones(3)))
     errors = np.abs(network(torch.as_tensor(x)).detach().numpy() - y)
     assert errors.mean() < 0.03
 
@@ -68,7 +68,7 @@ def test_nonsense_and_demonstrations_of_evaluation_states_are_refused(monkeypatc
     with pytest.raises(ValueError, match="are of split 'eval'"):
         samples([kept])
     with pytest.raises(ValueError, match="epochs must be at least 1"):
-        fit(one, one, FitArgs(epochs=-1))
+        fit(one, one, FitArgs(epochs=-1), (empty, empty))
     with pytest.raises(ValueError, match="eval_episodes must be at least 1"):
         main(CloneArgs(Path("nothing-v0"), eval_episodes=0))
 

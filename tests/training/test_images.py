@@ -11,7 +11,7 @@ import torch
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER, Symmetry, generated
-from pbd_gym.training.images import Images, row_maps, with_images
+from pbd_gym.training.images import Images, row_maps
 
 SMALL: dict[str, Any] = {"starts": 5, "max_episode_steps": 10}
 TOWEL: dict[str, Any] = {**SMALL, "resolution": 7}
@@ -32,7 +32,8 @@ def in_image(batch: Any, symmetry: Symmetry, other: Any) -> None:
         ("PBDClothFlatten-v0", TOWEL, 15),
         ("PBDClothFlattenPickPlace-v0", TOWEL, 15),
         ("PBDClothFlatten-v0", {**TOWEL, "obs_mode": "reduced"}, 15),
-        ("PBDClothUnfold-v0", TOWEL, 1),
+        ("PBDClothUnfold-v0", TOWEL, 15),
+        ("PBDClothUnfold-v0", {**TOWEL, "size": (0.3, 0.2)}, 7),
         ("PBDClothHang-v0", {**TOWEL, "obs_mode": "memory"}, 1),
         ("PBDRopeStraighten-v0", {**SMALL, "particles": 19, "obs_mode": "particles"}, 15),
         ("PBDRopePush-v0", {**SMALL, "particles": 19}, 7),
@@ -59,7 +60,7 @@ def test_what_is_done_in_the_image_leads_to_the_image(env_id: str, kwargs: dict[
             tools += 3 * len(batch.goal_particles)
         compared = np.r_[0:points, tools:size]  # velocities tell rounding apart, and the rope's goal is where it was
         if env_id != "PBDRopePush-v0" and not long:
-            np.testing.assert_allclose(reward, reward_there, atol=5e-3)
+            np.testing.assert_allclose(reward, reward_there, atol=1e-2)
         apart = np.abs(expected - image)[:, compared]
         # The mesh has its diagonals in one direction only, and in a second towels go ways of their own: hands do not.
         if long:
@@ -88,7 +89,9 @@ def test_images_at_random_are_images() -> None:
     random = np.random.default_rng(0)
     seen = random.standard_normal((40, batch.single_observation_space.shape[0])).astype(np.float32)
     done = random.standard_normal((40, 8)).astype(np.float32)
-    all_seen, all_done = (array.reshape(16, 40, -1) for array in with_images(batch, seen, done))
+    maps = row_maps(batch)
+    all_seen = np.stack([seen, *(of_observations(seen) for of_observations, _ in maps)])
+    all_done = np.stack([done, *(of_actions(done) for _, of_actions in maps)])
     some = Images(batch, torch.device("cpu"))(torch.tensor(seen), torch.tensor(done), torch.Generator().manual_seed(0))
     which = [int(np.flatnonzero((all_seen[:, k] == some[0][k].numpy()).all(axis=1))[0]) for k in range(40)]
     assert len(set(which)) > 8
