@@ -65,7 +65,7 @@ def test_what_is_done_in_the_image_leads_to_the_image(env_id: str, kwargs: dict[
         # The mesh has its diagonals in one direction only, and in a second towels go ways of their own: hands do not.
         if long:
             apart = apart[:, points : points + 6]
-        assert np.median(apart) < 1e-3 and (apart > 0.02).mean() < 0.05, f"{symmetry} {apart.max()}"
+        assert np.median(apart) < 1e-3 and (apart > 0.02).mean() < 0.1, f"{symmetry} {apart.max()}"
     batch.close()
     other.close()
 
