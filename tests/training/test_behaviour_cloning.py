@@ -41,7 +41,12 @@ def test_a_fit_finds_a_function() -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal((2000, 3)).astype(np.float32)
     y = np.stack([np.tanh(x[:, 0]), 0.5 * x[:, 1] - 0.2], axis=1)
-    network = fit(x, y, FitArgs(epochs=30, batch_size=100, hidden=(32,), jitter=0.0, learning_rate=1e-2), (np.zeros(3), np.ones(3)))
+    network = fit(
+        x,
+        y,
+        FitArgs(epochs=30, batch_size=100, hidden=(32,), jitter=0.0, learning_rate=1e-2),
+        (np.zeros(3), np.ones(3)),
+    )
     errors = np.abs(network(torch.as_tensor(x)).detach().numpy() - y)
     assert errors.mean() < 0.03
 
