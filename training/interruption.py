@@ -24,6 +24,15 @@ def keep(folder: Path, learner: Learner, points: list[Point], run: dict[str, Any
     write_run(folder, {**run, DONE: learner.steps})
 
 
+def interrupted(folder: Path) -> int | None:
+    """Return the environment steps of the interrupted run in a folder, None if there is none."""
+    try:
+        steps = read_json(folder / NAME, KIND).get(DONE)
+    except (FileNotFoundError, ValueError):  # nothing that one could go on with
+        return None
+    return steps if isinstance(steps, int) else None
+
+
 def finish(folder: Path, learner: Learner, monitor: Monitor) -> None:
     """Write what a run has come to at its end: the agent with its score, and the curve."""
     learner.save(folder / learner.model, monitor.summary())

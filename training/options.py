@@ -69,6 +69,11 @@ class TrainArgs:
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
 
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+        return self.out or Path("runs") / f"{self.env_id}-{tuned.method(self.algorithm, self.library)}-{self.seed}"
+
     def settings(self) -> tuned.Settings:
         """Return the tuned numbers of the id, overridden by those of the command line."""
         from pbd_gym.envs.core.pixels import PIXEL_MODES  # imports Warp

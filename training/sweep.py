@@ -3,10 +3,11 @@
 pbd-gym sweep PBDRope-v0 PBDCloth-v0 --algorithms ppo sac --seeds 0 1 2 --cores 2
 pbd-gym sweep PBDRope-v0 --export docs/results
 
-Every run is ``pbd-gym train`` in a process and a folder of its own. Finished runs are not repeated, so an interrupted
-sweep continues where it stopped; a run whose files are broken is reported and repeated. ``results.csv`` has a row for
-each finished run. A finished run of other settings than those asked for is refused. Curves are the mean over seeds with
-the 95 % confidence interval of Student's t distribution, which takes three seeds to say much.
+Every run is ``pbd-gym train`` in a process and a folder of its own. Finished runs are not repeated and interrupted ones
+gone on with, so that an interrupted sweep continues where it stopped; a run whose files are broken is reported and
+repeated. ``results.csv`` has a row for each finished run. A finished run of other settings than those asked for is
+refused. Curves are the mean over seeds with the 95 % confidence interval of Student's t distribution, which takes three
+seeds to say much.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import tyro
 from pbd_gym.registry import find, imported
 from pbd_gym.runtime.files import read_json, replacing, write_bytes
 from pbd_gym.training.curves import read_csv
-from pbd_gym.training.interruption import read_as_written
+from pbd_gym.training.interruption import interrupted, read_as_written
 from pbd_gym.training.options import SweepArgs, TrainArgs
 from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.run_files import KIND, NAME
@@ -168,6 +169,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                 folder = args.out / run.name
                 folder.mkdir(parents=True, exist_ok=True)
                 words = [*words_of(run, args), "--out", str(folder), "--no-progress", "--no-gif"]
+                words += ["--resume"] if interrupted(folder) is not None else []
                 command = [sys.executable, "-m", "pbd_gym", *imports(), "train", *words]
                 with (folder / "log.txt").open("wb") as log:
                     going[run] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)

@@ -33,7 +33,6 @@ from pbd_gym.training.ranks import Ranks, joined
 from pbd_gym.training.run_files import write_run
 from pbd_gym.training.sb3_learner import SB3Learner
 from pbd_gym.training.torch_learner import TorchLearner, suits
-from pbd_gym.training.tuned import method
 
 
 def main(args: TrainArgs) -> dict[str, Summary]:
@@ -62,9 +61,16 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
     """Refuse what would be noticed only after hours of training, or never.
 
     Raises:
-        ValueError: for a share that is none, arguments of the environment that are not the user's to choose, or a seed
-            with which episodes kept for evaluation would be trained on.
+        ValueError: for a share that is none, arguments of the environment that are not the user's to choose, a seed
+            with which episodes kept for evaluation would be trained on, or a folder with an interrupted run that is not
+            to be gone on with.
     """
+    steps = None if args.resume else interruption.interrupted(args.folder)
+    if steps is not None:
+        raise ValueError(
+            f"the run in {args.folder} was interrupted after {steps:,} steps: go on with --resume, take another --out, "
+            "or remove the folder"
+        )
     settings = args.everything()[0]
     for name, share in (("gamma", settings.gamma), ("target_success", args.target_success)):
         if share is not None and not 0.0 <= share <= 1.0:
@@ -102,7 +108,7 @@ def _learner(
 def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Summary]:
     """Do what :func:`main` says, in the process that evaluates and writes."""
     settings, env_kwargs, _ = args.everything()
-    out = args.out or Path("runs") / f"{args.env_id}-{method(args.algorithm, args.library)}-{args.seed}"
+    out = args.folder
     out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)

@@ -85,6 +85,8 @@ def test_an_interrupted_run_goes_on(
     first = json.loads((tmp_path / "run" / "run.json").read_text())
     assert 0 < first["steps_done"] < 3072
     assert main(["evaluate", str(tmp_path / "run" / f"model.{suffix}"), "--episodes", "4"]) == 0
+    assert main([*arguments, *out]) == 1
+    assert "was interrupted after" in capsys.readouterr().err
     assert main([*arguments, *out, "--resume", "--seed", "5", "--gamma", "0.5"]) == 1
     assert "another seed, gamma: give the same arguments" in capsys.readouterr().err
     assert main([*arguments, *out, "--resume"]) == 0

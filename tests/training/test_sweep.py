@@ -18,7 +18,8 @@ from scipy import stats
 from pbd_gym.cli import main
 from pbd_gym.runtime import files
 from pbd_gym.training import curves, sweep
-from pbd_gym.training.run_files import write_run
+from pbd_gym.training.interruption import DONE
+from pbd_gym.training.run_files import NAME, write_run
 from pbd_gym.training.sweep import COLUMNS, Run, SweepArgs, interval, run_all, summary, write_results
 
 TINY = ("--total-timesteps", "128", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "2", "--env-kwargs",
@@ -73,8 +74,9 @@ def test_a_sweep_runs_side_by_side_and_goes_on_where_it_stood(
 
 
 def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the number, and that a run that was interrupted is gone on with."""
     going: set[Any] = set()
-    most = []
+    most, resumed = [], []
 
     class Process:
         returncode = 0
@@ -85,6 +87,7 @@ def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.M
             self.polls = 0
             assert env["PBD_GYM_THREADS"] == "2"
             self.out, self.seed = Path(command[command.index("--out") + 1]), command[command.index("--seed") + 1]
+            resumed.extend([self.seed] if "--resume" in command else [])
 
         def poll(self) -> int | None:
             self.polls += 1
@@ -92,6 +95,7 @@ def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.M
                 return None
             going.remove(self)
             (self.out / "log.txt").unlink()
+            (self.out / NAME).unlink(missing_ok=True)
             self.out.rmdir()
             pretend(self.out.parent, Run("PBDRope-v0", "ppo", int(self.seed)), [0.0, 0.5])
             return 0
@@ -100,8 +104,11 @@ def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sweep.time, "sleep", lambda seconds: None)
     args = SweepArgs(("PBDRope-v0",), seeds=tuple(range(5)), cores=4, cores_per_run=2, out=tmp_path)
     runs = [Run("PBDRope-v0", "ppo", seed) for seed in args.seeds]
+    (tmp_path / runs[3].name).mkdir()
+    write_run(tmp_path / runs[3].name, {DONE: 64})
     assert run_all(runs, args) == []
     assert (len(most), max(most)) == (5, 2)
+    assert resumed == ["3"]
 
 
 def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
