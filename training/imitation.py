@@ -22,7 +22,7 @@ import tyro
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.corrections import Corrections
-from pbd_gym.envs.core.experts import Script, expert_of
+from pbd_gym.envs.core.experts import Script, expert_of, held_particles
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import check_seeds, episode_arguments
@@ -33,6 +33,8 @@ from pbd_gym.training.refinement import RefinementArgs, refine, training_world, 
 
 NOISY = 0.8
 """Share of an episode in which there may be noise."""
+STILL = 1e-3
+"""Largest action of a hand that stays where it is."""
 
 
 @dataclass(kw_only=True)
@@ -56,6 +58,9 @@ class Args(FitArgs):
     corrections: int = 0
     """rounds of a fifth of the episodes in which the clone acts, in half of them to the end, in half up to a moment,
     and learns what the expert would have done; for experts that go by what they see, not for those with a plan"""
+    idle: float = 1.0
+    """share of the steps to learn from in which empty hands of pickers stay where they are: where the expert is done
+    early, there are so many of them that what it does before counts for little"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -68,6 +73,15 @@ class Args(FitArgs):
     """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
     refinement: RefinementArgs = field(default_factory=RefinementArgs)
     """what follows"""
+
+
+def _idle(env: TaskVectorEnv, actions: np.ndarray) -> np.ndarray:
+    """Return where empty hands of pickers stay open and where they are, bool, shape (num_envs,)."""
+    if env.action_mode != "picker":
+        return np.zeros(env.num_envs, dtype=bool)
+    hands = actions.reshape(env.num_envs, -1, 4)
+    stay = (np.abs(hands[..., :3]) < STILL).all(axis=2) & (hands[..., 3] < 0.0) & (held_particles(env) < 0)
+    return np.asarray(stay.all(axis=1))
 
 
 def demonstrate(
@@ -94,7 +108,7 @@ def demonstrate(
     limit = env.max_episode_steps or 0
     until = limit * random.uniform(0.0, 2.0 if learner else NOISY, env.num_envs)
     over, success = np.zeros(env.num_envs, dtype=bool), np.zeros(env.num_envs, dtype=bool)
-    seen, meant, goes_on = [], [], []
+    seen, meant, goes_on, idle = [], [], [], []
     while not over.all():
         best = np.clip(expert(), -1.0, 1.0)
         if len(meant) >= limit - args.release and env.action_mode == "picker":
@@ -102,12 +116,15 @@ def demonstrate(
         seen.append(observation)
         meant.append(best)
         goes_on.append(~over)
+        idle.append(_idle(env, best))
         other = learner(observation) if learner else best + noise[:, None] * random.standard_normal(best.shape)
         action = np.where(((len(meant) <= until) | args.steady)[:, None], np.clip(other, -1.0, 1.0), best)
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))
         success = np.where(over, success, info["is_success"])
         over |= terminated | truncated
     kept = np.array(goes_on) & (success | (noise > 0.0) | (learner is not None))
+    if args.idle < 1.0:
+        kept &= ~np.array(idle) | (random.random(kept.shape) < args.idle)
     return np.array(seen)[kept], np.array(meant)[kept].astype(np.float32), success
 
 

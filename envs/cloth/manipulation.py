@@ -219,8 +219,9 @@ class ManipulationVectorEnv(TaskVectorEnv):
             corners, x = np.ix_([0, -1], [0, -1]), self.towel.shape(env)
             points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
             away = np.linalg.norm(targets - points, axis=1)
-            pair, use = worst_pair(self.towel, env, points, away, 0.1 * self.towel.config.mean_side)
-            yield from fold_over(points[pair], targets[pair], self.towel.radius, hands=use, short=self.towel.short)
+            least = 0.1 * self.towel.config.mean_side
+            begin, end, use = worst_pair(self.towel, env, points, targets, away, least)
+            yield from fold_over(begin, end, self.towel.radius, hands=use, short=self.towel.short)
 
 
 class ManipulationEnv(TaskEnv):

@@ -10,6 +10,10 @@ from pbd_gym.envs.cloth.towel import Towel
 from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
 
 
+NEARER = 0.02
+"""By how much less an edge may be off than another one, for each metre that it is nearer to the hands."""
+
+
 def hanging_height(flat: np.ndarray) -> np.ndarray:
     """Return the way up from the last row of a towel that hangs to its first, shape (3,) [m]."""
     return np.array([0.0, float(np.linalg.norm(flat[0, [0, -1]] - flat[-1, [0, -1]], axis=1).mean()), 0.0])
@@ -58,7 +62,8 @@ def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Wa
 def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
     """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
 
-    Hands that are not at its corners go there first, and then it is looked at again: it may still be sliding.
+    Hands that are not at its corners go there first, and then it is looked at again: it may still be sliding. Opposite
+    edges are often off by as much; then the one that is nearer to the hands is taken, which they do not leave again.
 
     Args:
         towel: the towel.
@@ -67,10 +72,17 @@ def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: floa
         goals: where they are to lie, likewise.
         pull: how far they go on, as a share of the way from the middle to its corners: it shrinks back when let go.
     """
-    worst = max(range(4), key=lambda k: float(np.abs(np.rot90(goals - x, k)[0]).sum()))
+    hands = grip_positions(towel.batch)[env]
+
+    def urgency(turns: int) -> float:
+        edge, goal = np.rot90(x, turns)[0], np.rot90(goals, turns)[0]
+        far = np.linalg.norm(edge[[0, -1]] - hands, axis=1).mean()
+        return float(np.abs(goal - edge).sum(axis=1).mean() - NEARER * far)
+
+    worst = max(range(4), key=urgency)
     corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
     there = within_box(towel.batch, env, x)
-    if np.abs(there - grip_positions(towel.batch)[env]).max() > 0.01 * towel.config.mean_side:
+    if np.abs(there - hands).max() > 0.01 * towel.config.mean_side:
         yield Waypoint(there, (False, False))
     else:
         yield Waypoint(goals + pull * corners, (True, True), 0.3)
@@ -128,28 +140,36 @@ def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
         yield from tighten(towel, env, x, goals, towel.slack)
         return
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-    pair, hands = worst_pair(towel, env, points, away, 0.05 * side)
-    yield from fold_over(points[pair], targets[pair], towel.radius, hands=hands)
+    begin, end, hands = worst_pair(towel, env, points, targets, away, 0.05 * side)
+    yield from fold_over(begin, end, towel.radius, hands=hands)
 
 
 def worst_pair(
-    towel: Towel, env: int, points: np.ndarray, away: np.ndarray, least: float
-) -> tuple[np.ndarray, tuple[bool, bool]]:
-    """Return which two points hands are to carry: those that have farthest to go, the nearer hand the nearer point.
+    towel: Towel, env: int, points: np.ndarray, targets: np.ndarray, away: np.ndarray, least: float
+) -> tuple[np.ndarray, np.ndarray, tuple[bool, bool]]:
+    """Return what two hands are to carry: the points that have farthest to go, the nearer hand the nearer point.
+
+    A hand that there is nothing for stays where it is: which point is second worst would be chance, and an agent that
+    imitates would go astray over it.
 
     Args:
         towel: the towel.
         env: its environment.
         points: where they are [m], shape (k, 3).
+        targets: where they are to be [m], likewise.
         away: how far each has to go [m], shape (k,).
-        least: how far a point has to go to be worth the while [m].
+        least: how far a point has to go to be worth the while [m]; the worst one always is.
 
     Returns:
-        The points of both hands, shape (2,), and which of the hands are needed.
+        Where the hands begin, where they end, shape (2, 3) [m], and which of them carry something.
     """
-    pair = np.argsort(-away, kind="stable")[:2]
-    hands = grip_positions(towel.batch)[env]
-    if np.linalg.norm(points[pair] - hands, axis=1).sum() > np.linalg.norm(points[pair[::-1]] - hands, axis=1).sum():
-        pair = pair[::-1]
-    needed = (away[pair] > least) | (away[pair] >= away.max())
-    return pair, (bool(needed[0]), bool(needed[1]))
+    hands = grip_positions(towel.batch)[env].astype(np.float64)
+    first, second = np.argsort(-away, kind="stable")[:2]
+    if away[second] > least:
+        pair = [int(first), int(second)]
+        ways = [np.linalg.norm(points[order] - hands, axis=1).sum() for order in (pair, pair[::-1])]
+        pair = pair if ways[0] <= ways[1] else pair[::-1]
+        return points[pair], targets[pair], (True, True)
+    used = np.linalg.norm(points[first] - hands, axis=1).argmin() == np.arange(2)
+    begin, end = (np.where(used[:, None], place[first], hands) for place in (points, targets))
+    return begin, end, (bool(used[0]), bool(used[1]))
