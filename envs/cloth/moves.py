@@ -9,7 +9,6 @@ import numpy as np
 from pbd_gym.envs.cloth.towel import Towel
 from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
 
-
 NEARER = 0.02
 """By how much less an edge may be off than another one, for each metre that it is nearer to the hands."""
 
