@@ -184,8 +184,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             substeps = needed_substeps(self.scene, config.ctrl_dt)
         self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, **solver_options(config))
         self.state, self.control = self.solver.state(), self.solver.control()
+        idle = randomization.without_effect(self.model, config.damping)
         self.randomization = randomization.Randomization(
-            self.ranges, self.model.labels, task.ground is not None, self.model.fluid_columns > 0
+            self.ranges, self.model.labels, task.ground is not None, self.model.fluid_columns > 0, idle
         )
         """Which parameters differ from environment to environment."""
         self.state.parameters.varied = bool(self.randomization.columns)

@@ -11,6 +11,7 @@ import warp as wp
 
 from pbd_gym.kernels import parameter_columns as columns
 from pbd_gym.runtime.checks import LARGEST, finite, real
+from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import LIMITS, check_factor
 
 wp.set_module_options({"enable_backward": False})
@@ -83,9 +84,14 @@ NAMED: dict[str, dict[str, Range]] = {
         "tilt_x": (-0.08, 0.08),
         "tilt_z": (-0.08, 0.08),
         "stiffness": LogUniform(0.2, 5.0),
+        "viscosity": (0.3, 1.8),
     },
 }
 """Ranges by the name that ``randomize`` has for them. docs/environments.md names the source of each number."""
+
+
+class NamedRanges(dict[str, Range]):
+    """Ranges that a name stands for: a task leaves out those that would change nothing in it."""
 
 
 def as_range(name: str, given: Any) -> Uniform:
@@ -121,7 +127,7 @@ def as_ranges(given: Mapping[str, Range] | str | None, grows: bool = True) -> di
             raise ValueError(
                 f"randomize must be a dict of ranges or one of {', '.join(map(repr, NAMED))}, got {given!r}"
             )
-        return {name: value for name, value in NAMED[given].items() if grows or name != "size"}
+        return NamedRanges({name: value for name, value in NAMED[given].items() if grows or name != "size"})
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"randomize must be a dict of ranges by name, got {given!r}")
     if not grows and "size" in (given or {}):
@@ -142,13 +148,24 @@ class Randomization:
         labels: names of the groups of constraints whose stiffness can differ by itself.
         ground: whether the height of the ground can differ.
         fluid: whether there is a fluid.
+        without_effect: why some parameters would change nothing, by name; :class:`NamedRanges` are taken without them.
 
     Raises:
-        ValueError: for a name that is not there, or a range out of the bounds of its parameter.
+        ValueError: for a name that is not there or would change nothing, or a range out of the bounds of its parameter.
         TypeError: for a range that is not one.
     """
 
-    def __init__(self, ranges: Mapping[str, Range], labels: tuple[str, ...], ground: bool, fluid: bool = False) -> None:
+    def __init__(
+        self,
+        ranges: Mapping[str, Range],
+        labels: tuple[str, ...],
+        ground: bool,
+        fluid: bool = False,
+        without_effect: Mapping[str, str] | None = None,
+    ) -> None:
+        without_effect = without_effect or {}
+        if isinstance(ranges, NamedRanges):
+            ranges = {name: value for name, value in ranges.items() if name not in without_effect}
         known = (*FACTORS, *PLACES, *(f"{label}_stiffness" for label in labels), *(FLUIDS if fluid else ()))
         self.names = (*known, *(DISTURBANCES if any(name in ranges for name in DISTURBANCES) else ()))
         """Names of all columns."""
@@ -161,6 +178,8 @@ class Randomization:
             if name not in self.names:
                 there = ", ".join((*known, *DISTURBANCES))
                 raise ValueError(f"there is no parameter {name!r} to randomize; there are {there}")
+            if name in without_effect:
+                raise ValueError(f"randomize: {name} would change nothing in this task, {without_effect[name]}")
             if name == "ground_height" and not ground:
                 raise ValueError("ground_height cannot differ in a task whose object lies on the ground at the start")
             given = as_range(name, given)
@@ -261,6 +280,23 @@ def check(name: str, values: Any, shape: tuple[int, ...], kind: str | None = Non
         return finite(name, values, shape, largest=LARGEST)
     kind = "stiffness" if kind.endswith("_stiffness") else kind
     return check_factor(name, values, shape, LIMITS.get(kind, 0.0))
+
+
+def without_effect(model: Model, damping: float) -> dict[str, str]:
+    """Return the parameters that would change nothing, each with the reason.
+
+    Args:
+        model: of the scene.
+        damping: of the task [1/s].
+    """
+    fluid = model.scene.fluid
+    viscous = fluid is not None and fluid.material.viscosity > 0.0
+    found = {
+        "stiffness": "which has no elastic constraints" if not model.labels else "",
+        "damping": "whose damping is 0" if damping == 0.0 else "",
+        "viscosity": "which has no viscous fluid" if not viscous else "",
+    }
+    return {name: reason for name, reason in found.items() if reason}
 
 
 def declared_largest(ranges: Mapping[str, Range], name: str) -> float:

@@ -55,7 +55,10 @@ class Pourer:
         x, y, angle = floor[:, 0], floor[:, 1], 2.0 * np.arctan2(floor[:, 5], floor[:, 6])
         edge = side[:, 0] - 0.5 * target.wall  # of the other cup, on this side
         top = side[:, 1] + 0.5 * (target.height + target.wall + target.skirt)
-        raised = lip(cup, x, y, angle)[1] > top + 0.5 * CLEARANCE
+        # About its lip it tilts away from the ground: what is taller than the other has to be lifted for that alone.
+        length = cup.rim + 0.5 * cup.wall
+        high = np.maximum(top, length * np.cos(angle))
+        raised = lip(cup, x, y, angle)[1] > high + 0.5 * CLEARANCE
         turn = np.where(raised, self._turn(), 0.0)
         turn = np.clip(angle + turn, LAST, 0.0) - angle
         # Where the rim should be after the turn, and where it would be.
@@ -65,7 +68,8 @@ class Pourer:
         pivot = cup.rim if config.pivot == "top" else 0.0
         next_x += pivot * (np.sin(angle + turn) - np.sin(angle))
         next_y -= pivot * (np.cos(angle + turn) - np.cos(angle))
-        moves = np.stack([edge + inside - next_x, top + CLEARANCE - next_y], axis=1) / config.max_step
+        high = np.maximum(top, length * np.cos(angle + turn))
+        moves = np.stack([edge + inside - next_x, high + CLEARANCE - next_y], axis=1) / config.max_step
         moves = np.clip(moves, -SHARE, SHARE)
         moves[:, 0] = np.where(raised, moves[:, 0], np.minimum(moves[:, 0], 0.0))
         return np.concatenate([moves, turn[:, None] / config.max_turn], axis=1).astype(np.float32)
