@@ -22,6 +22,7 @@ from pbd_gym.scene.fluids import (
     clear_of,
     disc,
     lattice,
+    most_samples,
 )
 
 
@@ -201,7 +202,8 @@ class FluidScene(BaseScene):
         The particles count as samples of what the fluid cannot flow through (Akinci et al. 2012,
         doi:10.1145/2185520.2185558), and are pushed in return, as if their density were at least half of the
         fluid's: fine cloth would not hold water otherwise. Fluid flows through gaps: samples of a closed surface
-        should be no farther apart than a spacing. Cloth holds what falls on it in steps of 2.5 ms; in steps of 5 ms
+        should be no farther apart than a spacing, and where they are much closer the fluid gets slower: each of its
+        particles has a list of all that are within two spacings. Cloth holds what falls on it in steps of 2.5 ms; in steps of 5 ms
         some gets through. Fluid that is inside a body at first stays there. Add the fluid before.
 
         Args:
@@ -209,7 +211,8 @@ class FluidScene(BaseScene):
             volumes: room that each takes [m^3], one number or shape (k,). By default samples share the room around
                 them, which is right for sheets and ropes. For a solid give the volumes of its vertices
                 (:meth:`pbd_gym.geometry.tetrahedra.TetMesh.vertex_volumes`): they decide how deep it floats, and its
-                density counts from a tenth of the fluid's.
+                density counts from a tenth of the fluid's. The particles of a rigid shell take at least the room that
+                they share, so that it holds water.
 
         Raises:
             TypeError: for anything but numbers.
@@ -222,34 +225,44 @@ class FluidScene(BaseScene):
         if len(np.unique(known)) != len(known):
             raise ValueError("a particle of the fluid, or one named before, cannot be a boundary of it")
         if volumes is None:
-            least = LEAST_DENSITY
+            least, layers = LEAST_DENSITY, 2  # sheets and ropes fold
             shares = boundary_volumes(fluid, self.positions[found])
         else:
             given = finite("volumes", volumes, (len(found),))
             if (given <= 0.0).any():
                 raise ValueError("volumes must be above zero")
-            least = LEAST_SOLID_DENSITY
+            least, layers = LEAST_SOLID_DENSITY, 1
             shares = given / fluid.spacing**fluid.dimension
+            # A wall is thinner than what it keeps apart: its samples count for what is behind it as well.
+            walls = np.isin(found, [i for body in self.rigid_bodies if body.shell for i in body.indices])
+            shares[walls] = np.maximum(shares[walls], boundary_volumes(fluid, self.positions[found[walls]]))
         self.fluid = replace(
             fluid,
             boundary=np.concatenate([fluid.boundary, found]),
             volumes=np.concatenate([fluid.volumes, shares]),
             lightest=np.concatenate([fluid.lightest, 1.0 / (least * shares)]),
+            most_samples=max(fluid.most_samples, layers * most_samples(fluid, self.positions[found], shares)),
         )
 
-    def set_fluid_capacity(self, capacity: int) -> None:
-        """Set the room for the neighbours of a fluid particle, a multiple of 8; 64 by default.
+    def set_fluid_capacity(self, capacity: int, boundary: int | None = None) -> None:
+        """Set the room for the neighbours of a fluid particle.
 
         What does not fit is counted in :meth:`pbd_gym.sim.state.State.get_fluid_overflow`.
 
+        Args:
+            capacity: for particles of the fluid near it, a multiple of 8; 64 by default.
+            boundary: for particles that :meth:`add_fluid_boundary` named, a multiple of 8; by default as many as there
+                can be where bodies are as dense as at first, and at least ``capacity``.
+
         Raises:
-            TypeError: if it is not a whole number.
+            TypeError: if they are not whole numbers.
             ValueError: for a scene without fluid, or a number below 8 or not a multiple of 8.
         """
         fluid = self._flowing()
-        if whole("capacity", capacity, 8) % 8:
-            raise ValueError(f"capacity must be a multiple of 8, got {capacity}")
-        self.fluid = replace(fluid, capacity=capacity)
+        for name, room in (("capacity", capacity), ("boundary", capacity if boundary is None else boundary)):
+            if whole(name, room, 8) % 8:
+                raise ValueError(f"{name} must be a multiple of 8, got {room}")
+        self.fluid = replace(fluid, capacity=capacity, boundary_capacity=boundary)
 
     def _there(self, fluid: Fluid) -> np.ndarray:
         """Return the places of those of its particles that do not wait [m], shape (k, 3)."""

@@ -10,7 +10,7 @@ import numpy as np
 from pbd_gym.colliders import Solid
 from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.materials.fluids import FluidMaterial
-from pbd_gym.materials.smoothing import Smoothing, bell
+from pbd_gym.materials.smoothing import SUPPORT, Smoothing, bell
 from pbd_gym.runtime.devices import free_host_memory
 
 LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1
@@ -18,6 +18,8 @@ LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1
 Fine cloth is so light that it would be pushed aside, and no sweep of its constraints would bring back what flows on."""
 CLOSEST = 0.5
 """Particles nearer to each other than this many spacings are too many for their place."""
+CROWDED = 1.25
+"""How many samples more than counted there may be near a particle: places are counted on a lattice, at rest."""
 PARTICLE_BYTES = 1000
 """Memory that a particle of a fluid takes at least in an environment: its state, and lists of its neighbours."""
 
@@ -57,11 +59,22 @@ class Fluid:
     """Where particles wait that are not there [m], shape (3,): one in exactly this place is none."""
     capacity: int = 64
     """Room for the neighbours of a particle; about 26 are usual."""
+    boundary_capacity: int | None = None
+    """Room for the samples of a boundary near a particle; as many as there can be if None."""
+    most_samples: int = 0
+    """How many samples of a boundary there can be near a particle, about."""
 
     @property
     def smoothing(self) -> Smoothing:
         """The kernel."""
         return Smoothing(self.dimension, self.spacing)
+
+    @property
+    def wet_capacity(self) -> int:
+        """Room for the samples of a boundary near a particle, a multiple of 8."""
+        if self.boundary_capacity is not None:
+            return self.boundary_capacity
+        return max(self.capacity, -(-min(self.most_samples, len(self.boundary)) // 8) * 8)
 
     @property
     def particle_mass(self) -> float:
@@ -191,3 +204,33 @@ def boundary_volumes(fluid: Fluid, positions: np.ndarray) -> np.ndarray:
         for side in (0, 1):
             sums += np.bincount(pairs[:, side], weights, len(positions))
     return 1.0 / (smoothing.amplitude * sums)
+
+
+def most_samples(fluid: Fluid, positions: np.ndarray, volumes: np.ndarray) -> int:
+    """Return how many samples of a body a particle of a fluid can have near it, about.
+
+    They are counted around the places of a lattice half a spacing wide. Where that of most samples has room left, more
+    bodies like this one may come: as many as fill it, since bodies do not overlap.
+
+    Args:
+        fluid: whose particle it is.
+        positions: of the samples at rest [m], shape (b, 3).
+        volumes: room that each takes, in volumes of a fluid particle, shape (b,).
+    """
+    if not len(positions):
+        return 0
+    # Cells of the lattice by number; those that are 2^21 apart share one, which counts too many at worst.
+    width, wrap = 0.5 * fluid.spacing, 2**21 - 1
+    reach = int(fluid.smoothing.support / width)
+    steps = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * 3), axis=-1).reshape(-1, 3)
+    steps = steps[(steps**2).sum(axis=1) <= reach**2]
+    cells, which = np.unique(np.floor(positions / width).astype(np.int64), axis=0, return_inverse=True)
+    places = (cells[:, None] + steps) & wrap
+    numbers, at = np.unique(places @ np.array([1, 2**21, 2**42]), return_inverse=True)
+    counts, room = (
+        np.bincount(at.ravel(), np.repeat(np.bincount(which.ravel(), weights), len(steps)), len(numbers))
+        for weights in (None, volumes)
+    )
+    most = int(counts.argmax())
+    ball = {2: np.pi, 3: 4.0 / 3.0 * np.pi}[fluid.dimension] * SUPPORT**fluid.dimension
+    return int(np.ceil(CROWDED * counts[most] * max(1.0, ball / room[most])))

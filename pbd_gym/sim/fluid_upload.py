@@ -97,7 +97,8 @@ def _fill(table: Any, scene: BaseScene, colliders: Any, column: int) -> None:
     # Walls are looked at from farther off than a particle can come to them.
     table.farthest, table.reach = fluid.spacing, smoothing.support + 0.5 * fluid.spacing
     table.mass, table.dimension, table.column = fluid.particle_mass, fluid.dimension, column
-    table.sweeps, table.capacity = material.iterations, fluid.capacity
+    table.sweeps = material.iterations
+    table.capacity, table.wet_capacity = fluid.capacity, fluid.wet_capacity
     # Room for a heap eight times as long along each axis as it is, particles side by side; 4^3 to 32^3 cells.
     table.bits = int(np.clip(round(np.log2(max(4 * len(fluid.indices), 2)) / 3.0), 2, 5))
 
@@ -123,9 +124,10 @@ def _check_lists(model: Any, entries: int) -> None:
     if free is not None and needed > free:
         most = f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free on {model.device}"
     if most:
+        samples = f" and {fluid.wet_capacity:,} samples of other bodies" if len(fluid.boundary) else ""
         raise MemoryError(
-            f"neighbours of {len(fluid.indices):,} fluid particles, up to {fluid.capacity:,} each, take {most}: see "
-            "Scene.set_fluid_capacity"
+            f"neighbours of {len(fluid.indices):,} fluid particles, up to {fluid.capacity:,}{samples} each, take "
+            f"{most}: see Scene.set_fluid_capacity"
         )
 
 
@@ -142,7 +144,7 @@ def fluid_scratch(model: Any) -> Any:
     table = model.data.fluid
     n, b, capacity = len(fluid.indices), len(fluid.boundary), fluid.capacity
     scalar, cells = model.scalar, 2 ** (3 * table.bits)
-    lists = (2 * n + b if b else n) * capacity
+    lists = (n + b) * capacity + (n * fluid.wet_capacity if b else 0)
     _check_lists(model, lists)
     scratch.rows = wp.zeros((groups, 3, 4 * (n + b + 2)), dtype=scalar)
     scratch.spots = wp.zeros((groups, 3, n + b + 4 * CHUNK), dtype=scalar)

@@ -268,7 +268,8 @@ def test_bad_fluid_raises_one_clear_error() -> None:
         ("at least one particle", lambda: scene.add_fluid(np.zeros((0, 3)))),
         ("cannot be a boundary", lambda: scene.add_fluid_boundary(block[:1])),
         ("volumes must be above zero", lambda: scene.add_fluid_boundary(loose, 0.0)),
-        ("multiple of 8, got 12", lambda: scene.set_fluid_capacity(12)),
+        ("capacity must be a multiple of 8, got 12", lambda: scene.set_fluid_capacity(12)),
+        ("boundary must be a multiple of 8, got 20", lambda: scene.set_fluid_capacity(16, boundary=20)),
         ("5 of 5 places of the nozzle are in a collider",
          lambda: scene.add_fluid_emitter((1.0, -0.1, 0.0), (0, 1, 0), 1.0, S, 5, spacing=S)),
         ("same dimension: it is 3, got 2",
@@ -328,6 +329,9 @@ def test_what_there_is_no_room_for_is_counted() -> None:
     """A list that is too short leaves neighbours out, and says how many."""
     scene = tank((8, 20, 5), 16)
     scene.set_fluid_capacity(16)
-    state, _ = run(scene, 0.08, 2)
+    with pytest.warns(RuntimeWarning, match=r"no room for [\d,]+ neighbours of fluid particles and 0 walls"):
+        state, solver = run(scene, 0.08, 2)
     overflow = state.get_fluid_overflow()
     assert (overflow[:, 0] > 1000).all() and (overflow[0] == overflow[1]).all() and (overflow[:, 1] == 0).all()
+    solver.step(state, solver.control(), 0.08)  # once is enough
+    assert (state.get_fluid_overflow()[:, 0] > 1000).all()

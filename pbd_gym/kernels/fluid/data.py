@@ -85,7 +85,9 @@ def table_type(scalar: Any) -> Any:
         sweeps: wp.int32
         """sweeps over the density constraints in an iteration"""
         capacity: wp.int32
-        """longest list of neighbours, a multiple of :data:`CHUNK`"""
+        """longest list of neighbours in the fluid, a multiple of :data:`CHUNK`"""
+        wet_capacity: wp.int32
+        """longest list of the boundary near a particle of the fluid, a multiple of :data:`CHUNK`"""
         bits: wp.int32
         """the grid has 2^bits cells along each axis, and repeats"""
 
@@ -113,8 +115,8 @@ def scratch_type(scalar: Any) -> Any:
         """cell of each index, then the start of each cell, for the fluid and then for the boundary, shape (groups,
         n + b + 2 (cells + 1))"""
         near: wp.array2d[wp.int32]
-        """rows near each row: fluid near fluid, boundary near fluid, fluid near boundary; shape (groups, (2 n + b)
-        capacity), or (groups, n capacity) without boundary"""
+        """rows near each row: fluid near fluid, fluid near the boundary, boundary near fluid; shape (groups, (n + b)
+        capacity + n wet_capacity), or (groups, n capacity) without boundary"""
         lengths: wp.array2d[wp.int32]
         """lengths of the lists, then walls of each particle, shape (groups, 3 n + b)"""
         slopes: wp.array2d[scalar]
