@@ -16,20 +16,24 @@ from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
 
-# Integral over q of q^4 times the cohesion of two neighbours at a distance of q support radii, of which the largest is
-# 1: see :func:`cohesion`.
+# Cohesion of two neighbours at a distance of q support radii; the largest is 1.
 _q = (np.arange(20000) + 0.5) / 20000
 _bump = 64.0 * (1.0 - _q) ** 3 * _q**3
-_PULL = float((np.where(_q > 0.5, _bump, 2.0 * _bump - 1.0) * _q**4).mean())
+_pull = np.where(_q > 0.5, _bump, 2.0 * _bump - 1.0)
+# What a surface costs per squared density of particles, for a largest force of 1 and a support radius of 1, by
+# dimension: see :func:`cohesion`.
+_COST = {2: float((_pull * _q**3).mean()) / 3.0, 3: np.pi / 8.0 * float((_pull * _q**4).mean())}
 
 
 def cohesion(fluid: Fluid) -> float:
     """Return the acceleration of neighbours that pull hardest [m/s^2], for the surface tension of a fluid.
 
     A surface cuts the pairs across it: it costs ``pi / 8 n^2 int F(r) r^4 dr`` per area, for a force F between two of n
-    particles per volume (Kirkwood, Buff 1949, doi:10.1063/1.1747248, for even densities).
+    particles per volume (Kirkwood, Buff 1949, doi:10.1063/1.1747248, for even densities). In a plane a line costs ``1 /
+    3 n^2 int F(r) r^3 dr`` per length: parting two halves takes twice that, the sum over pairs of their potential.
     """
-    across = np.pi / 8.0 * fluid.material.density * fluid.smoothing.support**5 / fluid.spacing**3 * _PULL
+    dimension, support = fluid.dimension, fluid.smoothing.support
+    across = _COST[dimension] * fluid.material.density * support ** (dimension + 2) / fluid.spacing**dimension
     return fluid.material.surface_tension / across
 
 

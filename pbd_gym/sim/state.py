@@ -89,7 +89,7 @@ class State(RigidState):
                 constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
             friction: of every Coulomb coefficient, broadcast to (num_envs,), not negative.
             damping: of the rate ``damping`` of the solver, broadcast to (num_envs,), not negative.
-            viscosity: of the fluid's, broadcast to (num_envs,), not negative.
+            viscosity: of the fluid's dynamic one, broadcast to (num_envs,), not negative.
             fluid_density: of the fluid's density against that of everything else, broadcast to (num_envs,), from 1e-6.
 
         Raises:

@@ -14,6 +14,7 @@ from pbd_gym.colliders import Box, Plane
 from pbd_gym.geometry import tetmeshes
 from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.materials.smoothing import Smoothing
+from pbd_gym.sim.fluid_upload import cohesion
 from tests.sim.fluid_reference import behind, substep
 
 S = 0.02
@@ -291,6 +292,44 @@ def test_bad_fluid_raises_one_clear_error() -> None:
         dry = Solver(Model(bare)).state()
         assert dry.get_fluid_density().shape == (1, 0)
         dry.set_parameters(viscosity=2.0)
+
+
+def test_what_is_twice_as_heavy_flows_half_as_viscously() -> None:
+    """A shear wave decays with ``nu k^2``: nu is the dynamic viscosity over the density, whatever made it heavier."""
+    length = 20 * S
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_fluid_block((0, 0, 0), (length, length, 0), FluidMaterial(viscosity=10.0, xsph=0.0), S, dimension=2)
+    solver = Solver(Model(scene, 5, dtype="float64"), substeps=4, threads=1)
+    state, control = solver.state(), solver.control()
+    state.set_parameters(fluid_density=[1, 4, 1, 2, 1], density=[1, 1, 4, 2, 1], viscosity=[1, 1, 1, 1, 0.25])
+    wave = np.cos(2.0 * np.pi / length * scene.positions[:, 0])
+    velocities = np.zeros((5, scene.particle_count, 3))
+    velocities[..., 1] = 0.05 * wave
+    state.set_velocities(velocities)
+    for _ in range(10):
+        solver.step(state, control, 0.01)
+    left = state.get_velocities()[..., 1] @ wave / (0.05 * wave @ wave)
+    found = -np.log(left) / ((2.0 * np.pi / length) ** 2 * 0.1)
+    assert found[0] == pytest.approx(10.0 / 1000.0, rel=0.15)
+    assert_allclose(found[0] / found, [1.0, 4.0, 4.0, 4.0, 4.0], rtol=0.02)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_surface_costs_its_tension(dimension: int) -> None:
+    """Parting two halves takes twice the tension, by quadrature over all pairs, in a plane and in space."""
+    scene = Scene()
+    scene.add_fluid_block((0, 0, 0), (0.1, 0.1, 0.1 * (dimension - 2)), FluidMaterial(900.0, surface_tension=0.5), S,
+                          dimension=dimension)  # fmt: skip
+    fluid, n = scene.fluid, {2: 800, 3: 160}[dimension]
+    axes = [(np.arange(n) + 0.5) / n] + [2.0 * (np.arange(n) + 0.5) / n - 1.0] * (dimension - 1)
+    z, *across = np.meshgrid(*axes, indexing="ij", sparse=True)
+    q = np.sqrt(z**2 + sum(x**2 for x in across))
+    bump = 64.0 * (1.0 - q) ** 3 * q**3
+    force = np.where(q < 1.0, np.where(q > 0.5, bump, 2.0 * bump - 1.0), 0.0) * fluid.particle_mass * cohesion(fluid)
+    # Halves that are d apart pull with n^2 int_{z > d} (z - d) F z / r; over all d that is z^3 / (2 r).
+    pairs = (force * z**3 / (2.0 * q)).sum() * 2.0 ** (dimension - 1) / n**dimension
+    work = pairs * fluid.smoothing.support ** (dimension + 2) / fluid.spacing ** (2 * dimension)
+    assert work == pytest.approx(2.0 * 0.5, rel=2e-3)
 
 
 def test_a_fluid_in_a_plane_stays_there() -> None:

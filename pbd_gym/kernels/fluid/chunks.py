@@ -95,8 +95,9 @@ _NAMES = f"""
 #if VARIED
     const T* const parameters = (const T*)body.parameters.data;
     const T size = parameters[SIZE_COLUMN], inv_size = parameters[INV_SIZE_COLUMN];
-    const T mass = table.mass * parameters[DENSITY_COLUMN] * (table.dimension == 3 ? size * size * size : size * size);
-    const T thicker = parameters[table.column + {VISCOSITY}], heavier = parameters[table.column + {FLUID_DENSITY}];
+    const T heavier = parameters[DENSITY_COLUMN] * parameters[table.column + {FLUID_DENSITY}];
+    const T thicker = parameters[table.column + {VISCOSITY}];
+    const T mass = table.mass * heavier * (table.dimension == 3 ? size * size * size : size * size);
 #else
     const T size = T(1), inv_size = T(1), mass = table.mass, thicker = T(1), heavier = T(1);
 #endif

@@ -104,7 +104,7 @@ _SORT = """
             if (is_fluid) {
                 mobility[at] = T(weight > T(0));
             } else {
-                const T lightness = weight * mass * heavier, most = table.lightest.data[k];
+                const T lightness = weight * mass, most = table.lightest.data[k];
                 mobility[members + at] = lightness < most ? lightness : most;
             }
         }
