@@ -61,7 +61,7 @@ def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
     )
 
 
-def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column: int) -> None:
+def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column: int, remembered: int) -> None:
     """Fill the table of a fluid.
 
     Args:
@@ -70,7 +70,9 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         colliders: the table of all colliders.
         device: where it goes.
         column: first of the :data:`pbd_gym.kernels.fluid.data.COLUMNS` parameters of fluids.
+        remembered: first of what nozzles remember.
     """
+    table.remembered = remembered
     with wp.ScopedDevice(device):
         _fill(table, scene, colliders, column)
 
@@ -161,7 +163,7 @@ def fluid_scratch(model: Any) -> Any:
     scratch.mobility = wp.zeros((groups, n + b + 1), dtype=scalar)
     scratch.active = wp.zeros(groups, dtype=wp.int32)
     scratch.inside = wp.full((groups, n), 1, dtype=wp.int32)
-    scratch.blocked = wp.zeros((groups, table.sites.shape[0]), dtype=wp.int32)
+    scratch.leaving = wp.zeros((groups, table.sites.shape[0]), dtype=wp.int32)
     scratch.overflow = wp.zeros((groups, 2), dtype=wp.int32)
     scratch.density = wp.zeros((groups, n), dtype=scalar)
     return scratch

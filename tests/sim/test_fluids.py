@@ -191,63 +191,6 @@ def test_bodies_float_and_sink() -> None:
     assert middle[1] < 0.5 * side + 2 * S
 
 
-def test_water_comes_out_of_a_nozzle_and_goes_down_a_drain() -> None:
-    """Rate, speed, closing; what has gone waits, comes out again, and a saved state knows it."""
-    scene = Scene(gravity=(0.0, 0.0, 0.0))
-    jet = scene.add_fluid_emitter((0, 0, 0), (2.0, 0.0, 0.0), 1.0, 1.2 * S, count=60, spacing=S)
-    scene.add_fluid_drain((0.2, -1, -1), (0.4, 1, 1))
-    depot, sites = scene.fluid.depot, len(scene.fluid.emitters[0].sites)
-    assert sites == 5
-    model = Model(scene, 2)
-    solver = Solver(model, substeps=5, threads=1)
-    state, control = solver.state(), solver.control()
-    control.set_emission([[1.0], [0.0]])
-
-    def there() -> np.ndarray:
-        return (state.get_positions() != depot.astype(np.float32)).any(axis=2)
-
-    # A layer leaves every S / speed = 20 ms, four substeps of 5 ms.
-    for step in range(6):
-        solver.step(state, control, 0.025)
-        layers = 1 + (5 * step + 4) // 4
-        assert there().sum(axis=1).tolist() == [min(layers * sites, 60), 0]
-    flying = there()[0]
-    assert_allclose(state.get_velocities()[0, flying, 0], 1.0, atol=0.05)
-    for _ in range(20):  # beyond x = 0.2 there is none, and the jet never runs out
-        solver.step(state, control, 0.025)
-        x = state.get_positions()[0]
-        assert x[:, 0].max() < 0.2 + 0.006
-        assert 45 <= there()[0].sum() <= 60
-    saved = state.save()
-    ends = []
-    for _ in range(2):
-        state.load(saved)
-        solver.step(state, control, 0.025)
-        ends.append(state.get_positions())
-    assert_array_equal(*ends)
-    control.set_emission(0.0)
-    for _ in range(12):
-        solver.step(state, control, 0.025)
-    assert not there().any()
-    assert_array_equal(state.get_velocities()[:, jet], 0.0)
-    with pytest.raises(ValueError, match="must not be negative"):
-        control.set_emission(-1.0)
-
-
-def test_a_nozzle_in_a_plane_stays_in_it() -> None:
-    """Guards two dimensions: what comes out has the z of the nozzle, side by side, and goes on in the plane."""
-    scene = Scene(gravity=(0.0, -2.0, 0.0))
-    scene.add_fluid_emitter((0, 0, 0.3), (0.6, -0.8, 0.0), 1.0, 1.2 * S, count=30, spacing=S, dimension=2)
-    sites = scene.fluid.emitters[0].sites
-    assert_allclose(sorted(sites @ (0.8, 0.6, 0.0)), [-S, 0.0, S], atol=1e-12)
-    solver = Solver(Model(scene, 2), substeps=5, threads=1)
-    state, control = solver.state(), solver.control()
-    for _ in range(6):
-        solver.step(state, control, 0.025)
-    assert_array_equal(state.get_positions()[:, :, 2], np.float32(0.3))
-    assert (state.get_positions()[:, :, 1] < -0.5 * S).sum() >= 2 * 18
-
-
 def test_bad_fluid_raises_one_clear_error() -> None:
     """Every error names its numbers and leaves the scene as it was."""
     scene = Scene()

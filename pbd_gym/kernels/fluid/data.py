@@ -50,6 +50,9 @@ def table_type(scalar: Any) -> Any:
         """places where particles come out [m], and their velocity [m/s], shape (m, 6)"""
         nozzles: wp.array[wp.int32]
         """emitter of each place, shape (m,)"""
+        remembered: wp.int32
+        """where the memory of a body has what nozzles remember: how far each place has to go until the next particle
+        leaves [m], not above 0 where one is due"""
         drains: wp.array2d[scalar]
         """lower and upper corners of drains [m], shape (d, 6)"""
         radius: scalar
@@ -129,9 +132,10 @@ def scratch_type(scalar: Any) -> Any:
         active: wp.array1d[wp.int32]
         """particles of the fluid that are there, shape (groups,)"""
         inside: wp.array2d[wp.int32]
-        """whether each particle of the fluid is there, shape (groups, n)"""
-        blocked: wp.array2d[wp.int32]
-        """whether there is no room at each place where particles come out, shape (groups, m)"""
+        """0 for a particle that is not there, 1 for one that is, 2 and more for one that has just left that nozzle less
+        2, shape (groups, n)"""
+        leaving: wp.array2d[wp.int32]
+        """how many particles come out of each place of a nozzle, shape (groups, m)"""
         overflow: wp.array2d[wp.int32]
         """neighbours and walls beyond the room for them in this control step, shape (groups, 2)"""
         density: wp.array2d[scalar]
