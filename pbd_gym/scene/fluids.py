@@ -26,12 +26,14 @@ PARTICLE_BYTES = 1000
 
 @dataclass(frozen=True)
 class Emitter:
-    """A nozzle: particles leave it side by side, as soon as those before them are a spacing away."""
+    """A nozzle: particles leave it side by side, each a spacing behind the one before it."""
 
     sites: np.ndarray
     """Where particles leave it [m], shape (m, 3)."""
-    velocity: np.ndarray
-    """With which they do [m/s], shape (3,)."""
+    direction: np.ndarray
+    """In which they do, of length one, shape (3,)."""
+    speed: float
+    """With which they do [m/s]."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,15 @@ class Fluid:
     def smoothing(self) -> Smoothing:
         """The kernel."""
         return Smoothing(self.dimension, self.spacing)
+
+    def there(self, positions: np.ndarray) -> np.ndarray:
+        """Return the places of those of its particles that do not wait [m], shape (k, 3).
+
+        Args:
+            positions: of all particles of the scene [m], shape (n, 3).
+        """
+        found: np.ndarray = positions[self.indices]
+        return found if self.depot is None else found[(found != self.depot).any(axis=1)]
 
     @property
     def wet_capacity(self) -> int:
@@ -157,6 +168,46 @@ def clear_of(positions: np.ndarray, colliders: Sequence[Solid], radius: float) -
     for collider in colliders:
         clear &= collider.signed_distance(positions)[0] > 0.999 * radius
     return clear
+
+
+def check_clear(fluid: Fluid, positions: np.ndarray, collider: Solid) -> None:
+    """Check that a collider is added where there is neither fluid nor a nozzle.
+
+    Args:
+        fluid: of the scene.
+        positions: of all particles of the scene [m], shape (n, 3).
+        collider: the new one.
+
+    Raises:
+        ValueError: if the centre of a particle, or a place of a nozzle, is in it.
+    """
+    sites = np.concatenate([np.zeros((0, 3)), *(emitter.sites for emitter in fluid.emitters)])
+    for what, places in (("particles of the fluid", fluid.there(positions)), ("places of nozzles", sites)):
+        stuck = int((~clear_of(places, [collider], 0.0)).sum())
+        if stuck:
+            raise ValueError(f"{stuck} of {len(places)} {what} would be in the collider: add the collider before")
+
+
+def check_nozzle(fluid: Fluid, sites: np.ndarray, positions: np.ndarray) -> None:
+    """Check that fluid and the places of a nozzle are at least a spacing apart, so that something can come out.
+
+    Args:
+        fluid: of the scene.
+        sites: the places [m], shape (m, 3).
+        positions: of particles of the fluid [m], shape (k, 3).
+
+    Raises:
+        ValueError: if one of the nozzle and one of the fluid are nearer to each other.
+    """
+    every, least = np.concatenate([sites, positions]), 0.999 * fluid.spacing
+    pairs = NeighbourGrid(every, least).pairs()
+    pairs = pairs[(pairs[:, 0] < len(sites)) & (pairs[:, 1] >= len(sites))]
+    if len(pairs):
+        gaps = np.linalg.norm(every[pairs[:, 0]] - every[pairs[:, 1]], axis=1)
+        raise ValueError(
+            f"{len(np.unique(pairs[:, 0]))} of {len(sites)} places of a nozzle are in the fluid: the nearest particle "
+            f"is {gaps.min():.3g} m away, less than a spacing of {fluid.spacing:g} m"
+        )
 
 
 def check_room(fluid: Fluid, positions: np.ndarray, before: np.ndarray) -> None:

@@ -86,8 +86,8 @@ def _fill(table: Any, scene: BaseScene, colliders: Any, column: int) -> None:
     table.volumes = wp.array(fluid.volumes, dtype=scalar)
     table.lightest = wp.array(fluid.lightest, dtype=scalar)
     table.depot = wp.array([] if fluid.depot is None else fluid.depot, dtype=scalar)
-    sites = [np.insert(emitter.sites, [3], emitter.velocity, axis=1) for emitter in fluid.emitters]
-    table.sites = wp.array(np.concatenate([np.zeros((0, 6)), *sites]), dtype=scalar, ndim=2)
+    sites = [np.insert(one.sites, [3], [*one.direction, one.speed], axis=1) for one in fluid.emitters]
+    table.sites = wp.array(np.concatenate([np.zeros((0, 7)), *sites]), dtype=scalar, ndim=2)
     table.nozzles = wp.array(np.repeat(np.arange(len(sites)), [len(part) for part in sites]), dtype=wp.int32)
     table.drains = wp.array(np.reshape(fluid.drains, (-1, 6)), dtype=scalar, ndim=2)
     table.wall_terms = wp.array(smoothing.wall_terms(), dtype=scalar)

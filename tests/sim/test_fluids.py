@@ -223,6 +223,21 @@ def test_bad_fluid_raises_one_clear_error() -> None:
             call()
     assert scene.particle_count == count and len(scene.fluid.boundary) == 0 and not scene.fluid.emitters
     scene.add_fluid_emitter((1.0, 0.5, 0.0), (0, 1, 0), 1.0, S, 5, spacing=S)
+    count = scene.particle_count
+    for match, call in (
+        ("125 of 125 particles of the fluid would be in the collider",
+         lambda: scene.add_collider(Box((0.0, 0.0, 0.0), (0.2, 0.2, 0.2)))),
+        ("5 of 5 places of nozzles would be in the collider",
+         lambda: scene.add_collider(Box((1.0, 0.5, 0.0), (0.05, 0.05, 0.05)))),
+        ("5 of 5 places of a nozzle are in the fluid: the nearest particle is 0.0173 m away, less than a",
+         lambda: scene.add_fluid_emitter((0.06, 0.04, 0.06), (0, 1, 0), 1.0, S, 5, spacing=S)),
+        ("5 of 5 places of a nozzle are in the fluid: the nearest particle is 0.0173 m away",
+         lambda: scene.add_fluid_block((0.9, 0.4, -0.1), (1.1, 0.6, 0.1), spacing=S)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=re.escape(match)):
+            call()
+    assert scene.particle_count == count and len(scene.colliders) == 1 and len(scene.fluid.emitters) == 1
+    scene.add_collider(Box((1.0, 0.44, 0.0), (0.05, 0.05, 0.05)))  # from which the nozzle sticks out
     with pytest.raises(ValueError, match=r"overlaps number 0: places of theirs are 0\.005 m apart"):
         scene.add_fluid_emitter((1.005, 0.5, 0.0), (0, 1, 0), 1.0, S, 5, spacing=S)
     with pytest.raises(ValueError, match="lanes=1, got 4"):

@@ -47,7 +47,7 @@ def table_type(scalar: Any) -> Any:
         depot: wp.array[scalar]
         """where particles wait that are not there [m], shape (3,), or empty"""
         sites: wp.array2d[scalar]
-        """places where particles come out [m], and their velocity [m/s], shape (m, 6)"""
+        """places where particles come out [m], the direction in which they do, and their speed [m/s], shape (m, 7)"""
         nozzles: wp.array[wp.int32]
         """emitter of each place, shape (m,)"""
         remembered: wp.int32

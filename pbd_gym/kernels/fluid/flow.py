@@ -1,8 +1,6 @@
 """Particles of a fluid that come and go: emitters, drains, and the depot where they wait.
 
-A particle that is not there is in exactly the place of the depot. So positions say which are there. What a nozzle has
-to remember is how far each of its places is from letting the next particle go: then the flow is right for every speed
-and step, several particles a substep included, each put where it would be had it left in time.
+A particle that is not there is in exactly the place of the depot. So positions say which are there.
 """
 
 import functools
@@ -12,18 +10,12 @@ import warp as wp
 
 from pbd_gym.kernels.collider_table import Part
 from pbd_gym.kernels.fluid.data import scratch_type
-from pbd_gym.kernels.fluid.walls import make_stop_at_all
+from pbd_gym.kernels.fluid.nozzles import make_count_leaving, make_emit
 from pbd_gym.kernels.group_data import substep_type
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step_data import control_type
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide, barrier
-
-
-NEAREST = 1.6
-"""Radii that a particle keeps from others when it comes out; those before it are nearer than two where they slow down."""
-EARLY = 1e-3
-"""Spacings that it may be early, for rounding."""
 
 
 @functools.cache
@@ -42,7 +34,7 @@ def make_flow(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, .
     vec, scalar = wide.vec, wide.scalar
     body_, scratch_, control_ = body_type(vec), scratch_type(scalar), control_type(vec)
     substep_ = substep_type(vec)
-    has_flow, stop = options.fluid.flow, make_stop_at_all(wide, parts)
+    has_flow, count_leaving = options.fluid.flow, make_count_leaving(wide, data)
 
     @wp.func
     def waits(model: data, body: body_, i: int):
@@ -68,105 +60,7 @@ def make_flow(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, .
             body.previous[i, axis] = vec(model.fluid.depot[axis])
             body.x[i, axis] = body.previous[i, axis]
 
-    @wp.func
-    def has_room(model: data, body: body_, fluid: scratch_, group: int, x: scalar, y: scalar, z: scalar):
-        """Return whether no particle is near a place, as of the start of the substep."""
-        least = scalar(NEAREST) * model.fluid.radius
-        for n in range(model.fluid.members.shape[0]):
-            if fluid.inside[group, n] > 0:
-                i = model.fluid.members[n]
-                dx = body.previous[i, 0][0] - x
-                dy = body.previous[i, 1][0] - y
-                dz = body.previous[i, 2][0] - z
-                if dx * dx + dy * dy + dz * dz < least * least:
-                    return False
-        return True
-
-    @wp.func
-    def clear_of_new(model: data, body: body_, first: int, end: int, nozzle: int, fluid: scratch_, group: int, i: int):
-        """Return whether particle i is not near one that has just left another nozzle."""
-        least = scalar(NEAREST) * model.fluid.radius
-        for n in range(first, end):
-            if fluid.inside[group, n] > 1 and fluid.inside[group, n] != 2 + nozzle:
-                other = model.fluid.members[n]
-                dx = body.previous[i, 0][0] - body.previous[other, 0][0]
-                dy = body.previous[i, 1][0] - body.previous[other, 1][0]
-                dz = body.previous[i, 2][0] - body.previous[other, 2][0]
-                if dx * dx + dy * dy + dz * dz < least * least:
-                    return False
-        return True
-
-    @wp.func
-    def speed_of(model: data, site: int):
-        vx = model.fluid.sites[site, 3]
-        vy = model.fluid.sites[site, 4]
-        vz = model.fluid.sites[site, 5]
-        return wp.sqrt(vx * vx + vy * vy + vz * vz)
-
-    @wp.func
-    def ahead(model: data, site: int, axis: int, way: scalar):
-        """Return what is some way [m] in front of a place of a nozzle."""
-        return model.fluid.sites[site, axis] + way / speed_of(model, site) * model.fluid.sites[site, axis + 3]
-
-    @wp.func
-    def count_leaving(model: data, body: body_, fluid: scratch_, opening: scalar, group: int, site: int):
-        """Return how many particles leave a place of a nozzle in this substep, if as many wait."""
-        count = int(0)
-        if opening > scalar(0.0):
-            spacing = scalar(2.0) * model.fluid.radius
-            way = -body.memory[model.fluid.remembered + site][0]
-            while way >= -scalar(EARLY) * spacing and count < model.fluid.members.shape[0]:
-                x = ahead(model, site, 0, way)
-                y = ahead(model, site, 1, way)
-                z = ahead(model, site, 2, way)
-                if not has_room(model, body, fluid, group, x, y, z):
-                    return count
-                count += 1
-                way -= spacing
-        return count
-
-    @wp.func
-    def put(model: data, body: body_, i: int, site: int, way: scalar, step: scalar):
-        """Put particle i some way [m] in front of a place of a nozzle, or as far as there is no collider."""
-        for axis in range(3):
-            body.previous[i, axis] = vec(model.fluid.sites[site, axis])
-            body.x[i, axis] = vec(ahead(model, site, axis, way))
-        if wp.static(stop is not None):
-            stop(model.fluid.colliders, body, i)
-        for axis in range(3):
-            body.previous[i, axis] = body.x[i, axis]
-            body.x[i, axis] = body.x[i, axis] + vec(step * model.fluid.sites[site, axis + 3])
-
-    @wp.func
-    def emit(model: data, body: body_, fluid: scratch_, control: control_, now: substep_, group: int):
-        """Let particles that wait come out, each a spacing behind the one before it."""
-        n = int(0)
-        first = int(-1)
-        count = model.fluid.members.shape[0]
-        spacing = scalar(2.0) * model.fluid.radius
-        for site in range(model.fluid.sites.shape[0]):
-            nozzle = model.fluid.nozzles[site]
-            opening = control.emission[group, nozzle]
-            if opening > scalar(0.0):
-                left = body.memory[model.fluid.remembered + site][0]
-                for _ in range(fluid.leaving[group, site]):
-                    while n < count and fluid.inside[group, n] > 0:
-                        n += 1
-                    if n < count:
-                        i = model.fluid.members[n]
-                        put(model, body, i, site, wp.max(-left, scalar(0.0)), now.h * opening)
-                        if first >= 0 and not clear_of_new(model, body, first, n, nozzle, fluid, group, i):
-                            wait(model, body, i)
-                            break
-                        if first < 0:
-                            first = n
-                        fluid.inside[group, n] = 2 + nozzle
-                        left += spacing
-                if left > scalar(EARLY) * spacing:
-                    left -= now.h * opening * speed_of(model, site)
-                else:  # there was no room, or none waits
-                    left = scalar(0.0)
-                body.memory[model.fluid.remembered + site] = vec(left)
+    emit = make_emit(wide, data, parts, wait)
 
     @wp.func
     def flow(
