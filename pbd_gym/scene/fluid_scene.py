@@ -44,6 +44,10 @@ class FluidScene(BaseScene):
         spacing from colliders, whatever the scene's ``contact_radius``. It does not collide with particles of other
         bodies unless :meth:`add_fluid_boundary` names them. A model of a scene with fluid has ``lanes=1``.
 
+        Particles feel what is within two spacings, whatever the spacing. None gets through an opening between colliders
+        that is narrower than a spacing, and few through one of less than two: a container with a smaller hole is tight,
+        and nothing says so.
+
         Args:
             positions: of the particles [m], shape (k, 3).
             material: what it is; water by default.
@@ -208,8 +212,9 @@ class FluidScene(BaseScene):
         doi:10.1145/2185520.2185558), and are pushed in return, as if their density were at least half of the
         fluid's: fine cloth would not hold water otherwise. Fluid flows through gaps: samples of a closed surface
         should be no farther apart than a spacing, and where they are much closer the fluid gets slower: each of its
-        particles has a list of all that are within two spacings. Cloth holds what falls on it in steps of 2.5 ms; in
-        steps of 5 ms some gets through. Fluid that is inside a body at first stays there. Add the fluid before.
+        particles has a list of all that are within two spacings. Cloth with ``lines=True``, and a rigid cup, hold what
+        falls on them in steps of 2.5 ms; in steps of 5 ms some gets through. Other cloth stretches under it: it takes
+        steps of 1.25 ms. Fluid that is inside a body at first stays there. Add the fluid before.
 
         Args:
             indices: the particles, shape (k,), int, none of the fluid and none named before.

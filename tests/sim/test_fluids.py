@@ -320,6 +320,21 @@ def test_more_fluid_than_memory_raises_one_clear_error(monkeypatch: pytest.Monke
     monkeypatch.setattr("pbd_gym.sim.fluid_upload.free_memory", lambda device: 2**29)
     with pytest.raises(MemoryError, match=r"125 fluid particles, up to 800,000 each, take 0\.7 GiB, and 0\.5 GiB"):
         Solver(Model(scene)).state()
+    beside = scene.add_particles([[0.5, 0.5, 0.5]], 1.0)
+    scene.add_fluid_boundary(beside)
+    scene.set_fluid_capacity(64, boundary=1_600_000)
+    with pytest.raises(MemoryError, match=r"up to 64 and 1,600,000 samples of other bodies each, take 0\.7 GiB"):
+        Solver(Model(scene)).state()
+
+
+@pytest.mark.parametrize(("opening", "leaks"), [(0.9, False), (2.0, True)])
+def test_a_slit_narrower_than_a_particle_is_tight(opening: float, leaks: bool) -> None:
+    """Guards what add_fluid says of openings: beneath a wall, so many spacings high."""
+    scene = tank((5, 6, 4), 12)
+    gap = opening * S
+    scene.add_collider(Box((6 * S, gap + 0.1, 2 * S), (S, 0.1, 4 * S)))
+    state, _ = run(scene, 0.8)
+    assert (state.get_positions()[0, :, 0] > 7 * S).any() == leaks
 
 
 def test_what_there_is_no_room_for_is_counted() -> None:
