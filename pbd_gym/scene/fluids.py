@@ -260,8 +260,8 @@ def boundary_volumes(fluid: Fluid, positions: np.ndarray) -> np.ndarray:
 def most_samples(fluid: Fluid, positions: np.ndarray, volumes: np.ndarray) -> int:
     """Return how many samples of a body a particle of a fluid can have near it, about.
 
-    They are counted around the places of a lattice half a spacing wide. Where that of most samples has room left, more
-    bodies like this one may come: as many as fill it, since bodies do not overlap.
+    They are counted around the places of a lattice. Where that of most samples has room left, more bodies like this one
+    may come: as many as fill it, since bodies do not overlap.
 
     Args:
         fluid: whose particle it is.
@@ -270,16 +270,17 @@ def most_samples(fluid: Fluid, positions: np.ndarray, volumes: np.ndarray) -> in
     """
     if not len(positions):
         return 0
-    # Cells of the lattice by number; those that are 2^21 apart share one, which counts too many at worst.
-    width, wrap = 0.5 * fluid.spacing, 2**21 - 1
-    reach = int(fluid.smoothing.support / width)
-    steps = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * 3), axis=-1).reshape(-1, 3)
-    steps = steps[(steps**2).sum(axis=1) <= reach**2]
-    cells, which = np.unique(np.floor(positions / width).astype(np.int64), axis=0, return_inverse=True)
-    places = (cells[:, None] + steps) & wrap
-    numbers, at = np.unique(places @ np.array([1, 2**21, 2**42]), return_inverse=True)
+    # Samples by cells of half a spacing. Places that are 2^20 spacings apart share a number: too many at worst.
+    cells, which = np.unique(np.floor(positions / (0.5 * fluid.spacing)).astype(np.int64), axis=0, return_inverse=True)
+    seen, numbers = [], []
+    for step in np.ndindex(6, 6, 6):
+        places = cells // 2 + np.array(step) - 2
+        near = np.flatnonzero(((2 * places - cells) ** 2).sum(axis=1) <= (2.0 * SUPPORT) ** 2)
+        seen.append(near)
+        numbers.append((places[near] & (2**20 - 1)) @ np.array([1, 2**20, 2**40]))
+    _, at = np.unique(np.concatenate(numbers), return_inverse=True)
     counts, room = (
-        np.bincount(at.ravel(), np.repeat(np.bincount(which.ravel(), weights), len(steps)), len(numbers))
+        np.bincount(at.ravel(), np.bincount(which.ravel(), weights)[np.concatenate(seen)])
         for weights in (None, volumes)
     )
     most = int(counts.argmax())
