@@ -30,7 +30,8 @@ class FluidMaterial:
     particles from jittering. Schechter, Bridson 2012, doi:10.1145/2185520.2185557."""
     surface_tension: float = 0.0
     """How strongly neighbours attract each other [N/m]; about the surface tension, 0.072 of water, where particles are
-    as small as drops. Cohesion of Akinci et al. 2013, doi:10.1145/2508363.2508395."""
+    as small as drops. In a plane a line pulls so much per metre of depth. Cohesion of Akinci et al. 2013,
+    doi:10.1145/2508363.2508395."""
     vorticity: float = 0.0
     """How strongly eddies are kept alive [m/s]: vorticity confinement, eq. 16 of Macklin and Mueller."""
     clamp: float = 0.0

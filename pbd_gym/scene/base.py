@@ -25,7 +25,7 @@ from pbd_gym.runtime.checks import (
     whole,
 )
 from pbd_gym.scene.contacts import ParticleContacts, balls, surface
-from pbd_gym.scene.fluids import Fluid
+from pbd_gym.scene.fluids import Fluid, check_clear
 from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared
 from pbd_gym.scene.tethered_body import TetheredBody
 
@@ -241,7 +241,8 @@ class BaseScene:
         Raises:
             TypeError: if its shape is neither in :mod:`pbd_gym.colliders` nor registered there, or ``moving`` is not
                 a bool.
-            ValueError: for a mesh whose grid reaches less far than the contact radius.
+            ValueError: for a mesh whose grid reaches less far than the contact radius, or a collider in which there is
+                fluid or a nozzle.
         """
         if not isinstance(collider, Solid) or type(collider).__module__ not in [shape.__name__ for shape in shapes()]:
             raise TypeError(f"not a collider of a shape that is known: {collider!r}")
@@ -251,6 +252,8 @@ class BaseScene:
                 f"the grid of the mesh reaches {collider.reach:.3g} m beyond it, less than the contact radius of "
                 f"{self.contact_radius} m: give it a larger margin"
             )
+        if self.fluid is not None:
+            check_clear(self.fluid, self.positions, collider)
         number = len(self.colliders)
         self.colliders.append(collider)
         if moving:

@@ -18,10 +18,12 @@ from pbd_gym.scene.fluids import (
     Fluid,
     boundary_volumes,
     check_memory,
+    check_nozzle,
     check_room,
     clear_of,
     disc,
     lattice,
+    most_samples,
 )
 
 
@@ -42,6 +44,10 @@ class FluidScene(BaseScene):
         spacing from colliders, whatever the scene's ``contact_radius``. It does not collide with particles of other
         bodies unless :meth:`add_fluid_boundary` names them. A model of a scene with fluid has ``lanes=1``.
 
+        Particles feel what is within two spacings, whatever the spacing. None gets through an opening between colliders
+        that is narrower than a spacing, and few through one of less than two: a container with a smaller hole is tight,
+        and nothing says so.
+
         Args:
             positions: of the particles [m], shape (k, 3).
             material: what it is; water by default.
@@ -54,21 +60,23 @@ class FluidScene(BaseScene):
 
         Raises:
             TypeError: for a material of something else, or anything but numbers.
-            ValueError: for no particles, particles nearer to another than half a spacing or with their centre in a
-                collider, a spacing that is not above 0, another material, spacing or dimension than before, or in a
-                plane a z that is not the same everywhere or a velocity along it.
+            ValueError: for no particles, particles nearer to another than half a spacing, nearer to a nozzle than a
+                spacing or with their centre in a collider, a spacing that is not above 0, another material, spacing or
+                dimension than before, or in a plane a z that is not the same everywhere or a velocity along it.
         """
         fluid = self._fluid(material, spacing, dimension)
         places = shaped("positions", positions, (-1, 3))
         if not len(places):
             raise ValueError("a fluid needs at least one particle")
-        before = self._there(fluid)
+        before = fluid.there(self.positions)
         if dimension == 2:
             self._check_plane(fluid, places, finite("velocities", velocities, (len(places), 3)))
         stuck = int((~clear_of(places, self.colliders, 0.0)).sum())
         if stuck:
             raise ValueError(f"{stuck} of {len(places)} particles of the fluid have their centre in a collider")
         check_room(fluid, places, before)
+        for emitter in fluid.emitters:
+            check_nozzle(fluid, emitter.sites, places)
         particles = self.add_particles(places, fluid.particle_mass, velocities, dimension)
         self.fluid = replace(fluid, indices=np.concatenate([fluid.indices, particles]))
         return particles
@@ -130,7 +138,8 @@ class FluidScene(BaseScene):
     ) -> np.ndarray:
         """Add a nozzle that fluid comes out of, and particles that wait for it.
 
-        A particle leaves each place of the nozzle as soon as there is room, until none is left.
+        A particle leaves each place of the nozzle a spacing behind the one before it, several in a substep if it takes
+        that, until none is left; not while others, or a collider, are in the way.
         :meth:`pbd_gym.sim.control.Control.set_emission` opens and closes it; it is open at first. Particles that wait,
         and those that went down a drain, are in one place behind the first nozzle (``scene.fluid.depot``) and wait for
         any; to keep one waiting, leave it in exactly that place.
@@ -150,8 +159,9 @@ class FluidScene(BaseScene):
         Raises:
             TypeError: as :meth:`add_fluid`.
             MemoryError: for more particles, or a wider nozzle, than there is memory for.
-            ValueError: for a direction of zero, a number that is not above 0, a nozzle in a collider or another nozzle,
-                another material, spacing or dimension than before, or in a plane another z or a direction along it.
+            ValueError: for a direction of zero, a number that is not above 0, a nozzle in a collider, in fluid or in
+                another nozzle, another material, spacing or dimension than before, or in a plane another z or a
+                direction along it.
         """
         if dimension is None:
             dimension = 3 if self.fluid is None else self.fluid.dimension
@@ -166,7 +176,7 @@ class FluidScene(BaseScene):
         if fluid.dimension == 2:
             self._check_plane(fluid, middle[None], ahead[None])
         check_memory("the nozzle", count, spacing)
-        emitter = Emitter(disc(middle, ahead, radius, spacing, fluid.dimension), speed * ahead)
+        emitter = Emitter(disc(middle, ahead, radius, spacing, fluid.dimension), ahead, float(speed))
         self._check_nozzle(fluid, emitter)
         depot = middle - spacing * ahead if fluid.depot is None else fluid.depot
         particles = self.add_particles(np.tile(depot, (count, 1)), fluid.particle_mass, dimension=fluid.dimension)
@@ -201,15 +211,18 @@ class FluidScene(BaseScene):
         The particles count as samples of what the fluid cannot flow through (Akinci et al. 2012,
         doi:10.1145/2185520.2185558), and are pushed in return, as if their density were at least half of the
         fluid's: fine cloth would not hold water otherwise. Fluid flows through gaps: samples of a closed surface
-        should be no farther apart than a spacing. Cloth holds what falls on it in steps of 2.5 ms; in steps of 5 ms
-        some gets through. Fluid that is inside a body at first stays there. Add the fluid before.
+        should be no farther apart than a spacing, and where they are much closer the fluid gets slower: each of its
+        particles has a list of all that are within two spacings. Cloth with ``lines=True``, and a rigid cup, hold what
+        falls on them in steps of 2.5 ms; in steps of 5 ms some gets through. Other cloth stretches under it: it takes
+        steps of 1.25 ms. Fluid that is inside a body at first stays there. Add the fluid before.
 
         Args:
             indices: the particles, shape (k,), int, none of the fluid and none named before.
             volumes: room that each takes [m^3], one number or shape (k,). By default samples share the room around
                 them, which is right for sheets and ropes. For a solid give the volumes of its vertices
                 (:meth:`pbd_gym.geometry.tetrahedra.TetMesh.vertex_volumes`): they decide how deep it floats, and its
-                density counts from a tenth of the fluid's.
+                density counts from a tenth of the fluid's. The particles of a rigid shell take at least the room that
+                they share, so that it holds water.
 
         Raises:
             TypeError: for anything but numbers.
@@ -222,44 +235,49 @@ class FluidScene(BaseScene):
         if len(np.unique(known)) != len(known):
             raise ValueError("a particle of the fluid, or one named before, cannot be a boundary of it")
         if volumes is None:
-            least = LEAST_DENSITY
+            least, layers = LEAST_DENSITY, 2  # sheets and ropes fold
             shares = boundary_volumes(fluid, self.positions[found])
         else:
             given = finite("volumes", volumes, (len(found),))
             if (given <= 0.0).any():
                 raise ValueError("volumes must be above zero")
-            least = LEAST_SOLID_DENSITY
+            least, layers = LEAST_SOLID_DENSITY, 1
             shares = given / fluid.spacing**fluid.dimension
+            # A wall is thinner than what it keeps apart: its samples count for what is behind it as well.
+            walls = np.isin(found, [i for body in self.rigid_bodies if body.shell for i in body.indices])
+            shares[walls] = np.maximum(shares[walls], boundary_volumes(fluid, self.positions[found[walls]]))
         self.fluid = replace(
             fluid,
             boundary=np.concatenate([fluid.boundary, found]),
             volumes=np.concatenate([fluid.volumes, shares]),
             lightest=np.concatenate([fluid.lightest, 1.0 / (least * shares)]),
+            most_samples=max(fluid.most_samples, layers * most_samples(fluid, self.positions[found], shares)),
         )
 
-    def set_fluid_capacity(self, capacity: int) -> None:
-        """Set the room for the neighbours of a fluid particle, a multiple of 8; 64 by default.
+    def set_fluid_capacity(self, capacity: int, boundary: int | None = None) -> None:
+        """Set the room for the neighbours of a fluid particle.
 
         What does not fit is counted in :meth:`pbd_gym.sim.state.State.get_fluid_overflow`.
 
+        Args:
+            capacity: for particles of the fluid near it, a multiple of 8; 64 by default.
+            boundary: for particles that :meth:`add_fluid_boundary` named, a multiple of 8; by default as many as there
+                can be where bodies are as dense as at first, and at least ``capacity``.
+
         Raises:
-            TypeError: if it is not a whole number.
+            TypeError: if they are not whole numbers.
             ValueError: for a scene without fluid, or a number below 8 or not a multiple of 8.
         """
         fluid = self._flowing()
-        if whole("capacity", capacity, 8) % 8:
-            raise ValueError(f"capacity must be a multiple of 8, got {capacity}")
-        self.fluid = replace(fluid, capacity=capacity)
-
-    def _there(self, fluid: Fluid) -> np.ndarray:
-        """Return the places of those of its particles that do not wait [m], shape (k, 3)."""
-        found = self.positions[fluid.indices]
-        return found if fluid.depot is None else found[(found != fluid.depot).any(axis=1)]
+        for name, room in (("capacity", capacity), ("boundary", capacity if boundary is None else boundary)):
+            if whole(name, room, 8) % 8:
+                raise ValueError(f"{name} must be a multiple of 8, got {room}")
+        self.fluid = replace(fluid, capacity=capacity, boundary_capacity=boundary)
 
     def _check_plane(self, fluid: Fluid, places: np.ndarray, velocities: np.ndarray) -> None:
         """Check that places [m] and velocities [m/s] are in the plane that a fluid is in, shape (k, 3) each."""
         sites = [emitter.sites for emitter in fluid.emitters]
-        heights = np.concatenate([self._there(fluid), places, *sites])[:, 2]
+        heights = np.concatenate([fluid.there(self.positions), places, *sites])[:, 2]
         if np.ptp(heights) > 0.0:
             raise ValueError(
                 f"all of a fluid in a plane must have the same z, got {heights.min():g} to {heights.max():g} m"
@@ -273,6 +291,7 @@ class FluidScene(BaseScene):
         stuck = int((~clear_of(sites, self.colliders, 0.0)).sum())
         if stuck:
             raise ValueError(f"{stuck} of {len(sites)} places of the nozzle are in a collider")
+        check_nozzle(fluid, sites, fluid.there(self.positions))
         for index, other in enumerate(fluid.emitters):
             gaps = np.linalg.norm(sites[:, None] - other.sites, axis=2)
             if gaps.min() < CLOSEST * fluid.spacing:

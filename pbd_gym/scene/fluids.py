@@ -10,7 +10,7 @@ import numpy as np
 from pbd_gym.colliders import Solid
 from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.materials.fluids import FluidMaterial
-from pbd_gym.materials.smoothing import Smoothing, bell
+from pbd_gym.materials.smoothing import SUPPORT, Smoothing, bell
 from pbd_gym.runtime.devices import free_host_memory
 
 LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1
@@ -18,18 +18,22 @@ LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1
 Fine cloth is so light that it would be pushed aside, and no sweep of its constraints would bring back what flows on."""
 CLOSEST = 0.5
 """Particles nearer to each other than this many spacings are too many for their place."""
+CROWDED = 1.25
+"""How many samples more than counted there may be near a particle: places are counted on a lattice, at rest."""
 PARTICLE_BYTES = 1000
 """Memory that a particle of a fluid takes at least in an environment: its state, and lists of its neighbours."""
 
 
 @dataclass(frozen=True)
 class Emitter:
-    """A nozzle: particles leave it side by side, as soon as those before them are a spacing away."""
+    """A nozzle: particles leave it side by side, each a spacing behind the one before it."""
 
     sites: np.ndarray
     """Where particles leave it [m], shape (m, 3)."""
-    velocity: np.ndarray
-    """With which they do [m/s], shape (3,)."""
+    direction: np.ndarray
+    """In which they do, of length one, shape (3,)."""
+    speed: float
+    """With which they do [m/s]."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,31 @@ class Fluid:
     """Where particles wait that are not there [m], shape (3,): one in exactly this place is none."""
     capacity: int = 64
     """Room for the neighbours of a particle; about 26 are usual."""
+    boundary_capacity: int | None = None
+    """Room for the samples of a boundary near a particle; as many as there can be if None."""
+    most_samples: int = 0
+    """How many samples of a boundary there can be near a particle, about."""
 
     @property
     def smoothing(self) -> Smoothing:
         """The kernel."""
         return Smoothing(self.dimension, self.spacing)
+
+    def there(self, positions: np.ndarray) -> np.ndarray:
+        """Return the places of those of its particles that do not wait [m], shape (k, 3).
+
+        Args:
+            positions: of all particles of the scene [m], shape (n, 3).
+        """
+        found: np.ndarray = positions[self.indices]
+        return found if self.depot is None else found[(found != self.depot).any(axis=1)]
+
+    @property
+    def wet_capacity(self) -> int:
+        """Room for the samples of a boundary near a particle, a multiple of 8."""
+        if self.boundary_capacity is not None:
+            return self.boundary_capacity
+        return max(self.capacity, -(-min(self.most_samples, len(self.boundary)) // 8) * 8)
 
     @property
     def particle_mass(self) -> float:
@@ -146,6 +170,46 @@ def clear_of(positions: np.ndarray, colliders: Sequence[Solid], radius: float) -
     return clear
 
 
+def check_clear(fluid: Fluid, positions: np.ndarray, collider: Solid) -> None:
+    """Check that a collider is added where there is neither fluid nor a nozzle.
+
+    Args:
+        fluid: of the scene.
+        positions: of all particles of the scene [m], shape (n, 3).
+        collider: the new one.
+
+    Raises:
+        ValueError: if the centre of a particle, or a place of a nozzle, is in it.
+    """
+    sites = np.concatenate([np.zeros((0, 3)), *(emitter.sites for emitter in fluid.emitters)])
+    for what, places in (("particles of the fluid", fluid.there(positions)), ("places of nozzles", sites)):
+        stuck = int((~clear_of(places, [collider], 0.0)).sum())
+        if stuck:
+            raise ValueError(f"{stuck} of {len(places)} {what} would be in the collider: add the collider before")
+
+
+def check_nozzle(fluid: Fluid, sites: np.ndarray, positions: np.ndarray) -> None:
+    """Check that fluid and the places of a nozzle are at least a spacing apart, so that something can come out.
+
+    Args:
+        fluid: of the scene.
+        sites: the places [m], shape (m, 3).
+        positions: of particles of the fluid [m], shape (k, 3).
+
+    Raises:
+        ValueError: if one of the nozzle and one of the fluid are nearer to each other.
+    """
+    every, least = np.concatenate([sites, positions]), 0.999 * fluid.spacing
+    pairs = NeighbourGrid(every, least).pairs()
+    pairs = pairs[(pairs[:, 0] < len(sites)) & (pairs[:, 1] >= len(sites))]
+    if len(pairs):
+        gaps = np.linalg.norm(every[pairs[:, 0]] - every[pairs[:, 1]], axis=1)
+        raise ValueError(
+            f"{len(np.unique(pairs[:, 0]))} of {len(sites)} places of a nozzle are in the fluid: the nearest particle "
+            f"is {gaps.min():.3g} m away, less than a spacing of {fluid.spacing:g} m"
+        )
+
+
 def check_room(fluid: Fluid, positions: np.ndarray, before: np.ndarray) -> None:
     """Check that there is room for particles.
 
@@ -191,3 +255,34 @@ def boundary_volumes(fluid: Fluid, positions: np.ndarray) -> np.ndarray:
         for side in (0, 1):
             sums += np.bincount(pairs[:, side], weights, len(positions))
     return 1.0 / (smoothing.amplitude * sums)
+
+
+def most_samples(fluid: Fluid, positions: np.ndarray, volumes: np.ndarray) -> int:
+    """Return how many samples of a body a particle of a fluid can have near it, about.
+
+    They are counted around the places of a lattice. Where that of most samples has room left, more bodies like this one
+    may come: as many as fill it, since bodies do not overlap.
+
+    Args:
+        fluid: whose particle it is.
+        positions: of the samples at rest [m], shape (b, 3).
+        volumes: room that each takes, in volumes of a fluid particle, shape (b,).
+    """
+    if not len(positions):
+        return 0
+    # Samples by cells of half a spacing. Places that are 2^20 spacings apart share a number: too many at worst.
+    cells, which = np.unique(np.floor(positions / (0.5 * fluid.spacing)).astype(np.int64), axis=0, return_inverse=True)
+    seen, numbers = [], []
+    for step in np.ndindex(6, 6, 6):
+        places = cells // 2 + np.array(step) - 2
+        near = np.flatnonzero(((2 * places - cells) ** 2).sum(axis=1) <= (2.0 * SUPPORT) ** 2)
+        seen.append(near)
+        numbers.append((places[near] & (2**20 - 1)) @ np.array([1, 2**20, 2**40]))
+    _, at = np.unique(np.concatenate(numbers), return_inverse=True)
+    counts, room = (
+        np.bincount(at.ravel(), np.bincount(which.ravel(), weights)[np.concatenate(seen)])
+        for weights in (None, volumes)
+    )
+    most = int(counts.argmax())
+    ball = {2: np.pi, 3: 4.0 / 3.0 * np.pi}[fluid.dimension] * SUPPORT**fluid.dimension
+    return int(np.ceil(CROWDED * counts[most] * max(1.0, ball / room[most])))

@@ -53,11 +53,13 @@ class RigidBody:
     inertia_error: float
     """How far that of the particles is off, over the largest eigenvalue: 0 but for rounding, unless parts are thin."""
     volumes: np.ndarray
-    """Room that particles take, for :meth:`Scene.add_fluid_boundary` [m^3], shape (k,)."""
+    """Share of its volume that each particle stands for, for :meth:`Scene.add_fluid_boundary` [m^3], shape (k,)."""
     rest: np.ndarray
     """Particles relative to the centre of mass, as they were added [m], shape (k, 3)."""
     origin: np.ndarray
     """Where the origin of the mesh was put [m], shape (3,)."""
+    shell: bool
+    """Whether it is a wall with a thickness, and no solid."""
 
     def mobility(self, points: np.ndarray) -> np.ndarray:
         """Return the inverse mass that it has where it is pushed, along the axis where that is largest [1/kg].

@@ -105,6 +105,7 @@ class RigidScene(TetheredScene):
             volumes=shape.masses,
             rest=self.positions[indices] - center,
             origin=origin,
+            shell=thickness is not None,
         )
         self.rigid_bodies.append(body)
         self.triangles = np.concatenate([self.triangles, body.triangles])

@@ -16,20 +16,24 @@ from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
 
-# Integral over q of q^4 times the cohesion of two neighbours at a distance of q support radii, of which the largest is
-# 1: see :func:`cohesion`.
+# Cohesion of two neighbours at a distance of q support radii; the largest is 1.
 _q = (np.arange(20000) + 0.5) / 20000
 _bump = 64.0 * (1.0 - _q) ** 3 * _q**3
-_PULL = float((np.where(_q > 0.5, _bump, 2.0 * _bump - 1.0) * _q**4).mean())
+_pull = np.where(_q > 0.5, _bump, 2.0 * _bump - 1.0)
+# What a surface costs per squared density of particles, for a largest force of 1 and a support radius of 1, by
+# dimension: see :func:`cohesion`.
+_COST = {2: float((_pull * _q**3).mean()) / 3.0, 3: np.pi / 8.0 * float((_pull * _q**4).mean())}
 
 
 def cohesion(fluid: Fluid) -> float:
     """Return the acceleration of neighbours that pull hardest [m/s^2], for the surface tension of a fluid.
 
     A surface cuts the pairs across it: it costs ``pi / 8 n^2 int F(r) r^4 dr`` per area, for a force F between two of n
-    particles per volume (Kirkwood, Buff 1949, doi:10.1063/1.1747248, for even densities).
+    particles per volume (Kirkwood, Buff 1949, doi:10.1063/1.1747248, for even densities). In a plane a line costs ``1 /
+    3 n^2 int F(r) r^3 dr`` per length: parting two halves takes twice that, the sum over pairs of their potential.
     """
-    across = np.pi / 8.0 * fluid.material.density * fluid.smoothing.support**5 / fluid.spacing**3 * _PULL
+    dimension, support = fluid.dimension, fluid.smoothing.support
+    across = _COST[dimension] * fluid.material.density * support ** (dimension + 2) / fluid.spacing**dimension
     return fluid.material.surface_tension / across
 
 
@@ -57,7 +61,7 @@ def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
     )
 
 
-def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column: int) -> None:
+def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column: int, remembered: int) -> None:
     """Fill the table of a fluid.
 
     Args:
@@ -66,7 +70,9 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         colliders: the table of all colliders.
         device: where it goes.
         column: first of the :data:`pbd_gym.kernels.fluid.data.COLUMNS` parameters of fluids.
+        remembered: first of what nozzles remember.
     """
+    table.remembered = remembered
     with wp.ScopedDevice(device):
         _fill(table, scene, colliders, column)
 
@@ -80,8 +86,8 @@ def _fill(table: Any, scene: BaseScene, colliders: Any, column: int) -> None:
     table.volumes = wp.array(fluid.volumes, dtype=scalar)
     table.lightest = wp.array(fluid.lightest, dtype=scalar)
     table.depot = wp.array([] if fluid.depot is None else fluid.depot, dtype=scalar)
-    sites = [np.insert(emitter.sites, [3], emitter.velocity, axis=1) for emitter in fluid.emitters]
-    table.sites = wp.array(np.concatenate([np.zeros((0, 6)), *sites]), dtype=scalar, ndim=2)
+    sites = [np.insert(one.sites, [3], [*one.direction, one.speed], axis=1) for one in fluid.emitters]
+    table.sites = wp.array(np.concatenate([np.zeros((0, 7)), *sites]), dtype=scalar, ndim=2)
     table.nozzles = wp.array(np.repeat(np.arange(len(sites)), [len(part) for part in sites]), dtype=wp.int32)
     table.drains = wp.array(np.reshape(fluid.drains, (-1, 6)), dtype=scalar, ndim=2)
     table.wall_terms = wp.array(smoothing.wall_terms(), dtype=scalar)
@@ -97,7 +103,8 @@ def _fill(table: Any, scene: BaseScene, colliders: Any, column: int) -> None:
     # Walls are looked at from farther off than a particle can come to them.
     table.farthest, table.reach = fluid.spacing, smoothing.support + 0.5 * fluid.spacing
     table.mass, table.dimension, table.column = fluid.particle_mass, fluid.dimension, column
-    table.sweeps, table.capacity = material.iterations, fluid.capacity
+    table.sweeps = material.iterations
+    table.capacity, table.wet_capacity = fluid.capacity, fluid.wet_capacity
     # Room for a heap eight times as long along each axis as it is, particles side by side; 4^3 to 32^3 cells.
     table.bits = int(np.clip(round(np.log2(max(4 * len(fluid.indices), 2)) / 3.0), 2, 5))
 
@@ -123,9 +130,10 @@ def _check_lists(model: Any, entries: int) -> None:
     if free is not None and needed > free:
         most = f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free on {model.device}"
     if most:
+        samples = f" and {fluid.wet_capacity:,} samples of other bodies" if len(fluid.boundary) else ""
         raise MemoryError(
-            f"neighbours of {len(fluid.indices):,} fluid particles, up to {fluid.capacity:,} each, take {most}: see "
-            "Scene.set_fluid_capacity"
+            f"neighbours of {len(fluid.indices):,} fluid particles, up to {fluid.capacity:,}{samples} each, take "
+            f"{most}: see Scene.set_fluid_capacity"
         )
 
 
@@ -142,7 +150,7 @@ def fluid_scratch(model: Any) -> Any:
     table = model.data.fluid
     n, b, capacity = len(fluid.indices), len(fluid.boundary), fluid.capacity
     scalar, cells = model.scalar, 2 ** (3 * table.bits)
-    lists = (2 * n + b if b else n) * capacity
+    lists = (n + b) * capacity + (n * fluid.wet_capacity if b else 0)
     _check_lists(model, lists)
     scratch.rows = wp.zeros((groups, 3, 4 * (n + b + 2)), dtype=scalar)
     scratch.spots = wp.zeros((groups, 3, n + b + 4 * CHUNK), dtype=scalar)
@@ -155,7 +163,7 @@ def fluid_scratch(model: Any) -> Any:
     scratch.mobility = wp.zeros((groups, n + b + 1), dtype=scalar)
     scratch.active = wp.zeros(groups, dtype=wp.int32)
     scratch.inside = wp.full((groups, n), 1, dtype=wp.int32)
-    scratch.blocked = wp.zeros((groups, table.sites.shape[0]), dtype=wp.int32)
+    scratch.leaving = wp.zeros((groups, table.sites.shape[0]), dtype=wp.int32)
     scratch.overflow = wp.zeros((groups, 2), dtype=wp.int32)
     scratch.density = wp.zeros((groups, n), dtype=scalar)
     return scratch

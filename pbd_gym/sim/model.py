@@ -156,7 +156,7 @@ class Model:
         self.color_count = 0
         """Colours of all kinds, one after the other."""
         self.memory_count = 0
-        """How many constraints remember a number from substep to substep."""
+        """How many constraints, and places of nozzles after them, remember a number from substep to substep."""
         used = [np.ravel(part) for kind in self.kinds for part in scene.constraints[kind.name].indices]
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
@@ -172,7 +172,9 @@ class Model:
         self.fluid_columns = COLUMNS if has_fluid else 0
         """Parameters that environments have for it."""
         if has_fluid:
-            fill_fluid(self.data.fluid, scene, self.colliders, self.device, int(COMPLIANCE) + len(self.labels))
+            column = int(COMPLIANCE) + len(self.labels)
+            fill_fluid(self.data.fluid, scene, self.colliders, self.device, column, self.memory_count)
+            self.memory_count += self.data.fluid.sites.shape[0]
         if self.has_rigid:
             fill_rigid(self.data.rigid, scene, self.scalar, self.device)
         self.contact_count = 0

@@ -216,7 +216,8 @@ class Solver:
         """Advance every environment by ``ctrl_dt`` seconds, in place.
 
         Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
-        the control act in every substep.
+        the control act in every substep. On a CPU, the first step in which a fluid has no room for a list of
+        neighbours warns.
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
@@ -248,6 +249,7 @@ class Solver:
                 run_together(launches)
         else:
             run_together(launches)
+        state.warn_of_fluid_overflow()
 
     def _shares(self) -> list[tuple[int, int]]:
         """First group and number of groups of each thread."""

@@ -89,7 +89,7 @@ class State(RigidState):
                 constraints (``model.labels``) to such numbers. Rigid constraints (compliance 0) stay rigid.
             friction: of every Coulomb coefficient, broadcast to (num_envs,), not negative.
             damping: of the rate ``damping`` of the solver, broadcast to (num_envs,), not negative.
-            viscosity: of the fluid's, broadcast to (num_envs,), not negative.
+            viscosity: of the fluid's dynamic one, broadcast to (num_envs,), not negative.
             fluid_density: of the fluid's density against that of everything else, broadcast to (num_envs,), from 1e-6.
 
         Raises:
@@ -212,10 +212,11 @@ class State(RigidState):
         self.poses.assign(pad_rows(poses, len(self.poses)).astype(self.model.dtype))
 
     def get_memory(self) -> np.ndarray:
-        """Return what constraints remember, such as permanent strains, shape (num_envs, k).
+        """Return what constraints remember, such as permanent strains, and then nozzles, shape (num_envs, k).
 
         The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
-        were added.
+        were added. Each place of a nozzle (``Emitter.sites``) remembers how far the particle before still has to go
+        until the next one leaves [m].
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 
@@ -243,8 +244,8 @@ class State(RigidState):
         return arranged
 
     def _memory_slots(self) -> np.ndarray:
-        """Return where what a constraint remembers is, for constraints in the order they were added, shape (k,)."""
-        slots = np.empty(self.model.memory_count, dtype=np.int64)
+        """Return where what is remembered is, for constraints in the order they were added, shape (k,)."""
+        slots = np.arange(self.model.memory_count)
         first = 0
         for kind in self.model.kinds:
             if kind.remembers:

@@ -118,6 +118,8 @@ class StateArrays:
             """Which particles touch or may do so soon; results do not depend on it."""
             self.fluid = fluid_scratch(model)
             """What fluids work on; results do not depend on it."""
+            self.told_of_overflow = False
+            """Whether :meth:`warn_of_fluid_overflow` has warned."""
             self.rigid = rigid_scratch(model)
             """What rigid bodies work on; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from pbd_gym.sim.layout import to_rows
@@ -78,7 +80,7 @@ class StepReports(StateArrays):
         """Return how much there was no room for in the last step: neighbours of fluid particles, and walls near them.
 
         Neighbours beyond the room for them are not felt; :meth:`Scene.set_fluid_capacity` makes more. A particle can be
-        near eight walls. Without fluid it is 0.
+        near eight walls. Without fluid it is 0. On a CPU, the first step that leaves something out warns.
 
         Returns:
             Sums over particles and substeps, shape (num_envs, 2), int32.
@@ -86,6 +88,20 @@ class StepReports(StateArrays):
         if self.model.fluid_options is None:
             return np.zeros((self.model.num_envs, 2), dtype=np.int32)
         return self.fluid.overflow.numpy()[: self.model.num_envs].copy()
+
+    def warn_of_fluid_overflow(self) -> None:
+        """Warn once if the last step had no room for something; not on a GPU, which a look would hold up."""
+        if self.told_of_overflow or self.model.fluid_options is None or self.model.device.is_cuda:
+            return
+        neighbours, walls = self.get_fluid_overflow().sum(axis=0)
+        if neighbours or walls:
+            self.told_of_overflow = True
+            warnings.warn(
+                f"there was no room for {neighbours:,} neighbours of fluid particles and {walls:,} walls near them, "
+                "which they do not feel: see State.get_fluid_overflow and Scene.set_fluid_capacity",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def get_fluid_density(self) -> np.ndarray:
         """Return the densities that the last sweep of the last step found, in rest densities, shape (num_envs, k).

@@ -99,6 +99,79 @@ def test_a_rigid_body_floats_as_deep_as_it_is_heavy() -> None:
         assert height == pytest.approx(level + (0.5 - under) * side, abs=0.12 * side)
 
 
+def test_a_ball_of_many_samples_floats_where_it_fell() -> None:
+    """Guards the room for samples: there are more near a particle than are usual, and none is lost."""
+    width = 9 * S
+    scene = Scene(contact_radius=0.5 * S)
+    for normal, offset in (
+        ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -width), ((0, 0, 1), 0.0), ((0, 0, -1), -width)
+    ):  # fmt: skip
+        scene.add_collider(Plane(normal, offset, friction=0.0))
+    water = scene.add_fluid_block((0, 0, 0), (width, 5 * S, width), spacing=S)
+    middle = 0.5 * width
+    ball = scene.add_rigid_body(geometry.ball(0.035, 4), 500.0, position=(middle, 0.15, middle))
+    scene.add_fluid_boundary(ball.indices, ball.volumes)
+    assert scene.fluid.capacity == 64 < scene.fluid.wet_capacity < len(ball.indices) + 8
+    solver = Solver(Model(scene, 1), substeps=8, threads=1)
+    state, control = solver.state(), solver.control()
+    for _ in range(60):
+        solver.step(state, control, 0.02)
+        assert (state.get_fluid_overflow() == 0).all()
+    x, y, z = state.get_rigid_poses()[0, 0, :3]
+    assert np.hypot(x - middle, z - middle) < 0.02
+    level = (len(water) * S**3 + 0.5 * ball.volumes.sum()) / width**2
+    assert y == pytest.approx(level, abs=0.35 * S)
+
+
+def test_there_is_room_for_all_samples_that_can_be_near() -> None:
+    """Guards its size: what a particle has near it, wherever it is; small bodies side by side; cloth that folds."""
+    scene = Scene()
+    scene.add_fluid_block((5.0, 0.0, 0.0), (5.1, 0.1, 0.1), spacing=S)
+    places = np.random.default_rng(0).uniform(-0.1, 0.1, (3000, 3))
+    dense = scene.add_rigid_body(geometry.ball(0.05, 4), 500.0, 0.008)
+    scene.add_fluid_boundary(dense.indices, dense.volumes)
+    gaps = np.linalg.norm(places[:, None] - scene.positions[dense.indices], axis=2)
+    most = (gaps < 2.0 * S).sum(axis=1).max()
+    assert 64 < most <= scene.fluid.wet_capacity <= 3 * most
+    small = Scene()
+    small.add_fluid_block((5.0, 0.0, 0.0), (5.1, 0.1, 0.1), spacing=S)
+    for x in (0.0, 1.0, 2.0):
+        bead = small.add_rigid_body(geometry.ball(0.015, 3), 500.0, 0.008, position=(x, 0.0, 0.0))
+        small.add_fluid_boundary(bead.indices, bead.volumes)
+    assert small.fluid.wet_capacity >= 3 * len(bead.indices) > 64
+    small.set_fluid_capacity(64, boundary=32)
+    assert small.fluid.wet_capacity == 32
+
+
+def test_a_rigid_cup_holds_water_while_it_is_lifted() -> None:
+    """Guards walls: thinner than a particle, they count for what is behind them, so that none gets through."""
+    s = 0.012
+    scene = Scene(grip_count=2)
+    scene.add_collider(Plane(friction=0.5))
+    water = scene.add_fluid_block((-0.03, 0.02, -0.03), (0.03, 0.08, 0.03), spacing=s)
+    profile = [(0, 0), (0.05, 0), (0.05, 0.12)]
+    cup = scene.add_rigid_body(geometry.revolution(profile), 1200.0, s, thickness=s, position=(0, 0.006, 0))
+    scene.add_fluid_boundary(cup.indices, cup.volumes)
+    solver = Solver(Model(scene, 1), substeps=4, threads=1)
+    state, control = solver.state(), solver.control()
+    for _ in range(60):
+        solver.step(state, control, 0.01)
+    rim = cup.vertices[cup.rest[-len(cup.vertices) :, 1] > 0.05]
+    across = state.get_positions()[0, rim, 0]
+    state.hold([[rim[across.argmin()], rim[across.argmax()]]])
+    control.move(np.full((1, 2, 3), (0.0, 0.003, 0.0)))
+    for _ in range(40):
+        solver.step(state, control, 0.01)
+    x = state.get_positions()[0, water] - state.get_rigid_poses()[0, 0, :3]
+    assert state.get_rigid_poses()[0, 0, 1] > 0.1
+    assert (np.hypot(x[:, 0], x[:, 2]) < 0.05).all() and (x[:, 1] > 0.0).all()
+    free = Scene()  # a solid has the volumes that it was given
+    free.add_fluid_block((5.0, 0.0, 0.0), (5.1, 0.1, 0.1), spacing=S)
+    ball = free.add_rigid_body(geometry.ball(0.05), 500.0)
+    free.add_fluid_boundary(ball.indices, ball.volumes)
+    assert_allclose(free.fluid.volumes, ball.volumes / S**3)
+
+
 def test_surface_tension_rounds_a_cube() -> None:
     """Guards cohesion: corners of a cube in free fall go in, to where they are in a ball, and nothing drifts away."""
     material = FluidMaterial(surface_tension=0.5, viscosity=0.5, vorticity=1e-9)

@@ -77,10 +77,12 @@ _NAMES = f"""
     const auto& table = model.fluid;
     const int members = table.members.shape[0], samples = table.boundary.shape[0];
     const size_t rank = (size_t)group;
-    const int capacity = table.capacity, row_count = members + samples + 2, second = members + 1;
+    const int capacity = table.capacity, wet_capacity = table.wet_capacity;
+    const int row_count = members + samples + 2, second = members + 1;
     T* const sets = fluid.rows.data + rank * 12 * row_count;
     int* const order = fluid.order.data + rank * (members + samples);
     int* const near = fluid.near.data + rank * fluid.near.shape[1];
+    int* const wet = near + (size_t)(members + samples) * capacity;
     int* const lengths = fluid.lengths.data + rank * (3 * members + samples);
     T* const slopes = fluid.slopes.data + rank * members * capacity;
     T* const planes = fluid.planes.data + rank * fluid.planes.shape[1];
@@ -93,8 +95,9 @@ _NAMES = f"""
 #if VARIED
     const T* const parameters = (const T*)body.parameters.data;
     const T size = parameters[SIZE_COLUMN], inv_size = parameters[INV_SIZE_COLUMN];
-    const T mass = table.mass * parameters[DENSITY_COLUMN] * (table.dimension == 3 ? size * size * size : size * size);
-    const T thicker = parameters[table.column + {VISCOSITY}], heavier = parameters[table.column + {FLUID_DENSITY}];
+    const T heavier = parameters[DENSITY_COLUMN] * parameters[table.column + {FLUID_DENSITY}];
+    const T thicker = parameters[table.column + {VISCOSITY}];
+    const T mass = table.mass * heavier * (table.dimension == 3 ? size * size * size : size * size);
 #else
     const T size = T(1), inv_size = T(1), mass = table.mass, thicker = T(1), heavier = T(1);
 #endif
@@ -110,7 +113,8 @@ def with_chunks(scalar: Any, varied: bool, packed: bool, code: str) -> str:
     """Wrap C++ statements that use F, T and the macros above into a snippet for ``wp.func_native``.
 
     They find what :mod:`pbd_gym.kernels.fluid.data` holds for their group under the names of its fields: ``sets``,
-    ``order``, ``near``, ``lengths``, ``slopes``, ``planes``, ``mobility``.
+    ``order``, ``near``, ``lengths``, ``slopes``, ``planes``, ``mobility``; ``wet`` is the last part of ``near``, the
+    boundary near each particle of the fluid.
 
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.

@@ -47,9 +47,12 @@ def table_type(scalar: Any) -> Any:
         depot: wp.array[scalar]
         """where particles wait that are not there [m], shape (3,), or empty"""
         sites: wp.array2d[scalar]
-        """places where particles come out [m], and their velocity [m/s], shape (m, 6)"""
+        """places where particles come out [m], the direction in which they do, and their speed [m/s], shape (m, 7)"""
         nozzles: wp.array[wp.int32]
         """emitter of each place, shape (m,)"""
+        remembered: wp.int32
+        """where the memory of a body has what nozzles remember: how far each place has to go until the next particle
+        leaves [m], not above 0 where one is due"""
         drains: wp.array2d[scalar]
         """lower and upper corners of drains [m], shape (d, 6)"""
         radius: scalar
@@ -85,7 +88,9 @@ def table_type(scalar: Any) -> Any:
         sweeps: wp.int32
         """sweeps over the density constraints in an iteration"""
         capacity: wp.int32
-        """longest list of neighbours, a multiple of :data:`CHUNK`"""
+        """longest list of neighbours in the fluid, a multiple of :data:`CHUNK`"""
+        wet_capacity: wp.int32
+        """longest list of the boundary near a particle of the fluid, a multiple of :data:`CHUNK`"""
         bits: wp.int32
         """the grid has 2^bits cells along each axis, and repeats"""
 
@@ -113,8 +118,8 @@ def scratch_type(scalar: Any) -> Any:
         """cell of each index, then the start of each cell, for the fluid and then for the boundary, shape (groups,
         n + b + 2 (cells + 1))"""
         near: wp.array2d[wp.int32]
-        """rows near each row: fluid near fluid, boundary near fluid, fluid near boundary; shape (groups, (2 n + b)
-        capacity), or (groups, n capacity) without boundary"""
+        """rows near each row: fluid near fluid, fluid near the boundary, boundary near fluid; shape (groups, (n + b)
+        capacity + n wet_capacity), or (groups, n capacity) without boundary"""
         lengths: wp.array2d[wp.int32]
         """lengths of the lists, then walls of each particle, shape (groups, 3 n + b)"""
         slopes: wp.array2d[scalar]
@@ -127,9 +132,10 @@ def scratch_type(scalar: Any) -> Any:
         active: wp.array1d[wp.int32]
         """particles of the fluid that are there, shape (groups,)"""
         inside: wp.array2d[wp.int32]
-        """whether each particle of the fluid is there, shape (groups, n)"""
-        blocked: wp.array2d[wp.int32]
-        """whether there is no room at each place where particles come out, shape (groups, m)"""
+        """0 for a particle that is not there, 1 for one that is, 2 and more for one that has just left that nozzle less
+        2, shape (groups, n)"""
+        leaving: wp.array2d[wp.int32]
+        """how many particles come out of each place of a nozzle, shape (groups, m)"""
         overflow: wp.array2d[wp.int32]
         """neighbours and walls beyond the room for them in this control step, shape (groups, 2)"""
         density: wp.array2d[scalar]

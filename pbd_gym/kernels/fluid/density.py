@@ -63,7 +63,7 @@ _DENSITY = """
             // What has no constraint of its own moves this particle by the multiplier of this particle alone.
             T fx = T(0), fy = T(0), fz = T(0);
 #if BOUNDARY
-            const int* const other = near + (size_t)(members + samples + i) * capacity;
+            const int* const other = wet + (size_t)i * wet_capacity;
             const int others = lengths[members + samples + i];
             Sum wet_w, wet_x, wet_y, wet_z, wet_2;
             EACH_PART {

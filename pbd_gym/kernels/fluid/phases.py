@@ -45,7 +45,7 @@ def make_fluid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         return FluidPhases(None, None, None)
     body_, scratch_ = body_type(wide.vec), scratch_type(wide.scalar)
     control_, substep_ = control_type(wide.vec), substep_type(wide.vec)
-    flow, sort = make_flow(wide, options, data), make_search(wide, options, data)
+    flow, sort = make_flow(wide, options, data, parts), make_search(wide, options, data)
     stops = make_stops(wide, data, parts)
     walls = make_walls(wide, options, data, parts) if parts else None
 
@@ -56,9 +56,9 @@ def make_fluid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         model: data, body: body_, fluid: scratch_, control: control_, now: substep_, group: int, thread: int,
         thread_count: int,
     ):  # fmt: skip
+        flow(model, body, fluid, control, now, group, thread, thread_count)
         if wp.static(stops is not None):
             stops(model, body, thread, thread_count)
-        flow(model, body, fluid, control, now, group, thread, thread_count)
         sort(model, body, fluid, group, thread, thread_count)
         if wp.static(bool(parts)):
             walls(model, body, fluid, group, thread, thread_count)

@@ -104,7 +104,7 @@ _SORT = """
             if (is_fluid) {
                 mobility[at] = T(weight > T(0));
             } else {
-                const T lightness = weight * mass * heavier, most = table.lightest.data[k];
+                const T lightness = weight * mass, most = table.lightest.data[k];
                 mobility[members + at] = lightness < most ? lightness : most;
             }
         }
@@ -139,7 +139,7 @@ _FIND_TOGETHER = """
         for (int n = 0; hits; hits &= hits - 1) to[n++] = rows[__builtin_ctz(hits)];
 #endif
     };
-    const auto find = [&](int first, int count, bool of_fluid, int* lists, int* found, bool self) {
+    const auto find = [&](int first, int count, bool of_fluid, int* lists, int room, int* found, bool self) {
         const int* const start = numbers + members + samples + (of_fluid ? 0 : cells + 1);
         const T* const xs = spots + (of_fluid ? 0 : members + 2 * CHUNK);
         const int target = of_fluid ? 0 : second, nowhere = of_fluid ? members : second + samples;
@@ -159,7 +159,7 @@ _FIND_TOGETHER = """
                 }
                 for (int k = i; k < next; ++k) {
                     const T* const q = sets + 4 * (first + k);
-                    int* const list = lists + (size_t)k * capacity;
+                    int* const list = lists + (size_t)k * room;
                     int length = found[k];
                     for (int n = 0; n < gathered; n += CHUNK) {
                         const F dx = q[0] - *(const F*)(cx + n), dy = q[1] - *(const F*)(cy + n);
@@ -170,12 +170,12 @@ _FIND_TOGETHER = """
                         const Flags others = __builtin_convertvector(rows != Ints(self ? target + k : -1), Flags);
                         unsigned hits = __builtin_bit_cast(unsigned char, close) &
                             __builtin_bit_cast(unsigned char, others);
-                        if (length + CHUNK <= capacity) {
+                        if (length + CHUNK <= room) {
                             pack(list + length, rows, hits);
                             length += __builtin_popcount(hits);
                         } else
                             for (; hits; hits &= hits - 1) {
-                                if (length < capacity) list[length++] = rows[__builtin_ctz(hits)];
+                                if (length < room) list[length++] = rows[__builtin_ctz(hits)];
                                 else ++extra[0];
                             }
                     }
@@ -200,25 +200,25 @@ _FIND_TOGETHER = """
             compare();
         }
         for (int i = 0; i < count; ++i)
-            while (found[i] % CHUNK) lists[(size_t)i * capacity + found[i]++] = nowhere;
+            while (found[i] % CHUNK) lists[(size_t)i * room + found[i]++] = nowhere;
     };
 """
 
 _FIND_EACH = """
-    const auto find = [&](int first, int count, bool of_fluid, int* lists, int* found, bool self) {
+    const auto find = [&](int first, int count, bool of_fluid, int* lists, int room, int* found, bool self) {
         const int* const start = numbers + members + samples + (of_fluid ? 0 : cells + 1);
         const T* const xs = spots + (of_fluid ? 0 : members + 2 * CHUNK);
         const int target = of_fluid ? 0 : second, nowhere = of_fluid ? members : second + samples;
         for (int i = thread; i < count; i += thread_count) {
             const T* const p = sets + 4 * (first + i);
-            int* const list = lists + (size_t)i * capacity;
+            int* const list = lists + (size_t)i * room;
             int length = 0, left = 0;
             each_run(p, start, [&](int from, int to) {
                 for (int at = from; at < to; ++at) {
                     const T dx = p[0] - xs[at], dy = p[1] - xs[spot_count + at], dz = p[2] - xs[2 * spot_count + at];
                     const T d2 = dx * dx + dy * dy + dz * dz;
                     if (!(d2 < support2) || (self && at == i)) continue;
-                    if (length < capacity) list[length++] = target + at;
+                    if (length < room) list[length++] = target + at;
                     else ++left;
                 }
             });
@@ -236,10 +236,10 @@ _SEARCH = """
 #endif
     PBD_SYNC();
     const int here = fluid.active.data[group];
-    find(0, here, true, near, lengths, true);
+    find(0, here, true, near, capacity, lengths, true);
 #if BOUNDARY
-    find(second, samples, true, near + (size_t)members * capacity, lengths + members, false);
-    find(0, here, false, near + (size_t)(members + samples) * capacity, lengths + members + samples, false);
+    find(second, samples, true, near + (size_t)members * capacity, capacity, lengths + members, false);
+    find(0, here, false, wet, wet_capacity, lengths + members + samples, false);
 #endif
     for (int i = thread; i < here; i += thread_count) wall_counts[i] = 0;
 """

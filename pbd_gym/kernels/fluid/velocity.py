@@ -51,7 +51,7 @@ _FRICTION = """
 
 # Differences of velocity are evened out pair by pair, which keeps momentum; walls have the velocity that they have.
 _VISCOSITY = """
-    const T amount = table.xsph + table.thinning * thicker * h * inv_size * inv_size;
+    const T amount = table.xsph + table.thinning * thicker / heavier * h * inv_size * inv_size;
     const T passes = ceil(amount * T(1.0 / MOST_AT_ONCE));
     const int pass_count = passes < T(1) ? 1 : passes < T(MOST_PASSES) ? (int)passes : MOST_PASSES;
     const T each = wp::min(amount / T(pass_count), T(MOST_AT_ONCE));

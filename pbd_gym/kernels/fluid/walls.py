@@ -132,6 +132,13 @@ def _then(lone: Wide, many: Wide, data: Any, before: Any, last: Any) -> Any:
 
 
 @functools.cache
+def make_stop_at_all(lone: Wide, parts: tuple[Part, ...]) -> Any:
+    """Build the function that stops a particle at all colliders, or return None where nothing can be passed through."""
+    stops = [make_stop(lone, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
+    return functools.reduce(functools.partial(_both_stops, lone), stops) if stops else None
+
+
+@functools.cache
 def make_stops(lone: Wide, data: Any, parts: tuple[Part, ...]) -> Any:
     """Build the function that stops what may have passed through a collider since the start of the substep.
 
@@ -146,11 +153,11 @@ def make_stops(lone: Wide, data: Any, parts: tuple[Part, ...]) -> Any:
     Returns:
         The function, or None where nothing can be passed through.
     """
-    swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
-    if not swept:
+    stop = make_stop_at_all(lone, parts)
+    if stop is None:
         return None
     scalar, body_ = lone.scalar, body_type(lone.vec)
-    stop = functools.reduce(functools.partial(_both_stops, lone), [make_stop(lone, part, i) for i, part in swept])
+    swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     safe = functools.reduce(functools.partial(_least, lone, data), [_make_safe(lone, data, *one) for one in swept])
 
     @wp.func
