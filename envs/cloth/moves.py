@@ -9,7 +9,7 @@ import numpy as np
 from pbd_gym.envs.cloth.towel import Towel
 from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
 
-NEARER = 0.02
+NEARER = 0.01
 """By how much less an edge may be off than another one, for each metre that it is nearer to the hands."""
 
 
@@ -59,10 +59,11 @@ def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Wa
 
 
 def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
-    """Return the way of two hands that pull that edge of a towel outwards which lies farthest from its goals.
+    """Return the way of two hands that pull that edge of a towel outwards which lies farthest inwards of its goals.
 
-    Hands that are not at its corners go there first, and then it is looked at again: it may still be sliding. Opposite
-    edges are often off by as much; then the one that is nearer to the hands is taken, which they do not leave again.
+    Where all of it lies too far to one side, that is the edge on the other side: the one that is beyond its goals could
+    only be pushed. Hands that are not at the corners go there first, and then it is looked at again: it may still be
+    sliding. Of edges that are off by as much the one that is nearer to the hands is taken.
 
     Args:
         towel: the towel.
@@ -71,12 +72,13 @@ def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: floa
         goals: where they are to lie, likewise.
         pull: how far they go on, as a share of the way from the middle to its corners: it shrinks back when let go.
     """
-    hands = grip_positions(towel.batch)[env]
+    hands, middle = grip_positions(towel.batch)[env], goals.mean(axis=(0, 1))
 
     def urgency(turns: int) -> float:
         edge, goal = np.rot90(x, turns)[0], np.rot90(goals, turns)[0]
-        far = np.linalg.norm(edge[[0, -1]] - hands, axis=1).mean()
-        return float(np.abs(goal - edge).sum(axis=1).mean() - NEARER * far)
+        outwards = goal.mean(axis=0) - middle
+        short = float(((goal - edge) @ outwards).mean() / np.linalg.norm(outwards))
+        return short - NEARER * float(np.linalg.norm(edge[[0, -1]] - hands, axis=1).mean())
 
     worst = max(range(4), key=urgency)
     corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
