@@ -218,11 +218,10 @@ PPO: dict[str, PPOSettings] = {
     "PBDSoftBody-v0": PPOSettings(400_000),
     "PBDClothDrop-v0": _letting_go(1_000_000, n_steps=30),
     "PBDClothFold-v0": _letting_go(1_700_000, n_steps=50, log_std_end=-3.0, images=True),
+    "PBDClothFoldDrop-v0": replace(_letting_go(1_000_000, n_steps=80, log_std_end=-3.0, images=True), batch_size=640),
     **{
-        f"PBDCloth{name}-v0": _suite(
-            steps, n_steps=50, batch_size=320, hands="closed", towel=(8, 16), log_std_init=-1.0
-        )
-        for name, steps in (("FoldDiagonal", 600_000), ("FoldDrop", 600_000), ("Hang", 600_000))
+        f"PBDCloth{name}-v0": _suite(600_000, 50, 320, hands="closed", towel=(8, 16), log_std_init=-1.0)
+        for name in ("FoldDiagonal", "Hang")
     },
     "PBDClothFlatten-v0": _letting_go(1_000_000, n_steps=50, starts=500),
     "PBDRopeStraighten-v0": _suite(
