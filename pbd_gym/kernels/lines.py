@@ -43,7 +43,8 @@ SLACK = 0.5
 """A line is solved for once if ``h^2 w sum(f / length)``, over both sides of a particle, is nowhere above this: then a
 zigzag of neighbours vanishes within a substep, at most. From 2/3 it grows."""
 ROUNDS = 4
-"""Of implicit steps for lines that are tauter."""
+"""Of implicit steps for lines that are tauter, but one up to :data:`TAUT`: cloth that hands swing."""
+TAUT = 4.0 * SLACK
 ROUND_COMPLIANCE = 0.125
 """What they make of :data:`LEAST_COMPLIANCE`: less, as it would stretch taut lines most."""
 
@@ -94,7 +95,7 @@ _SOLVE = """
 #endif
     // Of taut lines: force densities times h^2, and where their particles were.
     V density[LONGEST], start_x[LONGEST + 1], start_y[LONGEST + 1], start_z[LONGEST + 1];
-    V taut = V(T(0)), most = taut, loose = V(least);
+    V taut = V(T(0)), tauter = taut, most = taut, loose = V(least);
     for (int round = 0;; ++round) {{
         const T* place = x + ROW * (Index)at[0] * LANES;
         V ax = LOAD(place), ay = LOAD(place + LANES), az = LOAD(place + 2 * LANES), wa = LOAD(w + at[0] * LANES);
@@ -164,20 +165,22 @@ _SOLVE = """
 #endif
             if (ROUNDS == 0 || !ANY(taut > T(0))) break;
             loose = taut > T(0) ? loose * T({softer}) : loose;
+            tauter = most > T({taut}) ? taut : V(T(0));
             for (int k = 0; k <= count; ++k) {{
                 const T* const from = x + ROW * (Index)at[k] * LANES;
                 start_x[k] = LOAD(from); start_y[k] = LOAD(from + LANES); start_z[k] = LOAD(from + 2 * LANES);
                 if (k < count) density[k] = V(T(0));
             }}
         }}
-        if (round == ROUNDS) break;
+        if (round == ROUNDS || (round > 0 && !ANY(tauter > T(0)))) break;
         // The forces found so far, at positions that they lead to: (M + L) d = -L start, with L of the densities.
         V q = V(T(0)), way = q, gone_x = q, gone_y = q, gone_z = q, back_x = q, back_y = q, back_z = q;
         for (int k = 0; k <= count; ++k) {{
             V next = V(T(0)), ahead_x = next, ahead_y = next, ahead_z = next;
             if (k < count) {{
                 const V shortest = T(1) / FLOOR(size * rest_length[k], 1e-30);
-                next = FLOOR(density[k] - taut * right[k] * (over[k] < shortest ? over[k] : shortest), 0);
+                const V found = (round > 0 ? tauter : taut) * right[k] * (over[k] < shortest ? over[k] : shortest);
+                next = FLOOR(density[k] - found, 0);
                 density[k] = next;
                 ahead_x = next * (start_x[k + 1] - start_x[k]);
                 ahead_y = next * (start_y[k + 1] - start_y[k]);
@@ -259,5 +262,5 @@ def line_text(options: SweepOptions, scalar: Any) -> str:
     """
     flags = {name: int(getattr(options, name)) for name in ("damped", "varied", "keep_lambda", "supports")}
     flags["forces"] = int(options.grip_forces)
-    numbers = {"least": LEAST_COMPLIANCE, "rounds": ROUNDS, "slack": SLACK, "softer": ROUND_COMPLIANCE}
+    numbers = {"least": LEAST_COMPLIANCE, "rounds": ROUNDS, "slack": SLACK, "taut": TAUT, "softer": ROUND_COMPLIANCE}
     return _SOLVE.format(longest=max(options.longest_line, 1), **numbers, **flags)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.trimeshes import trimesh
-from pbd_gym.kernels.lines import LEAST_COMPLIANCE, ROUND_COMPLIANCE, ROUNDS, SLACK
+from pbd_gym.kernels.lines import LEAST_COMPLIANCE, ROUND_COMPLIANCE, ROUNDS, SLACK, TAUT
 
 from .helpers import EPS, NO_GRAVITY, lanes_and_dtypes
 
@@ -42,6 +42,7 @@ def dense_step(
     start, rest, density = x, numbers["rest_length"], np.zeros(COUNT - 1)
     alpha = numbers["compliance"] / H**2
     gamma = numbers.get("damping_time", 0.0) / H
+    rounds = ROUNDS
     for k in range(ROUNDS + 1):
         sides = np.diff(x, axis=0)
         lengths = np.linalg.norm(sides, axis=1)
@@ -59,7 +60,9 @@ def dense_step(
         load = (weights * (pulls[1:] + pulls[:-1])).max()
         if k == 0 and load <= SLACK:
             break
-        if k == ROUNDS:
+        if k == 0 and load <= TAUT:
+            rounds = 1
+        if k == rounds:
             change = change / max(1.0, load / SLACK)
             break
         density = np.maximum(density - change / np.maximum(lengths, rest), 0.0)
