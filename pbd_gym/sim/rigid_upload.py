@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.rigid.data import COLUMNS, NUMBERS, scratch_type
+from pbd_gym.kernels.rigid.data import COLUMNS, NUMBERS, SLOTS, WIDTH, scratch_type
 from pbd_gym.scene.base import BaseScene
+from pbd_gym.scene.contacts import ParticleContacts
+from pbd_gym.scene.rigid_bodies import RigidBody
 
 HEAVY = 1e3
 """What a particle that is held or pinned counts as, in masses of its body: the body turns about it."""
@@ -49,6 +51,8 @@ def fill_rigid(table: Any, scene: BaseScene, scalar: Any, device: Any) -> None:
         "offsets": np.cumsum([0, *map(len, members)]),
         "colliding": [len(body.samples) for body in bodies],
         "members": np.concatenate(members),
+        "meets": _meets(scene),
+        "body_of": np.repeat(np.arange(len(bodies)), [len(ones) for ones in members]),
         "joints": [number for joint in joints for number in (joint.first, joint.second)],
     }
     numbers = {
@@ -58,12 +62,34 @@ def fill_rigid(table: Any, scene: BaseScene, scalar: Any, device: Any) -> None:
         "radius": [body.radius for body in bodies],
         "reach": [np.linalg.norm(body.rest, axis=1).max() + body.radius for body in bodies],
         "heavy": [HEAVY * body.mass for body in bodies],
+        "friction": [max((group.friction for group in _balls(scene, body)), default=0.0) for body in bodies],
+        "box": [corner for body in bodies for corner in _corners(body)],
         "points": np.concatenate(points),
     }
     for name, values in integers.items():
         setattr(table, name, wp.array(np.asarray(values), dtype=wp.int32, device=device))
     for name, values in numbers.items():
         setattr(table, name, wp.array(np.asarray(values), dtype=scalar, device=device))
+
+
+def _balls(scene: BaseScene, body: RigidBody) -> list[ParticleContacts]:
+    """Return the group of its balls, if they collide with particles."""
+    return [group for group in scene.particle_contacts if len(group.indices) and group.indices[0] == body.samples[0]]
+
+
+def _corners(body: RigidBody) -> np.ndarray:
+    """Return the lower and the upper corner of its balls [m], shape (6,)."""
+    points = body.rest[: len(body.samples)]
+    return np.concatenate([points.min(axis=0), points.max(axis=0)])
+
+
+def _meets(scene: BaseScene) -> np.ndarray:
+    """Return the pairs of bodies whose balls collide, the lower number first, flat."""
+    colliding = [body.index for body in scene.rigid_bodies if _balls(scene, body)]
+    owner = {int(body.samples[0]): body.index for body in scene.rigid_bodies}
+    kept = {frozenset(owner.get(int(ones[0]), -1) for ones in both) for both in scene.apart}
+    pairs = [(b, c) for b in colliding for c in colliding if b < c and frozenset((b, c)) not in kept]
+    return np.array(pairs, dtype=np.int32).ravel()
 
 
 def left_out(scene: BaseScene) -> np.ndarray:
@@ -82,4 +108,9 @@ def rigid_scratch(model: Any) -> Any:
         scratch.bodies = wp.zeros((groups, len(bodies), COLUMNS), dtype=model.vec)
         scratch.contacts = wp.zeros((groups, count, NUMBERS), dtype=model.vec)
         scratch.touching = wp.zeros((groups, count), dtype=wp.int32)
+        meet = model.data.rigid.meets.shape[0] > 0
+        scratch.near = wp.zeros((groups, count * (SLOTS + 1) * model.lanes if meet else 1), dtype=wp.int32)
+        scratch.meetings = wp.zeros((groups, 2 * count * WIDTH if meet else WIDTH), dtype=model.scalar)
+        scratch.busy = wp.zeros(groups, dtype=model.vec)
+        scratch.met = wp.zeros(groups, dtype=wp.int32)
     return scratch

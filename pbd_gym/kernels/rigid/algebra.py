@@ -7,6 +7,7 @@ from pbd_gym.kernels.rigid.data import (
     CENTER,
     COLUMNS,
     DRAG,
+    GONE,
     GRIP,
     IMPULSE,
     INV_MASS,
@@ -15,10 +16,13 @@ from pbd_gym.kernels.rigid.data import (
     NUMBERS,
     OFFSET,
     SLIP,
+    SLOTS,
     SPREAD,
     START,
     START_TURN,
     TURN,
+    WIDTH,
+    WORLD,
 )
 from pbd_gym.kernels.wide import Wide
 
@@ -152,6 +156,7 @@ _NUMBERS = {
     "CENTER": CENTER, "TURN": TURN, "START": START, "START_TURN": START_TURN, "OFFSET": OFFSET, "INV_MASS": INV_MASS,
     "SPREAD": SPREAD, "INVERSE": INVERSE, "COLUMNS": COLUMNS, "NUMBERS": NUMBERS, "SIZE": int(SIZE),
     "DENSITY": int(DENSITY), "NORMAL": NORMAL, "SLIP": SLIP, "IMPULSE": IMPULSE, "DRAG": DRAG, "GRIP": GRIP,
+    "WORLD": WORLD, "GONE": GONE, "SLOTS": SLOTS, "WIDTH": WIDTH,
 }  # fmt: skip
 
 

@@ -41,7 +41,10 @@ LANE
         const V3 arm = times(-size * table.radius.data[b], n);
         const V3 went = minus(load(x + ROW * i * LANES), load(previous + ROW * i * LANES));
         const V3 slip = minus(add(went, cross(angle, arm)), V3{LOAD(ux.c), LOAD(uy.c), LOAD(uz.c)});
-        const V along = dot(slip, n), deep = LOAD(depth.c);
+        const V along = dot(slip, n);
+        V deep = LOAD(depth.c);
+        // Later rounds are for environments in which bodies meet.
+        if (round > 0) deep = LOAD((T*)(rigid.busy.data + group)) > none ? deep : none;
         const V comes = -along - LOAD(now.resting_speed.c) * now.h, back = -along * (T(1) + bounce);
         const V wanted = ((deep > none) & (comes > none) & (back > deep) & V(bounce) > none) ? back : deep;
         STORE(to, wanted);
@@ -121,9 +124,12 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
 
     def then(before: Any, last: Any) -> Any:
         @wp.func
-        def both(model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, group: int, b: int):
-            before(model, colliders, body, rigid, now, group, b)
-            last(model, colliders, body, rigid, now, group, b)
+        def both(
+            model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int,
+            b: int,
+        ):  # fmt: skip
+            before(model, colliders, body, rigid, now, round, group, b)
+            last(model, colliders, body, rigid, now, round, group, b)
 
         return both
 
@@ -140,15 +146,17 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
 
     @wp.func_native(rigid_code(wide, options, _RECORD))
     def record(
-        model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, j: int, count: int, depth: vec,
-        nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec, sticking: vec, bounce: scalar,
+        model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int, j: int, count: int,
+        depth: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec, sticking: vec, bounce: scalar,
     ): ...  # fmt: skip
 
     @wp.func_native(rigid_code(wide, options, _SOLVE.replace("SWEEPS", str(SWEEPS))))
     def solve(model: data, body: body_, rigid: rigid_, group: int, b: int, count: int): ...
 
     @wp.func
-    def collide(model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, group: int, b: int):
+    def collide(
+        model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int
+    ):  # fmt: skip
         """Push body ``b`` out of every collider of the part."""
         size = vec(scalar(1.0))
         if wp.static(options.varied):
@@ -177,7 +185,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                         kinetic = colliders.surfaces[k, 0] * body.friction
                         sticking = colliders.surfaces[k, 1] * body.friction
                         record(
-                            model, body, rigid, now, group, b, j, count, depth, wx, wy, wz, ux, uy, uz, kinetic,
+                            model, body, rigid, now, round, group, b, j, count, depth, wx, wy, wz, ux, uy, uz, kinetic,
                             sticking, colliders.surfaces[k, 2],
                         )  # fmt: skip
                         count += 1

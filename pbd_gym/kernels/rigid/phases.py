@@ -3,9 +3,10 @@
 A rigid body is a set of particles, and nothing else lasts from step to step. A step begins by finding the place and
 the orientation of each body in its particles, and moves it from there as a body of six degrees of freedom, with its
 particles. So all that knows particles knows rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
-What these do to a particle becomes an impulse on its body (:mod:`pbd_gym.kernels.rigid.joints`). Colliders and joints
-act on the body as a whole and do not wait for particles to drag it along; nor do contacts with other particles, which
-reckon with the mass of the body (:mod:`pbd_gym.kernels.particle_contacts`).
+What these do to a particle becomes an impulse on its body (:mod:`pbd_gym.kernels.rigid.joints`). Colliders, joints and
+other bodies (:mod:`pbd_gym.kernels.rigid.meetings`) act on the body as a whole and do not wait for particles to drag it
+along; nor do contacts with other particles, which reckon with the mass of the body
+(:mod:`pbd_gym.kernels.particle_contacts`).
 
 What is held or pinned counts as many times heavier than its body, so that the body turns about it, and it stays where
 it is.
@@ -22,6 +23,7 @@ from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.rigid.contacts import make_collide
 from pbd_gym.kernels.rigid.data import scratch_type
 from pbd_gym.kernels.rigid.joints import make_gather
+from pbd_gym.kernels.rigid.meetings import ROUNDS, make_meetings
 from pbd_gym.kernels.rigid.motion import make_motion
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide, barrier
@@ -58,6 +60,7 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     find, turn, settle = make_motion(wide, options, data, bouncing)
     gather = make_gather(wide, options, data)
     collide = make_collide(wide, options, data, parts) if parts else None
+    find_near, push = make_meetings(wide, options, data) if options.particle_contacts else (None, None)
 
     @wp.func
     def solve(
@@ -65,9 +68,17 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         thread_count: int,
     ):  # fmt: skip
         gather(model, body, rigid, group, thread, thread_count)
-        if wp.static(bool(parts)):
-            for b in range(thread, model.rigid.radius.shape[0], thread_count):
-                collide(model, colliders, body, rigid, now, group, b)
-        barrier()
+        if wp.static(options.particle_contacts):
+            if model.rigid.meets.shape[0] > 0:
+                find_near(model, body, rigid, group, thread, thread_count)
+        for round in range(wp.static(ROUNDS if options.particle_contacts else 1)):
+            if round == 0 or rigid.met[group] > 0:
+                if wp.static(options.particle_contacts):
+                    if model.rigid.meets.shape[0] > 0:
+                        push(model, body, rigid, now, round, group, thread, thread_count)
+                if wp.static(bool(parts)):
+                    for b in range(thread, model.rigid.radius.shape[0], thread_count):
+                        collide(model, colliders, body, rigid, now, round, group, b)
+                barrier()
 
     return RigidPhases(find, turn, solve, settle)
