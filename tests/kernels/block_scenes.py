@@ -146,6 +146,8 @@ def fluid(restitution: float = 0.0) -> Scene:
     scene = Scene(contact_radius=0.02, grip_count=2)
     scene.add_fluid_block((-0.3, 0.0, -0.2), (0.3, 0.5, 0.2), material, 0.1)
     scene.add_fluid_emitter((0.0, 0.9, 0.0), (0.2, -1.0, 0.0), 3.0, 0.1, 20, material, 0.1)
+    # What comes out of this one would be beyond the box in the same substep.
+    scene.add_fluid_emitter((0.8, 0.2, 0.0), (-1.0, 0.0, 0.0), 45.0, 0.1, 20, material, 0.1)
     scene.add_fluid_emitter(scene.fluid.depot, (0.0, 1.0, 0.0), 1.0, 0.1, 20, material, 0.1)
     scene.add_fluid_drain((-0.3, 0.0, -0.2), (-0.15, 0.2, 0.0))
     cloth = scene.add_cloth(5, 5, (0.4, 0.4), position=(0.0, 0.6, -0.2), rotation=LYING)

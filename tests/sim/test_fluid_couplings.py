@@ -68,7 +68,7 @@ def test_cloth_holds_water_and_a_rope_gives_way_to_it() -> None:
     drops = x[0, pool]
     inside = (np.abs(drops[:, [0, 2]]) < 0.15).all(axis=1)  # what flows off over the edges may fall
     assert inside.any() and (drops[inside, 1] > heights[0][0] - 0.5 * S).all()
-    assert (lowest[0] < lowest[1] - 0.005).all(), lowest
+    assert (lowest[0] < lowest[1] - (0.005, 0.0005)).all(), lowest  # a taut rope gives way by a millimetre
 
 
 def test_a_rigid_body_floats_as_deep_as_it_is_heavy() -> None:
