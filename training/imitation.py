@@ -116,7 +116,8 @@ def demonstrate(
         seen.append(observation)
         meant.append(best)
         goes_on.append(~over)
-        idle.append(_idle(env, best))
+        if args.idle < 1.0:
+            idle.append(_idle(env, best))
         other = learner(observation) if learner else best + noise[:, None] * random.standard_normal(best.shape)
         action = np.where(((len(meant) <= until) | args.steady)[:, None], np.clip(other, -1.0, 1.0), best)
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))

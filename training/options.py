@@ -72,7 +72,7 @@ class TrainArgs:
     @property
     def folder(self) -> Path:
         """Of the run."""
-        return self.out or Path("runs") / f"{self.env_id}-{tuned.method(self.algorithm, self.library)}-{self.seed}"
+        return self.out or Path("runs") / tuned.run_name(self.env_id, self.algorithm, self.library, self.seed)
 
     def settings(self) -> tuned.Settings:
         """Return the tuned numbers of the id, overridden by those of the command line."""

@@ -32,7 +32,7 @@ from pbd_gym.training.interruption import interrupted, read_as_written
 from pbd_gym.training.options import SweepArgs, TrainArgs
 from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.run_files import KIND, NAME
-from pbd_gym.training.tuned import Algorithm, Library, method
+from pbd_gym.training.tuned import Algorithm, Library, method, run_name
 
 COLUMNS = (
     "env_id", "algorithm", "seed", "steps", "training_seconds", "cpu_seconds", "normalized_performance", "success_rate",
@@ -60,7 +60,7 @@ class Run:
     @property
     def name(self) -> str:
         """Of its folder."""
-        return f"{self.env_id}-{self.method}-{self.seed}"
+        return run_name(self.env_id, self.algorithm, self.library, self.seed)
 
     def row(self, out: Path) -> dict[str, Any] | None:
         """Return the results of the run, or None if it is not finished.

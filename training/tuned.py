@@ -17,6 +17,11 @@ def method(algorithm: Algorithm, library: Library) -> str:
     return f"{algorithm}-{library}" if algorithm == "ppo" and library == "sb3" else algorithm
 
 
+def run_name(env_id: str, algorithm: Algorithm, library: Library, seed: int) -> str:
+    """Return what the folder of a run is called."""
+    return f"{env_id}-{method(algorithm, library)}-{seed}"
+
+
 @dataclass(frozen=True)
 class Settings:
     """Settings that all algorithms have, with Stable-Baselines3's names where it has one."""

@@ -81,7 +81,7 @@ def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: floa
         return short - NEARER * float(np.linalg.norm(edge[[0, -1]] - hands, axis=1).mean())
 
     worst = max(range(4), key=urgency)
-    corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - goals.mean((0, 1)), x, goals))
+    corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - middle, x, goals))
     there = within_box(towel.batch, env, x)
     if np.abs(there - hands).max() > 0.01 * towel.config.mean_side:
         yield Waypoint(there, (False, False))
@@ -167,9 +167,8 @@ def worst_pair(
     hands = grip_positions(towel.batch)[env].astype(np.float64)
     first, second = np.argsort(-away, kind="stable")[:2]
     if away[second] > least:
-        pair = [int(first), int(second)]
-        ways = [np.linalg.norm(points[order] - hands, axis=1).sum() for order in (pair, pair[::-1])]
-        pair = pair if ways[0] <= ways[1] else pair[::-1]
+        orders = [first, second], [second, first]
+        pair = min(orders, key=lambda order: float(np.linalg.norm(points[order] - hands, axis=1).sum()))
         return points[pair], targets[pair], (True, True)
     used = np.linalg.norm(points[first] - hands, axis=1).argmin() == np.arange(2)
     begin, end = (np.where(used[:, None], place[first], hands) for place in (points, targets))

@@ -26,20 +26,39 @@ from pbd_gym.kernels.rigid.data import (
 )
 from pbd_gym.kernels.wide import Wide
 
-_ALGEBRA = """
-    struct V3 { V x, y, z; };
-    struct M3 { V3 a, b, c; };  // rows
-    const auto add = [](const V3& p, const V3& q) { return V3{p.x + q.x, p.y + q.y, p.z + q.z}; };
-    const auto minus = [](const V3& p, const V3& q) { return V3{p.x - q.x, p.y - q.y, p.z - q.z}; };
-    const auto times = [](V s, const V3& p) { return V3{s * p.x, s * p.y, s * p.z}; };
-    const auto dot = [](const V3& p, const V3& q) { return p.x * q.x + p.y * q.y + p.z * q.z; };
-    const auto cross = [](const V3& p, const V3& q) {
-        return V3{p.y * q.z - p.z * q.y, p.z * q.x - p.x * q.z, p.x * q.y - p.y * q.x};
+_VECTORS = """
+    struct VECTOR { NUMBER x, y, z; };
+    struct MATRIX { VECTOR a, b, c; };  // rows
+    const auto add = [](const VECTOR& p, const VECTOR& q) { return VECTOR{p.x + q.x, p.y + q.y, p.z + q.z}; };
+    const auto minus = [](const VECTOR& p, const VECTOR& q) { return VECTOR{p.x - q.x, p.y - q.y, p.z - q.z}; };
+    const auto times = [](NUMBER s, const VECTOR& p) { return VECTOR{s * p.x, s * p.y, s * p.z}; };
+    const auto dot = [](const VECTOR& p, const VECTOR& q) { return p.x * q.x + p.y * q.y + p.z * q.z; };
+    const auto cross = [](const VECTOR& p, const VECTOR& q) {
+        return VECTOR{p.y * q.z - p.z * q.y, p.z * q.x - p.x * q.z, p.x * q.y - p.y * q.x};
     };
-    const auto apply = [&](const M3& m, const V3& p) { return V3{dot(m.a, p), dot(m.b, p), dot(m.c, p)}; };
-    const auto apply_back = [&](const M3& m, const V3& p) {
+    const auto apply = [&](const MATRIX& m, const VECTOR& p) {
+        return VECTOR{dot(m.a, p), dot(m.b, p), dot(m.c, p)};
+    };
+    const auto apply_back = [&](const MATRIX& m, const VECTOR& p) {
         return add(add(times(p.x, m.a), times(p.y, m.b)), times(p.z, m.c));
     };
+"""
+
+
+def vectors_of(number: str, vector: str, matrix: str) -> str:
+    """Return the C++ of vectors and matrices of a type of numbers: one for each lane, ``V``, or a single one, ``T``.
+
+    Args:
+        number: the type.
+        vector: what three of them are to be called.
+        matrix: what three vectors are to be called, the rows.
+    """
+    return _VECTORS.replace("NUMBER", number).replace("VECTOR", vector).replace("MATRIX", matrix)
+
+
+_ALGEBRA = (
+    vectors_of("V", "V3", "M3")
+    + """
     const auto product = [&](const M3& m, const M3& n) {
         return M3{apply_back(n, m.a), apply_back(n, m.b), apply_back(n, m.c)};
     };
@@ -89,6 +108,7 @@ _ALGEBRA = """
             over * (s.xy * s.xz - s.xx * s.yz)};
     };
 """
+)
 
 _ACCESS = """
     const auto& table = model.rigid;

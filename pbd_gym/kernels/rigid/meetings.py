@@ -20,7 +20,7 @@ import warp as wp
 
 from pbd_gym.kernels.group_data import substep_type
 from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.rigid.algebra import rigid_code
+from pbd_gym.kernels.rigid.algebra import rigid_code, vectors_of
 from pbd_gym.kernels.rigid.data import scratch_type
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
@@ -32,20 +32,9 @@ SWEEPS = 5
 MARGIN = 1.2
 """Balls this many times as far apart as they touch may do so in a later round."""
 
-_TOOLS = """
-    struct P3 { T x, y, z; };
-    struct Q3 { P3 a, b, c; };
-    const auto add = [](const P3& p, const P3& q) { return P3{p.x + q.x, p.y + q.y, p.z + q.z}; };
-    const auto minus = [](const P3& p, const P3& q) { return P3{p.x - q.x, p.y - q.y, p.z - q.z}; };
-    const auto times = [](T s, const P3& p) { return P3{s * p.x, s * p.y, s * p.z}; };
-    const auto dot = [](const P3& p, const P3& q) { return p.x * q.x + p.y * q.y + p.z * q.z; };
-    const auto cross = [](const P3& p, const P3& q) {
-        return P3{p.y * q.z - p.z * q.y, p.z * q.x - p.x * q.z, p.x * q.y - p.y * q.x};
-    };
-    const auto apply = [&](const Q3& m, const P3& p) { return P3{dot(m.a, p), dot(m.b, p), dot(m.c, p)}; };
-    const auto back = [&](const Q3& m, const P3& p) {
-        return add(add(times(p.x, m.a), times(p.y, m.b)), times(p.z, m.c));
-    };
+_TOOLS = (
+    vectors_of("T", "P3", "Q3")
+    + """
     const int body_count = table.radius.shape[0], member_count = table.members.shape[0];
     int* const near = rigid.near.data + (size_t)group * rigid.near.shape[1];
     const auto slot = [&](int j, int s, int lane) -> int& {
@@ -64,6 +53,7 @@ _TOOLS = """
     };
     const auto place = [&](const T* of, int j, int lane) { return get(of + ROW * (size_t)members[j] * LANES, lane); };
 """
+)
 
 _NEAR = """
     for (int j = thread; j < member_count; j += thread_count)
@@ -82,7 +72,7 @@ _NEAR = """
             if (!(dot(between, between) < both * both)) continue;
             // A ball is looked after by the same thread for every pair of bodies.
             for (int j = offsets[b] + thread; j < offsets[b] + table.colliding.data[b]; j += thread_count) {
-                const P3 here = place(x, j, lane), in = add(back(turn, minus(here, other)), offset);
+                const P3 here = place(x, j, lane), in = add(apply_back(turn, minus(here, other)), offset);
                 const auto beyond = [&](T at, int axis) {
                     return wp::max(size_of(lane) * box[axis] - at, at - size_of(lane) * box[3 + axis]) > far;
                 };
@@ -226,7 +216,7 @@ _PUSH = """
                 const Q3 by = {{T(1) - yy - zz, xy - e * p.z, xz + e * p.y},
                                {xy + e * p.z, T(1) - xx - zz, yz - e * p.x},
                                {xz - e * p.y, yz + e * p.x, T(1) - xx - yy}};
-                turn = Q3{back(turn, by.a), back(turn, by.b), back(turn, by.c)};
+                turn = Q3{apply_back(turn, by.a), apply_back(turn, by.b), apply_back(turn, by.c)};
                 put(column(b, CENTER), lane, center);
                 put(column(b, TURN), lane, turn.a);
                 put(column(b, TURN + 3), lane, turn.b);
