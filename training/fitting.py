@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from pbd_gym.runtime.checks import whole
+from pbd_gym.training.canonical import Canonical
 from pbd_gym.training.images import Images
 from pbd_gym.training.perceptrons import Tanh, arrays_of, linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy
@@ -106,6 +107,7 @@ def fitted_policy(
     args: FitArgs,
     start: MLPPolicy | None = None,
     images: Images | None = None,
+    canonical: Canonical | None = None,
 ) -> MLPPolicy:
     """Return a policy fitted to actions.
 
@@ -117,7 +119,11 @@ def fitted_policy(
         args: how it is fitted.
         start: policy that it begins as, which has seen some of this before; observations are standardised as its own.
         images: where given, it learns from images of the steps under the symmetries of the task as well.
+        canonical: where given, it acts in canonical images.
     """
+    if canonical is not None:
+        chosen = canonical.choose(observations)
+        observations, actions = canonical.observations(observations, chosen), canonical.actions(actions, chosen)
     if start is not None:
         mean, spread = start.mean, start.spread
     else:
@@ -127,4 +133,5 @@ def fitted_policy(
             seen = images(torch.as_tensor(observations), torch.as_tensor(actions), random)[0].numpy()
         mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), LEAST_SPREAD)
     network = fit(observations, actions, args, (mean, spread), start, images)
-    return MLPPolicy(env_id, env_kwargs, *arrays_of(linear_layers(network)), mean, spread, LIMIT)
+    layers = arrays_of(linear_layers(network))
+    return MLPPolicy(env_id, env_kwargs, *layers, mean, spread, LIMIT, canonical=canonical)

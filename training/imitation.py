@@ -26,6 +26,7 @@ from pbd_gym.envs.core.experts import Script, expert_of, held_particles
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import check_seeds, episode_arguments
+from pbd_gym.training.canonical import canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.images import Images
 from pbd_gym.training.policies import MLPPolicy
@@ -61,6 +62,8 @@ class Args(FitArgs):
     idle: float = 1.0
     """share of the steps to learn from in which empty hands of pickers stay where they are: where the expert is done
     early, there are so many of them that what it does before counts for little"""
+    canonical: bool = False
+    """act in canonical images (:mod:`pbd_gym.training.canonical`), for tasks with symmetries and goals"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -134,7 +137,8 @@ def clone(args: Args) -> MLPPolicy:
 
     Raises:
         ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
-            are chosen here, and for a seed with which episodes would begin that are kept for evaluation.
+            are chosen here, for a seed with which episodes would begin that are kept for evaluation, and as
+            :func:`pbd_gym.training.canonical.canonical_images`.
     """
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
@@ -143,6 +147,7 @@ def clone(args: Args) -> MLPPolicy:
     check_seeds(args.seed, args.abreast * (rounds + args.corrections * rounds_corrected))
     env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_world(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
+    canonical = canonical_images(env) if args.canonical else None
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     policy: MLPPolicy | None = None
     for turn in range(1 + args.corrections):
@@ -159,7 +164,7 @@ def clone(args: Args) -> MLPPolicy:
         if not len(observations):
             raise ValueError(f"the expert of {env_id} did not succeed once")
         images = Images(env, torch.device("cpu")) if args.refinement.images else None
-        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy, images)
+        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy, images, canonical)
         print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
     env.close()
     assert policy is not None

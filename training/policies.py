@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +12,14 @@ import numpy as np
 
 from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.files import read_arrays, replacing
+from pbd_gym.training.canonical import Canonical, check_canonical
 from pbd_gym.training.other_packages import MODULES, check_registered, modules_of
 
 KIND = "a policy"
 MANY = 100_000
 """Weights of a layer above which a file has them in half precision: success rates move by a point at most."""
+CANONICAL = "canonical_"
+"""What the names of arrays in a file begin with that tell the canonical images."""
 SHIPPED = Path(__file__).parent / "checkpoints"
 """Folder of the bundled policies."""
 
@@ -45,6 +49,8 @@ class MLPPolicy:
     """Mean over unseen episodes."""
     success_rate: float = float("nan")
     """Share of unseen episodes that ended in success."""
+    canonical: Canonical | None = None
+    """Images that it sees and acts in; None where it sees what there is."""
 
     @property
     def frame_stack(self) -> int:
@@ -53,6 +59,9 @@ class MLPPolicy:
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         """Return actions, shape (..., actions), float32, for observations of shape (..., size)."""
+        if self.canonical is not None:
+            plain, chosen = dataclasses.replace(self, canonical=None), self.canonical.choose(observation)
+            return self.canonical.actions_back(plain(self.canonical.observations(observation, chosen)), chosen)
         # In double precision: how a library adds up differs between processors, and is rounded away in the end.
         x = np.clip((np.asarray(observation, dtype=np.float64) - self.mean) / self.spread, -self.limit, self.limit)
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -67,6 +76,8 @@ class MLPPolicy:
             for k, weight in enumerate(self.weights)
         }
         arrays |= {f"bias{k}": bias for k, bias in enumerate(self.biases)}
+        if self.canonical is not None:
+            arrays |= {CANONICAL + name: array for name, array in vars(self.canonical).items()}
         about = {
             "env_id": self.env_id, "env_kwargs": self.env_kwargs, "limit": self.limit,
             "normalized_performance": self.normalized_performance, "success_rate": self.success_rate,
@@ -102,7 +113,11 @@ def load_policy(path: Path) -> MLPPolicy:
         layers = range(sum(name.startswith("weight") for name in arrays))
         weights, biases = (tuple(arrays.pop(f"{name}{k}") for k in layers) for name in ("weight", "bias"))
         mean, spread = arrays.pop("mean"), arrays.pop("spread")
-        policy = MLPPolicy(weights=weights, biases=biases, mean=mean, spread=spread, **numbers, **about)
+        parts = {name: arrays.pop(name) for name in list(arrays) if name.startswith(CANONICAL)}
+        canonical = Canonical(**{name.removeprefix(CANONICAL): part for name, part in parts.items()}) if parts else None
+        policy = MLPPolicy(
+            weights=weights, biases=biases, mean=mean, spread=spread, canonical=canonical, **numbers, **about
+        )
         if arrays:
             raise ValueError(f"it holds an array {next(iter(arrays))!r} too")
         _check_layers(policy)
@@ -133,6 +148,8 @@ def _check_layers(policy: MLPPolicy) -> None:
     for name, (array, shape) in expected.items():
         if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite numbers of shape {shape}, got {array.dtype} {array.shape}")
+    if policy.canonical is not None:
+        check_canonical(policy.canonical, len(policy.mean), size)
     if not (policy.spread > 0.0).all() or not policy.limit > 0.0:
         raise ValueError("spread and limit must be above zero")
 

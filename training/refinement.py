@@ -9,6 +9,7 @@ where it stands, with little noise and a critic that has watched it for a while,
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 import tyro
 from gymnasium.envs.registration import load_env_creator
@@ -23,6 +25,7 @@ from torch import Tensor
 
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import check_seeds
+from pbd_gym.training.canonical import Canonical
 from pbd_gym.training.export import scored
 from pbd_gym.training.perceptrons import linear_layers, set_layers
 from pbd_gym.training.policies import MLPPolicy, find_policy
@@ -136,6 +139,36 @@ class Graded:
         return observation, reward, over, torch.zeros_like(over), info
 
 
+class InImages:
+    """A batch that an agent sees, and acts in, by canonical images.
+
+    Args:
+        env: a batch with tensors of the CPU.
+        canonical: the images.
+    """
+
+    def __init__(self, env: Any, canonical: Canonical) -> None:
+        self.env, self.canonical, self.chosen = env, canonical, np.zeros(env.num_envs, dtype=int)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def _seen(self, observation: Tensor) -> Tensor:
+        self.chosen = self.canonical.choose(observation.numpy())
+        return torch.as_tensor(self.canonical.observations(observation.numpy(), self.chosen))
+
+    def reset(self, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
+        """Begin episodes; returns images of what is seen."""
+        observation, info = self.env.reset(**kwargs)
+        return self._seen(observation), info
+
+    def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step the batch with actions whose images these are; returns images of what is seen then."""
+        back = self.canonical.actions_back(actions.numpy(), self.chosen)
+        observation, *others = self.env.step(torch.as_tensor(back))
+        return self._seen(observation), *others
+
+
 def take_over(agent: Agent, policy: MLPPolicy) -> None:
     """Give an agent the weights of a policy, and what it standardises observations by."""
     set_layers(linear_layers(agent.policy), policy)
@@ -187,7 +220,11 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
         return found[0]
     device = torch.device("cpu")
     made = make(env_id, args.num_envs, device, **{**training_world(env_id, args.starts), **kwargs})
-    env = Graded(made, args.share)
+    env: Any = Graded(made, args.share)
+    if policy.canonical is not None:
+        if args.images:
+            raise ValueError("an agent that acts in canonical images knows all images of a sample already")
+        env = InImages(env, policy.canonical)
     settings = PPOSettings(
         total_timesteps=args.steps, num_envs=args.num_envs, n_steps=ROLLOUT, learning_rate=args.learning_rate,
         batch_size=args.num_envs * ROLLOUT // 4, n_epochs=5, gamma=0.98, gae_lambda=0.95, clip_range=0.1, ent_coef=0.0,
@@ -201,7 +238,8 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     watch(trainer, args.watched)
     for _ in trainer.learn():
         if trainer.steps >= args.steps * len(found) / args.rounds:
-            found.append(scored(trainer.agent.to_policy(env_id, kwargs), args.eval_episodes, split=SPLIT))
+            after = dataclasses.replace(trainer.agent.to_policy(env_id, kwargs), canonical=policy.canonical)
+            found.append(scored(after, args.eval_episodes, split=SPLIT))
             print(f"{trainer.steps:,} steps, {time.perf_counter() - began:.0f} s", flush=True)
             if found[-1].success_rate >= args.enough:
                 break

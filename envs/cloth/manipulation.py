@@ -162,7 +162,7 @@ class ManipulationVectorEnv(TaskVectorEnv):
             parts=[self.goal],
             score=WeightedMeasures(self, measures),
             expert=Script(self, self.plan),
-            symmetries=[towel.mirror()],
+            symmetries=towel.in_place(),
             goal_shapes=lambda: self.goal.shapes,
             view_box=towel.view_box,
         )

@@ -1,0 +1,136 @@
+"""One image for all situations that are alike: an agent that acts in it has 16 times less to learn of a towel.
+
+It sees the canonical image of a situation, and what it does there is turned back. So in the mirror image of a
+situation it does the mirror image of what it does there, exactly, also where a goal was only seen mirrored while it
+learned. Kaba et al. 2023, "Equivariance with learned canonicalization functions", arXiv:2211.06489; here what is
+canonical is not learned but laid down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.envs.core.memory import MemoryObservations
+from pbd_gym.envs.core.observations import Observations
+from pbd_gym.training.row_maps import stacked_maps
+
+HALVED = 0.5
+"""How much less the distance of each keypoint from its goal counts than that of the one before."""
+HANDS = ((0, 0, -0.05), (1, 2, -0.01))
+"""Hands, keypoints that they should be near to, and how much that counts: enough to tell hands apart."""
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """Which image of an observation is the canonical one, and what an action there is in the world.
+
+    It is the image whose sum of ``weights[k]`` times the square of vector ``terms[k, 0]``, less vector ``terms[k, 1]``,
+    is highest.
+    """
+
+    seen_index: np.ndarray
+    """Which number of an observation each one of an image is, shape (images, size), int."""
+    seen_sign: np.ndarray
+    """1 or -1, likewise."""
+    done_index: np.ndarray
+    """Which number of an action each one of its image is, shape (images, actions), int."""
+    done_sign: np.ndarray
+    """1 or -1, likewise."""
+    terms: np.ndarray
+    """Columns of an observation where vectors of three numbers begin, shape (terms, 2), int; the second is -1 for the
+    zero vector."""
+    weights: np.ndarray
+    """Shape (terms,), float32."""
+
+    def choose(self, observations: np.ndarray) -> np.ndarray:
+        """Return which image is the canonical one, int, shape (...), for observations of shape (..., size)."""
+        x = np.asarray(observations, dtype=np.float64)
+        score = np.zeros((*x.shape[:-1], len(self.seen_index)))
+        for (first, second), weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
+            for axis in range(3):
+                value = x[..., self.seen_index[:, first + axis]] * self.seen_sign[:, first + axis]
+                if second >= 0:
+                    value = value - x[..., self.seen_index[:, second + axis]] * self.seen_sign[:, second + axis]
+                score += weight * value * value
+        return np.asarray(score.argmax(axis=-1))
+
+    def observations(self, observations: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return images of observations, shape (..., size)."""
+        moved = np.take_along_axis(observations, self.seen_index[chosen], -1)
+        return np.asarray(moved * self.seen_sign[chosen], dtype=observations.dtype)
+
+    def actions(self, actions: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return images of actions, shape (..., actions)."""
+        moved = np.take_along_axis(actions, self.done_index[chosen], -1)
+        return np.asarray(moved * self.done_sign[chosen], dtype=actions.dtype)
+
+    def actions_back(self, images: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return the actions whose images these are, shape (..., actions)."""
+        found = np.empty_like(images)
+        np.put_along_axis(found, self.done_index[chosen], images * self.done_sign[chosen], -1)
+        return found
+
+
+def check_canonical(canonical: Canonical, observations: int, actions: int) -> None:
+    """Check what a file says.
+
+    Args:
+        canonical: what it says.
+        observations: numbers in an observation.
+        actions: numbers in an action.
+
+    Raises:
+        ValueError: for arrays that do not fit together, or an image that is none.
+    """
+    images, terms = len(np.atleast_1d(canonical.seen_index)), len(np.atleast_1d(canonical.weights))
+    for name, size in (("seen", observations), ("done", actions)):
+        index, sign = (getattr(canonical, f"{name}_{what}") for what in ("index", "sign"))
+        if index.shape != (images, size) or not (np.sort(index, axis=1) == np.arange(size)).all():
+            raise ValueError(f"canonical {name}_index must hold 0 to {size - 1} once in each of {images} rows")
+        if sign.shape != index.shape or not (np.abs(sign) == 1).all():
+            raise ValueError(f"canonical {name}_sign must be -1 or 1, with shape {index.shape}")
+    columns, weights = canonical.terms, canonical.weights
+    if columns.shape != (terms, 2) or columns.dtype.kind != "i" or weights.shape != (terms,):
+        raise ValueError(f"canonical terms must be two columns each, with one weight, got shape {columns.shape}")
+    if not ((columns[:, 0] >= 0) & (columns >= -1).all(axis=1) & (columns < observations - 2).all(axis=1)).all():
+        raise ValueError("canonical terms must be columns of vectors of three numbers in an observation")
+    if not np.isfinite(weights).all():
+        raise ValueError("canonical weights must be finite")
+
+
+def canonical_images(batch: Any) -> Canonical:
+    """Return the canonical images of a task: keypoints that come first are farthest from their goals.
+
+    With ``obs_mode="memory"`` they were so when the hands last took hold of something or let go: until they do so again
+    the image stays the same.
+
+    Args:
+        batch: environments of a task with symmetries and with goals.
+
+    Raises:
+        ValueError: for a task without them, and as :func:`pbd_gym.training.row_maps.row_maps` does.
+    """
+    of_observations, of_actions = stacked_maps(batch)
+    shown, first = batch.observations, 0
+    if isinstance(shown, MemoryObservations):
+        first, shown = shown.keypoints.size, shown.keypoints
+    if not isinstance(shown, Observations) or not len(shown.goal_particles):
+        raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")
+    view, goals = shown, len(shown.goal_particles)
+    offsets = first + 6 * len(view.particles)
+    hands = offsets + 3 * goals
+    terms = [(offsets + 3 * k, -1, HALVED**k) for k in range(goals)]
+    terms += [
+        (hands + 3 * hand, first + 3 * point, weight)
+        for hand, point, weight in HANDS
+        if hand < view.grip_count and point < len(view.particles)
+    ]
+    *columns, weights = zip(*terms, strict=True)
+    return Canonical(
+        of_observations.index.astype(np.int16), of_observations.sign.astype(np.int8),
+        of_actions.index.astype(np.int16), of_actions.sign.astype(np.int8),
+        np.array(columns, dtype=np.int16).T.copy(), np.array(weights, dtype=np.float32),
+    )  # fmt: skip
