@@ -11,6 +11,9 @@ from pbd_gym.envs.core.experts import Script, Waypoint, actions_left, grip_posit
 NEAR, PASSING, PLACED = 0.25, 0.35, 0.1
 """Distances, in steps of a hand, at which it is where it was told to go: to take hold of something there, on its way
 past it, and with something to lay down."""
+TAKEN = 0.4
+"""Distance, in steps of a hand, of what was to be taken hold of from what a hand holds that has closed early: as near it
+will do."""
 PATIENCE = 5
 """Actions without progress after which it plans anew."""
 LATE = 15
@@ -81,6 +84,9 @@ class Corrections:
                 continue
             waypoint = progress.left[0]
             closed = np.array(waypoint.closed)
+            if self._taken_early(env, holds):
+                self.progress[env] = _Progress(progress.left[1:])
+                continue
             if (progress.taken & ~holds).any():  # it has lost something
                 progress.left.clear()
                 continue
@@ -103,3 +109,13 @@ class Corrections:
                 progress.left.clear()
                 continue
             return waypoint
+
+    def _taken_early(self, env: int, holds: np.ndarray) -> bool:
+        """Return whether hands that are on their way to take hold of something have done so already."""
+        first, *later = self.progress[env].left
+        closed = np.array(later[0].closed if later else first.closed)
+        if np.any(first.closed) or not closed.any() or (closed != holds).any():
+            return False
+        held = held_particles(self.batch)[env][closed]
+        apart = self.batch.state.get_positions()[env, held] - first.positions[closed]
+        return bool(np.abs(apart).max() <= TAKEN * self.batch.actions.hands.max_step)
