@@ -19,6 +19,8 @@ from pbd_gym.training.row_maps import stacked_maps
 
 HALVED = 0.5
 """How much less the distance of each keypoint from its goal counts than that of the one before."""
+REACH = 0.03
+"""Distance at which what a hand is near to is far away [m]."""
 HANDS = ((0, 0, -0.05), (1, 2, -0.01))
 """Hands, keypoints that they should be near to, and how much that counts: enough to tell hands apart."""
 
@@ -28,7 +30,8 @@ class Canonical:
     """Which image of an observation is the canonical one, and what an action there is in the world.
 
     It is the image whose sum of ``weights[k]`` times the square of vector ``terms[k, 0]``, less vector ``terms[k, 1]``,
-    is highest.
+    is highest. Behind the image an agent may see how far hands are from what they may be near to: each coordinate from
+    -1 to 1, which are :data:`REACH` away. A hand takes hold of what is within millimetres, on a towel of half a metre.
     """
 
     seen_index: np.ndarray
@@ -44,6 +47,14 @@ class Canonical:
     zero vector."""
     weights: np.ndarray
     """Shape (terms,), float32."""
+    places: np.ndarray
+    """Places that hands may be near to, shape (places, 3), int: columns of a vector, of one that is added (-1 for none),
+    and of the hand."""
+
+    @property
+    def size(self) -> int:
+        """Numbers that an agent sees."""
+        return self.seen_index.shape[1] + 3 * len(self.places)
 
     def choose(self, observations: np.ndarray) -> np.ndarray:
         """Return which image is the canonical one, int, shape (...), for observations of shape (..., size)."""
@@ -58,9 +69,15 @@ class Canonical:
         return np.asarray(score.argmax(axis=-1))
 
     def observations(self, observations: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Return images of observations, shape (..., size)."""
-        moved = np.take_along_axis(observations, self.seen_index[chosen], -1)
-        return np.asarray(moved * self.seen_sign[chosen], dtype=observations.dtype)
+        """Return images of observations of shape (..., size), and what hands are near to, shape (..., self.size)."""
+        image = np.take_along_axis(observations, self.seen_index[chosen], -1) * self.seen_sign[chosen]
+        parts = [image]
+        for place, more, hand in self.places.tolist():
+            away = image[..., place : place + 3] - image[..., hand : hand + 3]
+            if more >= 0:
+                away = away + image[..., more : more + 3]
+            parts.append(np.clip(away / REACH, -1.0, 1.0))
+        return np.concatenate(parts, axis=-1, dtype=observations.dtype)
 
     def actions(self, actions: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Return images of actions, shape (..., actions)."""
@@ -74,35 +91,42 @@ class Canonical:
         return found
 
 
-def check_canonical(canonical: Canonical, observations: int, actions: int) -> None:
+def check_canonical(canonical: Canonical, size: int, actions: int) -> None:
     """Check what a file says.
 
     Args:
         canonical: what it says.
-        observations: numbers in an observation.
+        size: numbers that the agent sees.
         actions: numbers in an action.
 
     Raises:
         ValueError: for arrays that do not fit together, or an image that is none.
     """
-    images, terms = len(np.atleast_1d(canonical.seen_index)), len(np.atleast_1d(canonical.weights))
-    for name, size in (("seen", observations), ("done", actions)):
+    images, terms, places = (
+        len(np.atleast_1d(part)) for part in (canonical.seen_index, canonical.weights, canonical.places)
+    )
+    observations = size - 3 * places
+    for name, count in (("seen", observations), ("done", actions)):
         index, sign = (getattr(canonical, f"{name}_{what}") for what in ("index", "sign"))
-        if index.shape != (images, size) or not (np.sort(index, axis=1) == np.arange(size)).all():
-            raise ValueError(f"canonical {name}_index must hold 0 to {size - 1} once in each of {images} rows")
+        if index.shape != (images, count) or not (np.sort(index, axis=1) == np.arange(count)).all():
+            raise ValueError(f"canonical {name}_index must hold 0 to {count - 1} once in each of {images} rows")
         if sign.shape != index.shape or not (np.abs(sign) == 1).all():
             raise ValueError(f"canonical {name}_sign must be -1 or 1, with shape {index.shape}")
-    columns, weights = canonical.terms, canonical.weights
-    if columns.shape != (terms, 2) or columns.dtype.kind != "i" or weights.shape != (terms,):
-        raise ValueError(f"canonical terms must be two columns each, with one weight, got shape {columns.shape}")
-    if not ((columns[:, 0] >= 0) & (columns >= -1).all(axis=1) & (columns < observations - 2).all(axis=1)).all():
-        raise ValueError("canonical terms must be columns of vectors of three numbers in an observation")
-    if not np.isfinite(weights).all():
-        raise ValueError("canonical weights must be finite")
+    if canonical.weights.shape != (terms,) or not np.isfinite(canonical.weights).all():
+        raise ValueError("canonical weights must be finite numbers in a row")
+    for name, shape in (("terms", (terms, 2)), ("places", (places, 3))):
+        columns = getattr(canonical, name)
+        if columns.shape != shape or columns.dtype.kind != "i":
+            raise ValueError(f"canonical {name} must be columns, with shape {shape}, got {columns.shape}")
+        low = np.where(np.arange(shape[1]) == 1, -1, 0)  # the second vector may be none
+        if (columns < low).any() or (columns >= observations - 2).any():
+            raise ValueError(f"canonical {name} must be columns of vectors of three numbers in an observation")
 
 
 def canonical_images(batch: Any) -> Canonical:
     """Return the canonical images of a task: keypoints that come first are farthest from their goals.
+
+    Hands are shown near to keypoints and to the goals of these.
 
     With ``obs_mode="memory"`` they were so when the hands last took hold of something or let go: until they do so again
     the image stays the same.
@@ -119,18 +143,22 @@ def canonical_images(batch: Any) -> Canonical:
         first, shown = shown.keypoints.size, shown.keypoints
     if not isinstance(shown, Observations) or not len(shown.goal_particles):
         raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")
-    view, goals = shown, len(shown.goal_particles)
-    offsets = first + 6 * len(view.particles)
-    hands = offsets + 3 * goals
-    terms = [(offsets + 3 * k, -1, HALVED**k) for k in range(goals)]
+    now, points, goals = 6 * len(shown.particles), len(shown.particles), shown.goal_particles.tolist()
+    then, hands = first + now, first + now + 3 * len(goals)
+    terms = [(then + 3 * k, -1, HALVED**k) for k in range(len(goals))]
     terms += [
         (hands + 3 * hand, first + 3 * point, weight)
         for hand, point, weight in HANDS
-        if hand < view.grip_count and point < len(view.particles)
+        if hand < shown.grip_count and point < points
     ]
+    place = {particle: 3 * k for k, particle in enumerate(shown.particles.tolist())}
+    near = [(column, -1) for column in place.values()]
+    near += [(place[particle], now + 3 * k) for k, particle in enumerate(goals) if particle in place]
+    places = [(*vectors, hands - first + 3 * hand) for hand in range(shown.grip_count) for vectors in near]
     *columns, weights = zip(*terms, strict=True)
     return Canonical(
         of_observations.index.astype(np.int16), of_observations.sign.astype(np.int8),
         of_actions.index.astype(np.int16), of_actions.sign.astype(np.int8),
         np.array(columns, dtype=np.int16).T.copy(), np.array(weights, dtype=np.float32),
+        np.array(places, dtype=np.int16).reshape(-1, 3),
     )  # fmt: skip

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import gymnasium as gym
 import numpy as np
 import torch
 import tyro
@@ -149,6 +150,7 @@ class InImages:
 
     def __init__(self, env: Any, canonical: Canonical) -> None:
         self.env, self.canonical, self.chosen = env, canonical, np.zeros(env.num_envs, dtype=int)
+        self.single_observation_space = gym.spaces.Box(-np.inf, np.inf, (canonical.size,), np.float32)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.env, name)

@@ -12,8 +12,8 @@ NEAR, PASSING, PLACED = 0.25, 0.35, 0.1
 """Distances, in steps of a hand, at which it is where it was told to go: to take hold of something there, on its way
 past it, and with something to lay down."""
 TAKEN = 0.4
-"""Distance, in steps of a hand, of what was to be taken hold of from what a hand holds that has closed early: as near it
-will do."""
+"""Distance, in steps of a hand, from what was to be taken hold of at which something else will do, for a hand that has
+closed early."""
 PATIENCE = 5
 """Actions without progress after which it plans anew."""
 LATE = 15

@@ -102,7 +102,8 @@ def test_files_hold_canonical_images(batch: Any, tmp_path: Path) -> None:
         ("done_index", lambda x: x[:, :-1], "once in each"),
         ("done_sign", lambda x: 2 * x, "-1 or 1"),
         ("terms", lambda x: x + 10_000, "columns of vectors"),
-        ("weights", lambda x: x[:-1], "one weight"),
+        ("places", lambda x: x - 2, "columns of vectors"),
+        ("weights", lambda x: x[:-1], "columns, with shape"),
         ("weights", lambda x: x * np.nan, "finite"),
     ],
 )
