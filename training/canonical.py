@@ -48,7 +48,7 @@ class Canonical:
     weights: np.ndarray
     """Shape (terms,), float32."""
     places: np.ndarray
-    """Places that hands may be near to, shape (places, 3), int: columns of a vector, of one that is added (-1 for none),
+    """Places that hands may be near to, shape (places, 3), int: columns of a vector, of one that is added (or -1),
     and of the hand."""
 
     @property
