@@ -13,7 +13,7 @@ import torch
 from numpy.testing import assert_allclose
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.training.canonical import Canonical, canonical_images
+from pbd_gym.training.canonical import REACH, Canonical, canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.policies import MLPPolicy, load_policy
 from pbd_gym.training.refinement import InImages
@@ -70,6 +70,18 @@ def test_what_was_folded_over_comes_first(batch: Any) -> None:
     offsets = image[:, 54:81].reshape(-1, 9, 3)
     corners = np.linalg.norm(offsets[:, [0, 2, 6, 8]], axis=2)
     assert view.size == 89 and (corners.argmax(axis=1) == 0).mean() > 0.8
+
+
+def test_hands_are_seen_near_to_what_they_may_take(batch: Any) -> None:
+    canonical, observation = canonical_images(batch), batch.reset(seed=1)[0]
+    chosen = canonical.choose(observation)
+    image = canonical.observations(observation, chosen)
+    near = image[:, canonical.seen_index.shape[1] :].reshape(-1, 2, 2, 9, 3)  # hands, keypoints and goals
+    points, goals, hands = (image[:, first : first + size] for first, size in ((0, 27), (54, 27), (81, 6)))
+    places = np.stack([points, points + goals], axis=1).reshape(-1, 1, 2, 9, 3)
+    away = (places - hands.reshape(-1, 2, 1, 1, 3)) / REACH
+    assert_allclose(near, np.clip(away, -1.0, 1.0), atol=1e-5)
+    assert (np.abs(near) < 1.0).all(axis=-1).any() and canonical.size == image.shape[1]
 
 
 def test_a_batch_in_canonical_images_is_the_same_batch(batch: Any) -> None:
