@@ -9,6 +9,8 @@ import numpy as np
 from pbd_gym.envs.cloth.towel import Towel
 from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
 
+ABOVE, BEYOND = 0.05, 0.025
+"""How far above a corner, and beyond it, a hand takes hold of it, in sides of the towel."""
 NEARER = 0.01
 """By how much less an edge may be off than another one, for each metre that it is nearer to the hands."""
 
@@ -141,8 +143,30 @@ def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
         yield from tighten(towel, env, x, goals, towel.slack)
         return
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-    begin, end, hands = worst_pair(towel, env, points, targets, away, 0.05 * side)
+    beside = from_above(towel, x)
+    begin, end, hands = worst_pair(towel, env, points + beside, targets + beside, away, 0.05 * side)
     yield from fold_over(begin, end, towel.radius, hands=hands)
+
+
+def from_above(towel: Towel, x: np.ndarray) -> np.ndarray:
+    """Return how far from the corners of a towel hands best take hold of them [m], shape (4, 3).
+
+    A hand takes what is nearest to it. Above a corner and a little beyond it that is the corner, also for hands that come
+    a centimetre beside the place; in the plane of the corner it might be another layer, half a centimetre below. What lies
+    under others has to be met exactly.
+
+    Args:
+        towel: the towel.
+        x: where its particles are, shape (rows, columns, 3) [m].
+    """
+    side = towel.config.mean_side
+    cells = np.array([(0, 0), (0, -1), (-1, 0), (-1, -1)])
+    inner = np.array([(1, 1), (1, -2), (-2, 1), (-2, -2)])
+    beyond = x[tuple(cells.T)] - x[tuple(inner.T)]
+    beyond[:, 1] = 0.0
+    beyond /= np.maximum(np.linalg.norm(beyond, axis=1, keepdims=True), 1e-6)
+    free = towel.covered(x, cells) == 0
+    return np.where(free[:, None], ABOVE * side * np.array([0.0, 1.0, 0.0]) + BEYOND * side * beyond, 0.0)
 
 
 def worst_pair(
