@@ -12,12 +12,14 @@ seeds to say much.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ COLUMNS = (
     "mean_return", "random_performance", "random_success", "random_return",
 )  # fmt: skip
 """Of ``results.csv``."""
+PATIENCE = 60.0
+"""Seconds that runs have to keep what they have come to, after Control-C."""
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """Two-sided 95 % points of Student's t distribution for 1, 2, ... degrees of freedom."""
 
@@ -152,6 +156,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
 
     Raises:
         ValueError: as :func:`check_settings`, before anything is trained.
+        KeyboardInterrupt: after the runs have kept what they had come to.
     """
     waiting = [run for run in runs if run.finished(args.out) is None]
     for run in runs:
@@ -183,10 +188,22 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                     done = f"normalized performance {row['normalized_performance']:.3f}" if row else "failed"
                     print(f"{run.name}: {done}; {args.out / run.name / 'log.txt'}", flush=True)
             time.sleep(0.2)
+    except KeyboardInterrupt:  # which a terminal sends to them as well
+        _let_save(going.values())
+        raise
     finally:
         for process in going.values():
             process.terminate()
     return failed
+
+
+def _let_save(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """Wait until runs that were interrupted have kept what they came to, :data:`PATIENCE` at most."""
+    print("waiting for the runs to keep what they have come to ...", flush=True)
+    end = time.monotonic() + PATIENCE
+    for process in processes:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(end - time.monotonic(), 0.0))
 
 
 def write_results(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -7,8 +7,8 @@ pbd-gym train PBDRope-v0 --algorithm sac-her
 pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 torchrun --nproc_per_node=2 -m pbd_gym train PBDRope-v0
 
-PPO on vectors is in torch alone (pbd_gym/training/torch_ppo.py), all else is Stable-Baselines3's. Ctrl-C keeps the
-agent; the same command with --resume goes on.
+PPO on vectors is in torch alone (pbd_gym/training/torch_ppo.py), all else is Stable-Baselines3's. Control-C
+or SIGTERM keeps the agent; the same command with --resume goes on.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     """
     torch.set_num_threads(args.torch_threads)
     find(args.env_id)  # before there is a folder for it
-    with joined(args.env_kwargs.get("device", args.device)) as (ranks, device):
+    device_name = args.env_kwargs.get("device", args.device)
+    with interruption.ended_like_control_c(), joined(device_name) as (ranks, device):
         _check(args, ranks)
         if ranks.rank == 0:
             return _train(args, ranks, device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_an_interrupted_run_goes_on(
 ) -> None:
     """Control-C leaves a model with the steps so far; with --resume the rest follows, on the same curve.
 
-    PPO in torch ends with the bits of a run that was not interrupted, and so does its curve.
+    SIGTERM, which sb3 is sent here, does as Control-C. PPO in torch ends with the bits of a run that was not interrupted, and so does its curve.
     """
     kind, name, suffix = (Trainer, "collect", "npz") if library == "torch" else (PPO, "collect_rollouts", "zip")
     arguments = ["train", "PBDCloth-v0", "--num-envs", "16", "--eval-episodes", "8", "--checkpoints", "1",
@@ -75,12 +76,14 @@ def test_an_interrupted_run_goes_on(
         calls.append(1)
         found = collect(*given, **named)
         if len(calls) == 2:
-            raise KeyboardInterrupt
+            assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+            signal.raise_signal(signal.SIGINT if library == "torch" else signal.SIGTERM)
         return found
 
     with monkeypatch.context() as patch:
         patch.setattr(kind, name, interrupted)
         assert main([*arguments, *out]) == 130
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert "--resume goes on" in capsys.readouterr().out
     first = json.loads((tmp_path / "run" / "run.json").read_text())
     assert 0 < first["steps_done"] < 3072

@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,40 @@ def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.M
     assert run_all(runs, args) == []
     assert (len(most), max(most)) == (5, 2)
     assert resumed == ["3"]
+
+
+def test_runs_keep_what_they_have_come_to_before_they_are_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards Control-C: runs were ended while they wrote what --resume needs. One that hangs is not waited for long."""
+    done: list[tuple[str, float]] = []
+
+    class Process:
+        def __init__(self, command: list[str], **kwargs: Any) -> None:
+            self.hangs = not done
+            done.append(("started", 0.0))
+
+        def poll(self) -> None:
+            return None
+
+        def wait(self, timeout: float) -> None:
+            done.append(("waited", timeout))
+            if self.hangs:
+                raise subprocess.TimeoutExpired("train", timeout)
+
+        def terminate(self) -> None:
+            done.append(("ended", 0.0))
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep.subprocess, "Popen", Process)
+    monkeypatch.setattr(sweep.time, "sleep", interrupt)
+    args = SweepArgs(("PBDRope-v0",), cores=2, out=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run_all([Run("PBDRope-v0", "ppo", seed) for seed in range(3)], args)
+    assert [name for name, _ in done] == ["started"] * 2 + ["waited"] * 2 + ["ended"] * 2
+    assert max(seconds for _, seconds in done) <= sweep.PATIENCE
 
 
 def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
