@@ -151,7 +151,7 @@ def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="1 runs failed: PBDRope-v0-ppo-1"):
         main(["sweep", "PBDRope-v0", "--seeds", "0", "1", "--out", str(tmp_path), "--train=--num-envs=0"])
     assert [row["seed"] for row in table(tmp_path / "results.csv")] == ["0"]
-    assert "num_envs must be at least 1" in (tmp_path / "PBDRope-v0-ppo-1" / "log.txt").read_text()
+    assert "--num-envs must be at least 1" in (tmp_path / "PBDRope-v0-ppo-1" / "log.txt").read_text()
 
 
 def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
