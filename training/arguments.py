@@ -20,8 +20,8 @@ def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of an environment in which whole episodes are run, as :func:`parsed` has them.
 
     Raises:
-        ValueError: for one of :data:`OWN`, or for no time limit: episodes would not end. A split, above all, would put
-            training and its evaluation on the same start states.
+        ValueError: for one of :data:`OWN`, for no time limit: episodes would not end, or for the benchmark's own start
+            states. A split, above all, would put training and its evaluation on the same start states.
     """
     for name in OWN:
         if name in words:
@@ -29,6 +29,8 @@ def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
     found = parsed(words)
     if found.get("max_episode_steps", 1) in (None, -1):
         raise ValueError("max_episode_steps must be at least 1 here: without it no episode would end")
+    if found.get("starts_seed") == BENCHMARK_SEED:
+        raise ValueError(f"starts_seed {BENCHMARK_SEED} has the start states of pbd-gym benchmark: choose another")
     return found
 
 

@@ -25,6 +25,7 @@ from pbd_gym.training.cameras import Cameras
 from pbd_gym.training.datasets import Episode, check_new, write_dataset
 from pbd_gym.training.demonstrations import Act, act_of, agent_of, record
 from pbd_gym.training.film_policies import default_name
+from pbd_gym.training.interruption import ended_like_control_c
 from pbd_gym.training.options import CollectArgs
 
 
@@ -107,12 +108,18 @@ def _check_new(path: Path, form: str) -> None:
 
 
 def main(args: CollectArgs) -> Path:
-    """Collect and write. Returns the folder of the dataset.
+    """Collect and write. Returns the folder of the dataset. What is interrupted leaves nothing behind.
 
     Raises:
         ValueError: for a number out of range, a folder that is there, or a policy that cannot act in the task.
         FileNotFoundError: for a checkpoint that is not there.
     """
+    with ended_like_control_c():
+        return _collect(args)
+
+
+def _collect(args: CollectArgs) -> Path:
+    """Do what :func:`main` says."""
     entry = find(args.env_id)
     if args.episodes < 1 or args.num_envs < 1:
         raise ValueError("episodes and num_envs must be at least 1")

@@ -57,7 +57,8 @@ def act_of(name: str, agent: MLPPolicy | Checkpoint | None, env: TaskVectorEnv, 
         seed: of the planner.
 
     Raises:
-        ValueError: for a task without an expert, or an agent that sees or does something else than the batch has.
+        ValueError: for a task without an expert, or an agent that sees or does something else than the batch has, such
+            as several observations at once.
     """
     if name == "expert":
         expert = expert_of(env)
@@ -70,7 +71,12 @@ def act_of(name: str, agent: MLPPolicy | Checkpoint | None, env: TaskVectorEnv, 
         fits = shapes == (env.single_observation_space.shape, env.single_action_space.shape)
     else:
         assert agent is not None
-        fits = agent.frame_stack == 1 and agent.observation_space == env.single_observation_space
+        if agent.frame_stack > 1:
+            raise ValueError(
+                f"{name} is shown {agent.frame_stack} observations at once (--frame-stack): demonstrations are of "
+                "agents that are shown one"
+            )
+        fits = agent.observation_space == env.single_observation_space
     if not fits:
         given = f", with {agent.env_kwargs}" if agent.env_kwargs else ""
         raise ValueError(f"{name} was trained on other observations or actions, of {agent.env_id}{given}")

@@ -138,7 +138,7 @@ def clone(args: Args) -> MLPPolicy:
     Raises:
         ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
             are chosen here, for a seed with which episodes would begin that are kept for evaluation, and as
-            :func:`pbd_gym.training.canonical.canonical_images`.
+            :func:`pbd_gym.training.canonical.canonical_images` and :class:`pbd_gym.training.images.Images`.
     """
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
@@ -147,7 +147,9 @@ def clone(args: Args) -> MLPPolicy:
     check_seeds(args.seed, args.abreast * (rounds + args.corrections * rounds_corrected))
     env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_world(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
+    # Before the demonstrations: tasks without symmetries are refused here.
     canonical = canonical_images(env) if args.canonical else None
+    images = Images(env, torch.device("cpu")) if args.refinement.images else None
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     policy: MLPPolicy | None = None
     for turn in range(1 + args.corrections):
@@ -163,7 +165,6 @@ def clone(args: Args) -> MLPPolicy:
         observations, actions = (np.concatenate([lesson[k] for lesson in lessons]) for k in range(2))
         if not len(observations):
             raise ValueError(f"the expert of {env_id} did not succeed once")
-        images = Images(env, torch.device("cpu")) if args.refinement.images else None
         policy = fitted_policy(env_id, kwargs, observations, actions, args, policy, images, canonical)
         print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
     env.close()

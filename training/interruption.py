@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,19 @@ from pbd_gym.training.run_files import KIND, NAME, write_run
 CURVE = "curve.csv"
 DONE = "steps_done"
 """Key of ``run.json`` of a run that was interrupted: environment steps so far."""
+
+
+@contextmanager
+def ended_like_control_c() -> Iterator[None]:
+    """Let SIGTERM, by which clusters and sweeps end a process, raise KeyboardInterrupt here as Control-C does."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may say what signals do
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def keep(folder: Path, learner: Learner, points: list[Point], run: dict[str, Any]) -> None:

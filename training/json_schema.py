@@ -5,6 +5,7 @@ A schema with any other keyword is refused, so that nothing in it goes unchecked
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -54,7 +55,9 @@ def check(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None
     elif isinstance(value, dict):
         _check_members(value, schema, root, where)
     elif _is_a(value, "number"):
-        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):  # not a number, too
+        # JSON has no infinity and no NaN, which Python reads all the same.
+        finite = isinstance(value, int) or math.isfinite(value)
+        if not (finite and schema.get("minimum", value) <= value <= schema.get("maximum", value)):
             raise ValueError(f"{where} is {value}")
 
 

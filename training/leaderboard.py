@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pbd_gym.registry import find
 from pbd_gym.runtime.files import write_text
 from pbd_gym.training.benchmark_results import read_results
 from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
@@ -38,8 +39,8 @@ def grouped(results: Sequence[Result]) -> Groups:
     """Return results by id and policy.
 
     Raises:
-        ValueError: if there are none, if one is there twice, if one agent counts as several seeds, or if two of an id
-            do not have the same evaluation states.
+        ValueError: if there are none, if one is of an id that is not known or is there twice, if one agent counts as
+            several seeds, or if two of an id do not have the same evaluation states.
     """
     if not results:
         raise ValueError("there are no results to make a page of")
@@ -51,6 +52,7 @@ def grouped(results: Sequence[Result]) -> Groups:
             raise ValueError(f"there are two results of {name}: name policies with --name, seeds with --seed")
         rows.append(result)
     for env_id, policies in found.items():
+        find(env_id)
         for policy, rows in policies.items():
             _check_agents(f"{env_id}, {policy}", rows)
         digests = {result["states"]: result["policy"] for rows in policies.values() for result in rows}
@@ -67,15 +69,25 @@ def _check_agents(name: str, rows: Sequence[Result]) -> None:
     """Refuse an agent that counts as several seeds, which would narrow the interval.
 
     Raises:
-        ValueError: for one.
+        ValueError: for one; the message says what is the same.
     """
-    seeds: dict[str, int] = {}
+    seeds: dict[tuple[str, Any], int] = {}
     for row in rows:
-        file = row["agent"]["file"]
-        if file in seeds:
-            raise ValueError(f"seeds {seeds[file]} and {row['seed']} of {name} are one agent: its file is the same")
-        if file is not None:
-            seeds[file] = row["seed"]
+        for what, same in (("file is", row["agent"]["file"]), ("episodes are", _told_apart(row))):
+            if same is None:
+                continue
+            before = seeds.setdefault((what, same), row["seed"])
+            if before != row["seed"]:
+                raise ValueError(f"seeds {before} and {row['seed']} of {name} are one agent: its {what} the same")
+
+
+def _told_apart(row: Result) -> tuple[float, ...] | None:
+    """Return by what an agent is known whose file may have been written again: how its episodes ended.
+
+    None where most of them ended alike, as they do for any agent that spills nothing or never moves.
+    """
+    final = tuple(row["episodes"]["final"])
+    return final if len(set(final)) > len(final) // 2 else None
 
 
 def scores(rows: Sequence[Result], name: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -69,9 +70,11 @@ def write_lerobot_dataset(
     features: dict[str, Any] = {}
     seeds: list[int] = []
     frame_count = 0
-    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as place:
+    with (
+        TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as place,
+        closing(FrameFiles(Path(place) / path.name / "data", file_size)) as files,  # also if interrupted
+    ):
         folder = Path(place) / path.name
-        files = FrameFiles(folder / "data", file_size)
         for number, episode in enumerate(episodes):
             columns = frames(episode, fps, number, frame_count)
             features = features or {name: feature(values) for name, values in columns.items()}

@@ -14,6 +14,11 @@ from pbd_gym.training import tuned, tuned_pixels
 from pbd_gym.training.arguments import UNSEEN_SEED, episode_arguments
 
 
+def option(name: str) -> str:
+    """Return what a field is called on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
 @dataclass
 class TrainArgs:
     """Train an agent. Defaults by id and algorithm are in pbd_gym/training/tuned.py."""
@@ -75,18 +80,30 @@ class TrainArgs:
         return self.out or Path("runs") / tuned.run_name(self.env_id, self.algorithm, self.library, self.seed)
 
     def settings(self) -> tuned.Settings:
-        """Return the tuned numbers of the id, overridden by those of the command line."""
+        """Return the tuned numbers of the id, overridden by those of the command line.
+
+        Raises:
+            ValueError: for a number of another algorithm.
+        """
         from pbd_gym.envs.core.pixels import PIXEL_MODES  # imports Warp
 
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
             pixels = tuned_pixels.PIXELS.get(self.env_id, tuned_pixels.FALLBACK)
             found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
-        given = {f.name: getattr(self, f.name, None) for f in dataclasses.fields(found)}
-        return dataclasses.replace(found, **{k: v for k, v in given.items() if v is not None})
+        every = {f.name for kind in (tuned.PPOSettings, tuned.SACSettings) for f in dataclasses.fields(kind)}
+        given = {name: value for name in every if (value := getattr(self, name, None)) is not None}
+        others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})
+        if others:
+            raise ValueError(f"{option(others[0])} is of another algorithm than {self.algorithm}")
+        return dataclasses.replace(found, **given)
 
     def everything(self) -> tuple[tuned.Settings, dict[str, Any], dict[str, Any]]:
-        """Return the settings, the arguments of the environment, and those of the environment that is trained on."""
+        """Return the settings, the arguments of the environment, and those of the environment that is trained on.
+
+        Raises:
+            ValueError: as :meth:`settings` and :meth:`arguments`.
+        """
         settings = self.settings()
         env_kwargs = {**settings.env, **self.arguments()}
         return settings, env_kwargs, {"split": "train", **settings.training_env, **env_kwargs}

@@ -28,6 +28,7 @@ from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.training import checkpoint, run_files, tuned_pixels
+from pbd_gym.training.arguments import check_seeds
 from pbd_gym.training.cameras import Cameras
 from pbd_gym.training.evaluate import Summary, evaluate, stacked, unseen_env
 from pbd_gym.training.learners import make_model
@@ -224,12 +225,13 @@ def main(args: Args) -> Summary:
     """Teach, evaluate on unseen episodes, and write the run.
 
     Raises:
-        ValueError: for a teacher of another environment, or a count of nothing, which would leave an agent that has
-            learned nothing.
+        ValueError: for a teacher of another environment, a count of nothing, which would leave an agent that has
+            learned nothing, or a seed with which episodes would begin that are kept for evaluation.
     """
     for name in ("rounds", "abreast", "epochs", "batch_size", "starts", "eval_episodes"):
         whole(name, getattr(args, name), 1)
     whole("shift", args.shift, 0)
+    check_seeds(args.seed, args.abreast * args.rounds)
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     began, env_id = time.perf_counter(), find(args.env_id).id

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import checkpoint
@@ -30,6 +31,30 @@ class _Visits(BaseCallback):
 
     def _on_step(self) -> bool:
         return not self.monitor.enough
+
+
+class _Refill(BaseCallback):
+    """Puts updates off until a replay buffer that was not kept has filled as far as before the first update.
+
+    The policy acts meanwhile: Stable-Baselines3 draws actions at random only in the first steps of a whole run.
+
+    Args:
+        until: environment steps of the run from which on there are updates.
+    """
+
+    def __init__(self, until: int) -> None:
+        super().__init__()
+        self.until = until
+
+    def _on_training_start(self) -> None:
+        self._gradient_steps = self.model.gradient_steps  # type: ignore[attr-defined]
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        fills = self.num_timesteps <= self.until
+        self.model.gradient_steps = 0 if fills else self._gradient_steps  # type: ignore[attr-defined]
 
 
 class SB3Learner:
@@ -59,7 +84,7 @@ class SB3Learner:
         log: Path | None,
         training_kwargs: dict[str, Any],
     ) -> None:
-        first = seed * settings.num_envs
+        self._first = first = seed * settings.num_envs
         self.env = stacked(make_sb3_vec_env(env_id, settings.num_envs, first, **training_kwargs), settings.frame_stack)
         self._predictors: list[StatePrediction] = []
         if settings.predict_state:
@@ -73,6 +98,7 @@ class SB3Learner:
         if isinstance(settings, SACSettings) and settings.expert_steps:
             show_expert(self.sb3, self.env, settings.expert_steps)
         self._total, self._goes_on = settings.total_timesteps, False
+        self._refill: list[_Refill] = []
 
     @property
     def steps(self) -> int:
@@ -86,7 +112,7 @@ class SB3Learner:
     def learn(self, monitor: Monitor, progress: bool) -> None:
         """Train to the end or until the monitor says enough, and tell it before every rollout."""
         self.sb3.learn(
-            self._total - self.steps, CallbackList([*self._predictors, _Visits(monitor)]),
+            self._total - self.steps, CallbackList([*self._predictors, *self._refill, _Visits(monitor)]),
             progress_bar=progress, reset_num_timesteps=not self._goes_on,
         )  # fmt: skip
 
@@ -103,9 +129,10 @@ class SB3Learner:
         """Do nothing: the file of the agent has its optimizer's state too."""
 
     def take_up(self, folder: Path, steps: int) -> None:
-        """Go on from the weights and the optimizer's state of an interrupted run; its episodes begin anew.
+        """Go on from the weights and the optimizer's state of an interrupted run, with other episodes than its first.
 
-        What an off-policy learner has seen is not kept: its replay buffer fills anew.
+        What an off-policy learner has seen is not kept: its replay buffer fills anew with what the policy does, and
+        before it learns again there are as many steps as before the first update.
 
         Raises:
             ValueError: for a run that predicts the state.
@@ -114,6 +141,10 @@ class SB3Learner:
             raise ValueError("a run that predicts the state cannot be gone on with: the predictor is not kept")
         self.sb3.set_parameters(str(folder / self.model), device="cpu")  # reads weights and numbers alone
         self.sb3.num_timesteps, self._goes_on = steps, True
+        # The environment hashes seeds of more than 32 bits: no run begins with them, and none is kept for evaluation.
+        self.env.seed(2**32 * (1 + self._first) + steps)
+        if isinstance(self.sb3, OffPolicyAlgorithm):
+            self._refill = [_Refill(steps + self.sb3.learning_starts)]
 
     def close(self) -> None:
         """Close the environments."""

@@ -12,12 +12,14 @@ seeds to say much.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ COLUMNS = (
     "mean_return", "random_performance", "random_success", "random_return",
 )  # fmt: skip
 """Of ``results.csv``."""
+PATIENCE = 60.0
+"""Seconds that runs have to keep what they have come to, after Control-C."""
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """Two-sided 95 % points of Student's t distribution for 1, 2, ... degrees of freedom."""
 
@@ -125,6 +129,11 @@ def words_of(run: Run, args: SweepArgs) -> list[str]:
     return [run.env_id, "--algorithm", run.algorithm, "--library", run.library, "--seed", seed, *args.train]
 
 
+def given(run: Run, args: SweepArgs) -> TrainArgs:
+    """Return the arguments of ``pbd-gym train`` that say what is trained, read as that does."""
+    return tyro.cli(TrainArgs, args=words_of(run, args), prog="pbd-gym train")
+
+
 def check_settings(run: Run, args: SweepArgs) -> None:
     """Refuse a finished run of other settings than those asked for: it would stand in the table as one of them.
 
@@ -132,12 +141,12 @@ def check_settings(run: Run, args: SweepArgs) -> None:
         ValueError: for one; the message names what differs.
     """
     file = args.out / run.name / NAME
-    about, given = read_json(file, KIND), tyro.cli(TrainArgs, args=words_of(run, args), prog="pbd-gym train")
-    settings, env_kwargs, _ = given.everything()
+    about, asked = read_json(file, KIND), given(run, args)
+    settings, env_kwargs, _ = asked.everything()
     before = {**about.get("settings", {}), "eval_episodes": about["results"]["trained"].get("episodes")}
     before |= {name: about[name] for name in ("env_kwargs",) if name in about}
     wanted = read_as_written({**dataclasses.asdict(settings), "env_kwargs": env_kwargs})
-    wanted["eval_episodes"] = given.eval_episodes
+    wanted["eval_episodes"] = asked.eval_episodes
     # Settings that another version had, or has not yet, tell nothing.
     changed = [name for name in wanted if name in before and before[name] != wanted[name]]
     if changed:
@@ -151,11 +160,15 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
     """Train the runs that are not finished, some at a time. Returns those that failed; their logs say why.
 
     Raises:
-        ValueError: as :func:`check_settings`, before anything is trained.
+        ValueError: as :func:`check_settings` and for arguments that an algorithm does not have, before anything is
+            trained.
+        KeyboardInterrupt: after the runs have kept what they had come to.
     """
     waiting = [run for run in runs if run.finished(args.out) is None]
     for run in runs:
-        if run not in waiting:
+        if run in waiting:
+            given(run, args).everything()
+        else:
             check_settings(run, args)
     at_once = max(args.cores // args.cores_per_run, 1)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PBD_GYM_THREADS": str(args.cores_per_run)}
@@ -183,10 +196,22 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                     done = f"normalized performance {row['normalized_performance']:.3f}" if row else "failed"
                     print(f"{run.name}: {done}; {args.out / run.name / 'log.txt'}", flush=True)
             time.sleep(0.2)
+    except KeyboardInterrupt:  # which a terminal sends to them as well
+        _let_save(going.values())
+        raise
     finally:
         for process in going.values():
             process.terminate()
     return failed
+
+
+def _let_save(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """Wait until runs that were interrupted have kept what they came to, :data:`PATIENCE` at most."""
+    print("waiting for the runs to keep what they have come to ...", flush=True)
+    end = time.monotonic() + PATIENCE
+    for process in processes:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(end - time.monotonic(), 0.0))
 
 
 def write_results(path: Path, rows: list[dict[str, Any]]) -> None:

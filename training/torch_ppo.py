@@ -275,7 +275,8 @@ class Trainer:
         agent, settings = self.agent, self.settings
         means = agent.means(features)
         ratio = (agent.log_prob(actions, means) - old).exp()
-        scaled = (gain - gain.mean()) / (gain.std() + 1e-8)
+        # A single sample has no spread.
+        scaled = (gain - gain.mean()) / (gain.std() + 1e-8) if len(gain) > 1 else gain
         cut = ratio.clamp(1.0 - settings.clip_range, 1.0 + settings.clip_range)
         loss = -torch.min(ratio * scaled, cut * scaled).mean()
         loss = loss + 0.5 * nn.functional.mse_loss(agent.values(features), goal)

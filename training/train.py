@@ -7,8 +7,8 @@ pbd-gym train PBDRope-v0 --algorithm sac-her
 pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 torchrun --nproc_per_node=2 -m pbd_gym train PBDRope-v0
 
-PPO on vectors is in torch alone (pbd_gym/training/torch_ppo.py), all else is Stable-Baselines3's. Ctrl-C keeps the
-agent; the same command with --resume goes on.
+PPO on vectors is in torch alone (pbd_gym/training/torch_ppo.py), all else is Stable-Baselines3's. Control-C
+or SIGTERM keeps the agent; the same command with --resume goes on.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ import tyro
 from gymnasium import spaces
 
 from pbd_gym.registry import find
+from pbd_gym.runtime.checks import whole
 from pbd_gym.training import interruption, tuned
 from pbd_gym.training.arguments import check_seeds
 from pbd_gym.training.curves import plot
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table, unseen_env
 from pbd_gym.training.monitor import Monitor
-from pbd_gym.training.options import TrainArgs
+from pbd_gym.training.options import TrainArgs, option
 from pbd_gym.training.ranks import Ranks, joined
 from pbd_gym.training.run_files import write_run
 from pbd_gym.training.sb3_learner import SB3Learner
@@ -43,9 +44,10 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     Returns:
         The final evaluation of the trained and of a random policy; nothing in processes that only help.
     """
-    torch.set_num_threads(args.torch_threads)
+    torch.set_num_threads(whole(option("torch_threads"), args.torch_threads, 1))
     find(args.env_id)  # before there is a folder for it
-    with joined(args.env_kwargs.get("device", args.device)) as (ranks, device):
+    device_name = args.env_kwargs.get("device", args.device)
+    with interruption.ended_like_control_c(), joined(device_name) as (ranks, device):
         _check(args, ranks)
         if ranks.rank == 0:
             return _train(args, ranks, device)
@@ -61,9 +63,9 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
     """Refuse what would be noticed only after hours of training, or never.
 
     Raises:
-        ValueError: for a share that is none, arguments of the environment that are not the user's to choose, a seed
-            with which episodes kept for evaluation would be trained on, or a folder with an interrupted run that is not
-            to be gone on with.
+        ValueError: for a share that is none, a count of nothing, numbers of another algorithm, arguments of the
+            environment that are not the user's to choose, a seed with which episodes kept for evaluation would be
+            trained on, or a folder with an interrupted run that is not to be gone on with.
     """
     steps = None if args.resume else interruption.interrupted(args.folder)
     if steps is not None:
@@ -72,10 +74,13 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
             "or remove the folder"
         )
     settings = args.everything()[0]
+    for name in ("total_timesteps", "num_envs", "n_steps", "n_epochs", "batch_size", "frame_stack"):
+        whole(option(name), getattr(settings, name, 1), 1)
+    whole(option("eval_episodes"), args.eval_episodes, 1)
     for name, share in (("gamma", settings.gamma), ("target_success", args.target_success)):
         if share is not None and not 0.0 <= share <= 1.0:
-            raise ValueError(f"--{name.replace('_', '-')} must be from 0 to 1, got {share}")
-    abreast = max(settings.num_envs, 1) * ranks.count
+            raise ValueError(f"{option(name)} must be from 0 to 1, got {share}")
+    abreast = settings.num_envs * ranks.count
     check_seeds(args.seed * abreast, abreast)
 
 

@@ -21,6 +21,35 @@ def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
     return {name: value[env].item() for name, value in info.items() if not name.startswith("_")}
 
 
+def merged(options: Sequence[dict[str, Any]], num_envs: int) -> dict[str, Any] | None:
+    """Return what a batch's reset takes for options of one dict per environment: numbers become arrays.
+
+    Args:
+        options: of each environment; one dict for all may hold arrays with a number for each.
+        num_envs: environments in the batch.
+
+    Raises:
+        ValueError: for another count of dicts, or dicts that differ in more than numbers.
+    """
+    if len(options) != num_envs:
+        raise ValueError(f"options must be a dict or a list of {num_envs} dicts, got {len(options)}")
+    if all(one is options[0] for one in options):
+        return options[0] or None
+    return _together("options", options) or None
+
+
+def _together(name: str, values: Sequence[Any]) -> Any:
+    """Return one value for that of each environment, as :func:`merged` does."""
+    first = values[0]
+    if all(isinstance(value, dict) and value.keys() == first.keys() for value in values):
+        return {key: _together(key, [value[key] for value in values]) for key in first}
+    if all(np.array_equal(value, first) for value in values):
+        return first
+    if all(isinstance(value, int | float | np.number) for value in values):
+        return np.array(values)
+    raise ValueError(f"a batch is reset with the same {name} in all environments, or one number for each: got {values}")
+
+
 class TaskVecEnv(VecEnv):
     """A batch under Stable-Baselines3's interface: done environments come back reset, with ``terminal_observation``.
 
@@ -43,10 +72,13 @@ class TaskVecEnv(VecEnv):
         super().__init__(batch.num_envs, batch.single_observation_space, batch.single_action_space)
 
     def reset(self) -> Any:
-        """Begin new episodes, with the seeds of the last :meth:`seed` if there was one since."""
+        """Begin new episodes, with seeds and options of the last :meth:`seed` and :meth:`set_options` since the last.
+
+        Raises:
+            ValueError: as :func:`merged` and :meth:`pbd_gym.envs.core.batch.TaskVectorEnv.reset`.
+        """
         seeds = None if any(s is None for s in self._seeds) else list(self._seeds)
-        options = next((o for o in self._options if o), None)
-        observation, info = self.batch.reset(seed=seeds, options=options)
+        observation, info = self.batch.reset(seed=seeds, options=merged(self._options, self.num_envs))
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [row_of(info, env) for env in range(self.num_envs)]
@@ -101,11 +133,23 @@ class TaskVecEnv(VecEnv):
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the whole batch."""
+        """Set an attribute of the whole batch.
+
+        Raises:
+            ValueError: for some of the environments, which share it.
+        """
+        self._check_all(f"share {attr_name!r}", indices)
         setattr(self.batch, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Call a method of the batch once, and return its answer for each index."""
+        """Call a method of the batch once, and return its answer for each index.
+
+        Raises:
+            ValueError: for some of the environments, unless the method changes none: its name begins with ``get_``, or
+                is ``compute_reward``, which hindsight replay asks of one environment for all.
+        """
+        if method_name != "compute_reward" and not method_name.startswith("get_"):
+            self._check_all(f"do {method_name!r} together", indices)
         answer = getattr(self.batch, method_name)(*args, **kwargs)
         return [answer for _ in self._get_indices(indices)]
 
@@ -114,6 +158,15 @@ class TaskVecEnv(VecEnv):
         from stable_baselines3.common.monitor import Monitor
 
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+    def _check_all(self, what: str, indices: Any) -> None:
+        """Refuse some of the environments where only all can be served.
+
+        Raises:
+            ValueError: for them.
+        """
+        if {*self._get_indices(indices)} != {*range(self.num_envs)}:
+            raise ValueError(f"environments of a batch {what}: indices must be None or all of them, got {indices!r}")
 
     def _get_indices(self, indices: int | Iterable[int] | None) -> Iterable[int]:
         if indices is None:

@@ -29,10 +29,11 @@ def declare(commands: Any) -> None:
     replay.add_argument("file")
     replay.add_argument("--minari", metavar="FOLDER", help="also write what actions alone did as a dataset, NAME-v0")
     enjoy = add(commands, "enjoy", _enjoy, "watch an agent that comes with the package", "render")
-    enjoy.add_argument("id", help="an id, or the NAME.npz of an agent of your own")
+    enjoy.add_argument("id", help="an id, or the file of an agent of your own: NAME.npz, model.zip")
     enjoy.add_argument("--seed", type=natural, default=1_000_000, help="of the first episode (default 1000000)")
     enjoy.add_argument("--episodes", type=count, default=4, help="without a window (default 4)")
     enjoy.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF, in place of a window")
+    enjoy.add_argument("--trust", action="store_true", help=TRUST)
     enjoy.add_argument("--headless", action="store_true", help="print numbers only")
     add(commands, "demo", _demo, "look at a demonstration; without a name, list them", "render", reads_rest=True)
     _declare_films(commands)
@@ -110,10 +111,12 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
+    if args.id.endswith(".zip"):
+        args.extra = "train"  # which reads a checkpoint
     from pbd_gym.training.enjoy import enjoy
 
     check_writable(args.gif)
-    enjoy(args.id, args.seed, args.episodes, args.gif, args.headless)
+    enjoy(args.id, args.seed, args.episodes, args.gif, args.headless, args.trust)
 
 
 def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,7 @@ def test_files_that_are_no_results_are_refused(tmp_path: Path, capsys: pytest.Ca
         ({"best_normalized_performance": 0.7}, "its episodes say 0.6"),
         ({"episodes": {**made_up()["episodes"], "success": [True] * STATES}}, "its episodes say 1.0"),
         ({"episodes": {**made_up()["episodes"], "steps": [7.5] * STATES}}, "is no integer"),
+        ({"episodes": {**made_up()["episodes"], "final": [math.inf] * STATES}}, r"\['final'\]\[0\] is inf"),
     ):
         with pytest.raises(ValueError, match=error):
             check_result(made_up(**changes))
@@ -225,6 +227,11 @@ def test_the_leaderboard_puts_success_first(tmp_path: Path, capsys: pytest.Captu
     agent = {"file": f"sha256:{'1' * 64}", "trained_with": {}}
     with pytest.raises(ValueError, match="seeds 0 and 3 of PBDRope-v0, ppo are one agent"):
         page([made_up(agent=agent), made_up(agent=agent, seed=3)])
+    moved = {**made_up()["episodes"], "final": np.linspace(0.0, 1.0, STATES).tolist()}
+    with pytest.raises(ValueError, match="seeds 1 and 2 of PBDRope-v0, ppo are one agent: its episodes are the same"):
+        page([made_up(episodes=moved, seed=1), made_up(episodes=moved, seed=2, agent=agent)])
+    with pytest.raises(ValueError, match="no environment 'PBDRop-v0'; did you mean 'PBDRope-v0'"):
+        page([made_up(id="PBDRop-v0")])
     with pytest.raises(ValueError, match="different evaluation states"):
         page([made_up(), made_up(seed=1, states=f"sha256:{'1' * 64}")])
 

@@ -21,6 +21,7 @@ from stable_baselines3 import PPO
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import checkpoint, tuned
+from pbd_gym.training import enjoy as enjoying
 from pbd_gym.training.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.evaluate import stacked
 from pbd_gym.training.learners import make_model, standardise
@@ -122,6 +123,25 @@ def test_a_trusted_file_acts_as_it_does_in_its_own_program(tmp_path: Path, capsy
     assert_array_equal(agent(observation), model.predict(observation, deterministic=True)[0])
     assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2", "--trust"]) == 0
     assert "| trained | 2 |" in capsys.readouterr().out
+
+
+def test_an_agent_that_sees_some_observations_at_once_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Guards model.zip of --frame-stack: enjoy found no bundled policy of that name, collect other observations."""
+    trained(tmp_path, dataclasses.replace(SETTINGS, frame_stack=2))
+    path = str(tmp_path / "model.zip")
+    assert main(["enjoy", path, "--headless", "--episodes", "2"]) == 0
+    assert "over 2 episodes" in capsys.readouterr().out
+    shown: list[Any] = []
+    monkeypatch.setattr(enjoying, "play", lambda *args, policy, **kwargs: shown.append((args, policy)))
+    assert main(["enjoy", path]) == 0
+    ((args, policy),) = shown
+    assert args[0] == "PBDRope-v0" and isinstance(policy, CheckpointPolicy)
+    words = [word for name, value in ROPE.items() for word in (name, str(value))]
+    out = ["--out", str(tmp_path / "a-v0")]
+    assert main(["collect", "PBDRope-v0", "--policy", path, *out, "--env-kwargs", *words]) == 1
+    assert "is shown 2 observations at once" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("mode", "frames"), [("rgb", 2), ("rgbd", 1), ("depth", 1), ("goal", 2), ("segmentation", 1)])

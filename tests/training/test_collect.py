@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,20 @@ def test_mistakes_leave_nothing_behind(
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("pbd-gym collect: ") and error in message
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_an_end_by_sigterm_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the hidden folder that LeRobot's files are written in until they are complete."""
+
+    def ended(columns: dict[str, np.ndarray]) -> None:
+        assert list(tmp_path.iterdir()) and signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("pbd_gym.training.lerobot_datasets.statistics", ended)
+    small = [str(word) for pair in SMALL_OF["PBDClothDrop-v0"].items() for word in pair]
+    words = ["--episodes", "1", "--format", "lerobot", "--out", str(tmp_path / "a"), "--env-kwargs", *small]
+    assert main(["collect", "PBDClothDrop-v0", *words, "max_episode_steps", "2"]) == 130
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_agent_sees_what_it_was_trained_on(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import pytest
 import torch
 
 from pbd_gym.envs.cloth.manipulation import TRAINING
-from pbd_gym.training import refinement
+from pbd_gym.training import imitation, refinement
 from pbd_gym.training.imitation import Args, clone, main
 from pbd_gym.training.policies import load_policy
 from pbd_gym.training.refinement import Graded, RefinementArgs, refine, stay_near, take_over, training_world
 from pbd_gym.training.torch_ppo import Agent
 from pbd_gym.training.tuned import PPOSettings
+from tests.envs.helpers import SMALL_OF
 
 ROPE = {"particles": "9", "substeps": "8", "starts": "60"}
 BRIEF = RefinementArgs(steps=3200, num_envs=16, rounds=2, watched=1, eval_episodes=8, enough=2.0)
@@ -95,6 +96,13 @@ def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
     args = Args(env_id="PBDRopeStraighten-v0", demonstrations=2, abreast=2, noise=(0.0,), env_kwargs=hopeless)
     with pytest.raises(ValueError, match="did not succeed once"):
         clone(args)
+
+
+def test_a_task_without_symmetries_is_refused_before_it_is_demonstrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imitation, "demonstrate", lambda *given: pytest.fail("an episode was run"))
+    small = {name: str(value) for name, value in SMALL_OF["PBDSoftPush-v0"].items()}
+    with pytest.raises(ValueError, match="symmetries"):
+        clone(Args(env_id="PBDSoftPush-v0", env_kwargs=small, refinement=RefinementArgs(images=True)))
 
 
 def test_goals_that_are_held_out_are_not_learned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 
 from pbd_gym.cli import main
 from pbd_gym.envs.core.batch import TaskVectorEnv
@@ -156,3 +157,39 @@ def test_runs_differ_in_their_environments(library: str, tmp_path: Path, monkeyp
     assert main(["train", "PBDRope-v0", *arguments, *kwargs]) == 0
     assert (12 if library == "torch" else [12, 13, 14, 15]) in [seeds for split, seeds in begun if split == "train"]
     assert all(seeds not in (3, [3, 4, 5, 6]) for _, seeds in begun)
+
+
+@pytest.mark.parametrize("algorithm", ["sac", "sac-her"])
+def test_what_goes_on_learns_once_its_replay_buffer_has_filled(
+    algorithm: tuned.Algorithm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards --resume of SAC: hindsight had no episode to sample, SAC began with a buffer of a single step."""
+    settings = dataclasses.replace(SAC, total_timesteps=160, gradient_steps=1)
+    monkeypatch.setitem(tuned.TABLE[algorithm], "PBDRope-v0", settings)
+    arguments = ["train", "PBDRope-v0", "--algorithm", algorithm, "--eval-episodes", "1", "--evaluations", "1",
+                 "--no-gif", "--no-progress", "--out", str(tmp_path), "--env-kwargs", "max_episode_steps", "4",
+                 "starts", "5", "particles", "9"]  # fmt: skip
+    learned, begun = [], []
+    learn, reset = CLASSES[algorithm].train, TaskVectorEnv.reset  # type: ignore[attr-defined]
+
+    def watched(self: Any, *given: Any, **named: Any) -> None:
+        learned.append((self.num_timesteps, self.replay_buffer.pos * 4))
+        learn(self, *given, **named)
+        if len(learned) == 10:
+            raise KeyboardInterrupt
+
+    def watched_reset(self: TaskVectorEnv, *, seed: Any = None, options: Any = None) -> Any:
+        begun.extend(seed if self.split == "train" and seed else [])
+        return reset(self, seed=seed, options=options)
+
+    monkeypatch.setattr(CLASSES[algorithm], "train", watched)
+    monkeypatch.setattr(TaskVectorEnv, "reset", watched_reset)
+    assert main(arguments) == 130
+    assert (learned[0], learned[-1]) == ((44, 44), (80, 80))
+    begun.clear()
+    sampled: list[int] = []
+    monkeypatch.setattr(spaces.Box, "sample", lambda self: sampled.append(1))
+    assert main([*arguments, "--resume"]) == 0
+    assert learned[10] == (124, 44) and learned[-1] == (160, 80)
+    assert not sampled  # the policy acts meanwhile
+    assert begun == [2**32 + 80 + env for env in range(4)]  # not the episodes that the run had begun with

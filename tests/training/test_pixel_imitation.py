@@ -88,6 +88,11 @@ def test_a_student_without_lessons_is_refused(name: str, tmp_path: Path) -> None
     assert not (tmp_path / "run").exists()
 
 
+def test_episodes_kept_for_evaluation_are_no_lessons(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"are kept for evaluation, and these have 8,999,999 to 9,000,000"):
+        main(Args(env_id=ID, seed=8_999_999, abreast=1, rounds=2, out=tmp_path))
+
+
 def test_a_teacher_of_something_else_is_refused() -> None:
     with pytest.raises(ValueError, match="knows PBDRope-v0"):
         main(Args(env_id=ID, teacher="PBDRope-v0"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ def test_an_interrupted_run_goes_on(
 ) -> None:
     """Control-C leaves a model with the steps so far; with --resume the rest follows, on the same curve.
 
-    PPO in torch ends with the bits of a run that was not interrupted, and so does its curve.
+    SIGTERM, which sb3 is sent here, does as Control-C. PPO in torch ends with the bits of a run that was not
+    interrupted, and so does its curve.
     """
     kind, name, suffix = (Trainer, "collect", "npz") if library == "torch" else (PPO, "collect_rollouts", "zip")
     arguments = ["train", "PBDCloth-v0", "--num-envs", "16", "--eval-episodes", "8", "--checkpoints", "1",
@@ -75,12 +77,14 @@ def test_an_interrupted_run_goes_on(
         calls.append(1)
         found = collect(*given, **named)
         if len(calls) == 2:
-            raise KeyboardInterrupt
+            assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+            signal.raise_signal(signal.SIGINT if library == "torch" else signal.SIGTERM)
         return found
 
     with monkeypatch.context() as patch:
         patch.setattr(kind, name, interrupted)
         assert main([*arguments, *out]) == 130
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert "--resume goes on" in capsys.readouterr().out
     first = json.loads((tmp_path / "run" / "run.json").read_text())
     assert 0 < first["steps_done"] < 3072
@@ -184,6 +188,11 @@ def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.Capture
         (["--env-kwargs", "max_episode_steps", "None"], "no episode would end"),
         (["--gamma", "1.5"], "--gamma must be from 0 to 1, got 1.5"),
         (["--target-success", "95"], "--target-success must be from 0 to 1, got 95"),
+        (["--algorithm", "sac", "--n-steps", "5"], "--n-steps is of another algorithm than sac"),
+        (["--n-epochs", "0"], "--n-epochs must be at least 1, got 0"),
+        (["--total-timesteps", "0"], "--total-timesteps must be at least 1, got 0"),
+        (["--eval-episodes", "0"], "--eval-episodes must be at least 1, got 0"),
+        (["--env-kwargs", "starts_seed", "9000000"], "starts_seed 9000000 has the start states of pbd-gym benchmark"),
         (["--seed", "1953", "--num-envs", "512"], "are kept for evaluation, and these have 999,936 to 1,000,447"),
         (["--seed", "9000000", "--num-envs", "1"], "are kept for evaluation"),
     ],

@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,12 +112,46 @@ def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.M
     assert resumed == ["3"]
 
 
+def test_runs_keep_what_they_have_come_to_before_they_are_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards Control-C: runs were ended while they wrote what --resume needs. One that hangs is not waited for long."""
+    done: list[tuple[str, float]] = []
+
+    class Process:
+        def __init__(self, command: list[str], **kwargs: Any) -> None:
+            self.hangs = not done
+            done.append(("started", 0.0))
+
+        def poll(self) -> None:
+            return None
+
+        def wait(self, timeout: float) -> None:
+            done.append(("waited", timeout))
+            if self.hangs:
+                raise subprocess.TimeoutExpired("train", timeout)
+
+        def terminate(self) -> None:
+            done.append(("ended", 0.0))
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep.subprocess, "Popen", Process)
+    monkeypatch.setattr(sweep.time, "sleep", interrupt)
+    args = SweepArgs(("PBDRope-v0",), cores=2, out=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run_all([Run("PBDRope-v0", "ppo", seed) for seed in range(3)], args)
+    assert [name for name, _ in done] == ["started"] * 2 + ["waited"] * 2 + ["ended"] * 2
+    assert max(seconds for _, seconds in done) <= sweep.PATIENCE
+
+
 def test_a_run_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     pretend(tmp_path, Run("PBDRope-v0", "ppo", 0), [0.0, 0.5])
     with pytest.raises(SystemExit, match="1 runs failed: PBDRope-v0-ppo-1"):
         main(["sweep", "PBDRope-v0", "--seeds", "0", "1", "--out", str(tmp_path), "--train=--num-envs=0"])
     assert [row["seed"] for row in table(tmp_path / "results.csv")] == ["0"]
-    assert "num_envs must be at least 1" in (tmp_path / "PBDRope-v0-ppo-1" / "log.txt").read_text()
+    assert "--num-envs must be at least 1" in (tmp_path / "PBDRope-v0-ppo-1" / "log.txt").read_text()
 
 
 def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:

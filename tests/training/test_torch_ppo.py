@@ -211,6 +211,14 @@ def test_the_first_gradient_is_that_of_the_policy_gradient() -> None:
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-4)
 
 
+def test_a_single_sample_is_learned_from() -> None:
+    """Guards --batch-size 1: the spread of one advantage is NaN, and so were all weights."""
+    trainer = Trainer(Points(), PPOSettings(1, n_steps=2, n_epochs=1, batch_size=1), 0, CPU)
+    rollout, _ = trainer.collect()
+    trainer.update(rollout)
+    assert all(parameter.isfinite().all() for parameter in trainer.parameters)
+
+
 def test_a_trainer_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     """Guards the state: it takes up weights, moments, noise and episodes, also in another process."""
     settings = PPOSettings(192, num_envs=4, n_steps=16, batch_size=32, n_epochs=2, standardise=True)

@@ -130,6 +130,19 @@ def test_options() -> None:
         env.reset()
 
 
+def test_options_of_each_environment() -> None:
+    """Guards a list of dicts, of which the first counted for all."""
+    env, batch = make(randomize={"friction": (0.2, 0.8)}), make_vec(4, randomize={"friction": (0.2, 0.8)})
+    given = [0.3, 0.4, 0.5, 0.6]
+    env.set_options([{"parameters": {"friction": one}, "split": "all"} for one in given])
+    assert_array_equal(env.reset(), batch.reset(seed=0, options={"parameters": {"friction": np.array(given)}})[0])
+    assert_allclose(env.reset_infos[2]["parameters/friction"], 0.5)
+    for options in ([{}] * 3, [{"split": "train"}] * 3 + [{"split": "eval"}], [{"variation": 0}, {}, {}, {}]):
+        env.set_options(options)
+        with pytest.raises(ValueError, match=r"4 dicts, got 3|same split in all|same options in all"):
+            env.reset()
+
+
 @pytest.mark.parametrize(
     "kwargs", [{"autoreset_mode": "NextStep"}, {"autoreset_mode": "Disabled"}, {"output": "torch"}]
 )
@@ -156,6 +169,10 @@ def test_attributes_and_methods() -> None:
     assert env.get_attr("render_mode") == [None] * 4
     env.set_attr("label", 7)
     assert env.get_attr("label") == [7] * 4 and env.batch.label == 7  # type: ignore[attr-defined]
+    for change in (env.set_attr, env.env_method):
+        with pytest.raises(ValueError, match=r"indices must be None or all of them, got \[0, 3\]"):
+            change("label", 8, indices=[0, 3])
+    assert env.get_attr("label") == [7] * 4
     with pytest.raises(AttributeError):
         env.get_attr("no_such_attribute")
     assert env.env_is_wrapped(Monitor) == [True] * 4
