@@ -21,6 +21,10 @@ HALVED = 0.5
 """How much less the distance of each keypoint from its goal counts than that of the one before."""
 REACH = 0.03
 """Distance at which what a hand is near to is far away [m]."""
+NEARER = 0.05
+"""How much less the distance of hand 0 from keypoint 0 counts than that of the keypoint from its goal."""
+REACH = 0.03
+"""Distance at which what a hand is near to is far away [m]."""
 HANDS = ((0, 0, -0.05), (1, 2, -0.01))
 """Hands, keypoints that they should be near to, and how much that counts: enough to tell hands apart."""
 
@@ -129,7 +133,7 @@ def canonical_images(batch: Any) -> Canonical:
     Hands are shown near to keypoints and to the goals of these.
 
     With ``obs_mode="memory"`` they were so when the hands last took hold of something or let go: until they do so again
-    the image stays the same.
+    the towel stays turned as it is. Hand 0 is the one that is nearer to the first of them now.
 
     Args:
         batch: environments of a task with symmetries and with goals.
@@ -143,14 +147,11 @@ def canonical_images(batch: Any) -> Canonical:
         first, shown = shown.keypoints.size, shown.keypoints
     if not isinstance(shown, Observations) or not len(shown.goal_particles):
         raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")
-    now, points, goals = 6 * len(shown.particles), len(shown.particles), shown.goal_particles.tolist()
+    now, goals = 6 * len(shown.particles), shown.goal_particles.tolist()
     then, hands = first + now, first + now + 3 * len(goals)
     terms = [(then + 3 * k, -1, HALVED**k) for k in range(len(goals))]
-    terms += [
-        (hands + 3 * hand, first + 3 * point, weight)
-        for hand, point, weight in HANDS
-        if hand < shown.grip_count and point < points
-    ]
+    if shown.grip_count > 1:
+        terms.append((hands - first, 0, -NEARER))
     place = {particle: 3 * k for k, particle in enumerate(shown.particles.tolist())}
     near = [(column, -1) for column in place.values()]
     near += [(place[particle], now + 3 * k) for k, particle in enumerate(goals) if particle in place]

@@ -151,9 +151,9 @@ def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
 def from_above(towel: Towel, x: np.ndarray) -> np.ndarray:
     """Return how far from the corners of a towel hands best take hold of them [m], shape (4, 3).
 
-    A hand takes what is nearest to it. Above a corner and a little beyond it that is the corner, also for hands that come
-    a centimetre beside the place; in the plane of the corner it might be another layer, half a centimetre below. What lies
-    under others has to be met exactly.
+    A hand takes what is nearest to it. Above a corner and a little beyond it that is the corner, also for hands that
+    come a centimetre beside the place; in the plane of the corner it might be another layer, half a centimetre below.
+    What lies under others has to be met exactly.
 
     Args:
         towel: the towel.
@@ -172,7 +172,7 @@ def from_above(towel: Towel, x: np.ndarray) -> np.ndarray:
 def worst_pair(
     towel: Towel, env: int, points: np.ndarray, targets: np.ndarray, away: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray, tuple[bool, bool]]:
-    """Return what two hands are to carry: the points that have farthest to go, the nearer hand the nearer point.
+    """Return what two hands are to carry: the points that have farthest to go, the nearer hand the first of them.
 
     A hand that there is nothing for stays where it is: which point is second worst would be chance, and an agent that
     imitates would go astray over it.
@@ -190,10 +190,9 @@ def worst_pair(
     """
     hands = grip_positions(towel.batch)[env].astype(np.float64)
     first, second = np.argsort(-away, kind="stable")[:2]
-    if away[second] > least:
-        orders = [first, second], [second, first]
-        pair = min(orders, key=lambda order: float(np.linalg.norm(points[order] - hands, axis=1).sum()))
-        return points[pair], targets[pair], (True, True)
     used = np.linalg.norm(points[first] - hands, axis=1).argmin() == np.arange(2)
+    if away[second] > least:
+        pair = np.where(used, first, second)
+        return points[pair], targets[pair], (True, True)
     begin, end = (np.where(used[:, None], place[first], hands) for place in (points, targets))
     return begin, end, (bool(used[0]), bool(used[1]))
