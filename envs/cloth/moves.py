@@ -151,22 +151,21 @@ def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
 def from_above(towel: Towel, x: np.ndarray) -> np.ndarray:
     """Return how far from the corners of a towel hands best take hold of them [m], shape (4, 3).
 
-    A hand takes what is nearest to it. Above a corner and a little beyond it that is the corner, also for hands that
-    come a centimetre beside the place; in the plane of the corner it might be another layer, half a centimetre below.
-    What lies under others has to be met exactly.
+    A hand takes what is nearest to it. Above a corner that lies on another layer, and a little beyond it, that is the
+    corner, also for hands that come a centimetre beside the place; in its plane it might be the other layer, half a
+    centimetre below. Corners on the ground are met exactly: others may lie on them. (Whether they do decides nothing
+    here: agents, who see heights, can tell what lies on top better than what lies below.)
 
     Args:
         towel: the towel.
         x: where its particles are, shape (rows, columns, 3) [m].
     """
-    side = towel.config.mean_side
-    cells = np.array([(0, 0), (0, -1), (-1, 0), (-1, -1)])
-    inner = np.array([(1, 1), (1, -2), (-2, 1), (-2, -2)])
-    beyond = x[tuple(cells.T)] - x[tuple(inner.T)]
+    side, corners = towel.config.mean_side, x[np.ix_([0, -1], [0, -1])].reshape(-1, 3)
+    beyond = corners - x[np.ix_([1, -2], [1, -2])].reshape(-1, 3)
     beyond[:, 1] = 0.0
     beyond /= np.maximum(np.linalg.norm(beyond, axis=1, keepdims=True), 1e-6)
-    free = towel.covered(x, cells) == 0
-    return np.where(free[:, None], ABOVE * side * np.array([0.0, 1.0, 0.0]) + BEYOND * side * beyond, 0.0)
+    layers = (corners[:, 1:2] - towel.radius) / (2.0 * towel.radius)
+    return np.clip(layers, 0.0, 1.0) * side * (ABOVE * np.array([0.0, 1.0, 0.0]) + BEYOND * beyond)
 
 
 def worst_pair(
