@@ -236,6 +236,8 @@ def test_bad_surfaces_are_refused() -> None:
         scene.add_surface_contacts(scene.triangles, 0.02)
     with pytest.raises(ValueError, match="thickness must be finite and above zero"):
         scene.add_surface_contacts(scene.triangles, 0.0)
+    with pytest.raises(ValueError, match=r"0\.08 m is more .* at most 0\.075 m, .* narrowest connected piece, 0\.3 m"):
+        scene.add_surface_contacts(scene.triangles[:18], 0.08)
     scene.add_surface_contacts(scene.triangles[:18], 0.02)
     with pytest.raises(ValueError, match="once only"):
         scene.add_particle_contacts([0], 0.01)
