@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.tether import attachments
 from pbd_gym.geometry.geodesics import unfolded_links
-from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.geometry.trimeshes import TriMesh, groups
 from pbd_gym.runtime.checks import number, shaped
 from pbd_gym.scene.fluid_scene import FluidScene
 from pbd_gym.scene.tethered_body import TetheredBody
@@ -103,7 +103,8 @@ class TetheredScene(FluidScene):
 
         Raises:
             ValueError: for particles that do not exist, no anchor, one that is named and that no edge leads from, no
-                edges, or a slack that is negative or not finite.
+                edges, edges that are named and that no way joins to an anchor, or a slack that is negative or not
+                finite.
         """
         number("slack", slack, 0.0)
         fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)
@@ -122,6 +123,11 @@ class TetheredScene(FluidScene):
                 raise ValueError(
                     f"the cloth is cut at anchor {apart[0]}: no edge leads from it, so nothing can hang on it"
                 )
+        if edges is not None:
+            piece = groups(self.particle_count, pairs)
+            loose = pairs[~np.isin(piece[pairs[:, 0]], piece[fixed])]
+            if len(loose):
+                raise ValueError(f"no anchor holds the edge {tuple(loose[0].tolist())}: no way along edges leads there")
         found, ways = attachments(self.particle_count, pairs, lengths, fixed)
         if len(found):
             self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)
