@@ -27,12 +27,13 @@ class TetheredScene(FluidScene):
 
         No particle of the body gets farther from a particle of it that is held or pinned than the way along the body
         at rest, times the size of the environment. It may come nearer. Where two hands are farther apart than the body
-        between them, all tethers of that environment grow in proportion: it stretches evenly and nothing tears.
+        between them, all tethers of that environment grow in proportion: it stretches evenly, to a few percent, and
+        nothing tears. The hands then also feel what tethers carry: more than the material pulls with by itself.
 
         It costs next to nothing while nothing is held; otherwise a few operations for each particle and anchor in every
         iteration. Of more than eight pins, the eight have tethers that are farthest from one another; for pins that
         never change :meth:`add_tethers` is an alternative. The order of constraints in an iteration is: these, then
-        constraints by kind, lines last.
+        constraints by kind, lines last, and these again where hands are too far apart by more than a percent.
 
         Args:
             particles: the body, shape (k,), int, one number after the other, as builders return them.
