@@ -270,8 +270,7 @@ def make_step(
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
     support = make_supports(numbers, parts) if options.supports else None
     touch = make_contact_phases(numbers, options, data, parts)
-    leaves_out = has_fluid or options.rigid
-    _, bounce = make_collider_contacts(numbers, parts, leaves_out, options.surfaces, options.supports)
+    _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid, options.surfaces, options.supports)
     gather_wind = make_air_drag(numbers, options, control_).gather
     search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
