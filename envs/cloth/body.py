@@ -100,7 +100,7 @@ def add_contacts(scene: Scene, cloth: Cloth | Garment, config: Any, panels: bool
         panels: whether it has two panels that lie back to back.
 
     Raises:
-        ValueError: for a thickness that is more than the gaps of the cloth allow.
+        ValueError: for a thickness that is more than the width of the cloth or its gaps allow.
     """
     if config.thickness > 0.0:
         scene.add_surface_contacts(cloth.triangles, config.thickness, config.friction, panels)

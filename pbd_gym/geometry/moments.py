@@ -1,4 +1,4 @@
-"""Moments of solids and shells: volume, centre and second moments as exact integrals over a triangle mesh."""
+"""Moments of solids and shells: volume, centre and second moments as exact integrals over a triangle mesh; widths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.geometry.trimeshes import TriMesh, groups
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,31 @@ def shell_moments(mesh: TriMesh, thickness: float) -> Moments:
     """
     middle = mesh.positions.mean(axis=0)
     return _moments(mesh.positions[mesh.triangles] - middle, thickness * mesh.areas(), middle, order=2)
+
+
+def narrowest_width(positions: np.ndarray, triangles: np.ndarray) -> float:
+    """Return the width of the narrowest connected piece of a surface [m]: of a flat rectangle its shorter side.
+
+    It is the smaller of two widths. One is the middle side of the box with the same second moments; the least is how
+    far a shirt opens or cloth is crumpled. The other is the area over the longest side, which is less for a short ring.
+
+    Args:
+        positions: [m], shape (n, 3).
+        triangles: shape (t, 3), int; at least one.
+    """
+    vertices, flat = np.unique(triangles, return_inverse=True)
+    corners, x = flat.reshape(-1, 3), positions[vertices]
+    piece = groups(len(x), np.concatenate([corners[:, :2], corners[:, 1:]]))[corners[:, 0]]
+    width = np.inf
+    for number in np.unique(piece):
+        found = TriMesh(x, corners[piece == number])
+        area = float(found.areas().sum())
+        if area == 0.0:
+            return 0.0
+        spread = np.linalg.eigvalsh(shell_moments(found, 1.0).second) / area
+        sides = np.sqrt(12.0 * np.maximum(spread, 0.0))
+        width = min(width, sides[1], area / sides[2])
+    return float(width)
 
 
 def _moments(corners: np.ndarray, volumes: np.ndarray, middle: np.ndarray, order: int) -> Moments:

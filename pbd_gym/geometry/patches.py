@@ -13,6 +13,8 @@ COVER = 1.05
 """Radius of a disc, over that of the largest circle through the corners of a triangle around it."""
 NEAR_DISCS = 1.95
 """Vertices that are closer than this many discs along the surface, or than two thicknesses, do not collide."""
+TABLE = 2**22
+"""Pairs of vertices that are marked at once [B]."""
 
 
 @dataclass(frozen=True)
@@ -101,17 +103,22 @@ def _near(x: np.ndarray, edges: np.ndarray, range_: np.ndarray) -> np.ndarray:
     """Return the pairs that are within a range of one of the two by way of vertices that are, shape (m, 2)."""
     count = len(x)
     beside, starts = by_owner(both_ways(edges), count)
-    known = new = np.arange(count) * (count + 1)  # pairs (a, b) as a * count + b
-    while len(new):
-        a, b = new // count, new % count
-        degrees = starts[b + 1] - starts[b]
-        within = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-        ends = beside[np.repeat(starts[b], degrees) + within, 0]
-        found = np.unique(np.repeat(a, degrees) * count + ends)
-        found = np.setdiff1d(found, known, assume_unique=True)
-        a, b = found // count, found % count
-        new = found[np.linalg.norm(x[a] - x[b], axis=1) < range_[a]]
-        known = np.union1d(known, new)
-    a, b = known // count, known % count
-    pairs = np.unique(np.sort(np.stack([a, b], axis=1)[a != b], axis=1), axis=0)
-    return pairs.astype(np.int64)
+    pairs = [np.zeros(0, dtype=np.int64)]
+    rows = max(1, TABLE // max(count, 1))
+    for first in range(0, count, rows):
+        own = np.arange(first, min(first + rows, count))
+        known = np.zeros((len(own), count), dtype=bool)  # how the pairs of some vertices with all others are marked
+        a, b = own, own
+        while len(a):
+            known[a - first, b] = True
+            degrees = starts[b + 1] - starts[b]
+            within = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+            a, b = np.repeat(a, degrees), beside[np.repeat(starts[b], degrees) + within, 0]
+            fresh = ~known[a - first, b]
+            a, b = np.divmod(np.unique(a[fresh] * count + b[fresh]), count)
+            inside = np.linalg.norm(x[a] - x[b], axis=1) < range_[a]
+            a, b = a[inside], b[inside]
+        a, b = np.nonzero(known)
+        a += first
+        pairs.append((np.minimum(a, b) * count + np.maximum(a, b))[a != b])
+    return np.stack(np.divmod(np.unique(np.concatenate(pairs)), max(count, 1)), axis=1)

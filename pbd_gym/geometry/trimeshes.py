@@ -103,11 +103,40 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6) -> Tr
     check_manifold(faces)
     kept, flat = np.unique(faces, return_inverse=True)
     points, faces = points[kept], flat.reshape(faces.shape).astype(np.int32)
+    check_areas(points, faces)
+    return TriMesh(points, faces)
+
+
+def check_areas(points: np.ndarray, faces: np.ndarray) -> None:
+    """Check that every triangle has an area, beyond what rounding makes of three points on a line.
+
+    Args:
+        points: [m], shape (v, 3).
+        faces: shape (t, 3), int.
+
+    Raises:
+        ValueError: if one has none.
+    """
     along = points[faces] - points[np.roll(faces, -1, axis=1)]
     flat_ones = _areas(points, faces) <= 1e-9 * (along**2).sum(axis=2).max(axis=1)
     if flat_ones.any():
         raise ValueError(f"{flat_ones.sum()} triangles have no area; the first is number {np.argmax(flat_ones)}")
-    return TriMesh(points, faces)
+
+
+def check_used(count: int, cells: np.ndarray, name: str) -> None:
+    """Check that every vertex belongs to a triangle or tetrahedron: one that does not has no mass.
+
+    Args:
+        count: number of vertices.
+        cells: shape (m, k), int.
+        name: what they are, for the message.
+
+    Raises:
+        ValueError: if a vertex belongs to none.
+    """
+    idle = np.setdiff1d(np.arange(count), cells)
+    if len(idle):
+        raise ValueError(f"{len(idle)} vertices belong to no {name}; the first is number {idle[0]}: leave them out")
 
 
 def check_indices(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

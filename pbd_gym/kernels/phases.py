@@ -32,6 +32,8 @@ class Phase(enum.IntFlag):
     """Projection of all constraints, once per iteration."""
     CORRECT = enum.auto()
     """Corrections that a Jacobi sweep has gathered, and Chebyshev acceleration."""
+    PULLED = enum.auto()
+    """Tethers once more, where what they lead to is pulled apart."""
     FLUID_DENSITY = enum.auto()
     """Density constraints of a fluid."""
     PARTICLE_CONTACTS = enum.auto()
@@ -54,6 +56,6 @@ class Phase(enum.IntFlag):
     """Colliders and held particles exactly where their motion ends."""
     ALL = (
         GRIPS | PREDICT | RIGID_FIND | PLACE | RIGID_TURN | SUPPORTS | TETHERS | FLUID_SEARCH | SWEEP | CORRECT
-        | FLUID_DENSITY | PARTICLE_CONTACTS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND | FLUID_VELOCITY | RIGID_SETTLE
-        | ADVANCE | FINISH | ARRIVE
+        | PULLED | FLUID_DENSITY | PARTICLE_CONTACTS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND | FLUID_VELOCITY
+        | RIGID_SETTLE | ADVANCE | FINISH | ARRIVE
     )  # fmt: skip

@@ -30,7 +30,7 @@ from pbd_gym.kernels.poses import make_pose_motion
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.supports import make_supports
-from pbd_gym.kernels.tethers import make_tethers
+from pbd_gym.kernels.tethers import PULLED, make_tethers
 from pbd_gym.kernels.wide import Wide, barrier, wide
 
 
@@ -270,8 +270,7 @@ def make_step(
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
     support = make_supports(numbers, parts) if options.supports else None
     touch = make_contact_phases(numbers, options, data, parts)
-    leaves_out = has_fluid or options.rigid
-    _, bounce = make_collider_contacts(numbers, parts, leaves_out, options.surfaces, options.supports)
+    _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid, options.surfaces, options.supports)
     gather_wind = make_air_drag(numbers, options, control_).gather
     search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
@@ -315,7 +314,7 @@ def make_step(
                         barrier()
                 if wp.static(options.anchors > 0):
                     if asks(launch, wp.static(int(Phase.TETHERS))):
-                        hold(state, body, now.inv_h, group, thread, threads)
+                        hold(state, body, now.inv_h, scalar(0.0), group, thread, threads)
                 if asks(launch, wp.static(int(Phase.SWEEP))):
                     sweep(model, body, now.inv_h, iteration, launch.color, thread, threads)
                 if wp.static(options.chebyshev):
@@ -323,6 +322,9 @@ def make_step(
                 if wp.static(options.jacobi or options.chebyshev):
                     if asks(launch, wp.static(int(Phase.CORRECT))):
                         correct(state, body, group, omega, iteration, thread, threads)
+                if wp.static(options.anchors > 0):
+                    if asks(launch, wp.static(int(Phase.PULLED))):
+                        hold(state, body, now.inv_h, scalar(PULLED), group, thread, threads)
                 if wp.static(has_fluid):
                     if asks(launch, wp.static(int(Phase.FLUID_DENSITY))):
                         project_fluid(model, body, state.fluid, settings.iterations, group, thread, threads)

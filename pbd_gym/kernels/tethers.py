@@ -8,7 +8,9 @@ sets a pin or restores a state is served alike.
 
 Anchors that are farther apart than the cloth between them are not to tear at it by turns. All tethers of an environment
 grow by the factor by which the worst pair of anchors is too far apart; by the triangle inequality there is then a place
-for every particle, and the strain of a thread between two hands is even.
+for every particle, and the strain of a thread between two hands is even. Constraints do not want that: a hand by one
+particle stretches cloth most where it holds it. Where hands pull, tethers therefore act after the constraints too, and
+the force at the hands is more than what the material alone would pull with.
 """
 
 import functools
@@ -68,8 +70,9 @@ _HOLD = """
                 worst = ratio > worst ? ratio : worst;
             }
         }
+        const auto asked = worst > V(least * least);
         const V scale = size * SQRT(worst), slow = V(T(GATHERING) / inv_h);
-        for (int k = 0; k < used; ++k) {
+        for (int k = 0; k < used && ANY(asked); ++k) {
             const int a = taut[k], first = range[2 * a], last = range[2 * a + 1];
             // A particle belongs to one thread, whichever anchor it is about.
             const int ahead = (thread - first) % thread_count;
@@ -80,7 +83,7 @@ _HOLD = """
                 const V limit = scale * LOAD(rest + (a * (Index)count + i) * LANES);
                 const V square = dx * dx + dy * dy + dz * dz;
                 const V weight = LOAD(w + i * LANES);
-                const auto over = (square > limit * limit) & (weight > T(0));
+                const auto over = (square > limit * limit) & (weight > T(0)) & asked;
                 if (ANY(over)) {
                     const T* const before = previous + ROW * i * LANES;
                     const V ex = LOAD(before) - bx[k], ey = LOAD(before + LANES) - by[k];
@@ -115,6 +118,10 @@ GATHERING = 0.2
 substep adds is taken back at once. A weave that was sheared has a longer diagonal than at rest, and a towel may be
 caught at a rod while the hand goes on: brought back at once, one would be jerked away where it lies, faster than
 friction can hold it, and the other thrown as it comes free."""
+PULLED = 1.01
+"""Tethers act once more after the sweep where two anchors are farther apart than along the cloth by more than this
+factor. What is pulled so far is stretched unevenly by the sweep: most at the hands. Below, the unevenness is less than
+this, and hands that go on by half a percent to tighten a towel disturb nothing."""
 
 
 class Tethers(NamedTuple):
@@ -124,8 +131,9 @@ class Tethers(NamedTuple):
     """(model, state, group, thread, thread_count): finds lengths where a grip holds, or a pin is, something else than
     before. A barrier has to follow."""
     hold: Any
-    """(state, body, inv_h, group, thread, thread_count): brings back what is too far from an anchor; ends with a
-    barrier."""
+    """(state, body, inv_h, least, group, thread, thread_count): brings back what is too far from an anchor, in
+    environments that have two anchors too far apart by more than the factor ``least``, in all if that is 0; ends with
+    a barrier."""
 
 
 @functools.cache
@@ -219,16 +227,17 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         tethered: wp.array2d[wp.int32],
         pull: wp.array3d[vec],
         inv_h: scalar,
+        least: scalar,
         group: int,
         thread: int,
         thread_count: int,
     ): ...
 
     @wp.func
-    def hold(state: state_, body: body_, inv_h: scalar, group: int, thread: int, thread_count: int):
+    def hold(state: state_, body: body_, inv_h: scalar, least: scalar, group: int, thread: int, thread_count: int):
         pull_back(
             body, state.tether_lengths[group], state.tether_bounds[group], state.tethered, state.tether_pull[group],
-            inv_h, group, thread, thread_count,
+            inv_h, least, group, thread, thread_count,
         )  # fmt: skip
         barrier()
 

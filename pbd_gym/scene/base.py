@@ -299,15 +299,16 @@ class BaseScene:
 
         Args:
             triangles: particles of its triangles, shape (t, 3), int, none of them named before.
-            thickness: [m], above 0.
+            thickness: [m], above 0, at most a quarter of the width of each connected piece.
             friction: Coulomb coefficient; that of a pair is the mean of its two.
             panels: whether what lies back to back now, such as the front and the back of a shirt, is kept a thickness
                 apart by constraints of the kind :mod:`pbd_gym.constraints.triangle_side`, one for each particle. As
                 patches both would be balls in a crease, wider than the gap between them, and spread the shirt.
 
         Raises:
-            ValueError: for particles that do not exist or are named before, a thickness that is not above zero or more
-                than the gap between two layers as they are now, or a coefficient that is negative or not finite.
+            ValueError: for particles that do not exist or are named before, a thickness that is not above zero, more
+                than a quarter of the width of a connected piece or more than the gap between two layers as they are
+                now, or a coefficient that is negative or not finite.
         """
         found = self._check_indices(triangles, 3)
         number("thickness", thickness, most=FARTHEST, positive=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pbd_gym.geometry.moments import narrowest_width
 from pbd_gym.geometry.neighbours import NeighbourGrid
 from pbd_gym.geometry.panels import panels
 from pbd_gym.geometry.patches import patches
@@ -18,6 +19,9 @@ MARGIN = 1.04
 PANEL_REACH = 5.0
 """Particles of two panels that are closer than this many discs at rest, three distances of particles, do not collide:
 constraints hold them on their sides. Farther the panels slide along each other in folds only."""
+LARGEST_SHARE = 0.25
+"""Of the width of a surface that it may be thick. Particles nearer than two thicknesses along it do not collide; beyond
+this share its ends would no longer do so either, once it is folded in half."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,15 @@ def surface(
         with_panels: whether what lies back to back is kept apart by constraints.
 
     Raises:
-        ValueError: if two of its layers are nearer to each other than they are thick.
+        ValueError: if it is thicker than a quarter of the width of a piece of it, or two of its layers are nearer to
+            each other than they are thick.
     """
+    width = narrowest_width(positions, triangles) if len(triangles) else np.inf
+    if thickness > LARGEST_SHARE * width * (1.0 + 1e-9):
+        raise ValueError(
+            f"a thickness of {thickness} m is more than the rest shape allows: it may be at most "
+            f"{LARGEST_SHARE * width:.3g} m, a quarter of the width of the narrowest connected piece, {width:.3g} m"
+        )
     made = patches(positions, triangles, thickness)
     sides, gap = np.zeros((0, 4), dtype=np.int64), np.inf
     if with_panels:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.geometry.tetrahedra import TetMesh
-from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.geometry.trimeshes import TriMesh, check_used
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, switch, whole
 from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled, usual_spacing
 from pbd_gym.scene.tethered_scene import TetheredScene
@@ -57,14 +57,15 @@ class RigidScene(TetheredScene):
 
         Raises:
             TypeError: for a mesh of something else, or anything but numbers where numbers are due.
-            ValueError: for a number that is not above 0, an open mesh without a thickness, a mesh thinner than the
-                balls, contacts where the spacing is more than 2.5 radii, fewer than 4 samples or more than 4,096,
-                samples that cannot have its moments, or a rotation that is not one.
+            ValueError: for a number that is not above 0, a vertex that belongs to no triangle, an open mesh without a
+                thickness, a mesh thinner than the balls, contacts where the spacing is more than 2.5 radii, fewer than
+                4 samples or more than 4,096, samples that cannot have its moments, or a rotation that is not one.
         """
         if isinstance(mesh, TetMesh):
             used, flat = np.unique(mesh.triangles, return_inverse=True)
             mesh = TriMesh(mesh.positions[used], flat.reshape(-1, 3).astype(np.int32))
         instance("mesh", mesh, TriMesh)
+        check_used(len(mesh.positions), mesh.triangles, "triangle")
         number("density", density, most=1e9, positive=True)
         number("friction", friction, 0.0, LARGEST)
         switch("contacts", contacts)

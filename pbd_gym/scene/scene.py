@@ -14,7 +14,7 @@ from pbd_gym.geometry.edge_paths import edge_paths
 from pbd_gym.geometry.grids import Grid, grid
 from pbd_gym.geometry.hinges import hinges
 from pbd_gym.geometry.tetrahedra import TetMesh
-from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.geometry.trimeshes import TriMesh, check_areas, check_used
 from pbd_gym.materials import springs
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
@@ -108,9 +108,12 @@ class Scene(RigidScene):
 
         Raises:
             TypeError: for a material of something else, or anything but numbers where numbers are due.
-            ValueError: for cells too long for the fabric, a rotation that does not keep lengths, or arrays of a wrong
-                shape.
+            ValueError: for a particle without area, cells too long for the fabric, a rotation that does not keep
+                lengths, or arrays of a wrong shape.
         """
+        bare = np.flatnonzero(sheet.areas <= 0.0)
+        if len(bare):
+            raise ValueError(f"{len(bare)} particles of the sheet stand for no area; the first is number {bare[0]}")
         material = _made_of(material, ClothMaterial, Fabric)
         stretch, shear, bend = material.sheet_compliances(sheet, switch("wrinkles", wrinkles))
         particles = self._place(sheet.positions, material.density * sheet.areas, position, rotation, dimension=2)
@@ -160,9 +163,12 @@ class Scene(RigidScene):
 
         Raises:
             TypeError: for a mesh or a material of something else.
-            ValueError: for arrays of a wrong shape, and as :meth:`add_grip_tethers` does.
+            ValueError: for a vertex that belongs to no triangle, a triangle without area, arrays of a wrong shape, and
+                as :meth:`add_grip_tethers` does.
         """
         instance("mesh", mesh, TriMesh)
+        check_used(len(mesh.positions), mesh.triangles, "triangle")
+        check_areas(mesh.positions, mesh.triangles)
         material = _made_of(material, ClothMaterial, Fabric)
         body = self._tethered_mesh(mesh) if switch("tethers", tethers) else []
         stretch, found = material.edge_compliances(mesh), mesh.hinges()
@@ -248,9 +254,10 @@ class Scene(RigidScene):
 
         Raises:
             TypeError: for a mesh or a material of something else.
-            ValueError: for a flat or inverted tetrahedron, or arrays of a wrong shape.
+            ValueError: for a flat or inverted tetrahedron, a vertex that belongs to none, or arrays of a wrong shape.
         """
         instance("mesh", mesh, TetMesh)
+        _check_solid(mesh)
         material = _made_of(material, SoftMaterial)
         volumes = mesh.volumes()
         particles = self._place(
@@ -310,13 +317,15 @@ class Scene(RigidScene):
 
         Raises:
             TypeError: for a material of something else, or anything but numbers where numbers are due.
-            ValueError: for points without a mass, regions of vertices that do not exist or in one place, or arrays of a
-                wrong shape.
+            ValueError: for points without a mass, a mesh without one that :meth:`add_soft_body` would refuse, regions
+                of vertices that do not exist or in one place, or arrays of a wrong shape.
         """
         material = _made_of(material, ShapeMaterial)
         if isinstance(body, TetMesh):
             points, tets, triangles = body.positions, body.tets, body.triangles
             dimension = 3 if mass is None else 0
+            if mass is None:
+                _check_solid(body)
             mass = material.density * body.vertex_volumes() if mass is None else mass
         else:
             points = shaped("body", body, (-1, 3))
@@ -358,6 +367,14 @@ class Scene(RigidScene):
             self.add_distance_constraints(found[:, 2:], compliance, label="bend")
         else:
             self.add_constraints(springs.hinge_kind(material.bending), found, label="bend", compliance=compliance)
+
+
+def _check_solid(mesh: TetMesh) -> None:
+    """Raise a ValueError for vertices and tetrahedra from which no mass follows."""
+    check_used(len(mesh.positions), mesh.tets, "tetrahedron")
+    wrong = np.flatnonzero(mesh.volumes() <= 0.0)
+    if len(wrong):
+        raise ValueError(f"{len(wrong)} tetrahedra are flat or inverted; the first is number {wrong[0]}")
 
 
 def _made_of(material: Any, usual: type, *others: type) -> Any:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.tether import attachments
 from pbd_gym.geometry.geodesics import unfolded_links
-from pbd_gym.geometry.trimeshes import TriMesh
+from pbd_gym.geometry.trimeshes import TriMesh, groups
 from pbd_gym.runtime.checks import number, shaped
 from pbd_gym.scene.fluid_scene import FluidScene
 from pbd_gym.scene.tethered_body import TetheredBody
@@ -27,12 +27,13 @@ class TetheredScene(FluidScene):
 
         No particle of the body gets farther from a particle of it that is held or pinned than the way along the body
         at rest, times the size of the environment. It may come nearer. Where two hands are farther apart than the body
-        between them, all tethers of that environment grow in proportion: it stretches evenly and nothing tears.
+        between them, all tethers of that environment grow in proportion: it stretches evenly, to a few percent, and
+        nothing tears. The hands then also feel what tethers carry: more than the material pulls with by itself.
 
         It costs next to nothing while nothing is held; otherwise a few operations for each particle and anchor in every
         iteration. Of more than eight pins, the eight have tethers that are farthest from one another; for pins that
         never change :meth:`add_tethers` is an alternative. The order of constraints in an iteration is: these, then
-        constraints by kind, lines last.
+        constraints by kind, lines last, and these again where hands are too far apart by more than a percent.
 
         Args:
             particles: the body, shape (k,), int, one number after the other, as builders return them.
@@ -103,7 +104,8 @@ class TetheredScene(FluidScene):
 
         Raises:
             ValueError: for particles that do not exist, no anchor, one that is named and that no edge leads from, no
-                edges, or a slack that is negative or not finite.
+                edges, edges that are named and that no way joins to an anchor, or a slack that is negative or not
+                finite.
         """
         number("slack", slack, 0.0)
         fixed = np.flatnonzero(self.inv_mass == 0) if anchors is None else np.asarray(anchors)
@@ -122,6 +124,11 @@ class TetheredScene(FluidScene):
                 raise ValueError(
                     f"the cloth is cut at anchor {apart[0]}: no edge leads from it, so nothing can hang on it"
                 )
+        if edges is not None:
+            piece = groups(self.particle_count, pairs)
+            loose = pairs[~np.isin(piece[pairs[:, 0]], piece[fixed])]
+            if len(loose):
+                raise ValueError(f"no anchor holds the edge {tuple(loose[0].tolist())}: no way along edges leads there")
         found, ways = attachments(self.particle_count, pairs, lengths, fixed)
         if len(found):
             self.add_constraints("tether", found, compliance=compliance, rest_length=(1.0 + slack) * ways)

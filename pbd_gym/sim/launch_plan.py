@@ -78,6 +78,8 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
                 yield Piece(Phase.SWEEP, now, once, color, size)
             if options.jacobi or options.chebyshev:
                 yield Piece(Phase.CORRECT, now, once, -1, each)
+            if options.anchors:
+                yield Piece(Phase.PULLED, now, once, -1, each)
             if options.fluid:
                 yield Piece(Phase.FLUID_DENSITY, now, once, -1, block)
             if options.particle_contacts:

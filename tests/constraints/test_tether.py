@@ -86,6 +86,7 @@ def test_an_anchor_of_many_tethers_slows_none_of_them_down() -> None:
         ({"slack": np.nan}, "slack"),
         ({"anchors": [9]}, "particles 0 to 4"),
         ({"anchors": [0, 2], "edges": [[0, 1], [3, 4]]}, "cut at anchor 2"),
+        ({"anchors": [0], "edges": [[0, 1], [1, 2], [3, 4]]}, r"no anchor holds the edge \(3, 4\)"),
         ({"anchors": np.zeros(0, dtype=int)}, "anchors"),
         ({"compliance": -1.0}, "compliance"),
     ],

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym import Scene, geometry
-from pbd_gym.geometry.moments import Moments, shell_moments, solid_moments
+from pbd_gym.geometry.grids import grid
+from pbd_gym.geometry.moments import Moments, narrowest_width, shell_moments, solid_moments
 from pbd_gym.geometry.samples import depths, surface_samples
 from pbd_gym.geometry.trimeshes import TriMesh
 
@@ -161,3 +162,24 @@ def test_usual_samples_fit() -> None:
     assert shell.radius == 0.005
     with pytest.raises(ValueError, match="too thin"):
         Scene().add_rigid_body(geometry.box((1, 1, 1), (1.0, 1e-3, 1.0)), 500.0)
+
+
+def test_width_of_a_surface() -> None:
+    """Guards what thickness a sheet may have: its width counts, however it is turned, and that of each piece."""
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    towel, strip = grid(5, 5, 0.4, 0.4), grid(3, 20, 1.0, 0.05)
+    assert_allclose(narrowest_width(towel.positions @ turn, towel.triangles), 0.4, rtol=1e-12)
+    both = np.concatenate([towel.positions + 1.0, strip.positions @ turn])
+    triangles = np.concatenate([towel.triangles, strip.triangles + len(towel.positions)])
+    assert_allclose(narrowest_width(both, triangles), 0.05, rtol=1e-12)
+    shirt = geometry.tshirt(spacing=0.05, gap=0.002)
+    assert 0.4 < narrowest_width(shirt.positions, shirt.triangles) < 0.9
+    around = np.arange(40)
+    angle, upper = around * (2.0 * np.pi / 40), 40 + around
+    circle = 0.1 * np.stack([np.cos(angle), np.sin(angle), np.zeros(40)], axis=1)
+    ahead = (around + 1) % 40
+    ring = np.concatenate([np.stack([around, ahead, upper], axis=1), np.stack([ahead, 40 + ahead, upper], axis=1)])
+    for height, least, most in [(0.01, 0.02, 0.03), (1.0, 0.2, 0.3)]:
+        tube = np.concatenate([circle, circle + np.array([0.0, 0.0, height])])
+        assert least < narrowest_width(tube, ring) < most
+    assert narrowest_width(np.zeros((3, 3)), np.array([[0, 1, 2]])) == 0.0

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pbd_gym import ClothMaterial, Cord, Fabric, Model, RopeMaterial, Scene, ShapeMaterial, SoftMaterial, Solver
+from pbd_gym.geometry import revolution
 from pbd_gym.geometry.garments import tshirt
+from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.regions import graph_regions
 from pbd_gym.geometry.tetmeshes import ball, box, lattice, torus
+from pbd_gym.geometry.trimeshes import TriMesh
 from tests.sim.newton import terms_of
 
 EPS = {dtype: float(np.finfo(dtype).eps) for dtype in ("float32", "float64")}
@@ -120,3 +126,32 @@ def test_energy_does_not_grow_in_ten_thousand_substeps(
     assert found[-1] < found[0] - 0.1 * kinetic
     growth = found - np.minimum.accumulate(found)
     assert growth.max() <= (1e-12 if iterations == 10 else 0.02) * kinetic
+
+
+def test_what_has_no_mass_is_named() -> None:
+    """Guards the reason: a mass of zero says neither which vertex, nor that its mesh is to blame."""
+    places = (
+        0.1
+        * np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0.5, 0]])
+        @ np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 2 + np.eye(3))[0]
+    )
+    faces = np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
+    cube, sheet, pot = box((1, 1, 1), (0.1, 0.1, 0.1)), grid(2, 3, 0.2, 0.1), revolution([(0, 0), (1, 0), (0, 1)], 8)
+    far = [[1.0, 1.0, 1.0]]
+    loose = replace(cube, positions=np.concatenate([cube.positions, far]))
+    flat = replace(cube, positions=cube.positions * [1.0, 1.0, 0.0])
+    holed = TriMesh(np.concatenate([pot.positions, far]), pot.triangles)
+    scene = Scene()
+    calls: list[tuple[Callable[[Any], object], object, str]] = [
+        (scene.add_garment, TriMesh(places, faces), "1 vertices belong to no triangle; the first is number 4"),
+        (scene.add_garment, TriMesh(places, np.append(faces, [[2, 1, 4]], axis=0)), "no area; the first is number 2"),
+        (scene.add_sheet, replace(sheet, areas=sheet.areas * [1, 1, 1, 1, 0, 1]), "no area; the first is number 4"),
+        (scene.add_soft_body, loose, "1 vertices belong to no tetrahedron; the first is number 8"),
+        (scene.add_soft_body, flat, "tetrahedra are flat or inverted; the first is number 0"),
+        (scene.add_shape_matching, loose, "1 vertices belong to no tetrahedron; the first is number 8"),
+        (partial(scene.add_rigid_body, density=100.0), holed, "1 vertices belong to no triangle"),
+    ]
+    for builder, mesh, message in calls:
+        with pytest.raises(ValueError, match=message):
+            builder(mesh)
+    assert scene.particle_count == 0
