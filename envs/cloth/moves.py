@@ -9,8 +9,10 @@ import numpy as np
 from pbd_gym.envs.cloth.towel import Towel
 from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
 
-ABOVE, BEYOND = 0.05, 0.025
-"""How far above a corner, and beyond it, a hand takes hold of it, in sides of the towel."""
+ABOVE = 0.03
+"""How far above a corner a hand takes hold of it, in sides of the towel. A hand takes what is nearest: above a corner
+that lies folded over that is the corner, also for a hand that comes a centimetre beside it. In its plane it might be
+another layer, half a centimetre below."""
 NEARER = 0.01
 """By how much less an edge may be off than another one, for each metre that it is nearer to the hands."""
 
@@ -143,29 +145,9 @@ def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
         yield from tighten(towel, env, x, goals, towel.slack)
         return
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-    beside = from_above(towel, x)
-    begin, end, hands = worst_pair(towel, env, points + beside, targets + beside, away, 0.05 * side)
+    above = np.array([0.0, ABOVE * side, 0.0])
+    begin, end, hands = worst_pair(towel, env, points + above, targets + above, away, 0.05 * side)
     yield from fold_over(begin, end, towel.radius, hands=hands)
-
-
-def from_above(towel: Towel, x: np.ndarray) -> np.ndarray:
-    """Return how far from the corners of a towel hands best take hold of them [m], shape (4, 3).
-
-    A hand takes what is nearest to it. Above a corner that lies on another layer, and a little beyond it, that is the
-    corner, also for hands that come a centimetre beside the place; in its plane it might be the other layer, half a
-    centimetre below. Corners on the ground are met exactly: others may lie on them. (Whether they do decides nothing
-    here: agents, who see heights, can tell what lies on top better than what lies below.)
-
-    Args:
-        towel: the towel.
-        x: where its particles are, shape (rows, columns, 3) [m].
-    """
-    side, corners = towel.config.mean_side, x[np.ix_([0, -1], [0, -1])].reshape(-1, 3)
-    beyond = corners - x[np.ix_([1, -2], [1, -2])].reshape(-1, 3)
-    beyond[:, 1] = 0.0
-    beyond /= np.maximum(np.linalg.norm(beyond, axis=1, keepdims=True), 1e-6)
-    layers = (corners[:, 1:2] - towel.radius) / (2.0 * towel.radius)
-    return np.clip(layers, 0.0, 1.0) * side * (ABOVE * np.array([0.0, 1.0, 0.0]) + BEYOND * beyond)
 
 
 def worst_pair(

@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.envs.core.experts import Script, Waypoint, actions_left, grip_positions, held_particles, within_box
 
-NEAR, PASSING, PLACED = 0.1, 0.35, 0.1
+NEAR, PASSING, PLACED = 0.12, 0.35, 0.1
 """Distances, in steps of a hand, at which it is where it was told to go: to take hold of something there, on its way
 past it, and with something to lay down. Layers of a towel lie 5 mm apart, and a step of 8 cm is common: a learner that
 closes its hand a centimetre away takes the wrong one."""
