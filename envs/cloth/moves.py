@@ -145,7 +145,8 @@ def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
         yield from tighten(towel, env, x, goals, towel.slack)
         return
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-    above = np.array([0.0, ABOVE * side, 0.0])
+    free = towel.covered(x, [(0, 0), (0, -1), (-1, 0), (-1, -1)]) == 0  # others have to be met exactly
+    above = free[:, None] * np.array([0.0, ABOVE * side, 0.0])
     begin, end, hands = worst_pair(towel, env, points + above, targets + above, away, 0.05 * side)
     yield from fold_over(begin, end, towel.radius, hands=hands)
 
