@@ -15,7 +15,7 @@ import numpy as np
 
 from pbd_gym.envs.core.memory import MemoryObservations
 from pbd_gym.envs.core.observations import Observations
-from pbd_gym.training.row_maps import RowMap, stacked_maps
+from pbd_gym.training.row_maps import stacked_maps
 
 HALVED = 0.5
 """How much less the distance of each keypoint from its goal counts than that of the one before."""
@@ -127,37 +127,6 @@ def check_canonical(canonical: Canonical, size: int, actions: int) -> None:
             raise ValueError(f"canonical {name} must be columns of vectors of three numbers in an observation")
 
 
-def _shown(batch: Any) -> tuple[Observations, int]:
-    """Return what a batch shows of particles, and the column from which on it is shown as it was, 0 for now.
-
-    Raises:
-        ValueError: if that is nothing.
-    """
-    shown, first = batch.observations, 0
-    if isinstance(shown, MemoryObservations):
-        first, shown = shown.keypoints.size, shown.keypoints
-    if not isinstance(shown, Observations) or shown.axes != 3:
-        raise ValueError(f"only particles have places, not observations with obs_mode={batch.obs_mode!r}")
-    return shown, first
-
-
-def _of(maps: tuple[RowMap, RowMap], shown: Observations, terms: list[tuple[int, int, float]]) -> Canonical:
-    """Return images, with the places of keypoints and of their goals that hands may be near to."""
-    now = 6 * len(shown.particles)
-    goals, hands = shown.goal_particles.tolist(), now + 3 * len(shown.goal_particles)
-    place = {particle: 3 * k for k, particle in enumerate(shown.particles.tolist())}
-    near = [(column, -1) for column in place.values()]
-    near += [(place[particle], now + 3 * k) for k, particle in enumerate(goals) if particle in place]
-    places = [(*vectors, hands + 3 * hand) for hand in range(shown.grip_count) for vectors in near]
-    (seen, seen_sign), (done, done_sign) = ((one.index.astype(np.int16), one.sign.astype(np.int8)) for one in maps)
-    return Canonical(
-        seen, seen_sign, done, done_sign,
-        np.array([term[:2] for term in terms], dtype=np.int16).reshape(-1, 2),
-        np.array([weight for *_, weight in terms], dtype=np.float32),
-        np.array(places, dtype=np.int16).reshape(-1, 3),
-    )  # fmt: skip
-
-
 def canonical_images(batch: Any) -> Canonical:
     """Return the canonical images of a task: keypoints that come first are farthest from their goals.
 
@@ -171,27 +140,25 @@ def canonical_images(batch: Any) -> Canonical:
     Raises:
         ValueError: for a task without them, and as :func:`pbd_gym.training.row_maps.row_maps` does.
     """
-    maps = stacked_maps(batch)
-    shown, first = _shown(batch)
-    goals, now = len(shown.goal_particles), 6 * len(shown.particles)
-    if goals == 0:
+    of_observations, of_actions = stacked_maps(batch)
+    shown, first = batch.observations, 0
+    if isinstance(shown, MemoryObservations):
+        first, shown = shown.keypoints.size, shown.keypoints
+    if not isinstance(shown, Observations) or not len(shown.goal_particles):
         raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")
-    terms = [(first + now + 3 * k, -1, HALVED**k) for k in range(goals)]
+    goals, now = shown.goal_particles.tolist(), 6 * len(shown.particles)
+    hands = now + 3 * len(goals)
+    terms = [(first + now + 3 * k, -1, HALVED**k) for k in range(len(goals))]
     if shown.grip_count > 1:
-        terms.append((now + 3 * goals, 0, -NEARER))
-    return _of(maps, shown, terms)
-
-
-def near_hands(batch: Any) -> Canonical:
-    """Return what hands are near to, beside observations as they are: no image but the first.
-
-    Args:
-        batch: environments that show particles.
-
-    Raises:
-        ValueError: for others.
-    """
-    shown, _ = _shown(batch)
-    sizes = batch.single_observation_space.shape[0], batch.single_action_space.shape[0]
-    unchanged = [RowMap(np.arange(size)[None], np.ones((1, size), np.float32)) for size in sizes]
-    return _of((unchanged[0], unchanged[1]), shown, [])
+        terms.append((hands, 0, -NEARER))
+    place = {particle: 3 * k for k, particle in enumerate(shown.particles.tolist())}
+    near = [(column, -1) for column in place.values()]
+    near += [(place[particle], now + 3 * k) for k, particle in enumerate(goals) if particle in place]
+    places = [(*vectors, hands + 3 * hand) for hand in range(shown.grip_count) for vectors in near]
+    *columns, weights = zip(*terms, strict=True)
+    return Canonical(
+        of_observations.index.astype(np.int16), of_observations.sign.astype(np.int8),
+        of_actions.index.astype(np.int16), of_actions.sign.astype(np.int8),
+        np.array(columns, dtype=np.int16).T.copy(), np.array(weights, dtype=np.float32),
+        np.array(places, dtype=np.int16).reshape(-1, 3),
+    )  # fmt: skip

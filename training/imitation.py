@@ -26,12 +26,11 @@ from pbd_gym.envs.core.experts import Script, expert_of, held_particles
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import check_seeds, episode_arguments
-from pbd_gym.training.canonical import canonical_images, near_hands
+from pbd_gym.training.canonical import canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.images import Images
-from pbd_gym.training.policies import MLPPolicy, find_policy
+from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.refinement import RefinementArgs, refine, training_world, written
-from pbd_gym.training.relays import Relay
 
 NOISY = 0.8
 """Share of an episode in which there may be noise."""
@@ -65,11 +64,6 @@ class Args(FitArgs):
     early, there are so many of them that what it does before counts for little"""
     canonical: bool = False
     """act in canonical images (:mod:`pbd_gym.training.canonical`), for tasks with symmetries and goals"""
-    reach: bool = False
-    """see how far hands are from keypoints, too, as an agent does that acts in canonical images"""
-    opening: str | None = None
-    """an id with a bundled policy, or a file NAME.npz, that begins, and is imitated, until its open hands rest; then
-    the expert goes on (:mod:`pbd_gym.training.relays`)"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -113,10 +107,6 @@ def demonstrate(
     random, expert = np.random.default_rng(first_seed), expert_of(env)
     if isinstance(expert, Script) and env.action_mode == "picker":
         expert = Corrections(expert)
-    if args.opening is not None:
-        if not isinstance(expert, Corrections):
-            raise ValueError("only a script with pickers goes on where a policy has begun")
-        expert = Relay(env, find_policy(args.opening), expert)
     observation = env.reset(seed=first_seed)[0]
     limit = env.max_episode_steps or 0
     until = limit * random.uniform(0.0, 2.0 if learner else NOISY, env.num_envs)
@@ -148,8 +138,8 @@ def clone(args: Args) -> MLPPolicy:
     Raises:
         ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
             are chosen here, for images of samples beside canonical ones, for a seed with which episodes would begin
-            that are kept for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images`,
-            :class:`pbd_gym.training.images.Images` and :class:`pbd_gym.training.relays.Relay`.
+            that are kept for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images` and
+            :class:`pbd_gym.training.images.Images`.
     """
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
@@ -159,12 +149,10 @@ def clone(args: Args) -> MLPPolicy:
     env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_world(env_id, args.refinement.starts), **kwargs})
     noise = np.resize(args.noise, env.num_envs)
     # Before the demonstrations: tasks without symmetries are refused here.
-    canonical = canonical_images(env) if args.canonical else near_hands(env) if args.reach else None
+    canonical = canonical_images(env) if args.canonical else None
     images = Images(env, torch.device("cpu")) if args.refinement.images else None
     if canonical is not None and images is not None:
-        raise ValueError(
-            "an agent that acts in canonical images, or sees what hands are near to, learns from no others"
-        )
+        raise ValueError("an agent that acts in canonical images learns from no others")
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     policy: MLPPolicy | None = None
     for turn in range(1 + args.corrections):

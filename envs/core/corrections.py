@@ -52,23 +52,15 @@ class Corrections:
         self.script, self.batch = script, script.batch
         self.progress = [_Progress() for _ in range(self.batch.num_envs)]
 
-    def __call__(self, among: np.ndarray | None = None) -> np.ndarray:
-        """Return the next action of every environment, shape (num_envs, size), float32.
-
-        Args:
-            among: environments that it acts in, bool, shape (num_envs,); all by default. In the others open hands stay,
-                and it plans anew when it comes to act there.
-        """
+    def __call__(self) -> np.ndarray:
+        """Return the next action of every environment, shape (num_envs, size), float32."""
         batch = self.batch
-        idle = np.zeros(batch.num_envs, dtype=bool) if among is None else ~among
         hands, holds = grip_positions(batch).astype(np.float64), held_particles(batch) >= 0
         found = np.zeros((batch.num_envs, batch.actions.grip_count, 4), dtype=np.float32)
         found[..., 3] = -1.0
         for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
-            if begins or idle[env]:
+            if begins:
                 self.progress[env] = _Progress()
-            if idle[env]:
-                continue
             waypoint = self._next(env, hands[env], holds[env])
             if waypoint is None:
                 continue
