@@ -101,8 +101,16 @@ def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
 def test_a_task_without_symmetries_is_refused_before_it_is_demonstrated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imitation, "demonstrate", lambda *given: pytest.fail("an episode was run"))
     small = {name: str(value) for name, value in SMALL_OF["PBDSoftPush-v0"].items()}
+    mirrored = RefinementArgs(images=True)
     with pytest.raises(ValueError, match="symmetries"):
-        clone(Args(env_id="PBDSoftPush-v0", env_kwargs=small, refinement=RefinementArgs(images=True)))
+        clone(Args(env_id="PBDSoftPush-v0", env_kwargs=small, refinement=mirrored))
+    with pytest.raises(ValueError, match="symmetries"):
+        clone(Args(env_id="PBDSoftPush-v0", env_kwargs=small, canonical=True))
+    towel = {"resolution": "7", "starts": "5"}
+    with pytest.raises(ValueError, match="learns from no others"):
+        clone(
+            Args(env_id="PBDClothUnfold-v0", env_kwargs=towel, canonical=True, refinement=RefinementArgs(images=True))
+        )
 
 
 def test_goals_that_are_held_out_are_not_learned(monkeypatch: pytest.MonkeyPatch) -> None:
