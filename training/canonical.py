@@ -23,10 +23,6 @@ REACH = 0.03
 """Distance at which what a hand is near to is far away [m]."""
 NEARER = 0.05
 """How much less the distance of hand 0 from keypoint 0 counts than that of the keypoint from its goal."""
-REACH = 0.03
-"""Distance at which what a hand is near to is far away [m]."""
-HANDS = ((0, 0, -0.05), (1, 2, -0.01))
-"""Hands, keypoints that they should be near to, and how much that counts: enough to tell hands apart."""
 
 
 @dataclass(frozen=True)
