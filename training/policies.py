@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,9 +58,13 @@ class MLPPolicy:
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         """Return actions, shape (..., actions), float32, for observations of shape (..., size)."""
-        if self.canonical is not None:
-            plain, chosen = dataclasses.replace(self, canonical=None), self.canonical.choose(observation)
-            return self.canonical.actions_back(plain(self.canonical.observations(observation, chosen)), chosen)
+        if self.canonical is None:
+            return self._layers(observation)
+        chosen = self.canonical.choose(observation)
+        return self.canonical.actions_back(self._layers(self.canonical.observations(observation, chosen)), chosen)
+
+    def _layers(self, observation: np.ndarray) -> np.ndarray:
+        """Return what the perceptron makes of what it sees, as :meth:`__call__` does."""
         # In double precision: how a library adds up differs between processors, and is rounded away in the end.
         x = np.clip((np.asarray(observation, dtype=np.float64) - self.mean) / self.spread, -self.limit, self.limit)
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):

@@ -156,8 +156,9 @@ class InImages:
         return getattr(self.env, name)
 
     def _seen(self, observation: Tensor) -> Tensor:
-        self.chosen = self.canonical.choose(observation.numpy())
-        return torch.as_tensor(self.canonical.observations(observation.numpy(), self.chosen))
+        seen = observation.numpy()
+        self.chosen = self.canonical.choose(seen)
+        return torch.as_tensor(self.canonical.observations(seen, self.chosen))
 
     def reset(self, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
         """Begin episodes; returns images of what is seen."""
