@@ -36,15 +36,16 @@ def test_agents_come_with_the_package() -> None:
 
 @pytest.mark.parametrize("env_id", shipped_ids()[::3])
 def test_an_agent_is_as_good_as_it_says(env_id: str) -> None:
-    """Guards weights, observations and the task: most of eight unseen episodes come near the mean score of a hundred.
+    """Guards weights, observations and the task: twelve unseen episodes come near the score of a hundred.
 
-    Agents of 0.8 to 0.9 success fail in one or two of eight, and the mean of so few says little.
+    Where there is a bank of start states each has another one: drawn at random, one that fails counted twice.
     """
     policy = find_policy(env_id)
     assert policy.normalized_performance > 0.8
-    env = make_unseen(env_id, 8, **policy.env_kwargs)
-    outcome = rollout(policy, env, env.reset(seed=2_000_000)[0])
-    assert np.median(outcome.normalized_performance) > policy.normalized_performance - 0.06
+    env = make_unseen(env_id, 12, **policy.env_kwargs)
+    options = {"variation": np.arange(12)} if hasattr(env.config, "starts_seed") else None
+    outcome = rollout(policy, env, env.reset(seed=2_000_000, options=options)[0])
+    assert outcome.normalized_performance.mean() > policy.normalized_performance - 0.06
 
 
 def small_ppo(standardise: bool) -> Any:
