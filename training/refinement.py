@@ -125,7 +125,10 @@ class Graded:
         return getattr(self.env, name)
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Step the batch, with rewards of shape (num_envs,); nothing comes after the end of an episode."""
+        """Step the batch, with rewards of shape (num_envs,); nothing comes after the end of an episode.
+
+        The last observations of episodes are therefore left out of ``info``.
+        """
         observation, _, terminated, truncated, info = self.env.step(actions)
         over = terminated | truncated
         names = ("is_success", "normalized_performance", *self.conditions)
@@ -137,7 +140,8 @@ class Graded:
         parts = at_goal * torch.stack([at_goal, *others]).mean(dim=0)
         performance = performance.clamp(-1.0, 1.0)
         reward = self.share * (parts + performance) + over * (success + performance)
-        return observation, reward, over, torch.zeros_like(over), info
+        kept = {name: value for name, value in info.items() if name != "final_obs"}
+        return observation, reward, over, torch.zeros_like(over), kept
 
 
 class InImages:

@@ -16,7 +16,7 @@ import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.training.canonical import REACH, Canonical, canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.policies import MLPPolicy, load_policy
-from pbd_gym.training.refinement import InImages
+from pbd_gym.training.refinement import InImages, RefinementArgs, refine
 from pbd_gym.training.row_maps import row_maps
 
 ID = "PBDClothUnfold-v0"
@@ -97,6 +97,13 @@ def test_a_batch_in_canonical_images_is_the_same_batch(batch: Any) -> None:
         image = inside.step(torch.as_tensor(plain(image.numpy())))[0]
         assert (image.numpy() == canonical.observations(observation, canonical.choose(observation))).all()
     tensors.close()
+
+
+def test_an_agent_in_images_is_refined_past_the_ends_of_episodes(batch: Any) -> None:
+    """The last observation of an episode is no image, and of another size."""
+    policy = agent(batch, canonical_images(batch))
+    args = RefinementArgs(steps=200, num_envs=2, rounds=1, watched=1, eval_episodes=1, starts=5, enough=2.0)
+    assert refine(policy, args).canonical is not None
 
 
 def test_files_hold_canonical_images(batch: Any, tmp_path: Path) -> None:
