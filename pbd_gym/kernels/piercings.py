@@ -2,7 +2,10 @@
 
 Contacts keep layers apart, but hands that pull hard enough get cloth through itself. It then stays there, as contact
 holds it on the side where it is: so the environments that it happens to are told. Candidates are the pairs that
-may touch; where an edge crosses the plane of a patch near by, its triangles are tried one by one.
+may touch, and neighbours, which may not, that face different ways: a sheet has to turn before it can go through itself.
+Where an edge crosses the plane of a patch near by, its triangles are tried one by one. Constraints hold neighbours, and
+the front and the back of a shirt, apart at their particles alone: where both are creased, edges cut into triangles by a
+fraction of the thickness. Between them only what is through by more than a thickness counts.
 """
 
 import functools
@@ -18,6 +21,9 @@ from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.particle_contacts import UNDEFINE, make_particle_contacts, sizes_code
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
+
+TURNED = 0.7
+"""Cosine of the angle by which the normals of neighbours differ at least that may go through each other: 45 degrees."""
 
 _NAMES = """
     const auto& table = model.particle_contacts;
@@ -38,19 +44,24 @@ _LOOK = """
         const T* const p = x + ROW * members[k] * LANES + lane_;
         return Point(p[0], p[LANES], p[2 * LANES]);
     };
-    // Whether the edge from a along d goes through a triangle of a member: Moeller and Trumbore 1997,
-    // doi:10.1080/10867651.1997.10487468.
+    // Whether an edge from a along d goes through the triangle with a corner at zero and sides u and v, whose normal that
+    // is, and ends at least that far from its plane: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
+    const auto pierces = [](Point u, Point v, Point normal, Point a, Point d, T least) {
+        const T slope = wp::dot(normal, d), above = wp::dot(normal, a), below = above + slope;
+        const T nearer = wp::min(above * above, below * below);
+        if (above * below >= T(0) || nearer < least * least * wp::dot(normal, normal)) return false;
+        const Point moment = wp::cross(a, d);
+        const T p = -wp::dot(moment, v) / slope, q = wp::dot(moment, u) / slope;
+        return p >= T(0) && q >= T(0) && p + q <= T(1);
+    };
+    // Whether the edge between two members goes through a triangle of a third.
     const auto goes_through = [&](int k, int b, int other) {
         const Point corner = at(other), a = at(k) - corner, d = at(b) - at(k);
         for (int f = table.fan_start.data[other]; f < table.fan_start.data[other + 1]; ++f) {
             const int second = table.fan.data[2 * f], third = table.fan.data[2 * f + 1];
             if (k == second || k == third || b == second || b == third) continue;
-            const Point u = at(second) - corner, v = at(third) - corner, normal = wp::cross(u, v);
-            const T slope = wp::dot(normal, d), above = wp::dot(normal, a);
-            if (above * (above + slope) >= T(0)) continue;
-            const Point moment = wp::cross(a, d);
-            const T p = -wp::dot(moment, v) / slope, q = wp::dot(moment, u) / slope;
-            if (p >= T(0) && q >= T(0) && p + q <= T(1)) return true;
+            const Point u = at(second) - corner, v = at(third) - corner;
+            if (pierces(u, v, wp::cross(u, v), a, d, T(0))) return true;
         }
         return false;
     };
@@ -60,6 +71,7 @@ _LOOK = """
         const Point apart = at(k) - at(other);
         return wp::dot(apart, apart) < reach * reach;
     };
+    const auto mark = [&](int r) { PBD_ATOMIC_OR(pierced[table.ring.data[2 * r + 1]], 1 << lane_); };
     // Edges of a member that cross the plane of another's patch near by, through one of its triangles?
     const auto look = [&](int k, int other) {
         const T far = T(1.1) * table.traits.data[4 * other + 1] * SIZE;
@@ -74,8 +86,25 @@ _LOOK = """
             if (from * to > T(0)) continue;
             const T share = wp::abs(from) / wp::max(wp::abs(to - from), T(1e-12));
             const Point q = a + share * (b - a);
-            if (wp::dot(q, q) < far * far && goes_through(k, end, other))
-                PBD_ATOMIC_OR(pierced[table.ring.data[2 * r + 1]], 1 << lane_);
+            if (wp::dot(q, q) < far * far && goes_through(k, end, other)) mark(r);
+        }
+    };
+    // Edges of a member that go through a triangle of a neighbour, whose patch says little about a crease, and are out
+    // by more than a thickness at both ends.
+    const auto look_near = [&](int k, int other) {
+        const T thickness = table.traits.data[4 * k] + table.traits.data[4 * other];
+        const Point corner = at(other), a = at(k) - corner;
+        for (int f = table.fan_start.data[other]; f < table.fan_start.data[other + 1]; ++f) {
+            const int second = table.fan.data[2 * f], third = table.fan.data[2 * f + 1];
+            if (k == second || k == third) continue;
+            const Point u = at(second) - corner, v = at(third) - corner, normal = wp::cross(u, v);
+            const T above = wp::dot(normal, a);
+            if (above * above < thickness * thickness * wp::dot(normal, normal)) continue;
+            for (int r = table.ring_start.data[k]; r < table.ring_start.data[k + 1]; ++r) {
+                const int end = table.ring.data[2 * r];
+                if (end == other || end == second || end == third) continue;
+                if (pierces(u, v, normal, a, at(end) - at(k), thickness)) mark(r);
+            }
         }
     };
     const auto is_patch = [&](int k) { return table.traits.data[4 * k + 1] > T(0); };
@@ -107,6 +136,20 @@ _IN_PAIRS = """
         });
 """
 
+_IN_KIN = """
+    for (int k = thread; k < count; k += thread_count)
+        for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n) {
+            const int other = table.kin.data[n];
+            const T* const p = patches + 4 * k * LANES;
+            const T* const q = patches + 4 * other * LANES;
+            T along[LANES];
+            for (int l = 0; l < LANES; ++l)
+                along[l] = p[l] * q[l] + p[LANES + l] * q[LANES + l] + p[2 * LANES + l] * q[2 * LANES + l];
+            for (lane_ = 0; lane_ < LANES; ++lane_)
+                if (along[lane_] < T(TURNED) && is_patch(k) && is_patch(other) && close(k, other)) look_near(k, other);
+        }
+"""
+
 _SUM = """
     PBD_SYNC();
     if (thread == 0)
@@ -129,6 +172,7 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     body_, lists_ = body_type(wide.vec), lists_type(wide.vec)
     look = _LOOK.replace("NEARNESS", str(0.95 * FATNESS))
+    kin = _IN_KIN.replace("TURNED", str(TURNED))
     text = f"""
 {sizes_code(options)}
     {{
@@ -137,10 +181,10 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #if PBD_BLOCK
         {{
             int lane_ = 0;
-            {look}{_IN_BLOCKS}
+            {look}{_IN_BLOCKS}{kin}
         }}
 #else
-        {LONE_NAMES}{in_batches(wide, PAIRS + look + _IN_PAIRS, CHUNK)}
+        {LONE_NAMES}{in_batches(wide, PAIRS + look + _IN_PAIRS + kin, CHUNK)}
 #endif
         {_SUM}
     }}
