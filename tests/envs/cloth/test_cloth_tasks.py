@@ -12,6 +12,7 @@ from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
 from pbd_gym.envs.core.corrections import Corrections
+from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
@@ -19,7 +20,7 @@ from pbd_gym.geometry.trimeshes import trimesh
 def make(name: str, num_envs: int = 1, **kwargs: Any) -> Any:
     """Return a batch whose towels are coarser than they are by default, unless they are to be as fine."""
     coarse = {"resolution": 16} if name.startswith("Cloth") else {}
-    env = gym.make_vec(f"PBD{name}-v0", num_envs, **{"starts": 5, **coarse, **kwargs})
+    env = gym.make_vec(f"PBD{name}-v0", num_envs, **with_defaults({"starts": 5, **coarse}, kwargs))
     assert isinstance(env, TaskVectorEnv)
     env.reset(seed=0)
     return env
