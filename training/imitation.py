@@ -146,7 +146,7 @@ def clone(args: Args) -> MLPPolicy:
     rounds = -(-args.demonstrations // args.abreast)
     rounds_corrected = -(-rounds // 5)
     check_seeds(args.seed, args.abreast * (rounds + args.corrections * rounds_corrected))
-    env: Any = gym.make_vec(args.env_id, args.abreast, **{**training_world(env_id, args.refinement.starts), **kwargs})
+    env: Any = gym.make_vec(args.env_id, args.abreast, **training_world(env_id, args.refinement.starts, kwargs))
     noise = np.resize(args.noise, env.num_envs)
     # Before the demonstrations: tasks without symmetries are refused here.
     canonical = canonical_images(env) if args.canonical else None

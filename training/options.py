@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.training import tuned, tuned_pixels
 from pbd_gym.training.arguments import UNSEEN_SEED, episode_arguments
 
@@ -106,7 +107,7 @@ class TrainArgs:
         """
         settings = self.settings()
         env_kwargs = {**settings.env, **self.arguments()}
-        return settings, env_kwargs, {"split": "train", **settings.training_env, **env_kwargs}
+        return settings, env_kwargs, with_defaults({"split": "train", **settings.training_env}, env_kwargs)
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the environment, numbers as numbers.

@@ -112,7 +112,7 @@ class Classroom:
         self.args, self.teacher, self.frames = args, teacher, settings.frame_stack
         self.env_kwargs = {"obs_mode": "rgb", **settings.env}
         pixels = Pixels(**settings.env.get("pixels", {}))
-        world = {**training_world(teacher.env_id, args.starts), **teacher.env_kwargs}
+        world = training_world(teacher.env_id, args.starts, teacher.env_kwargs)
         env: Any = gym.make_vec(teacher.env_id, args.abreast, **world)
         self.env: TaskVectorEnv = env
         self.cameras = Cameras(self.env, pixels)

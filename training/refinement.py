@@ -12,7 +12,7 @@ import copy
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +24,7 @@ import tyro
 from gymnasium.envs.registration import load_env_creator
 from torch import Tensor
 
+from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.registry import find
 from pbd_gym.training.arguments import check_seeds
 from pbd_gym.training.canonical import Canonical
@@ -89,7 +90,7 @@ class Args(RefinementArgs):
     """file to write, runs/refined/ID.npz by default"""
 
 
-def training_world(env_id: str, starts: int) -> dict[str, Any]:
+def training_world(env_id: str, starts: int, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of the environment that is learned in: other start states than those that others evaluate on.
 
     Goals that a task holds out for evaluation are left out as well.
@@ -100,12 +101,13 @@ def training_world(env_id: str, starts: int) -> dict[str, Any]:
     Args:
         env_id: of a registered task.
         starts: how many start states, for a task that has a bank of them.
+        given: arguments of the caller, which win.
     """
     batch: Any = load_env_creator(find(env_id).vector)
     fields = getattr(batch.config_type, "__dataclass_fields__", {})
     bank = {"split": SPLIT, "starts": starts, "starts_seed": STARTS_SEED} if "starts_seed" in fields else {}
     towel = {"resolution": TOWEL_RESOLUTION} if {"resolution", "rows", "columns"} <= fields.keys() else {}
-    return {**bank, **towel}
+    return with_defaults({**bank, **towel}, given)
 
 
 class Graded:
@@ -226,7 +228,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     if found[0].success_rate >= args.enough:
         return found[0]
     device = torch.device("cpu")
-    made = make(env_id, args.num_envs, device, **{**training_world(env_id, args.starts), **kwargs})
+    made = make(env_id, args.num_envs, device, **training_world(env_id, args.starts, kwargs))
     env: Any = Graded(made, args.share)
     if policy.canonical is not None:
         if args.images:

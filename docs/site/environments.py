@@ -12,6 +12,7 @@ from typing import Any
 
 from docs.figures.results import ALGORITHMS, rows_of, score
 from docs.site.links import ROOT
+from pbd_gym.envs.core.presets import preset_names
 from pbd_gym.registry import ENTRIES, Entry
 
 DOCS = ROOT / "docs"
@@ -69,7 +70,7 @@ def facts(entry: Entry, task: Any, text: str) -> str:
     """Return the table at the head of a page."""
     action, observation = (space_in(text, name) for name in ("Action Space", "Observation Space"))
     names = [point.split(":")[1] for point in (entry.single, entry.vector)]
-    presets = [name for name in task.presets if isinstance(name, str)]
+    presets = preset_names(task.presets, entry.kwargs.get("action_mode"))
     rows = {
         "actions": f"`{action}`, `action_mode={entry.kwargs.get('action_mode', task.action_modes[0])!r}`",
         "observations": f"`{observation}`, `obs_mode={task.obs_modes[0]!r}`",

@@ -32,11 +32,12 @@ class ClothTaskConfig(PickerConfig):
 
     size: tuple[float, float] = (0.4, 0.4)
     """Lengths of the flat cloth along x and along z [m]."""
-    resolution: int = 32
-    """Particles along its longer side. 16 cost a seventh; what is learned on them mostly holds here. SoftGym has 60 to
-    119."""
+    resolution: int | None = None
+    """Particles along its longer side: 32, unless rows or columns are given. 16 cost a seventh; what is learned on them
+    mostly holds here. SoftGym has 60 to 119."""
     rows: int = 0
-    """Particles along z. With 0 they are as far apart as those along x: what ``resolution`` makes of the size."""
+    """Particles along z. With 0 they are as far apart as those along x: what ``resolution`` makes of the size. One
+    gives either that, or rows and columns."""
     columns: int = 0
     """Particles along x, likewise."""
     substeps: int | None = None
@@ -61,8 +62,13 @@ class ClothTaskConfig(PickerConfig):
         super().__post_init__()
         check_numbers(self, positive=("size", "density", "resolution"))
         object.__setattr__(self, "size", tuple(self.size))
-        counts = grid_counts(self.size, self.resolution, self.rows, self.columns)
-        for name, count in zip(("rows", "columns"), counts, strict=True):
+        counts = grid_counts(self.size, self.resolution or 32, self.rows, self.columns)
+        if self.resolution not in (None, max(counts)) and (self.rows or self.columns):
+            raise ValueError(
+                "a towel takes resolution, or else rows and columns, got"
+                f" resolution={self.resolution}, rows={self.rows} and columns={self.columns}"
+            )
+        for name, count in zip(("rows", "columns", "resolution"), (*counts, max(counts)), strict=True):
             object.__setattr__(self, name, count)  # so that equal towels have equal configurations
         if min(counts) < 4:
             raise ValueError(f"rows and columns must be at least 4, got {self.rows} and {self.columns}")

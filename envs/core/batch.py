@@ -27,6 +27,7 @@ from pbd_gym.envs.core.rendering import Pictures
 from pbd_gym.envs.core.results import Outputs
 from pbd_gym.envs.core.snapshots import Snapshots
 from pbd_gym.envs.core.solving import solver_options
+from pbd_gym.envs.core.start_bank import DELAY
 from pbd_gym.envs.core.stepping import Stepper
 from pbd_gym.envs.core.task import Point, Task
 from pbd_gym.envs.core.validation import (
@@ -42,6 +43,7 @@ from pbd_gym.envs.core.views import make_observations
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
 from pbd_gym.runtime.compile_messages import compiling_once
+from pbd_gym.runtime.messages import announced
 from pbd_gym.runtime.threads import default_threads
 from pbd_gym.sim.memory_report import memory_report
 from pbd_gym.sim.memory_usage import MemoryReport
@@ -164,7 +166,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Make everything that needs Warp."""
         config, num_envs = self.config, self.num_envs
         self._threads = threads
-        self.task = task = self.build(config)
+        with announced("building the scene, which is large ...", DELAY):
+            self.task = task = self.build(config)
         self.scene, self.goal_particles = task.scene, task.goal_particles
         self.actions = Actions(self.action_mode, task.hands, self.largest_size)
         fps = max(round(1.0 / self.action_time), 1)  # whole, as others count; our own films take the exact number

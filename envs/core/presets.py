@@ -1,22 +1,36 @@
 """Presets: the numbers of the originals of a task, under the name of the suite that they come from.
 
 A preset maps arguments of an environment to values: fields of the task's configuration, and those named in
-:data:`MODES`. What a user gives wins over it. An entry whose key is a pair,
-``("softgym", "pick_place")``, is added to the preset in that action mode. docs/presets.md lists what still differs from
-the originals; sources are the files that it names.
+:data:`MODES`. What a user gives wins over it, also over what it stands in for (:data:`INSTEAD`). An entry whose key is
+a pair, ``("softgym", "pick_place")``, is added to the preset in that action mode; where it is None the original has no
+such mode, and neither has the preset. docs/presets.md lists what still differs from the originals; sources are the
+files that it names.
 
 x and z are swapped: SoftGym folds a cloth along x, and these towels are folded along z.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-Presets = Mapping[str | tuple[str, str], Mapping[str, Any]]
+Presets = Mapping[str | tuple[str, str], Mapping[str, Any] | None]
 """Arguments by name of the preset, or by name and action mode."""
+INSTEAD = {"rows": ("resolution",), "columns": ("resolution",), "resolution": ("rows", "columns")}
+"""What an argument stands in for: where a user gives the former, what others set the latter to is dropped."""
 MODES = ("action_mode", "obs_mode", "reward_mode", "randomize", "horizon")
 """Arguments that are no fields of a configuration."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A number of a preset that follows from others of the task, which a user may give."""
+
+    of: Callable[[Any], Any]
+    """Returns it for the configuration that the others make."""
+
 
 _SIDE = 0.553
 """Mean side of SoftGym's cloths [m]: 60 to 119 particles, 6.25 mm apart."""
@@ -36,7 +50,7 @@ def _softgym_cloth(side: float, largest: float, **changes: Any) -> dict[str, Any
     return {
         "size": (side, side),
         "resolution": 32,
-        "density": 0.5 / side**2,  # half a kilogram
+        "density": Derived(lambda config: 0.5 / math.prod(config.size)),  # half a kilogram, whatever its size
         "friction": 0.75,
         "damping": 1.0,
         "max_step": 0.08,
@@ -56,8 +70,7 @@ _HUNG = {"hands_at": "corners", "hand_height": 0.05}
 _ROPE = {"hands_at": "middle", "starts": 1000, "obs_mode": "reduced", **_LETTER}
 _DAXBENCH_CLOTH = {
     "size": (0.1875, 0.3875),
-    "columns": 16,
-    "rows": 32,
+    "resolution": 32,
     "thickness": 0.0,  # pulled by one corner a thin towel, which hardly stretches, swings past the other half
     "starts": 100,
     "reach": 0.02,
@@ -75,6 +88,7 @@ PRESETS: dict[str, Presets] = {
         **_PICK_PLACE,
         "daxbench": {**_DAXBENCH_CLOTH, "friction": 0.5, "start_turn": 0.0, "start_shift": 0.05},
         ("daxbench", "pick_then_place"): {"horizon": 3},
+        ("daxbench", "pick_place"): None,
     },
     "ClothFoldCrumpled": {"softgym": _softgym_cloth(_SIDE, 1 / 3, best=0.0, horizon=100, **_HEAP)},
     "ClothDrop": {
@@ -130,6 +144,12 @@ PRESETS: dict[str, Presets] = {
 """Presets of each task, by its name."""
 
 
+def preset_names(presets: Presets, action_mode: str | None = None) -> list[str]:
+    """Return the names of the presets that a task has in an action mode, by default in any."""
+    names = (name for name in presets if isinstance(name, str))
+    return [name for name in names if presets.get((name, action_mode or ""), {}) is not None]
+
+
 def preset_values(presets: Presets, preset: str | None, action_mode: str | None) -> dict[str, Any]:
     """Return the arguments of a preset.
 
@@ -139,16 +159,17 @@ def preset_values(presets: Presets, preset: str | None, action_mode: str | None)
         action_mode: as the user has given it.
 
     Raises:
-        ValueError: for one that the task does not have; the message names those it has.
+        ValueError: for one that the task does not have in this mode; the message names those it has.
     """
     if preset is None:
         return {}
-    names = [name for name in presets if isinstance(name, str)]
+    names = preset_names(presets, action_mode)
     if preset not in names:
         known = f"it has {', '.join(map(repr, names))}" if names else "it has none"
-        raise ValueError(f"preset {preset!r} is none of this task's: {known}")
-    values = presets[preset]
-    return {**values, **presets.get((preset, action_mode or values.get("action_mode", "")), {})}
+        mode = f" with action_mode={action_mode!r}" if preset in preset_names(presets) else ""
+        raise ValueError(f"preset {preset!r} is none of this task's{mode}: {known}")
+    values = presets[preset] or {}
+    return {**values, **(presets.get((preset, action_mode or values.get("action_mode", ""))) or {})}
 
 
 def with_preset(
@@ -173,4 +194,10 @@ def with_preset(
     values = preset_values(presets, preset, action_mode)
     found = {name: values.get(name) if modes[name] is None else modes[name] for name in MODES}
     fields = {name: value for name, value in values.items() if name not in MODES}
-    return found, {**fields, **overrides}
+    return found, with_defaults(fields, overrides)
+
+
+def with_defaults(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that a user gives, and the defaults that none of them stands in for."""
+    others = {other for name in given for other in INSTEAD.get(name, ())}
+    return {**{name: value for name, value in defaults.items() if name not in others}, **given}

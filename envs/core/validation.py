@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.core.presets import Derived
 from pbd_gym.runtime.checks import instance, integers, number, switch, whole
 
 Split = Literal["train", "eval", "all"]
@@ -24,6 +25,10 @@ _OPTIONS = ("reset_mask", "split", "variation", "parameters")
 def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
     """Build a task configuration with some fields changed.
 
+    Args:
+        config_type: dataclass of the task's numbers.
+        overrides: values by field; :class:`Derived` ones follow from the configuration that the others make.
+
     Raises:
         TypeError: for a field that does not exist; the message names the closest one.
     """
@@ -34,8 +39,11 @@ def make_config(config_type: Any, overrides: dict[str, Any]) -> Any:
             hint = f"; did you mean {close[0]!r}?" if close else f"; {config_type.__name__} has {', '.join(names)}"
             # Python's own words first: TorchRL looks for them to find out what an environment takes.
             raise TypeError(f"{config_type.__name__}.__init__() got an unexpected keyword argument {name!r}{hint}")
-    check_types(config_type, overrides)
-    return config_type(**overrides)
+    derived = {name: value for name, value in overrides.items() if isinstance(value, Derived)}
+    given = {name: value for name, value in overrides.items() if name not in derived}
+    check_types(config_type, given)
+    config = config_type(**given)
+    return dataclasses.replace(config, **{name: value.of(config) for name, value in derived.items()})
 
 
 def make_options(name: str, kind: Any, given: Any) -> Any:

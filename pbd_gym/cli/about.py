@@ -27,6 +27,7 @@ def _list(args: argparse.Namespace, rest: list[str]) -> None:
 def _info(args: argparse.Namespace, rest: list[str]) -> None:
     import gymnasium as gym
 
+    from pbd_gym.envs.core.presets import preset_names
     from pbd_gym.registry import find
 
     entry = find(args.id)
@@ -37,7 +38,7 @@ def _info(args: argparse.Namespace, rest: list[str]) -> None:
     print(f"particles          {batch.model.particle_count}\nconstraints        {batch.model.constraint_count}")
     print(f"memory             {batch.memory_report().per_env / 1024:.1f} KiB per environment of a batch")
     print(f"time limit         {entry.max_episode_steps} steps of {batch.action_time:.4g} s")
-    presets = [name for name in batch.presets if isinstance(name, str)]
+    presets = preset_names(batch.presets, entry.kwargs.get("action_mode"))
     print(f"presets            {', '.join(presets) or 'none'}")
     env.close()
 

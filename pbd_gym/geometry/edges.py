@@ -39,3 +39,11 @@ def by_owner(rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 def both_ways(pairs: np.ndarray) -> np.ndarray:
     """Return pairs and the same the other way round, shape (2 m, 2)."""
     return np.concatenate([pairs, pairs[:, ::-1]])
+
+
+def first_alike(rows: np.ndarray) -> tuple[int, int] | None:
+    """Return the first row that is there again, and where it is again, or None if all rows differ."""
+    _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    earlier = first[which.reshape(-1)]
+    again = np.flatnonzero(earlier < np.arange(len(rows)))
+    return (int(earlier[again[0]]), int(again[0])) if len(again) else None

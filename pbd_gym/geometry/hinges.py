@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pbd_gym.geometry.edges import first_alike
+
 
 def hinges(triangles: ArrayLike) -> np.ndarray:
     """Find the inner edges of a mesh, each with the two particles it does not share.
@@ -27,6 +29,10 @@ def hinges(triangles: ArrayLike) -> np.ndarray:
     ends = np.sort(sides[:, :2], axis=1)
     if (ends[:, 0] == ends[:, 1]).any():
         raise ValueError(f"triangle {np.argmax(ends[:, 0] == ends[:, 1]) // 3} has the same particle twice")
+    pair = first_alike(np.sort(faces, axis=1))
+    if pair is not None:
+        a, b, c = sorted(faces[pair[0]].tolist())
+        raise ValueError(f"particles {a}, {b} and {c} make more than one triangle: {pair[0]} and {pair[1]}")
     _, first, edge, count = np.unique(ends, axis=0, return_index=True, return_inverse=True, return_counts=True)
     if (count > 2).any():
         bad = ends[first[np.argmax(count > 2)]]
@@ -36,8 +42,4 @@ def hinges(triangles: ArrayLike) -> np.ndarray:
     inner = count == 2
     pairs = np.stack([order[start[inner]], order[start[inner] + 1]], axis=1)
     pairs = pairs[np.argsort(pairs[:, 0])]
-    found = np.concatenate([sides[pairs[:, 0]], sides[pairs[:, 1], 2:]], axis=1).astype(np.int32)
-    if (found[:, 2] == found[:, 3]).any():
-        bad = found[np.argmax(found[:, 2] == found[:, 3])]
-        raise ValueError(f"particles {bad[0]}, {bad[1]} and {bad[2]} make more than one triangle")
-    return found
+    return np.concatenate([sides[pairs[:, 0]], sides[pairs[:, 1], 2:]], axis=1).astype(np.int32)

@@ -8,13 +8,18 @@ import numpy as np
 
 from pbd_gym.geometry.edges import both_ways, by_owner, sides
 from pbd_gym.geometry.neighbours import NeighbourGrid
+from pbd_gym.runtime.devices import free_host_memory
 
 COVER = 1.05
 """Radius of a disc, over that of the largest circle through the corners of a triangle around it."""
 NEAR_DISCS = 1.95
 """Vertices that are closer than this many discs along the surface, or than two thicknesses, do not collide."""
+AT_ONCE = 2**14
+"""Vertices whose lines are looked at together: more take more memory."""
 TABLE = 2**22
-"""Pairs of vertices that are marked at once [B]."""
+"""Pairs of vertices that are looked at together, likewise."""
+KIN_MEMORY = 64
+"""What two vertices that are close along the surface take while a scene is made, at least [B]. Measured: 70."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Patches:
         reach = float(np.hypot(self.extent.max(), thickness))
         pairs = NeighbourGrid(x, reach).pairs()
         known = self.kin[:, 0] * count + self.kin[:, 1]
-        pairs = pairs[~np.isin(pairs[:, 0] * count + pairs[:, 1], known)]
+        pairs = pairs[~np.isin(pairs[:, 0] * count + pairs[:, 1], known, assume_unique=True)]
         ends = positions[self.chords]
         normals = np.cross(ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 3])
         normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -67,6 +72,9 @@ def patches(positions: np.ndarray, triangles: np.ndarray, thickness: float) -> P
         positions: at rest [m], shape (n, 3).
         triangles: shape (t, 3), int.
         thickness: of the surface [m].
+
+    Raises:
+        MemoryError: if it has so many vertices within its thickness that their pairs would not fit.
     """
     vertices, flat = np.unique(triangles, return_inverse=True)
     corners, x = flat.reshape(-1, 3), positions[vertices]
@@ -82,20 +90,38 @@ def patches(positions: np.ndarray, triangles: np.ndarray, thickness: float) -> P
     rim = np.zeros(len(vertices), dtype=bool)
     rim[edges[np.bincount(which) == 1]] = True
     range_ = np.maximum(NEAR_DISCS * extent, 2.0 * thickness)
+    _check_kin(range_, corners, area, thickness)
     return Patches(vertices, extent, vertices[_chords(x, edges)], rim, corners, edges, _near(x, edges, range_))
+
+
+def _check_kin(range_: np.ndarray, corners: np.ndarray, area: np.ndarray, thickness: float) -> None:
+    """Refuse a mesh for whose pairs of near vertices there is no memory, before minutes go by and the process ends."""
+    own = np.bincount(corners.ravel(), weights=np.repeat(area / 3.0, 3))
+    pairs = 0.5 * float(np.minimum(np.pi * range_**2 / np.maximum(own, 1e-300), len(range_)).sum())
+    free = free_host_memory()
+    if free is not None and KIN_MEMORY * pairs > free:
+        raise MemoryError(
+            f"a surface {thickness:g} m thick with {len(range_):,} vertices about {float(np.sqrt(own.mean())):.2g} m "
+            f"apart has some {pairs:.2g} pairs of vertices too near to collide, which take "
+            f"{KIN_MEMORY * pairs / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free: take fewer or make it thinner"
+        )
 
 
 def _chords(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return the four ends of two lines for each vertex, out of itself and those beside it, shape (k, 4)."""
     beside, starts = by_owner(both_ways(edges), len(x))
+    degrees = np.diff(starts)
     found = np.zeros((len(x), 4), dtype=np.int64)
-    for vertex in range(len(x)):
-        ring = np.append(beside[starts[vertex] : starts[vertex + 1], 0], vertex)
-        a, b = np.triu_indices(len(ring), 1)
-        lines = x[ring[a]] - x[ring[b]]
-        first = int(np.argmax((lines * lines).sum(axis=1)))
-        second = int(np.argmax(np.linalg.norm(np.cross(lines[first], lines), axis=1)))
-        found[vertex] = ring[[a[first], b[first], a[second], b[second]]]
+    for degree in np.unique(degrees):
+        alike = np.flatnonzero(degrees == degree)
+        for vertices in np.array_split(alike, -(-len(alike) // AT_ONCE)):
+            ring = np.column_stack([beside[starts[vertices, None] + np.arange(degree), 0], vertices])
+            a, b = np.triu_indices(degree + 1, 1)
+            lines = x[ring[:, a]] - x[ring[:, b]]
+            first = np.argmax((lines * lines).sum(axis=2), axis=1)[:, None]
+            longest = np.take_along_axis(lines, first[..., None], axis=1)
+            second = np.argmax(np.linalg.norm(np.cross(longest, lines), axis=2), axis=1)[:, None]
+            found[vertices] = np.take_along_axis(ring, np.hstack([a[first], b[first], a[second], b[second]]), axis=1)
     return found
 
 
@@ -105,20 +131,27 @@ def _near(x: np.ndarray, edges: np.ndarray, range_: np.ndarray) -> np.ndarray:
     beside, starts = by_owner(both_ways(edges), count)
     pairs = [np.zeros(0, dtype=np.int64)]
     rows = max(1, TABLE // max(count, 1))
+    # Pairs of some vertices with all others: which have been looked at, and one place in a list for each that is new.
+    # Both are tidied up entry by entry: most vertices have few others near them.
+    known, place = np.zeros(rows * count, dtype=bool), np.zeros(rows * count, dtype=np.int32)
     for first in range(0, count, rows):
         own = np.arange(first, min(first + rows, count))
-        known = np.zeros((len(own), count), dtype=bool)  # how the pairs of some vertices with all others are marked
-        a, b = own, own
+        a, b, looked_at = own, own, [np.arange(len(own)) * count + own]
+        known[looked_at[0]] = True
         while len(a):
-            known[a - first, b] = True
+            pairs.append((np.minimum(a, b) * count + np.maximum(a, b))[a != b])
             degrees = starts[b + 1] - starts[b]
             within = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-            a, b = np.repeat(a, degrees), beside[np.repeat(starts[b], degrees) + within, 0]
-            fresh = ~known[a - first, b]
-            a, b = np.divmod(np.unique(a[fresh] * count + b[fresh]), count)
+            pair = np.repeat((a - first) * count, degrees) + beside[np.repeat(starts[b], degrees) + within, 0]
+            pair = pair[~known[pair]]
+            place[pair] = np.arange(len(pair))
+            pair = pair[place[pair] == np.arange(len(pair))]  # each once
+            known[pair] = True
+            looked_at.append(pair)
+            a, b = np.divmod(pair, count)
+            a += first
             inside = np.linalg.norm(x[a] - x[b], axis=1) < range_[a]
             a, b = a[inside], b[inside]
-        a, b = np.nonzero(known)
-        a += first
-        pairs.append((np.minimum(a, b) * count + np.maximum(a, b))[a != b])
-    return np.stack(np.divmod(np.unique(np.concatenate(pairs)), max(count, 1)), axis=1)
+        known[np.concatenate(looked_at)] = False
+    found = np.sort(np.concatenate(pairs))  # millions on a fine mesh, for which np.unique takes several times as long
+    return np.stack(np.divmod(found[np.diff(found, prepend=-1) > 0], max(count, 1)), axis=1)

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.geometry.edges import sides
+from pbd_gym.geometry.edges import first_alike, sides
 from pbd_gym.geometry.hinges import hinges
 
 
 @dataclass(frozen=True)
 class TriMesh:
-    """A surface made of triangles, open or closed, of one or more parts. Make one with :func:`trimesh`."""
+    """A surface made of triangles, open or closed, of one or more parts. Make one with :func:`trimesh`.
+
+    Its openings are found by going along triangles that turn alike. Vertices at the same place are different ones.
+    """
 
     positions: np.ndarray
     """Vertices at rest [m], shape (n, 3), float64."""
@@ -100,7 +103,7 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6) -> Tr
     faces = faces[~collapsed]
     if len(faces) == 0:
         raise ValueError("the surface is empty: every triangle collapses when near vertices are joined")
-    check_manifold(faces)
+    check_manifold(faces, np.flatnonzero(~collapsed))
     kept, flat = np.unique(faces, return_inverse=True)
     points, faces = points[kept], flat.reshape(faces.shape).astype(np.int32)
     check_areas(points, faces)
@@ -152,31 +155,50 @@ def check_indices(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray
         raise ValueError("the surface is empty: it has no triangles")
     if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
         raise ValueError(f"triangles must be whole numbers of shape (t, 3), got {faces.dtype} of shape {faces.shape}")
-    if faces.min() < 0 or faces.max() >= len(points):
-        raise ValueError(f"triangles must name vertices 0 to {len(points) - 1}")
+    wrong = (faces < 0) | (faces >= len(points))
+    if wrong.any():
+        triangle, corner = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"triangles must name vertices 0 to {len(points) - 1}, of which there are {len(points)}: "
+            f"triangle {triangle} names {faces[triangle, corner]}"
+        )
     return points, faces.astype(np.int64)
 
 
-def check_manifold(faces: np.ndarray) -> int:
+def check_manifold(faces: np.ndarray, numbers: np.ndarray | None = None) -> int:
     """Check that triangles make a surface with two sides; return how many edges belong to one triangle only.
 
     Args:
         faces: shape (t, 3), int.
+        numbers: that errors give them, shape (t,); by default they are counted from 0.
 
     Raises:
-        ValueError: if a triangle has a vertex twice, an edge has more than two triangles, two triangles have the same
-            vertices, or neighbours turn opposite ways.
+        ValueError: if a triangle has a vertex twice, two triangles have the same vertices, an edge has more than two
+            triangles, or neighbours turn opposite ways.
     """
+    numbers = np.arange(len(faces)) if numbers is None else numbers
     ahead = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
-    if (ahead[:, 0] == ahead[:, 1]).any():
-        raise ValueError("the surface is not a manifold: a triangle has the same vertex twice")
+    repeated = ahead[:, 0] == ahead[:, 1]
+    if repeated.any():
+        where = numbers[np.argmax(repeated) // 3]
+        raise ValueError(f"the surface is not a manifold: triangle {where} has the same vertex twice")
+    pair = first_alike(np.sort(faces, axis=1))
+    if pair is not None:
+        a, b = numbers[list(pair)]
+        raise ValueError(
+            f"the surface is not a manifold: triangles {a} and {b} have the same vertices, "
+            f"{sorted(faces[pair[0]].tolist())}"
+        )
     uses = np.bincount(sides(faces)[1])
     if (uses > 2).any():
         raise ValueError(f"the surface is not a manifold: {(uses > 2).sum()} edges have more than two triangles")
-    if len(np.unique(np.sort(faces, axis=1), axis=0)) < len(faces):
-        raise ValueError("the surface is not a manifold: two triangles have the same vertices")
-    if len(np.unique(ahead, axis=0)) < len(ahead):
-        raise ValueError("the surface is not a manifold with two sides: neighbouring triangles run opposite ways round")
+    pair = first_alike(ahead)
+    if pair is not None:
+        a, b = numbers[np.array(pair) // 3]
+        raise ValueError(
+            "the surface is not a manifold with two sides: neighbouring triangles run opposite ways round, of which the"
+            f" first are {a} and {b}; turn one of them (exchange two of its vertices)"
+        )
     return int((uses == 1).sum())
 
 

@@ -14,7 +14,7 @@ from pbd_gym.geometry.edge_paths import edge_paths
 from pbd_gym.geometry.grids import Grid, grid
 from pbd_gym.geometry.hinges import hinges
 from pbd_gym.geometry.tetrahedra import TetMesh
-from pbd_gym.geometry.trimeshes import TriMesh, check_areas, check_used
+from pbd_gym.geometry.trimeshes import TriMesh, check_areas, check_indices, check_manifold, check_used
 from pbd_gym.materials import springs
 from pbd_gym.materials.fabrics import Cord, Fabric
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, ShapeMaterial, SoftMaterial
@@ -148,6 +148,9 @@ class Scene(RigidScene):
     ) -> Garment:
         """Add a cloth of any shape: a distance constraint per edge, and one that bends per pair of adjacent triangles.
 
+        Vertices at the same place are not joined: where triangles meet at different ones, there is a slit.
+        :func:`pbd_gym.geometry.trimeshes.trimesh` joins them.
+
         Args:
             mesh: its shape at rest; see the modules trimeshes, garments and mesh_files of :mod:`pbd_gym.geometry`.
             material: what it is made of; its ``bending`` chooses the constraint kind.
@@ -163,11 +166,14 @@ class Scene(RigidScene):
 
         Raises:
             TypeError: for a mesh or a material of something else.
-            ValueError: for a vertex that belongs to no triangle, a triangle without area, arrays of a wrong shape, and
-                as :meth:`add_grip_tethers` does.
+            ValueError: for a vertex that belongs to no triangle, a triangle that names a vertex that is not there, is
+                there twice, has no area or turns the other way than its neighbour, arrays of a wrong shape, and as
+                :meth:`add_grip_tethers` does.
         """
         instance("mesh", mesh, TriMesh)
+        check_indices(mesh.positions, mesh.triangles)
         check_used(len(mesh.positions), mesh.triangles, "triangle")
+        check_manifold(mesh.triangles)
         check_areas(mesh.positions, mesh.triangles)
         material = _made_of(material, ClothMaterial, Fabric)
         body = self._tethered_mesh(mesh) if switch("tethers", tethers) else []

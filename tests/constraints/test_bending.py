@@ -353,7 +353,8 @@ def test_angles_of_a_closed_surface() -> None:
     [
         ([[0, 1, 2], [1, 0, 3], [0, 1, 4]], "particles 0 and 1 belongs to more than two"),
         ([[0, 1, 2], [3, 3, 4]], "triangle 1 has the same particle twice"),
-        ([[0, 1, 2], [2, 1, 0]], "particles 0, 1 and 2 make more than one triangle"),
+        ([[0, 1, 2], [2, 1, 0]], "particles 0, 1 and 2 make more than one triangle: 0 and 1"),
+        ([[0, 1, 2], [1, 0, 3], [2, 1, 4], [1, 2, 0]], "particles 0, 1 and 2 make more than one triangle: 0 and 3"),
         ([[0, 1, 2, 3]], r"shape \(t, 3\)"),
         ([[0.0, 1.0, 2.0]], "must be integers"),
     ],

@@ -113,9 +113,10 @@ def test_groups_are_those_of_a_flood(pairs: list[tuple[int, int]]) -> None:
     [
         (SHEET.positions, np.zeros((0, 3), int), "empty"),
         (SHEET.positions * np.nan, SHEET.triangles, "finite"),
-        (SHEET.positions, SHEET.triangles + 1, "must name vertices"),
+        (SHEET.positions, SHEET.triangles + 1, "vertices 0 to 11, of which there are 12: triangle .* names 12"),
+        (SHEET.positions, [[0, 1, 4], [1, -2, 5]], "triangle 1 names -2"),
         (SHEET.positions, SHEET.triangles.astype(float), "whole numbers"),
-        (SHEET.positions, np.concatenate([SHEET.triangles, SHEET.triangles[:1, ::-1]]), "more than two"),
+        (SHEET.positions, np.concatenate([SHEET.triangles, SHEET.triangles[:1, ::-1]]), "0 and 12 have the same"),
         (SHEET.positions, np.concatenate([SHEET.triangles, [[1, 4, 11]]]), "1 edges have more than two"),
         (SHEET.positions, np.concatenate([SHEET.triangles[:-1], SHEET.triangles[-1:, ::-1]]), "opposite ways"),
         (SHEET.positions, [[0, 4, 1], [1, 4, 0]], "same vertices"),

@@ -128,8 +128,8 @@ def test_energy_does_not_grow_in_ten_thousand_substeps(
     assert growth.max() <= (1e-12 if iterations == 10 else 0.02) * kinetic
 
 
-def test_what_has_no_mass_is_named() -> None:
-    """Guards the reason: a mass of zero says neither which vertex, nor that its mesh is to blame."""
+def test_bad_meshes_are_named() -> None:
+    """Guards the reason: a mass of zero, say, tells neither which vertex, nor that its mesh is to blame."""
     places = (
         0.1
         * np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0.5, 0]])
@@ -145,6 +145,9 @@ def test_what_has_no_mass_is_named() -> None:
     calls: list[tuple[Callable[[Any], object], object, str]] = [
         (scene.add_garment, TriMesh(places, faces), "1 vertices belong to no triangle; the first is number 4"),
         (scene.add_garment, TriMesh(places, np.append(faces, [[2, 1, 4]], axis=0)), "no area; the first is number 2"),
+        (scene.add_garment, TriMesh(places[:4], faces + np.array([[0], [1]])), "there are 4: triangle 1 names 4"),
+        (scene.add_garment, TriMesh(places[:4], faces[[0, 1, 0]]), "0 and 2 have the same vertices, .0, 1, 2."),
+        (scene.add_garment, TriMesh(places[:4], np.array([[0, 1, 2], [0, 3, 2]])), "the first are 0 and 1; turn one"),
         (scene.add_sheet, replace(sheet, areas=sheet.areas * [1, 1, 1, 1, 0, 1]), "no area; the first is number 4"),
         (scene.add_soft_body, loose, "1 vertices belong to no tetrahedron; the first is number 8"),
         (scene.add_soft_body, flat, "tetrahedra are flat or inverted; the first is number 0"),

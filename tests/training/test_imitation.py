@@ -115,7 +115,7 @@ def test_a_task_without_symmetries_is_refused_before_it_is_demonstrated(monkeypa
 
 def test_goals_that_are_held_out_are_not_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards what PBDManipulation-v0 is for: agents neither learn such goals nor are chosen by them."""
-    world = training_world("PBDManipulation-v0", 85) | {"resolution": 8}
+    world = training_world("PBDManipulation-v0", 85, {"resolution": 8})
     env: Any = gym.make_vec("PBDManipulation-v0", 68, **world)
     env.reset(seed=0, options={"variation": np.arange(68)})
     assert {env.goal_kind(row) for row in range(68)} == set(TRAINING)

@@ -12,6 +12,7 @@ from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
 from pbd_gym.envs.core.corrections import Corrections
+from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
@@ -19,7 +20,7 @@ from pbd_gym.geometry.trimeshes import trimesh
 def make(name: str, num_envs: int = 1, **kwargs: Any) -> Any:
     """Return a batch whose towels are coarser than they are by default, unless they are to be as fine."""
     coarse = {"resolution": 16} if name.startswith("Cloth") else {}
-    env = gym.make_vec(f"PBD{name}-v0", num_envs, **{"starts": 5, **coarse, **kwargs})
+    env = gym.make_vec(f"PBD{name}-v0", num_envs, **with_defaults({"starts": 5, **coarse}, kwargs))
     assert isinstance(env, TaskVectorEnv)
     env.reset(seed=0)
     return env
@@ -156,15 +157,20 @@ def test_diagonal_pairs() -> None:
 def test_counts_follow_from_the_size() -> None:
     """Guards which side rows and columns go with, and that particles are as far apart along both as they can be."""
     for given, counts in [
-        ({}, (7, 10)),
+        ({"resolution": 10}, (7, 10)),
+        ({}, (22, 32)),
         ({"rows": 5}, (5, 7)),
         ({"columns": 7}, (5, 7)),
         ({"rows": 4, "columns": 12}, (4, 12)),
     ]:
-        config = ClothTaskConfig(size=(0.6, 0.4), **{"resolution": 10, **given})
+        config = ClothTaskConfig(size=(0.6, 0.4), **given)
         assert (config.rows, config.columns) == counts
     assert ClothTaskConfig(size=(0.4, 0.6), resolution=10).spacings == (0.4 / 6, 0.6 / 9)
-    assert replace(config, rows=5, columns=7) == ClothTaskConfig(size=(0.6, 0.4), resolution=10, rows=5)
+    towel = ClothTaskConfig(size=(0.6, 0.4), rows=5)
+    assert replace(config, rows=5, columns=7, resolution=None) == towel == replace(towel, friction=towel.friction)
+    for contrary in ({"rows": 5}, {"columns": 5}, {"rows": 20, "columns": 20}):
+        with pytest.raises(ValueError, match="resolution, or else rows and columns, got resolution=10, rows="):
+            ClothTaskConfig(resolution=10, **contrary)
     env = make("ClothFlatten", size=(0.6, 0.4), resolution=7)
     assert_allclose(np.ptp(env.towel.flat, axis=(0, 1)), [0.6, 0.0, 0.4], atol=1e-6)
     assert_allclose(rate(env, env.towel.flat)[0], env.area.flat, rtol=0.04)

@@ -17,8 +17,11 @@ from gymnasium.utils.env_match import check_environments_match
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
-from pbd_gym.envs.core.presets import MODES, PRESETS, preset_values
-from pbd_gym.registry import ENTRIES
+from pbd_gym.envs.core.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
+from pbd_gym.envs.core.validation import make_config
+from pbd_gym.registry import ENTRIES, find
+from pbd_gym.training.options import TrainArgs
+from pbd_gym.training.refinement import training_world
 from pbd_gym.training.rollouts import unseen_starts
 from tests.envs.helpers import SMALL_OF
 
@@ -30,13 +33,15 @@ def class_of(entry: Any) -> Any:
 
 
 CASES = [
-    (entry.id, name) for entry in ENTRIES for name in class_of(entry).presets if isinstance(name, str)
+    (entry.id, name)
+    for entry in ENTRIES
+    for name in preset_names(class_of(entry).presets, entry.kwargs.get("action_mode"))
 ]  # as make_vec finds them
 
 
 def test_there_are_presets_of_all_originals() -> None:
     assert {name for _, name in CASES} == {"softgym", "daxbench"}
-    assert len(CASES) == 19
+    assert len(CASES) == 18
     used = [class_of(entry).presets for entry in ENTRIES]
     assert all(any(found is presets for found in used) for presets in PRESETS.values())
 
@@ -49,8 +54,9 @@ def test_presets_are_plain_data_that_the_task_takes(env_id: str, name: str) -> N
     values = preset_values(batch.presets, name, entry.kwargs.get("action_mode"))
     assert set(MODES) <= set(inspect.signature(TaskVectorEnv.__init__).parameters)
     fields = {key: value for key, value in values.items() if key not in MODES}
-    config = batch.config_type(**fields)
-    assert {key: getattr(config, key) for key in fields} == fields
+    config = make_config(batch.config_type, fields)
+    plain = {key: value for key, value in fields.items() if not isinstance(value, Derived)}
+    assert {key: getattr(config, key) for key in plain} == plain
     assert unseen_starts(env_id, 50, name)["starts"] >= fields["starts"]
     for field in dataclasses.fields(config):
         assert getattr(config, field.name) is not NotImplemented
@@ -85,6 +91,48 @@ def test_what_a_user_gives_wins() -> None:
     assert env.task.score.best_performance == -0.01
     env = gym.make_vec("PBDClothFoldPickPlace-v0", preset="softgym", **small)
     assert env.actions.hands.upper == (0.45, 0.25, 0.45)  # that of pick-and-place
+
+
+@pytest.mark.parametrize(
+    ("env_id", "preset", "given", "counts"),
+    [
+        ("PBDClothFold-v0", "daxbench", {}, (32, 16)),
+        ("PBDClothFold-v0", "daxbench", {"resolution": 64}, (64, 31)),
+        ("PBDClothUnfold-v0", "daxbench", {"size": (0.4, 0.2)}, (17, 32)),
+        ("PBDClothFold-v0", "daxbench", {"rows": 8, "columns": 5}, (8, 5)),
+        ("PBDClothFold-v0", "softgym", {"columns": 9}, (9, 9)),
+    ],
+)
+def test_the_grid_follows_from_what_a_user_gives(
+    env_id: str, preset: str, given: dict[str, Any], counts: tuple[int, int]
+) -> None:
+    fields = with_preset(class_of(find(env_id)).presets, preset, None, dict.fromkeys(MODES), given)[1]
+    config = make_config(class_of(find(env_id)).config_type, fields)
+    assert (config.rows, config.columns) == counts
+
+
+def test_tools_have_no_grid_of_their_own_where_a_user_gives_one() -> None:
+    """Guards ``pbd-gym train --env-kwargs resolution 16``, whose tuned numbers have rows and columns."""
+    assert training_world("PBDClothFold-v0", 5, {"rows": 8}).keys() == {"split", "starts", "starts_seed", "rows"}
+    args = TrainArgs(env_id="PBDClothFoldPickPlace-v0", env_kwargs={"resolution": "16"})
+    assert "rows" in args.settings().training_env
+    assert args.everything()[2].get("rows") is None and args.everything()[2]["resolution"] == 16
+
+
+def test_half_a_kilogram_whatever_the_size() -> None:
+    """Guards the mass of SoftGym's cloths of a user's size, unless the density is the user's too."""
+    given: dict[str, Any] = {"preset": "softgym", "resolution": 5, "substeps": 2, "starts": 3}
+    for size in ((0.6, 0.4), (0.3, 0.3)):
+        env: Any = gym.make_vec("PBDClothFold-v0", 1, size=size, **given)
+        assert_allclose((1.0 / env.scene.inv_mass).sum(), 0.5)
+    assert gym.make_vec("PBDClothFold-v0", 1, size=(0.6, 0.4), density=0.3, **given).unwrapped.config.density == 0.3
+
+
+def test_no_preset_of_a_mode_that_the_original_lacks() -> None:
+    """DaXBench's folds are made by transfers, which this id does not have."""
+    message = "'daxbench' is none of this task's with action_mode='pick_place': it has 'softgym'"
+    with pytest.raises(ValueError, match=message):
+        gym.make_vec("PBDClothFoldPickPlace-v0", preset="daxbench")
 
 
 def test_horizon() -> None:
