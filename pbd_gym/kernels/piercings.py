@@ -44,8 +44,8 @@ _LOOK = """
         const T* const p = x + ROW * members[k] * LANES + lane_;
         return Point(p[0], p[LANES], p[2 * LANES]);
     };
-    // Whether an edge from a along d goes through the triangle with a corner at zero and sides u and v, whose normal that
-    // is, and ends at least that far from its plane: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
+    // Whether an edge from a along d goes through the triangle with a corner at zero, sides u and v and that normal and
+    // has its ends at least that far from it: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
     const auto pierces = [](Point u, Point v, Point normal, Point a, Point d, T least) {
         const T slope = wp::dot(normal, d), above = wp::dot(normal, a), below = above + slope;
         const T nearer = wp::min(above * above, below * below);

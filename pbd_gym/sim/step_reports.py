@@ -115,9 +115,9 @@ class StepReports(StateArrays):
     def get_piercings(self) -> np.ndarray:
         """Return how many edges of surfaces go through a triangle of one at the end of the last step.
 
-        Only surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`. Without any it is 0. Where what
-        is close along a surface, or one of two panels, goes through the other, it counts if both ends of the edge are
-        more than a thickness away: creases cut a little into what constraints hold apart.
+        Only surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. Through
+        what is close along the surface, and from one panel through the other, an edge counts if both of its ends are
+        out by more than a thickness: creases cut a little into what constraints hold apart.
 
         Returns:
             Shape (num_envs,), int32.
