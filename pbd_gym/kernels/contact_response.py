@@ -52,7 +52,7 @@ _RESPOND = """
         const V all = push > T(0) ? one : none;
 #if SUPPORTS
         T* const pressed = (T*)wp::address(body.support, i, 3);
-        const V load = push + (push > T(0) ? LOAD(pressed) : none);
+        const V load = FLOOR(push + (push > T(0) ? LOAD(pressed) : none), 0);
         STORE(pressed, push > T(0) ? none : LOAD(pressed));
 #else
         const V load = push;
@@ -92,8 +92,8 @@ def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> 
         wide: lane count and precision.
         carries: whether what friction has not needed is added to what it may take at the next contact of the particle
             (``body.traction``), where contacts come in several rounds.
-        supports: whether what lines have pressed the particle on its collider by counts with the depth, for friction:
-            see :mod:`pbd_gym.kernels.supports`.
+        supports: whether what lines have pressed the particle on its collider by counts with the depth, for friction,
+            or, where it is negative, less than the depth does: see :mod:`pbd_gym.kernels.supports`.
     """
     body_, contact_ = body_type(wide.vec), contact_type(wide.vec)
 

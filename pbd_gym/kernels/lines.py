@@ -232,9 +232,31 @@ _SOLVE = """
 #if {supports}
         T* const n = support + 5 * a * LANES;
         const V nx_ = LOAD(n), ny_ = LOAD(n + LANES), nz_ = LOAD(n + 2 * LANES);
-        const V pressed = carried[k + 1] * (nx_ * (px - push_x) + ny_ * (py - push_y) + nz_ * (pz - push_z));
+        const V press = weight * (nx_ * (px - push_x) + ny_ * (py - push_y) + nz_ * (pz - push_z));
+        const auto lying = carried[k + 1] > T(0);
+        const V pressed = lying ? press : V(T(0));
         const V room = LOAD(n + 4 * LANES), gone = pressed < room ? FLOOR(pressed, 0) : room, held = pressed - gone;
-        STORE(n + 3 * LANES, LOAD(n + 3 * LANES) + FLOOR(held, 0));
+        const V load = lying ? held : press;
+        if (ANY(load > T(0))) {{
+            // Round an edge the line is a chord: it presses on a face the more, the less it pulls along it, and would
+            // lock. What counts is what a thread bent like it presses: its pull along the face times half the turn.
+            const bool begins = k < 0, ends = k + 1 == count;
+            const V none = V(T(0));
+            const V fx = ends ? none : nx[k + 1], fy = ends ? none : ny[k + 1], fz = ends ? none : nz[k + 1];
+            const V bx = begins ? none : nx[k], by = begins ? none : ny[k], bz = begins ? none : nz[k];
+            const V turn = FLOOR(nx_ * (bx - fx) + ny_ * (by - fy) + nz_ * (bz - fz), 0);
+            const V sx = bx + fx, sy = by + fy, sz = bz + fz;
+            const auto along = [&](V ux, V uy, V uz) {{
+                const V into = nx_ * ux + ny_ * uy + nz_ * uz;
+                return SQRT(FLOOR(ux * ux + uy * uy + uz * uz - into * into, 0));
+            }};
+            const V pull = weight * (along(px, py, pz) + along(push_x, push_y, push_z));
+            const V wrap = pull * turn / FLOOR(SQRT(sx * sx + sy * sy + sz * sz), 1e-30);
+            const V counts = wrap < load ? wrap : load;
+            // Where the line does move the particle into the face, the rest is depth that must not count either.
+            const V change = lying ? counts : counts - load;
+            STORE(n + 3 * LANES, LOAD(n + 3 * LANES) + (load > T(0) ? change : none));
+        }}
         STORE(n + 4 * LANES, room - gone);
         STORE(PLACE(a, 0), LOAD(PLACE(a, 0)) + weight * (push_x - px) + nx_ * held);
         STORE(PLACE(a, 1), LOAD(PLACE(a, 1)) + weight * (push_y - py) + ny_ * held);

@@ -6,6 +6,11 @@ collider carries has no weight along the collider's normal n in the system of a 
 ``w (1 - n n^T)`` instead of ``w``, wherever tension would only press it on the collider. How far tension would have
 moved it is kept, and counts with the depth for friction: a rope about a rod holds what a capstan holds.
 
+Round the edge of a box a line is a chord from face to face. A particle near the edge is pulled nearly straight into its
+face, and Coulomb's law there would hold it whatever pulls: the cone of friction contains the pull. So a line counts
+with no more than the thread it stands for would press by, its pull along the face times half the angle by which it
+turns at the particle; on a rod that is the same. What it presses by beyond that is taken off the load for friction.
+
 Particles that just do not touch count as well, and tension takes all of them a little way into the collider, so that
 they have a contact, with friction, when colliders are looked at.
 """
