@@ -228,7 +228,7 @@ PPO: dict[str, PPOSettings] = {
         f"PBDCloth{name}-v0": _suite(600_000, 50, 320, hands="closed", towel=(8, 16), log_std_init=-1.0)
         for name in ("FoldDiagonal", "Hang")
     },
-    "PBDClothFlatten-v0": _letting_go(1_000_000, n_steps=50, starts=500),
+    "PBDClothFlatten-v0": _letting_go(1_500_000, n_steps=50, starts=1500),
     "PBDRopeStraighten-v0": _suite(
         600_000, 75, 960, "mostly closed", starts=500, log_std_end=-3.0, learning_rate=2e-3, beta2=0.99, **_FINISH
     ),

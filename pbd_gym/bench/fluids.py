@@ -28,6 +28,7 @@ SETTLE = 0.7
 REST = 2.1
 """Time to come to rest before peers are measured [s]: levels can be compared then."""
 PEERS = {
+    "genesis": "pbd_gym.bench.genesis_peer:build",
     "splishsplash": "pbd_gym.bench.splishsplash_peer:pbf",
     "splishsplash-dfsph": "pbd_gym.bench.splishsplash_peer:dfsph",
     "taichi": "pbd_gym.bench.taichi_fluid_peer:build",

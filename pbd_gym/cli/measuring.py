@@ -15,7 +15,7 @@ def declare(commands: Any) -> None:
     bench.add_argument("workloads", nargs="*", help="some of them, for example w1 or scaling")
     bench.add_argument(
         "--peer", action="append", default=[], 
-        choices=["newton", "newton-vbd", "numpy", "taichi", "splishsplash", "splishsplash-dfsph"],
+        choices=["newton", "newton-vbd", "numpy", "taichi", "splishsplash", "splishsplash-dfsph", "genesis"],
         help="measure this engine beside, on w1, swing or w6",
     )  # fmt: skip
     bench.add_argument("--limit", action="store_true", help="measure hand-written C beside, on w1 or w6")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.bench import fluids, limit, splishsplash_peer, taichi_fluid_peer, water
+from pbd_gym.bench import fluids, genesis_peer, limit, splishsplash_peer, taichi_fluid_peer, water
 from pbd_gym.bench.engine import Engine
 from pbd_gym.bench.peers import Peer
 from pbd_gym.bench.rows import Options
@@ -29,6 +29,7 @@ def installed(module: str) -> pytest.MarkDecorator:
 
 needs_compiler = pytest.mark.skipif(limit.unavailable() is not None, reason=str(limit.unavailable()))
 NEEDS_TAICHI, NEEDS_SPLISHSPLASH = installed("taichi"), installed("pysplishsplash")
+NEEDS_GENESIS = installed("genesis")
 
 
 @needs_compiler
@@ -75,6 +76,20 @@ def test_another_library_fills_the_tank_as_high(build: Callable[[Scene, int], Pe
     assert water.compression(scene, theirs) < 0.05
     lower, upper = water.walls(scene)
     assert (theirs > lower).all() and (theirs < upper).all()
+
+
+@NEEDS_GENESIS
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_genesis_keeps_its_water_in_the_tank() -> None:
+    """Guards the comparison: none is lost, and it lies in layers; it stands lower than ours."""
+    scene = fluids.tank(BLOCK)
+    peer = genesis_peer.build(scene, 2)
+    for _ in range(round(fluids.REST / CTRL_DT)):
+        peer.step()
+    theirs, (lower, upper) = peer.positions(), water.walls(scene)
+    assert theirs.shape == scene.positions.shape and np.isfinite(theirs).all()
+    assert (theirs > lower).all() and (theirs < upper).all()
+    assert 0.3 < water.level(theirs) / (0.5 * water.level(scene.positions)) < 1.1
 
 
 @NEEDS_SPLISHSPLASH
@@ -159,14 +174,18 @@ def test_rates_and_ratios_count_the_environments_of_each(monkeypatch: pytest.Mon
     assert ours.unit == theirs.unit == "particle steps/s of processor time"
 
 
-@pytest.mark.parametrize(("peer", "module"), [("taichi", "taichi"), ("splishsplash", "pysplishsplash")])
+@pytest.mark.parametrize(
+    ("peer", "module"), [("taichi", "taichi"), ("splishsplash", "pysplishsplash"), ("genesis", "genesis")]
+)
 def test_a_peer_that_is_not_installed_is_named(peer: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ModuleNotFoundError, match=module):
         list(fluids.w6(Options(threads=1, num_envs=1, peers=(peer,))))
 
 
-@pytest.mark.parametrize("build", [splishsplash_peer.pbf, splishsplash_peer.dfsph, taichi_fluid_peer.build])
+@pytest.mark.parametrize(
+    "build", [splishsplash_peer.pbf, splishsplash_peer.dfsph, taichi_fluid_peer.build, genesis_peer.build]
+)
 def test_a_peer_of_a_cpu_refuses_a_gpu(build: Callable[..., Peer]) -> None:
     with pytest.raises(ValueError, match="CPU"):
         build(fluids.tank(BLOCK), 1, "cuda:0")
