@@ -88,8 +88,28 @@ class Pictures:
         self._renderers.clear()
 
     def _draw_all(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
-        renderer = self._renderer("rgb_array", size)
-        return [renderer.draw(self.frame(env)) for env in range(count)]
+        renderer, found = self._renderer("rgb_array", size), []
+        target = renderer.camera.target
+        for env in range(count):
+            frame = self.frame(env)
+            renderer.camera.target = target + self.strayed(frame.positions)
+            found.append(renderer.draw(frame))
+        renderer.camera.target = target
+        return found
+
+    def strayed(self, positions: np.ndarray) -> np.ndarray:
+        """Return how far a camera that was not given goes sideways after what has left the view box [m], shape (3,).
+
+        Where the place does not matter, agents carry a towel off before they spread it.
+
+        Args:
+            positions: of the particles of one environment [m], shape (n, 3).
+        """
+        if self.options.camera is not None or self.batch.scene.fluid is not None or not np.isfinite(positions).all():
+            return np.zeros(3)  # splashes, and what a drain has taken, are not to be followed
+        lower, upper = self.view_box()
+        beyond = np.maximum(positions.max(axis=0) - upper, 0.0) + np.minimum(positions.min(axis=0) - lower, 0.0)
+        return np.asarray(beyond * [1.0, 0.0, 1.0])
 
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Return two corners of a box with room for the largest size that is drawn [m], shape (3,) each."""

@@ -40,10 +40,15 @@ class EnvViewer(Viewer):
         self.keys["f"] = ("what colours tell", self._color)
         self.batch = batch
         self.interactive = InteractiveEnv(batch)
+        self._strayed = np.zeros(3)
 
     def frame(self, caption: str) -> Frame:
         """Return what is to be drawn."""
         frame: Frame = self.batch.pictures.frame(0, caption=caption)
+        strayed, camera = self.batch.pictures.strayed(frame.positions), self.renderer.camera
+        if camera is not None:  # wherever the person has turned it
+            camera.target = camera.target + strayed - self._strayed
+        self._strayed = strayed
         return replace(frame, pinned=self.interactive.live.pinned())
 
     def positions(self) -> np.ndarray:

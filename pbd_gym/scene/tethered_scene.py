@@ -26,7 +26,7 @@ class TetheredScene(FluidScene):
         """Keep a body together round whatever holds it: grips, from the step on in which they close, and pins.
 
         No particle of the body gets farther from a particle of it that is held or pinned than the way along the body
-        at rest, times the size of the environment. It may come nearer. Where two hands are farther apart than the body
+        at rest, times the size of the environment, unless a collider catches it. It may come nearer. Where two hands are farther apart than the body
         between them, all tethers of that environment grow in proportion: it stretches evenly, to a few percent, and
         nothing tears. The hands then also feel what tethers carry: more than the material pulls with by itself.
 
