@@ -26,9 +26,10 @@ class TetheredScene(FluidScene):
         """Keep a body together round whatever holds it: grips, from the step on in which they close, and pins.
 
         No particle of the body gets farther from a particle of it that is held or pinned than the way along the body
-        at rest, times the size of the environment, unless a collider catches it. It may come nearer. Where two hands are farther apart than the body
-        between them, all tethers of that environment grow in proportion: it stretches evenly, to a few percent, and
-        nothing tears. The hands then also feel what tethers carry: more than the material pulls with by itself.
+        at rest, times the size of the environment, unless a collider catches it. It may come nearer. Where two hands
+        are farther apart than the body between them, all tethers of that environment grow in proportion: it stretches
+        evenly, to a few percent, and nothing tears. The hands then also feel what tethers carry: more than the
+        material pulls with by itself.
 
         It costs next to nothing while nothing is held; otherwise a few operations for each particle and anchor in every
         iteration. Of more than eight pins, the eight have tethers that are farthest from one another; for pins that
