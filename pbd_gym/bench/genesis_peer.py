@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.bench.peers import Peer
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.bench.water import walls
+from pbd_gym.bench.water import closed_walls
 from pbd_gym.scene.scene import Scene
 
 DENSITY = 1.0
@@ -40,9 +40,8 @@ def build(scene: Scene, num_envs: int, device: str = "cpu") -> Peer:
         gs.init(backend=gs.cpu, precision="32", logging_level="error", seed=0)
     fluid, x = scene.fluid, scene.positions
     assert fluid is not None
-    lower, upper = walls(scene)
+    lower, upper = closed_walls(scene)  # it wants a lid
     radius = 0.5 * fluid.spacing
-    upper = np.where(np.isfinite(upper), upper, 3.0 * x.max(axis=0))  # it needs a lid; nothing splashes that far
     theirs = gs.Scene(
         sim_options=gs.options.SimOptions(dt=CTRL_DT, substeps=SUBSTEPS, gravity=tuple(map(float, scene.gravity))),
         pbd_options=gs.options.PBDOptions(

@@ -17,7 +17,7 @@ import numpy as np
 
 from pbd_gym.bench.peers import Peer
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.bench.water import walls
+from pbd_gym.bench.water import closed_walls
 from pbd_gym.scene.scene import Scene
 
 METHODS = {"PBF": 2, "DFSPH": 4}
@@ -103,9 +103,8 @@ def _room(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     Its walls count as if particles lay on them, and its water stays a spacing away; ours half a spacing.
     """
     assert scene.fluid is not None
-    lower, upper = walls(scene)
-    high = 3.0 * scene.positions.max(axis=0)  # nothing splashes that far, and its tank needs a lid
-    return lower - 0.5 * scene.fluid.spacing, np.where(np.isfinite(upper), upper, high) + 0.5 * scene.fluid.spacing
+    lower, upper = closed_walls(scene)  # its tank is a mesh, which is closed
+    return lower - 0.5 * scene.fluid.spacing, upper + 0.5 * scene.fluid.spacing
 
 
 def _build(method: str, scene: Scene, device: str) -> Peer:

@@ -30,6 +30,15 @@ def walls(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
+def closed_walls(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Return the box that the planes of a scene enclose, as :func:`walls` does, with a lid on sides that are open.
+
+    It is three times as far up as the particles, where nothing splashes.
+    """
+    lower, upper = walls(scene)
+    return lower, np.where(np.isfinite(upper), upper, 3.0 * scene.positions.max(axis=0))
+
+
 def level(positions: np.ndarray) -> float:
     """Return twice the mean height of particles over y = 0 [m]: the level of water that lies evenly on a floor there.
 
