@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.rendering.pictures.options import RenderOptions
@@ -89,13 +90,18 @@ class Pictures:
 
     def _draw_all(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
         renderer, found = self._renderer("rgb_array", size), []
-        target = renderer.camera.target
         for env in range(count):
             frame = self.frame(env)
-            renderer.camera.target = target + self.strayed(frame.positions)
+            renderer.camera = self._camera(size, self.strayed(frame.positions))
             found.append(renderer.draw(frame))
-        renderer.camera.target = target
         return found
+
+    def _camera(self, size: tuple[int, int], aside: ArrayLike = 0.0) -> Any:
+        """Return the camera that was given, or one that shows the view box, moved aside by so much [m]."""
+        from pbd_gym.rendering import Camera
+
+        lower, upper = self.view_box()
+        return self.options.camera or Camera.overview(lower + aside, upper + aside, size)
 
     def strayed(self, positions: np.ndarray) -> np.ndarray:
         """Return how far a camera that was not given goes sideways after what has left the view box [m], shape (3,).
@@ -131,10 +137,10 @@ class Pictures:
         return self.batch.spec.id if self.batch.spec else type(self.batch).__name__
 
     def _renderer(self, mode: str, size: tuple[int, int]) -> Any:
-        from pbd_gym.rendering import Camera, Renderer
+        from pbd_gym.rendering import Renderer
 
         if mode not in self._renderers:
             renderer = Renderer(mode, size, self._title, self.batch.metadata["render_fps"], self.options)
-            renderer.camera = self.options.camera or Camera.overview(*self.view_box(), size)
+            renderer.camera = self._camera(size)
             self._renderers[mode] = renderer
         return self._renderers[mode]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.rendering import Camera
 
 
 def towel_pixels(picture: np.ndarray) -> int:
@@ -32,11 +33,9 @@ def test_a_camera_goes_after_what_has_been_carried_off() -> None:
     env.close()
 
 
-def test_a_camera_that_is_given_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pbd_gym.rendering import Camera
-
-    env: Any = gym.make_vec("PBDClothFold-v0", 1, resolution=8, starts=5, render_mode="rgb_array")
+def test_a_camera_that_is_given_stays() -> None:
+    given = {"camera": Camera()}
+    env: Any = gym.make_vec("PBDClothFold-v0", 1, resolution=8, starts=5, render_mode="rgb_array", render_options=given)
     env.reset(seed=0)
-    monkeypatch.setattr(env.pictures, "options", env.pictures.options.__class__(camera=Camera()))
     assert (env.pictures.strayed(env.state.get_positions()[0] + 5.0) == 0.0).all()
     env.close()
