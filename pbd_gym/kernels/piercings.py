@@ -2,7 +2,7 @@
 
 Contacts keep layers apart, but hands that pull hard enough get cloth through itself. It then stays there, as contact
 holds it on the side where it is: so the environments that it happens to are told. Candidates are the pairs that
-may touch, and neighbours, which may not, that face different ways: a sheet has to turn before it can go through itself.
+may touch, and neighbours that face different ways, which may not: a sheet has to turn before it can go through itself.
 Where an edge crosses the plane of a patch near by, its triangles are tried one by one. Constraints hold neighbours, and
 the front and the back of a shirt, apart at their particles alone: where both are creased, edges cut into triangles by a
 fraction of the thickness. Between them only what is through by more than a thickness counts.
@@ -23,7 +23,7 @@ from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 
 TURNED = 0.7
-"""Cosine of the angle by which the normals of neighbours differ at least that may go through each other: 45 degrees."""
+"""Cosine of 45 degrees: neighbours whose normals differ by less are not looked at."""
 
 _NAMES = """
     const auto& table = model.particle_contacts;
@@ -44,8 +44,8 @@ _LOOK = """
         const T* const p = x + ROW * members[k] * LANES + lane_;
         return Point(p[0], p[LANES], p[2 * LANES]);
     };
-    // Whether an edge from a along d goes through the triangle with a corner at zero, sides u and v and that normal and
-    // has its ends at least that far from it: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
+    // Whether an edge from a along d goes through the triangle of the origin, u and v, whose normal is given, and both
+    // its ends are at least so far off: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
     const auto pierces = [](Point u, Point v, Point normal, Point a, Point d, T least) {
         const T slope = wp::dot(normal, d), above = wp::dot(normal, a), below = above + slope;
         const T nearer = wp::min(above * above, below * below);
@@ -89,8 +89,8 @@ _LOOK = """
             if (wp::dot(q, q) < far * far && goes_through(k, end, other)) mark(r);
         }
     };
-    // Edges of a member that go through a triangle of a neighbour, whose patch says little about a crease, and are out
-    // by more than a thickness at both ends.
+    // Edges of a member that go through a triangle of a neighbour, by more than a thickness at both ends. The plane of
+    // its patch is no help here: in a crease it says little about the triangles.
     const auto look_near = [&](int k, int other) {
         const T thickness = table.traits.data[4 * k] + table.traits.data[4 * other];
         const Point corner = at(other), a = at(k) - corner;

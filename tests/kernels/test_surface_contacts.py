@@ -242,7 +242,8 @@ def test_crumpled_cloth_that_is_through_itself_is_counted(lanes: int) -> None:
     flat, creased, crumpled = state.get_piercings()
     assert flat == creased == 0
     # Few of these are through by less than a thickness, which does not count.
-    assert 0.6 * piercing_edges(state.get_positions()[2], scene.triangles) < crumpled
+    every = piercing_edges(state.get_positions()[2], scene.triangles)
+    assert 0.6 * every < crumpled <= every
 
 
 def test_bad_surfaces_are_refused() -> None:
