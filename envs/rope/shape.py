@@ -10,27 +10,18 @@ import warp as wp
 
 from pbd_gym.envs.core.actions import PICKER_MODES
 from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
 from pbd_gym.envs.core.goals import StartGoals
 from pbd_gym.envs.core.launches import device_indices, device_points, prepare
 from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
 from pbd_gym.envs.core.observations import Reduced
 from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import sizes
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
+from pbd_gym.envs.rope.laying import HandOverHand
 from pbd_gym.envs.rope.letters import LETTERS, written
 from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape
-
-STEPS_PER_POINT, GRASP, LAY = 6, 2, 4
-"""Control steps in which the expert lays one point; those from which on it holds the point, and lowers it."""
-LIFTS = (0.05, 0.015)
-"""How high it lifts a point on the way, in lengths of the rope: in the first round, and when it mends."""
-MENDED = 6
-"""Points that it lays once more, unless all lie well: that is where the normalised performance is above ``WELL``."""
-WELL = 0.92
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
     |-------|--------------------------------------------------------------|------|-----|------|
     | 0-29  | positions of the ten particles                               | -100 | 100 | m    |
     | 30-59 | velocities of the ten particles                              | -100 | 100 | m/s  |
-    | 60-89 | offsets from the ten particles to their goals in the letter  | -100 | 100 | m    |
+    | 60-89 | offsets from the ten particles to ten goals in the letter    | -100 | 100 | m    |
     | 90-95 | positions of the two pickers                                 | -100 | 100 | m    |
     | 96-97 | whether each picker holds a particle, 0 or 1                 | 0    | 1   |      |
 
@@ -127,7 +118,7 @@ class RopeShapeVectorEnv(TaskVectorEnv):
             parts=[StartGoals(self, lambda: self.shapes()[:, rope.keypoints()])],
             score=WeightedMeasures(self, [Measure("distance", -1.0, distance)], goal_tolerance=0.02),
             reduced=Reduced(rope.keypoints(), goals=True),
-            expert=self.lay_points,
+            expert=HandOverHand(self, config.rope_length),
             goal_shapes=self.shapes,
             view_box=rope.view_box,
         )
@@ -137,12 +128,19 @@ class RopeShapeVectorEnv(TaskVectorEnv):
         return np.random.default_rng([self.config.starts_seed, 1]).integers(len(LETTERS), size=self.config.starts)
 
     def shapes(self) -> np.ndarray:
-        """Return where every particle belongs for each start state [m], shape (starts, n, 3)."""
+        """Return where every particle belongs for each start state [m], shape (starts, n, 3).
+
+        Without an order the letter is written from that end on from which the way of the particles is shorter.
+        """
         config = self.config
         flat = np.stack([written(letter, config.particles, config.rope_length) for letter in LETTERS])
         # Seen from above, with x to the right, -z is up.
         shapes = np.stack([flat[..., 0], np.full(flat.shape[:2], config.radius), -flat[..., 1]], axis=2)
-        return shapes[self.letters()]
+        shapes = shapes[self.letters()]
+        if config.ordered:
+            return shapes
+        ways = [np.linalg.norm(self.start_positions - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
+        return np.where((ways[1] < ways[0])[:, None, None], shapes[:, ::-1], shapes)
 
     def distance_in_order(self, out: Any) -> Any:
         """Return the launch for the mean distance of all particles from their own goals in the letter [m]."""
@@ -160,47 +158,6 @@ class RopeShapeVectorEnv(TaskVectorEnv):
             self, matched_distance, device_indices(self, self.goal_particles), b["goals"], b["parameters"],
             self.model.lanes, self.state.positions_scalar, *scratch, out,
         )  # fmt: skip
-
-    def lay_points(self) -> np.ndarray:
-        """Return the expert's actions: lay point after point, hand over hand.
-
-        While one picker carries the next point to its goal, the other holds the last one down. Without an order the
-        rope is laid from the end that makes the way shorter. In the end points that do not lie well are laid again.
-        """
-        config, start = self.config, self.buffers.peek("start")
-        points, x = self.rope.keypoints(), self.state.get_positions()
-        anchor, rows = np.array(self.anchor), np.arange(self.num_envs)
-        shapes, begin = self.shapes()[start], self.start_positions[start]
-        way = [np.linalg.norm(begin - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
-        turned = (way[1] < way[0]) & (not config.ordered)
-        shapes = np.where(turned[:, None, None], shapes[:, ::-1], shapes)
-        shapes = anchor + sizes(self)[..., None] * (shapes - anchor)
-        number, phase = np.divmod(self.buffers.peek("elapsed"), STEPS_PER_POINT)
-        order = np.where(turned[:, None], points[::-1], points)
-        held = held_particles(self)
-        # When all are laid, those that are farthest off are laid again. What is in a hand is being laid.
-        again, over = number >= len(points), number >= len(points) + MENDED
-        idle = (phase < GRASP) | (held < 0).all(axis=1)
-        over |= again & idle & (self.buffers.peek("normalized_performance") > WELL)
-        away = np.linalg.norm(x[rows[:, None], order] - shapes[rows[:, None], order], axis=2)
-        away += (order[:, None] == held[..., None]).any(axis=1) * (phase >= GRASP)[:, None]
-        point = np.where(again, away.argmax(axis=1), np.minimum(number, len(points) - 1))
-        particle = order[rows, point]
-        hands, closed = grip_positions(self), held >= 0
-        targets, hand = hands.copy(), (point + turned) % 2
-        lifted = np.where(again, *LIFTS[::-1])[:, None] * np.array([0.0, config.rope_length, 0.0])
-        # Where the picker has to be for what it holds to be at its goal.
-        goal = shapes[rows, particle] + targets[rows, hand] - x[rows, particle]
-        targets[rows, hand] = np.select(
-            [(phase < GRASP)[:, None], (phase == GRASP)[:, None], (phase < LAY)[:, None]],
-            [x[rows, particle], x[rows, particle] + lifted, goal + lifted],
-            goal,
-        )
-        closed[again & (phase < GRASP)] = False
-        closed[rows, hand] = phase >= GRASP
-        closed[over] = False
-        targets[over] = hands[over]
-        return picker_actions(self, targets, closed)
 
 
 class RopeShapeEnv(TaskEnv):
