@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.memory import MemoryObservations
-from pbd_gym.envs.core.observations import Observations
-from pbd_gym.training.row_maps import stacked_maps
+from pbd_gym.training.columns import shown_columns
+from pbd_gym.training.row_maps import stacked_maps, unchanged
 
 HALVED = 0.5
 """How much less the distance of each keypoint from its goal counts than that of the one before."""
@@ -48,8 +47,8 @@ class Canonical:
     weights: np.ndarray
     """Shape (terms,), float32."""
     places: np.ndarray
-    """Places that hands may be near to, shape (places, 3), int: columns of a vector, of one that is added (or -1),
-    and of the hand."""
+    """Places that something may be near to, shape (places, 3), int: columns of a vector, of one that is added, and of
+    the hand that is there, or whose place is subtracted; -1 for the zero vector."""
 
     @property
     def size(self) -> int:
@@ -73,9 +72,11 @@ class Canonical:
         image = np.take_along_axis(observations, self.seen_index[chosen], -1) * self.seen_sign[chosen]
         parts = [image]
         for place, more, hand in self.places.tolist():
-            away = image[..., place : place + 3] - image[..., hand : hand + 3]
+            away = image[..., place : place + 3]
             if more >= 0:
                 away = away + image[..., more : more + 3]
+            if hand >= 0:
+                away = away - image[..., hand : hand + 3]
             parts.append(np.clip(away / REACH, -1.0, 1.0))
         return np.concatenate(parts, axis=-1, dtype=observations.dtype)
 
@@ -118,43 +119,43 @@ def check_canonical(canonical: Canonical, size: int, actions: int) -> None:
         columns = getattr(canonical, name)
         if columns.shape != shape or columns.dtype.kind != "i":
             raise ValueError(f"canonical {name} must be columns, with shape {shape}, got {columns.shape}")
-        low = np.where(np.arange(shape[1]) == 1, -1, 0)  # the second vector may be none
+        low = np.where(np.arange(shape[1]) > 0, -1, 0)  # all but the first vector may be none
         if (columns < low).any() or (columns >= observations - 2).any():
             raise ValueError(f"canonical {name} must be columns of vectors of three numbers in an observation")
 
 
-def canonical_images(batch: Any) -> Canonical:
+def canonical_images(batch: Any, turned: bool = True) -> Canonical:
     """Return the canonical images of a task: keypoints that come first are farthest from their goals.
 
-    Hands are shown near to keypoints and to the goals of these. With ``obs_mode="memory"`` the keypoints were so when
-    the hands last took hold of something or let go: until they do so again the towel stays turned as it is. Hand 0 is
-    the one that is nearer to the first of them now.
+    Hands are shown near to keypoints and to the goals of these, and keypoints near to their own. With
+    ``obs_mode="memory"`` the keypoints were so when the hands last took hold of something or let go: until they do so
+    again the towel stays turned as it is. Hand 0 is the one that is nearer to the first of them now.
 
     Args:
         batch: environments of a task with symmetries and with goals.
+        turned: whether there are others than what is; without them, the agent sees the world as it is, and what hands
+            are near to. Then the task needs no symmetries.
 
     Raises:
         ValueError: for a task without them, and as :func:`pbd_gym.training.row_maps.row_maps` does.
     """
-    of_observations, of_actions = stacked_maps(batch)
-    shown, first = batch.observations, 0
-    if isinstance(shown, MemoryObservations):
-        first, shown = shown.keypoints.size, shown.keypoints
-    if not isinstance(shown, Observations) or not len(shown.goal_particles):
+    sizes = (batch.observations.size, batch.actions.size)
+    of_observations, of_actions = stacked_maps(batch) if turned else map(unchanged, sizes)
+    columns = shown_columns(batch)
+    if not columns.offsets:
         raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")
-    goals, now = shown.goal_particles.tolist(), 6 * len(shown.particles)
-    hands = now + 3 * len(goals)
-    terms = [(first + now + 3 * k, -1, HALVED**k) for k in range(len(goals))]
-    if shown.grip_count > 1:
-        terms.append((hands, 0, -NEARER))
-    place = {particle: 3 * k for k, particle in enumerate(shown.particles.tolist())}
-    near = [(column, -1) for column in place.values()]
-    near += [(place[particle], now + 3 * k) for k, particle in enumerate(goals) if particle in place]
-    places = [(*vectors, hands + 3 * hand) for hand in range(shown.grip_count) for vectors in near]
-    *columns, weights = zip(*terms, strict=True)
+    offsets = columns.offsets.values()
+    terms = [(columns.remembered + offset, -1, HALVED**k) for k, offset in enumerate(offsets)]
+    if len(columns.hands) > 1:
+        terms.append((columns.hands[0], 0, -NEARER))
+    near = [(point, -1) for point in columns.points.values()]
+    near += [(columns.points[one], offset) for one, offset in columns.offsets.items() if one in columns.points]
+    places = [(*vectors, hand) for hand in columns.hands for vectors in near]
+    places += [(offset, -1, -1) for offset in offsets]
+    *vectors_of_terms, weights = zip(*terms, strict=True)
     return Canonical(
         of_observations.index.astype(np.int16), of_observations.sign.astype(np.int8),
         of_actions.index.astype(np.int16), of_actions.sign.astype(np.int8),
-        np.array(columns, dtype=np.int16).T.copy(), np.array(weights, dtype=np.float32),
+        np.array(vectors_of_terms, dtype=np.int16).T.copy(), np.array(weights, dtype=np.float32),
         np.array(places, dtype=np.int16).reshape(-1, 3),
     )  # fmt: skip

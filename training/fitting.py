@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pbd_gym.runtime.checks import whole
 from pbd_gym.training.canonical import Canonical
 from pbd_gym.training.images import Images
 from pbd_gym.training.perceptrons import Tanh, arrays_of, linear_layers, set_layers
+from pbd_gym.training.pointing import AXES, HAND, Pointing
 from pbd_gym.training.policies import MLPPolicy
 
 LEAST_SPREAD = 1e-3
@@ -48,6 +49,15 @@ def new_network(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequen
     return nn.Sequential(*layers[:-1])
 
 
+def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
+    """Return how far outputs are from lessons of :meth:`pbd_gym.training.pointing.Pointing.lessons`, one number."""
+    rows, meant = outputs.view(-1, pointing.outputs), lessons.view(-1, 1 + HAND)
+    scores, grips, more = rows.split([pointing.targets.shape[1], 1, AXES], dim=1)
+    choice = nn.functional.cross_entropy(scores, meant[:, 0].long())
+    closed = nn.functional.binary_cross_entropy_with_logits(grips[:, 0], meant[:, 1])
+    return choice + closed + nn.functional.mse_loss(more, meant[:, 2:])
+
+
 def fit(
     observations: np.ndarray,
     actions: np.ndarray,
@@ -55,8 +65,11 @@ def fit(
     scale: tuple[np.ndarray, np.ndarray],
     start: MLPPolicy | None = None,
     images: Images | None = None,
+    pointing: Pointing | None = None,
 ) -> nn.Sequential:
     """Return a network fitted to map standardised observations to actions, by the mean squared error.
+
+    Where hands point, it is fitted to choose their targets, by the cross entropy, and to close them.
 
     It begins with the weights of ``start``, or new ones.
 
@@ -67,16 +80,19 @@ def fit(
         scale: mean and standard deviation that observations are standardised by, shape (size,) each.
         start: policy that it begins as; None for a new one.
         images: where given, each epoch shows an image of each step at random.
+        pointing: what the outputs mean where hands point.
 
     Raises:
         ValueError: for no epochs, or batches of nothing.
     """
     whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
     torch.manual_seed(args.seed)
-    x, y = torch.as_tensor(observations), torch.as_tensor(actions)
+    x = torch.as_tensor(observations)
+    y = torch.as_tensor(actions if pointing is None else pointing.lessons(observations, actions))
     mean, spread = (torch.as_tensor(part, dtype=x.dtype) for part in scale)
     random = torch.Generator().manual_seed(args.seed)
-    network = new_network(x.shape[1], args.hidden, y.shape[1])
+    outputs = y.shape[1] if pointing is None else pointing.hands * pointing.outputs
+    network = new_network(x.shape[1], args.hidden, outputs)
     if start is not None:
         set_layers(linear_layers(network), start)
     steps = args.epochs * (-(-len(x) // args.batch_size))
@@ -88,14 +104,18 @@ def fit(
             seen, done = images(x[rows], y[rows], random) if images else (x[rows], y[rows])
             noise = args.jitter * torch.randn(len(rows), x.shape[1])
             features = ((seen - mean) / spread).clamp(-LIMIT, LIMIT) + noise
-            loss = nn.functional.mse_loss(network(features), done)
+            found = network(features)
+            loss = nn.functional.mse_loss(found, done) if pointing is None else aim(found, done, pointing)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
             total += loss.item() * len(rows)
         if epoch % 10 == 9 or epoch == args.epochs - 1:
-            print(f"epoch {epoch + 1:4}   mean squared error {total / len(x):.4f}", flush=True)
+            print(
+                f"epoch {epoch + 1:4}   {'mean squared error' if pointing is None else 'loss'} {total / len(x):.4f}",
+                flush=True,
+            )
     return network
 
 
@@ -108,6 +128,7 @@ def fitted_policy(
     start: MLPPolicy | None = None,
     images: Images | None = None,
     canonical: Canonical | None = None,
+    pointing: Pointing | None = None,
 ) -> MLPPolicy:
     """Return a policy fitted to actions.
 
@@ -120,6 +141,7 @@ def fitted_policy(
         start: policy that it begins as, which has seen some of this before; observations are standardised as its own.
         images: where given, it learns from images of the steps under the symmetries of the task as well.
         canonical: where given, it acts in canonical images.
+        pointing: where given, its hands point.
     """
     if canonical is not None:
         chosen = canonical.choose(observations)
@@ -132,6 +154,6 @@ def fitted_policy(
             random = torch.Generator().manual_seed(args.seed)
             seen = images(torch.as_tensor(observations), torch.as_tensor(actions), random)[0].numpy()
         mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), LEAST_SPREAD)
-    network = fit(observations, actions, args, (mean, spread), start, images)
+    network = fit(observations, actions, args, (mean, spread), start, images, pointing)
     layers = arrays_of(linear_layers(network))
-    return MLPPolicy(env_id, env_kwargs, *layers, mean, spread, LIMIT, canonical=canonical)
+    return MLPPolicy(env_id, env_kwargs, *layers, mean, spread, LIMIT, canonical=canonical, pointing=pointing)

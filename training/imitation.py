@@ -29,6 +29,7 @@ from pbd_gym.training.arguments import check_seeds, episode_arguments
 from pbd_gym.training.canonical import canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.images import Images
+from pbd_gym.training.pointing import pointing_of
 from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.refinement import RefinementArgs, refine, training_world, written
 
@@ -64,6 +65,12 @@ class Args(FitArgs):
     early, there are so many of them that what it does before counts for little"""
     canonical: bool = False
     """act in canonical images (:mod:`pbd_gym.training.canonical`), for tasks with symmetries and goals"""
+    near: bool = False
+    """see how far hands are from keypoints and goals, cut off at 3 cm, for tasks with goals; those who act in canonical
+    images do"""
+    point: bool = False
+    """choose what each hand goes to, or where it takes what it holds, instead of how it moves
+    (:mod:`pbd_gym.training.pointing`)"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -149,10 +156,13 @@ def clone(args: Args) -> MLPPolicy:
     env: Any = gym.make_vec(args.env_id, args.abreast, **training_world(env_id, args.refinement.starts, kwargs))
     noise = np.resize(args.noise, env.num_envs)
     # Before the demonstrations: tasks without symmetries are refused here.
-    canonical = canonical_images(env) if args.canonical else None
+    canonical = canonical_images(env, args.canonical) if args.canonical or args.near else None
     images = Images(env, torch.device("cpu")) if args.refinement.images else None
+    pointing = pointing_of(env) if args.point else None
+    if args.point and args.refinement.steps:
+        raise ValueError("an agent that points is not refined: --refinement.steps 0 says so")
     if canonical is not None and images is not None:
-        raise ValueError("an agent that acts in canonical images learns from no others")
+        raise ValueError("an agent that sees what hands are near to learns from no other images")
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     policy: MLPPolicy | None = None
     for turn in range(1 + args.corrections):
@@ -168,7 +178,7 @@ def clone(args: Args) -> MLPPolicy:
         observations, actions = (np.concatenate([lesson[k] for lesson in lessons]) for k in range(2))
         if not len(observations):
             raise ValueError(f"the expert of {env_id} did not succeed once")
-        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy, images, canonical)
+        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy, images, canonical, pointing)
         print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
     env.close()
     assert policy is not None

@@ -13,12 +13,13 @@ from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.files import read_arrays, replacing
 from pbd_gym.training.canonical import Canonical, check_canonical
 from pbd_gym.training.other_packages import MODULES, check_registered, modules_of
+from pbd_gym.training.pointing import Pointing, check_pointing
 
 KIND = "a policy"
 MANY = 100_000
 """Weights of a layer above which a file has them in half precision: success rates move by a point at most."""
-CANONICAL = "canonical_"
-"""What the names of arrays in a file begin with that tell the canonical images."""
+CANONICAL, POINTING = "canonical_", "pointing_"
+"""What the names of arrays in a file begin with that tell the canonical images, and how hands point."""
 SHIPPED = Path(__file__).parent / "checkpoints"
 """Folder of the bundled policies."""
 
@@ -27,7 +28,8 @@ SHIPPED = Path(__file__).parent / "checkpoints"
 class MLPPolicy:
     """A perceptron with tanh between its layers, which sees standardised observations.
 
-    Layer k is ``weights[k] @ x + biases[k]``; the action is the last one, clipped to [-1, 1].
+    Layer k is ``weights[k] @ x + biases[k]``; the action is the last one, or what the hands do that it makes point,
+    clipped to [-1, 1].
     """
 
     env_id: str
@@ -50,6 +52,8 @@ class MLPPolicy:
     """Share of unseen episodes that ended in success."""
     canonical: Canonical | None = None
     """Images that it sees and acts in; None where it sees what there is."""
+    pointing: Pointing | None = None
+    """What its outputs mean where hands point; None where they are the action."""
 
     @property
     def frame_stack(self) -> int:
@@ -59,16 +63,18 @@ class MLPPolicy:
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         """Return actions, shape (..., actions), float32, for observations of shape (..., size)."""
         if self.canonical is None:
-            return self._layers(observation)
+            return self._act(observation)
         chosen = self.canonical.choose(observation)
-        return self.canonical.actions_back(self._layers(self.canonical.observations(observation, chosen)), chosen)
+        return self.canonical.actions_back(self._act(self.canonical.observations(observation, chosen)), chosen)
 
-    def _layers(self, observation: np.ndarray) -> np.ndarray:
-        """Return what the perceptron makes of what it sees, as :meth:`__call__` does."""
+    def _act(self, observation: np.ndarray) -> np.ndarray:
+        """Return what it does about what it sees, as :meth:`__call__` does."""
         # In double precision: how a library adds up differs between processors, and is rounded away in the end.
         x = np.clip((np.asarray(observation, dtype=np.float64) - self.mean) / self.spread, -self.limit, self.limit)
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = (np.tanh(x) if k else x) @ weight.T + bias
+        if self.pointing is not None:
+            x = self.pointing.actions(observation, x)
         action: np.ndarray = np.clip(x, -1.0, 1.0).astype(np.float32)
         return action
 
@@ -79,8 +85,9 @@ class MLPPolicy:
             for k, weight in enumerate(self.weights)
         }
         arrays |= {f"bias{k}": bias for k, bias in enumerate(self.biases)}
-        if self.canonical is not None:
-            arrays |= {CANONICAL + name: array for name, array in vars(self.canonical).items()}
+        for prefix, part in ((CANONICAL, self.canonical), (POINTING, self.pointing)):
+            if part is not None:
+                arrays |= {prefix + name: array for name, array in vars(part).items()}
         about = {
             "env_id": self.env_id, "env_kwargs": self.env_kwargs, "limit": self.limit,
             "normalized_performance": self.normalized_performance, "success_rate": self.success_rate,
@@ -116,11 +123,11 @@ def load_policy(path: Path) -> MLPPolicy:
         layers = range(sum(name.startswith("weight") for name in arrays))
         weights, biases = (tuple(arrays.pop(f"{name}{k}") for k in layers) for name in ("weight", "bias"))
         mean, spread = arrays.pop("mean"), arrays.pop("spread")
-        parts = {name: arrays.pop(name) for name in list(arrays) if name.startswith(CANONICAL)}
-        canonical = Canonical(**{name.removeprefix(CANONICAL): part for name, part in parts.items()}) if parts else None
+        canonical, pointing = (_part(arrays, *of) for of in ((CANONICAL, Canonical), (POINTING, Pointing)))
         policy = MLPPolicy(
-            weights=weights, biases=biases, mean=mean, spread=spread, canonical=canonical, **numbers, **about
-        )
+            weights=weights, biases=biases, mean=mean, spread=spread, canonical=canonical, pointing=pointing,
+            **numbers, **about,
+        )  # fmt: skip
         if arrays:
             raise ValueError(f"it holds an array {next(iter(arrays))!r} too")
         _check_layers(policy)
@@ -129,6 +136,12 @@ def load_policy(path: Path) -> MLPPolicy:
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not {KIND}: {error}") from error
     return policy
+
+
+def _part(arrays: dict[str, np.ndarray], prefix: str, kind: Any) -> Any:
+    """Take out the arrays whose names have a prefix, and return what is made of them; None if there are none."""
+    found = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+    return kind(**found) if found else None
 
 
 def _check_layers(policy: MLPPolicy) -> None:
@@ -151,6 +164,8 @@ def _check_layers(policy: MLPPolicy) -> None:
     for name, (array, shape) in expected.items():
         if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite numbers of shape {shape}, got {array.dtype} {array.shape}")
+    if policy.pointing is not None:
+        size = check_pointing(policy.pointing, len(policy.mean), size)
     if policy.canonical is not None:
         check_canonical(policy.canonical, len(policy.mean), size)
     if not (policy.spread > 0.0).all() or not policy.limit > 0.0:

@@ -225,8 +225,10 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     kwargs = policy.env_kwargs
     env_id, began = policy.env_id, time.perf_counter()
     found = [scored(policy, args.eval_episodes, split=SPLIT)]
-    if found[0].success_rate >= args.enough:
+    if found[0].success_rate >= args.enough or args.steps == 0:
         return found[0]
+    if policy.pointing is not None:
+        raise ValueError("an agent that points is not refined: PPO would disturb what it does, not what it chooses")
     device = torch.device("cpu")
     made = make(env_id, args.num_envs, device, **training_world(env_id, args.starts, kwargs))
     env: Any = Graded(made, args.share)

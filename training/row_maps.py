@@ -167,3 +167,8 @@ def stacked_maps(batch: Any) -> tuple[RowMap, RowMap]:
 
     of_observations, of_actions = zip(*row_maps(batch), strict=True)
     return stacked(list(of_observations)), stacked(list(of_actions))
+
+
+def unchanged(size: int) -> RowMap:
+    """Return the map that changes nothing, as the only one in a stack of shape (1, size)."""
+    return RowMap(np.arange(size)[None], np.ones((1, size), np.float32))

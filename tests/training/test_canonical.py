@@ -76,11 +76,13 @@ def test_hands_are_seen_near_to_what_they_may_take(batch: Any) -> None:
     canonical, observation = canonical_images(batch), batch.reset(seed=1)[0]
     chosen = canonical.choose(observation)
     image = canonical.observations(observation, chosen)
-    near = image[:, canonical.seen_index.shape[1] :].reshape(-1, 2, 2, 9, 3)  # hands, keypoints and goals
+    near, laid = np.split(image[:, canonical.seen_index.shape[1] :], [-27], axis=1)
+    near = near.reshape(-1, 2, 2, 9, 3)  # hands, keypoints and goals
     points, goals, hands = (image[:, first : first + size] for first, size in ((0, 27), (54, 27), (81, 6)))
     places = np.stack([points, points + goals], axis=1).reshape(-1, 1, 2, 9, 3)
     away = (places - hands.reshape(-1, 2, 1, 1, 3)) / REACH
     assert_allclose(near, np.clip(away, -1.0, 1.0), atol=1e-5)
+    assert_allclose(laid, np.clip(goals / REACH, -1.0, 1.0), atol=1e-5)
     assert (np.abs(near) < 1.0).all(axis=-1).any() and canonical.size == image.shape[1]
 
 

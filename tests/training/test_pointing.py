@@ -1,0 +1,131 @@
+"""Agents that point: hands go exactly to what is chosen, and a clone learns to choose."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.envs.core.experts import grip_positions
+from pbd_gym.training.fitting import FitArgs, fitted_policy
+from pbd_gym.training.imitation import Args, clone
+from pbd_gym.training.pointing import Pointing, pointing_of
+from pbd_gym.training.policies import MLPPolicy, load_policy
+from pbd_gym.training.refinement import RefinementArgs, refine
+
+ID = "PBDRopeShape-v0"
+SMALL: dict[str, Any] = {"particles": 11, "substeps": 8, "starts": 60}
+POINTS = 10
+
+
+@pytest.fixture(scope="module")
+def batch() -> Any:
+    env = gym.make_vec(ID, 6, **SMALL)
+    env.reset(seed=1)
+    return env
+
+
+def agent(batch: Any, actions: np.ndarray, **about: Any) -> MLPPolicy:
+    """Return one that learned a little, with small arguments of its environment."""
+    seen = np.random.default_rng(0).standard_normal((len(actions), 98)).astype(np.float32)
+    return fitted_policy(ID, SMALL, seen, actions, FitArgs(epochs=1, hidden=(8,)), pointing=pointing_of(batch), **about)
+
+
+def outputs(pointing: Pointing, targets: list[int], grips: list[float], more: float = 0.0) -> np.ndarray:
+    """Return outputs of a network that chooses a target for each hand."""
+    rows = np.zeros((len(targets), pointing.outputs))
+    rows[np.arange(len(targets)), targets] = 3.0
+    rows[:, -4], rows[:, -3:] = grips, more
+    return rows.reshape(-1)
+
+
+def test_hands_come_to_what_they_point_at(batch: Any) -> None:
+    """Guards columns and units: hand 0 comes to keypoint 7, hand 1 stays, and a held end comes to its goal."""
+    pointing, observation = pointing_of(batch), batch.reset(seed=2)[0]
+    assert pointing.targets.shape == (2, 1 + 2 * POINTS, 3)
+    before = grip_positions(batch).copy()
+    for _ in range(12):
+        rows = np.tile(outputs(pointing, [1 + 7, 0], [-1.0, -1.0]), (6, 1))
+        observation = batch.step(pointing.actions(observation, rows).astype(np.float32))[0]
+    points = observation[:, : 3 * POINTS].reshape(6, POINTS, 3)
+    assert_allclose(grip_positions(batch)[:, 0], points[:, 7], atol=1e-4)
+    assert_allclose(grip_positions(batch)[:, 1], before[:, 1], atol=1e-5)
+    assert np.abs(before[:, 0] - points[:, 7]).max(axis=1).min() > 0.02
+    for _ in range(30):
+        rows = np.tile(outputs(pointing, [1 + POINTS + 7, 0], [1.0, -1.0]), (6, 1))
+        observation = batch.step(pointing.actions(observation, rows).astype(np.float32))[0]
+    offsets = observation[:, 60:90].reshape(6, POINTS, 3)
+    assert np.abs(offsets[:, 7]).max() < 0.005
+
+
+def test_lessons_say_what_was_done(batch: Any) -> None:
+    """Guards fitting: a network that has learned its lessons does what it was shown, within the limits of actions."""
+    pointing, random = pointing_of(batch), np.random.default_rng(3)
+    seen = random.uniform(-0.3, 0.3, (40, 98))
+    meant = random.uniform(-1.0, 1.0, (40, 8))
+    meant[:, [3, 7]] = np.sign(meant[:, [3, 7]])
+    meant[0, :3], meant[1, 4:7] = pointing.moves(seen)[0, 0, 5], 0.0
+    lessons = pointing.lessons(seen, meant).reshape(40, 2, 5)
+    assert lessons[0, 0, 0] == 5 and lessons[1, 1, 0] == 0
+    assert_allclose(lessons[0, 0, 2:], 0.0, atol=1e-7)
+    rows = np.zeros((40, 2, pointing.outputs))
+    np.put_along_axis(rows, lessons[..., :1].astype(int), 1.0, axis=2)
+    rows[..., -4:] = lessons[..., 1:] - [0.5, 0.0, 0.0, 0.0]
+    assert_allclose(pointing.actions(seen, rows.reshape(40, -1)), meant, atol=1e-6)
+    assert_allclose(pointing.actions(seen[4], rows[4].reshape(-1)), meant[4], atol=1e-6)
+
+
+def test_a_file_says_how_its_agent_points(batch: Any, tmp_path: Path) -> None:
+    policy = agent(batch, np.random.default_rng(4).uniform(-1.0, 1.0, (50, 8)).astype(np.float32))
+    policy.save(tmp_path / "a.npz")
+    seen = np.random.default_rng(5).standard_normal((20, 98)).astype(np.float32)
+    assert_array_equal(load_policy(tmp_path / "a.npz")(seen), policy(seen))
+    assert np.abs(policy(seen)).max() <= 1.0 and policy(seen).shape == (20, 8)
+    assert policy.pointing is not None
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"targets": np.full((2, 21, 3), 97, dtype=np.int16)}, "columns of vectors"),
+        ({"targets": np.zeros((2, 20, 3), dtype=np.int16)}, "outputs"),
+        ({"targets": np.zeros((2, 21), dtype=np.int16)}, "shape"),
+        ({"max_step": np.array(0.0, dtype=np.float32)}, "above zero"),
+    ]
+    for what, message in wrong:
+        other = dataclasses.replace(policy, pointing=dataclasses.replace(policy.pointing, **what))
+        other.save(tmp_path / "b.npz")
+        with pytest.raises(ValueError, match=message):
+            load_policy(tmp_path / "b.npz")
+
+
+def test_a_choice_is_learned_exactly(batch: Any) -> None:
+    """Guards what it is for: of an expert that goes to the highest keypoint, a network of motions makes a mean."""
+    pointing, random = pointing_of(batch), np.random.default_rng(6)
+
+    def lesson(count: int) -> tuple[np.ndarray, np.ndarray]:
+        seen = random.uniform(-0.3, 0.3, (count, 98)).astype(np.float32)
+        highest = seen[:, 1:30:3].argmax(axis=1)
+        moves = pointing.moves(seen)[np.arange(count), :, 1 + highest]
+        return seen, np.append(moves, np.ones((count, 2, 1)), axis=2).reshape(count, 8).astype(np.float32)
+
+    args = FitArgs(epochs=6, hidden=(64,), batch_size=64)
+    seen, meant = lesson(6000)
+    agents = [fitted_policy(ID, SMALL, seen, meant, args, pointing=how) for how in (pointing, None)]
+    unseen, expected = lesson(500)
+    exact = [(np.abs(one(unseen) - expected).max(axis=1) < 0.05).mean() for one in agents]
+    assert exact[0] > 0.6 and exact[1] < 0.05
+
+
+def test_what_cannot_point_is_refused(batch: Any) -> None:
+    push = gym.make_vec("PBDSoftPush-v0", 1, starts=1, split="all")
+    with pytest.raises(ValueError, match="only pickers can point"):
+        pointing_of(push)
+    push.close()
+    with pytest.raises(ValueError, match="steps 0"):
+        clone(Args(env_id=ID, point=True, env_kwargs={name: str(value) for name, value in SMALL.items()}))
+    policy = agent(batch, np.zeros((50, 8), dtype=np.float32))
+    with pytest.raises(ValueError, match="is not refined"):
+        refine(policy, RefinementArgs(steps=10, eval_episodes=2, enough=2.0))
