@@ -14,7 +14,7 @@ from pbd_gym.runtime.checks import whole
 from pbd_gym.training.canonical import Canonical
 from pbd_gym.training.images import Images
 from pbd_gym.training.perceptrons import Tanh, arrays_of, linear_layers, set_layers
-from pbd_gym.training.pointing import AXES, HAND, Pointing
+from pbd_gym.training.pointing import MORE, Pointing
 from pbd_gym.training.policies import MLPPolicy
 
 LEAST_SPREAD = 1e-3
@@ -51,11 +51,11 @@ def new_network(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequen
 
 def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
     """Return how far outputs are from lessons of :meth:`pbd_gym.training.pointing.Pointing.lessons`, one number."""
-    rows, meant = outputs.view(-1, pointing.outputs), lessons.view(-1, 1 + HAND)
-    scores, grips, more = rows.split([pointing.targets.shape[1], 1, AXES], dim=1)
+    rows, meant = outputs.view(-1, pointing.outputs), lessons.view(-1, 1 + MORE)
+    scores, grips, motion = rows.split([pointing.targets, 1, MORE - 1], dim=1)
     choice = nn.functional.cross_entropy(scores, meant[:, 0].long())
     closed = nn.functional.binary_cross_entropy_with_logits(grips[:, 0], meant[:, 1])
-    return choice + closed + nn.functional.mse_loss(more, meant[:, 2:])
+    return choice + closed + nn.functional.mse_loss(motion, meant[:, 2:])
 
 
 def fit(
@@ -91,7 +91,7 @@ def fit(
     y = torch.as_tensor(actions if pointing is None else pointing.lessons(observations, actions))
     mean, spread = (torch.as_tensor(part, dtype=x.dtype) for part in scale)
     random = torch.Generator().manual_seed(args.seed)
-    outputs = y.shape[1] if pointing is None else pointing.hands * pointing.outputs
+    outputs = y.shape[1] if pointing is None else len(pointing.hands) * pointing.outputs
     network = new_network(x.shape[1], args.hidden, outputs)
     if start is not None:
         set_layers(linear_layers(network), start)

@@ -1,4 +1,4 @@
-"""Agents that point: each hand goes to one of the keypoints, takes what it holds to a goal, or stays.
+"""Agents that point: each hand goes to one of the keypoints, takes what it holds to its goal, or stays.
 
 What a script does next is a choice of one among a few, which a network makes by a score for each: between two corners
 it takes one, where a network that puts out the motion itself takes their mean, and comes to neither. Where the chosen
@@ -20,41 +20,59 @@ AXES = 3
 """Numbers of a move."""
 HAND = AXES + 1
 """Numbers of a hand in an action: a move and a grip."""
+MORE = 2 + AXES
+"""Outputs for each hand beside the scores: whether it closes, its speed, and what is added."""
+LEVEL = np.array([1.0, 0.1, 1.0])
+"""How much it counts along each axis that a move does not lead to a target."""
+SLOW = 1e-3
+"""How much it counts that one leads there slowly: hands that hardly move go nowhere."""
 
 
 @dataclass(frozen=True)
 class Pointing:
     """What the outputs of a network say that points.
 
-    For each hand there are a score for each target, whether it closes (above zero), and what is to be added to the move
-    to the target, shape (3,). The target with the highest score counts. A move is what the hand can do of its way in an
-    action, along a straight line, as a share of its largest step.
+    A hand has these targets: to stay, each of the points, and the goal of what it holds, which is the point that is
+    nearest to it. The outputs are a score for each of them, the highest of which counts; whether the hand closes (above
+    zero); how fast it goes, as a share; and what is added to that, shape (3,). At full speed it does what it can of its
+    way to the target in one action, along a straight line.
     """
 
-    targets: np.ndarray
-    """Columns of an observation where vectors begin of which a way is made, shape (hands, targets, 3), int: one that
-    counts, one that is added, one that is subtracted; -1 is the zero vector."""
+    points: np.ndarray
+    """Columns of an observation where the positions begin of what hands may go to, shape (points,), int."""
+    offsets: np.ndarray
+    """Columns where their ways to their goals begin, -1 for a point without a goal, likewise."""
+    hands: np.ndarray
+    """Columns where the positions of the hands begin, shape (hands,), int."""
     max_step: np.ndarray
     """Largest step of a hand along an axis [m], shape ()."""
 
     @property
-    def hands(self) -> int:
-        """Hands that are told what to do."""
-        return len(self.targets)
+    def targets(self) -> int:
+        """Targets of a hand."""
+        return len(self.points) + 2
 
     @property
     def outputs(self) -> int:
         """Outputs of the network for each hand."""
-        return self.targets.shape[1] + 1 + AXES
+        return self.targets + MORE
 
     def moves(self, observations: np.ndarray) -> np.ndarray:
-        """Return the moves to all targets, shape (..., hands, targets, 3), for observations of shape (..., size)."""
-        zero = observations.shape[-1]
+        """Return the moves to all targets at full speed, shape (..., hands, targets, 3).
+
+        Args:
+            observations: shape (..., size).
+        """
+        axes, zero = np.arange(AXES), observations.shape[-1]
         seen = np.append(
             np.asarray(observations, dtype=np.float64), np.zeros((*observations.shape[:-1], AXES)), axis=-1
         )
-        columns = np.where(self.targets < 0, zero, self.targets)[..., None] + np.arange(AXES)
-        way = seen[..., columns[:, :, 0]] + seen[..., columns[:, :, 1]] - seen[..., columns[:, :, 2]]
+        offsets = seen[..., np.where(self.offsets < 0, zero, self.offsets)[:, None] + axes][..., None, :, :]
+        to_points = seen[..., None, self.points[:, None] + axes] - seen[..., self.hands[:, None] + axes][..., None, :]
+        nearest = (to_points**2).sum(axis=-1).argmin(axis=-1)[..., None, None]
+        way = np.zeros((*to_points.shape[:-2], self.targets, AXES))
+        way[..., 1:-1, :] = to_points
+        way[..., -1:, :] = np.take_along_axis(offsets, nearest, axis=-2)
         steps = way / float(self.max_step)
         found: np.ndarray = steps / np.maximum(np.abs(steps).max(axis=-1, keepdims=True), 1.0)
         return found
@@ -69,31 +87,37 @@ class Pointing:
         Returns:
             Shape (..., 4 * hands), not clipped.
         """
-        rows = outputs.reshape(*outputs.shape[:-1], self.hands, self.outputs)
-        scores, grips, more = np.split(rows, [-HAND, -AXES], axis=-1)
+        rows = outputs.reshape(*outputs.shape[:-1], len(self.hands), self.outputs)
+        scores, grips, speed, more = np.split(rows, [-MORE, 1 - MORE, -AXES], axis=-1)
         chosen = scores.argmax(axis=-1)[..., None, None]
-        move = np.take_along_axis(self.moves(observations), chosen, axis=-2)[..., 0, :] + more
+        move = speed * np.take_along_axis(self.moves(observations), chosen, axis=-2)[..., 0, :] + more
         return np.concatenate([move, np.where(grips > 0.0, 1.0, -1.0)], axis=-1).reshape(*outputs.shape[:-1], -1)
 
     def lessons(self, observations: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Return what the outputs should be for actions that an expert chose: the target that comes nearest to it.
+        """Return what the outputs should be for actions that an expert chose: the target to which these lead.
 
         Args:
             observations: shape (steps, size).
             actions: shape (steps, 4 * hands).
 
         Returns:
-            For each hand the number of the target, whether it closes (1 or 0), and what is to be added, shape
-            (steps, hands * 5), float32.
+            For each hand the number of the target, whether it closes (1 or 0), its speed, and what is added, shape
+            (steps, hands * 6), float32.
         """
-        meant = actions.reshape(len(actions), self.hands, HAND)
-        found = np.empty((len(actions), self.hands, 1 + HAND), dtype=np.float32)
+        meant = actions.reshape(len(actions), len(self.hands), HAND)
+        found = np.empty((len(actions), len(self.hands), 1 + MORE), dtype=np.float32)
         for first in range(0, len(actions), 4096):
             rows = slice(first, first + 4096)
-            apart = meant[rows, :, None, :AXES] - self.moves(observations[rows])
-            nearest = (apart**2).sum(axis=-1).argmin(axis=-1)
-            found[rows, :, 0] = nearest
-            found[rows, :, 2:] = np.take_along_axis(apart, nearest[..., None, None], axis=-2)[..., 0, :]
+            moves, goes = self.moves(observations[rows]), meant[rows, :, None, :AXES]
+            along = (moves * goes).sum(axis=-1) / np.maximum((moves**2).sum(axis=-1), 1e-9)
+            speed = np.clip(along, 0.0, 1.0)[..., None]
+            apart = goes - speed * moves
+            # Hands go up and down on their way, which leads to a target all the same; of several the fullest speed.
+            off = (apart**2 * LEVEL).sum(axis=-1) + SLOW * (1.0 - speed[..., 0]) ** 2
+            chosen = off.argmin(axis=-1)[..., None, None]
+            found[rows, :, :1] = chosen[..., 0]
+            found[rows, :, 2:3] = np.take_along_axis(speed, chosen, axis=-2)[..., 0]
+            found[rows, :, 3:] = np.take_along_axis(apart, chosen, axis=-2)[..., 0, :]
         found[..., 1] = meant[..., AXES] > 0.0
         return found.reshape(len(actions), -1)
 
@@ -109,20 +133,23 @@ def check_pointing(pointing: Pointing, size: int, outputs: int) -> int:
     Raises:
         ValueError: for columns that are none, or other outputs.
     """
-    targets, step = pointing.targets, np.asarray(pointing.max_step)
-    if targets.ndim != 3 or targets.shape[2] != AXES or targets.dtype.kind != "i":
-        raise ValueError(f"pointing targets must be columns of shape (hands, targets, 3), got {targets.shape}")
-    if (targets < -1).any() or (targets > size - AXES).any():
-        raise ValueError("pointing targets must be columns of vectors of three numbers in an observation")
+    points, offsets, hands, step = (np.asarray(part) for part in vars(pointing).values())
+    for name, columns, least in (("points", points, 0), ("offsets", offsets, -1), ("hands", hands, 0)):
+        if columns.ndim != 1 or columns.dtype.kind != "i" or not len(columns):
+            raise ValueError(f"pointing {name} must be columns in a row, got {columns.dtype} of shape {columns.shape}")
+        if (columns < least).any() or (columns > size - AXES).any():
+            raise ValueError(f"pointing {name} must be columns of vectors of three numbers in an observation")
+    if len(points) != len(offsets):
+        raise ValueError(f"pointing needs an offset for each point, got {len(offsets)} for {len(points)}")
     if step.shape or step.dtype.kind != "f" or not 0.0 < step < np.inf:
         raise ValueError(f"pointing max_step must be a number above zero, got {step}")
-    if outputs != pointing.hands * pointing.outputs:
-        raise ValueError(f"hands that point need {pointing.hands * pointing.outputs} outputs, got {outputs}")
-    return HAND * pointing.hands
+    if outputs != len(hands) * pointing.outputs:
+        raise ValueError(f"hands that point need {len(hands) * pointing.outputs} outputs, got {outputs}")
+    return HAND * len(hands)
 
 
 def pointing_of(batch: Any) -> Pointing:
-    """Return how agents point in a task: at keypoints, to take them, and at goals, for what is held.
+    """Return how agents point in a task: at keypoints, to take them, and at the goal of what they hold.
 
     Args:
         batch: environments with pickers in action mode ``"picker"`` that show keypoints.
@@ -133,8 +160,6 @@ def pointing_of(batch: Any) -> Pointing:
     if batch.action_mode != "picker" or batch.observations.axes != AXES:
         raise ValueError(f"only pickers can point, not action_mode={batch.action_mode!r}")
     columns = shown_columns(batch)
-    held = [(offset, -1, -1) for offset in columns.offsets.values()]
-    targets = [
-        [(-1, -1, -1), *((point, -1, hand) for point in columns.points.values()), *held] for hand in columns.hands
-    ]
-    return Pointing(np.array(targets, dtype=np.int16), np.array(batch.actions.hands.max_step, dtype=np.float32))
+    parts = (columns.points.values(), (columns.offsets.get(one, -1) for one in columns.points), columns.hands)
+    points, offsets, hands = (np.array(list(part), dtype=np.int16) for part in parts)
+    return Pointing(points, offsets, hands, np.array(batch.actions.hands.max_step, dtype=np.float32))

@@ -37,46 +37,45 @@ def agent(batch: Any, actions: np.ndarray, **about: Any) -> MLPPolicy:
     return fitted_policy(ID, SMALL, seen, actions, FitArgs(epochs=1, hidden=(8,)), pointing=pointing_of(batch), **about)
 
 
-def outputs(pointing: Pointing, targets: list[int], grips: list[float], more: float = 0.0) -> np.ndarray:
-    """Return outputs of a network that chooses a target for each hand."""
-    rows = np.zeros((len(targets), pointing.outputs))
-    rows[np.arange(len(targets)), targets] = 3.0
-    rows[:, -4], rows[:, -3:] = grips, more
-    return rows.reshape(-1)
+def outputs(pointing: Pointing, targets: list[int], grip: float) -> np.ndarray:
+    """Return outputs of a network that chooses a target for each hand, at full speed, for six environments."""
+    rows = np.zeros((6, len(targets), pointing.outputs))
+    rows[:, np.arange(len(targets)), targets] = 3.0
+    rows[..., -5], rows[..., -4] = grip, 1.0
+    return rows.reshape(6, -1)
 
 
 def test_hands_come_to_what_they_point_at(batch: Any) -> None:
-    """Guards columns and units: hand 0 comes to keypoint 7, hand 1 stays, and a held end comes to its goal."""
+    """Guards columns and units: hand 0 comes to keypoint 7, hand 1 stays, and what is held comes to its goal."""
     pointing, observation = pointing_of(batch), batch.reset(seed=2)[0]
-    assert pointing.targets.shape == (2, 1 + 2 * POINTS, 3)
+    assert pointing.targets == 1 + POINTS + 1
     before = grip_positions(batch).copy()
     for _ in range(12):
-        rows = np.tile(outputs(pointing, [1 + 7, 0], [-1.0, -1.0]), (6, 1))
-        observation = batch.step(pointing.actions(observation, rows).astype(np.float32))[0]
+        observation = batch.step(pointing.actions(observation, outputs(pointing, [1 + 7, 0], -1.0)))[0]
     points = observation[:, : 3 * POINTS].reshape(6, POINTS, 3)
     assert_allclose(grip_positions(batch)[:, 0], points[:, 7], atol=1e-4)
     assert_allclose(grip_positions(batch)[:, 1], before[:, 1], atol=1e-5)
     assert np.abs(before[:, 0] - points[:, 7]).max(axis=1).min() > 0.02
     for _ in range(30):
-        rows = np.tile(outputs(pointing, [1 + POINTS + 7, 0], [1.0, -1.0]), (6, 1))
-        observation = batch.step(pointing.actions(observation, rows).astype(np.float32))[0]
+        observation = batch.step(pointing.actions(observation, outputs(pointing, [1 + POINTS, 0], 1.0)))[0]
     offsets = observation[:, 60:90].reshape(6, POINTS, 3)
     assert np.abs(offsets[:, 7]).max() < 0.005
 
 
 def test_lessons_say_what_was_done(batch: Any) -> None:
-    """Guards fitting: a network that has learned its lessons does what it was shown, within the limits of actions."""
+    """Guards fitting: a network that has learned its lessons does what it was shown."""
     pointing, random = pointing_of(batch), np.random.default_rng(3)
     seen = random.uniform(-0.3, 0.3, (40, 98))
     meant = random.uniform(-1.0, 1.0, (40, 8))
     meant[:, [3, 7]] = np.sign(meant[:, [3, 7]])
-    meant[0, :3], meant[1, 4:7] = pointing.moves(seen)[0, 0, 5], 0.0
-    lessons = pointing.lessons(seen, meant).reshape(40, 2, 5)
-    assert lessons[0, 0, 0] == 5 and lessons[1, 1, 0] == 0
-    assert_allclose(lessons[0, 0, 2:], 0.0, atol=1e-7)
+    meant[0, :3], meant[1, 4:7] = 0.6 * pointing.moves(seen)[0, 0, 5], 0.0
+    meant[2, 4:7] = pointing.moves(seen)[2, 1, 1 + POINTS] + [0.0, 0.2, 0.0]
+    lessons = pointing.lessons(seen, meant).reshape(40, 2, 6)
+    assert lessons[0, 0, 0] == 5 and lessons[1, 1, 0] == 0 and lessons[2, 1, 0] == 1 + POINTS
+    assert_allclose(lessons[0, 0, 2:], [0.6, 0.0, 0.0, 0.0], atol=1e-6)
     rows = np.zeros((40, 2, pointing.outputs))
     np.put_along_axis(rows, lessons[..., :1].astype(int), 1.0, axis=2)
-    rows[..., -4:] = lessons[..., 1:] - [0.5, 0.0, 0.0, 0.0]
+    rows[..., -5:] = lessons[..., 1:] - [0.5, 0.0, 0.0, 0.0, 0.0]
     assert_allclose(pointing.actions(seen, rows.reshape(40, -1)), meant, atol=1e-6)
     assert_allclose(pointing.actions(seen[4], rows[4].reshape(-1)), meant[4], atol=1e-6)
 
@@ -88,10 +87,13 @@ def test_a_file_says_how_its_agent_points(batch: Any, tmp_path: Path) -> None:
     assert_array_equal(load_policy(tmp_path / "a.npz")(seen), policy(seen))
     assert np.abs(policy(seen)).max() <= 1.0 and policy(seen).shape == (20, 8)
     assert policy.pointing is not None
+    columns = np.arange(POINTS, dtype=np.int16)
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"targets": np.full((2, 21, 3), 97, dtype=np.int16)}, "columns of vectors"),
-        ({"targets": np.zeros((2, 20, 3), dtype=np.int16)}, "outputs"),
-        ({"targets": np.zeros((2, 21), dtype=np.int16)}, "shape"),
+        ({"hands": np.full(2, 97, dtype=np.int16)}, "hands must be columns of vectors"),
+        ({"points": columns - 1}, "points must be columns of vectors"),
+        ({"points": columns[:9]}, "an offset for each point"),
+        ({"points": columns[:9], "offsets": columns[:9]}, "outputs"),
+        ({"points": columns.reshape(2, 5)}, "in a row"),
         ({"max_step": np.array(0.0, dtype=np.float32)}, "above zero"),
     ]
     for what, message in wrong:
@@ -115,7 +117,7 @@ def test_a_choice_is_learned_exactly(batch: Any) -> None:
     seen, meant = lesson(6000)
     agents = [fitted_policy(ID, SMALL, seen, meant, args, pointing=how) for how in (pointing, None)]
     unseen, expected = lesson(500)
-    exact = [(np.abs(one(unseen) - expected).max(axis=1) < 0.05).mean() for one in agents]
+    exact = [(np.abs(one(unseen) - expected).max(axis=1) < 0.2).mean() for one in agents]
     assert exact[0] > 0.6 and exact[1] < 0.05
 
 
