@@ -26,16 +26,18 @@ LEVEL = np.array([1.0, 0.1, 1.0])
 """How much it counts along each axis that a move does not lead to a target."""
 SLOW = 1e-3
 """How much it counts that one leads there slowly: hands that hardly move go nowhere."""
+FAR = 0.02
+"""How much it counts how far from a hand the point is to whose goal it goes [1/m]."""
 
 
 @dataclass(frozen=True)
 class Pointing:
     """What the outputs of a network say that points.
 
-    A hand has these targets: to stay, each of the points, and the goal of what it holds, which is the point that is
-    nearest to it. The outputs are a score for each of them, the highest of which counts; whether the hand closes (above
-    zero); how fast it goes, as a share; and what is added to that, shape (3,). At full speed it does what it can of its
-    way to the target in one action, along a straight line.
+    A hand has these targets: to stay, each of the points, and the goal of each of them, for the one that it holds. The
+    outputs are a score for each target, the highest of which counts; whether the hand closes (above zero); how fast it
+    goes, as a share; and what is added to that, shape (3,). At full speed it does what it can of its way to the target
+    in one action, along a straight line.
     """
 
     points: np.ndarray
@@ -50,7 +52,7 @@ class Pointing:
     @property
     def targets(self) -> int:
         """Targets of a hand."""
-        return len(self.points) + 2
+        return 1 + 2 * len(self.points)
 
     @property
     def outputs(self) -> int:
@@ -63,18 +65,24 @@ class Pointing:
         Args:
             observations: shape (..., size).
         """
-        axes, zero = np.arange(AXES), observations.shape[-1]
+        count, zero = len(self.points), observations.shape[-1]
+        to_points = self._to_points(observations)
         seen = np.append(
             np.asarray(observations, dtype=np.float64), np.zeros((*observations.shape[:-1], AXES)), axis=-1
         )
-        offsets = seen[..., np.where(self.offsets < 0, zero, self.offsets)[:, None] + axes][..., None, :, :]
-        to_points = seen[..., None, self.points[:, None] + axes] - seen[..., self.hands[:, None] + axes][..., None, :]
-        nearest = (to_points**2).sum(axis=-1).argmin(axis=-1)[..., None, None]
         way = np.zeros((*to_points.shape[:-2], self.targets, AXES))
-        way[..., 1:-1, :] = to_points
-        way[..., -1:, :] = np.take_along_axis(offsets, nearest, axis=-2)
+        way[..., 1 : 1 + count, :] = to_points
+        offsets = np.where(self.offsets < 0, zero, self.offsets)[:, None] + np.arange(AXES)
+        way[..., 1 + count :, :] = seen[..., offsets][..., None, :, :]
         steps = way / float(self.max_step)
         found: np.ndarray = steps / np.maximum(np.abs(steps).max(axis=-1, keepdims=True), 1.0)
+        return found
+
+    def _to_points(self, observations: np.ndarray) -> np.ndarray:
+        """Return the ways of the hands to all points [m], shape (..., hands, points, 3)."""
+        seen, axes = np.asarray(observations, dtype=np.float64), np.arange(AXES)
+        points, hands = seen[..., self.points[:, None] + axes], seen[..., self.hands[:, None] + axes]
+        found: np.ndarray = points[..., None, :, :] - hands[..., None, :]
         return found
 
     def actions(self, observations: np.ndarray, outputs: np.ndarray) -> np.ndarray:
@@ -114,6 +122,8 @@ class Pointing:
             apart = goes - speed * moves
             # Hands go up and down on their way, which leads to a target all the same; of several the fullest speed.
             off = (apart**2 * LEVEL).sum(axis=-1) + SLOW * (1.0 - speed[..., 0]) ** 2
+            # Ways to the goals of a fold are parallel: what is held is what is near.
+            off[..., 1 + len(self.points) :] += FAR * np.linalg.norm(self._to_points(observations[rows]), axis=-1)
             chosen = off.argmin(axis=-1)[..., None, None]
             found[rows, :, :1] = chosen[..., 0]
             found[rows, :, 2:3] = np.take_along_axis(speed, chosen, axis=-2)[..., 0]

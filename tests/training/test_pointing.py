@@ -48,7 +48,7 @@ def outputs(pointing: Pointing, targets: list[int], grip: float) -> np.ndarray:
 def test_hands_come_to_what_they_point_at(batch: Any) -> None:
     """Guards columns and units: hand 0 comes to keypoint 7, hand 1 stays, and what is held comes to its goal."""
     pointing, observation = pointing_of(batch), batch.reset(seed=2)[0]
-    assert pointing.targets == 1 + POINTS + 1
+    assert pointing.targets == 1 + 2 * POINTS
     before = grip_positions(batch).copy()
     for _ in range(12):
         observation = batch.step(pointing.actions(observation, outputs(pointing, [1 + 7, 0], -1.0)))[0]
@@ -57,7 +57,7 @@ def test_hands_come_to_what_they_point_at(batch: Any) -> None:
     assert_allclose(grip_positions(batch)[:, 1], before[:, 1], atol=1e-5)
     assert np.abs(before[:, 0] - points[:, 7]).max(axis=1).min() > 0.02
     for _ in range(30):
-        observation = batch.step(pointing.actions(observation, outputs(pointing, [1 + POINTS, 0], 1.0)))[0]
+        observation = batch.step(pointing.actions(observation, outputs(pointing, [1 + POINTS + 7, 0], 1.0)))[0]
     offsets = observation[:, 60:90].reshape(6, POINTS, 3)
     assert np.abs(offsets[:, 7]).max() < 0.005
 
@@ -69,9 +69,11 @@ def test_lessons_say_what_was_done(batch: Any) -> None:
     meant = random.uniform(-1.0, 1.0, (40, 8))
     meant[:, [3, 7]] = np.sign(meant[:, [3, 7]])
     meant[0, :3], meant[1, 4:7] = 0.6 * pointing.moves(seen)[0, 0, 5], 0.0
+    seen[2, 60:90] = np.tile(seen[2, 60:63], POINTS)  # goals of a fold that lie in parallel: of these, what is near
     meant[2, 4:7] = pointing.moves(seen)[2, 1, 1 + POINTS] + [0.0, 0.2, 0.0]
+    near = np.linalg.norm(seen[2, :30].reshape(POINTS, 3) - seen[2, 93:96], axis=1).argmin()
     lessons = pointing.lessons(seen, meant).reshape(40, 2, 6)
-    assert lessons[0, 0, 0] == 5 and lessons[1, 1, 0] == 0 and lessons[2, 1, 0] == 1 + POINTS
+    assert lessons[0, 0, 0] == 5 and lessons[1, 1, 0] == 0 and lessons[2, 1, 0] == 1 + POINTS + near
     assert_allclose(lessons[0, 0, 2:], [0.6, 0.0, 0.0, 0.0], atol=1e-6)
     rows = np.zeros((40, 2, pointing.outputs))
     np.put_along_axis(rows, lessons[..., :1].astype(int), 1.0, axis=2)
