@@ -110,6 +110,37 @@ def test_bench_of_a_peer_that_is_missing_says_how_to_get_it(
     assert "pip install taichi" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("workload", "peer", "module", "package"),
+    [("w6", "genesis", "genesis", "genesis-world"), ("swing", "newton-vbd", "newton", "newton")],
+)
+def test_bench_looks_for_peers_before_it_measures(
+    workload: str, peer: str, module: str, package: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Guards minutes of somebody's time, and the name that pip knows, which for Genesis is another one."""
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["bench", workload, "--peer", peer]) == 1
+    error = capsys.readouterr().err
+    assert error.endswith(f"pip install {package}\n") and "measuring" not in error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["w3", "--json", "-", "--csv", "-"], "the other needs a file"),
+        (["scaling", "--plot", "a.gif"], "has to end in .png"),
+    ],
+)
+def test_bench_refuses_what_it_cannot_write(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", *words]) == 1
+    found = capsys.readouterr()
+    assert message in found.err and "measuring" not in found.err and found.out == ""
+
+
 @pytest.mark.parametrize("command", ["record", "export"])
 def test_what_acts_names_the_extra_that_it_needs(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -28,8 +28,9 @@ class TrainArgs:
     """environment to train on"""
     algorithm: tuned.Algorithm = "ppo"
     """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
-    library: tuned.Library = "torch"
-    """what trains: torch alone, for PPO on vectors, or sb3: Stable-Baselines3, which is taken for all else"""
+    library: tuned.Library | None = None
+    """what trains: torch alone, which is for PPO on vectors and taken there by default, or sb3: Stable-Baselines3,
+    which is taken for all else"""
     out: Path | None = None
     """folder of the run; runs/ID-ALGORITHM-SEED by default, and runs/ID-ppo-sb3-SEED for PPO of Stable-Baselines3"""
     seed: int = 0
@@ -78,7 +79,8 @@ class TrainArgs:
     @property
     def folder(self) -> Path:
         """Of the run."""
-        return self.out or Path("runs") / tuned.run_name(self.env_id, self.algorithm, self.library, self.seed)
+        library = self.library or "torch"
+        return self.out or Path("runs") / tuned.run_name(self.env_id, self.algorithm, library, self.seed)
 
     def settings(self) -> tuned.Settings:
         """Return the tuned numbers of the id, overridden by those of the command line.

@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
+import re
 import subprocess
 import sys
 import time
@@ -31,10 +32,10 @@ from pbd_gym.registry import find, imported
 from pbd_gym.runtime.files import read_json, replacing, write_bytes
 from pbd_gym.training.curves import read_csv
 from pbd_gym.training.interruption import interrupted, read_as_written
-from pbd_gym.training.options import SweepArgs, TrainArgs
+from pbd_gym.training.options import SweepArgs, TrainArgs, option
 from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.run_files import KIND, NAME
-from pbd_gym.training.tuned import Algorithm, Library, method, run_name
+from pbd_gym.training.tuned import METHODS, Algorithm, Library, method, run_name
 
 COLUMNS = (
     "env_id", "algorithm", "seed", "steps", "training_seconds", "cpu_seconds", "normalized_performance", "success_rate",
@@ -126,7 +127,8 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def words_of(run: Run, args: SweepArgs) -> list[str]:
     """Return the arguments of ``pbd-gym train`` that say what is trained."""
     seed = str(run.seed)
-    return [run.env_id, "--algorithm", run.algorithm, "--library", run.library, "--seed", seed, *args.train]
+    library = ["--library", run.library] if run.algorithm == "ppo" else []
+    return [run.env_id, "--algorithm", run.algorithm, *library, "--seed", seed, *args.train]
 
 
 def given(run: Run, args: SweepArgs) -> TrainArgs:
@@ -285,52 +287,91 @@ def summary(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def report(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:
+def curves_in(folder: Path, env_id: str) -> dict[str, list[dict[str, np.ndarray]]]:
+    """Return the learning curves of an id that a folder has, of this sweep and of others, by algorithm.
+
+    They are files of their own, as :func:`export` writes them, and those of finished runs in folders of theirs.
+
+    Raises:
+        ValueError: if a file is not a curve; the message names it.
+    """
+    found: dict[tuple[int, str, int], dict[str, np.ndarray]] = {}
+    name = re.compile(rf"{re.escape(env_id)}-({'|'.join(METHODS)})-(\d+)")
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        match = name.fullmatch(path.stem if path.suffix == ".csv" else path.name)
+        if match is None:
+            continue
+        how, seed = match[1], int(match[2])
+        if path.is_file() and path.suffix == ".csv":
+            found[METHODS.index(how), how, seed] = read_csv(path)
+        elif path.is_dir():
+            with contextlib.suppress(ValueError):  # a run that is broken does not count as finished
+                if Run(env_id, how, seed).row(folder) is not None:  # type: ignore[arg-type]
+                    found[METHODS.index(how), how, seed] = read_csv(path / "curve.csv")
+    curves: dict[str, list[dict[str, np.ndarray]]] = {}
+    for (_, how, _), curve in sorted(found.items()):
+        curves.setdefault(how, []).append(curve)
+    return curves
+
+
+def report(rows: list[dict[str, Any]], folder: Path) -> None:
     """Write the results of finished runs into a folder: ``results.csv``, and a PNG for each id.
+
+    The pictures show every curve that is in the folder, those of other sweeps too.
+
+    Args:
+        rows: their results.
+        folder: where to.
+    """
+    write_results(folder / "results.csv", rows)
+    for env_id in dict.fromkeys(row["env_id"] for row in rows):
+        random = next(row["random_performance"] for row in rows if row["env_id"] == env_id)
+        draw(folder / f"{env_id}.png", env_id, curves_in(folder, env_id), random)
+
+
+def export(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:
+    """Copy the learning curves of finished runs into a folder, and write their results there.
 
     Args:
         rows: their results.
         out: folder of the runs.
         folder: where to.
     """
-    write_results(folder / "results.csv", rows)
-    for env_id in dict.fromkeys(row["env_id"] for row in rows):
-        curves: dict[str, list[dict[str, np.ndarray]]] = {}
-        for row in rows:
-            if row["env_id"] == env_id:
-                run = Run(env_id, row["algorithm"], row["seed"])
-                curves.setdefault(row["algorithm"], []).append(run.curve(out))
-        random = next(row["random_performance"] for row in rows if row["env_id"] == env_id)
-        draw(folder / f"{env_id}.png", env_id, curves, random)
+    for row in rows:
+        name = Run(row["env_id"], row["algorithm"], row["seed"]).name
+        write_bytes(folder / f"{name}.csv", (out / name / "curve.csv").read_bytes())
+    report(rows, folder)
 
 
 def main(args: SweepArgs) -> list[dict[str, Any]]:
     """Train, write ``results.csv`` and the curves, and print a table. Returns the rows of finished runs.
 
     Raises:
-        ValueError: for an unknown id, numbers that are not above zero, a results.csv that is another table, or as
-            :func:`run_all`.
+        ValueError: for an unknown id, no ids, algorithms, libraries or seeds, numbers that are not above zero, a
+            results.csv that is another table, a file in the place of a curve that is none, or as :func:`run_all`.
         SystemExit: if a run failed, after all others.
     """
     for env_id in args.env_ids:
         find(env_id)
     if not args.env_ids or min(args.cores, args.cores_per_run) < 1:
         raise ValueError("a sweep needs ids, and cores and cores_per_run above zero")
+    for name in ("algorithms", "libraries", "seeds"):
+        if not getattr(args, name):
+            raise ValueError(f"a sweep needs {name}: {option(name)} names none")
     for folder in (args.out, args.export):  # a table that rows cannot be added to is found before hours of training
         if folder is not None:
             read_rows(folder / "results.csv", COLUMNS)
+            for env_id in args.env_ids:  # and so is a curve that cannot be drawn
+                curves_in(folder, env_id)
     product = itertools.product(args.env_ids, args.algorithms, args.libraries, args.seeds)
     # Only PPO has two libraries.
     named = [Run(env, how, seed, library if how == "ppo" else "torch") for env, how, library, seed in product]
     runs = list(dict.fromkeys(named))
     failed = [] if args.report_only else run_all(runs, args)
     rows = [row for run in runs if (row := run.finished(args.out)) is not None]
-    report(rows, args.out, args.out)
+    report(rows, args.out)
     if args.export is not None:
-        report(rows, args.out, args.export)
-        for row in rows:
-            name = Run(row["env_id"], row["algorithm"], row["seed"]).name
-            write_bytes(args.export / f"{name}.csv", (args.out / name / "curve.csv").read_bytes())
+        export(rows, args.out, args.export)
     print(f"\n{summary(rows)}")
     if failed:
         raise SystemExit(f"{len(failed)} runs failed: {', '.join(run.name for run in failed)}")

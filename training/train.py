@@ -63,9 +63,9 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
     """Refuse what would be noticed only after hours of training, or never.
 
     Raises:
-        ValueError: for a share that is none, a count of nothing, numbers of another algorithm, arguments of the
-            environment that are not the user's to choose, a seed with which episodes kept for evaluation would be
-            trained on, or a folder with an interrupted run that is not to be gone on with.
+        ValueError: for a share that is none, a count of nothing, numbers or a library of another algorithm, arguments
+            of the environment that are not the user's to choose, a seed with which episodes kept for evaluation would
+            be trained on, or a folder with an interrupted run that is not to be gone on with.
     """
     steps = None if args.resume else interruption.interrupted(args.folder)
     if steps is not None:
@@ -73,6 +73,8 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
             f"the run in {args.folder} was interrupted after {steps:,} steps: go on with --resume, take another --out, "
             "or remove the folder"
         )
+    if args.library == "torch" and args.algorithm != "ppo":
+        raise ValueError(f"--library torch is for PPO: {args.algorithm} is Stable-Baselines3's, --library sb3")
     settings = args.everything()[0]
     for name in ("total_timesteps", "num_envs", "n_steps", "n_epochs", "batch_size", "frame_stack"):
         whole(option(name), getattr(settings, name, 1), 1)
@@ -100,12 +102,12 @@ def _learner(
         ValueError: for several processes or a GPU, if Stable-Baselines3 trains.
     """
     settings, env_kwargs, training_kwargs = args.everything()
-    if args.library == "torch" and suits(settings, space):
+    if args.library != "sb3" and suits(settings, space):
         assert isinstance(settings, tuned.PPOSettings)
         return TorchLearner(args.env_id, settings, args.seed, device, ranks, log, env_kwargs, training_kwargs)
     if ranks.count > 1 or device.type != "cpu":
         raise ValueError("several processes and other devices than cpu need --library torch, and PPO on vectors")
-    if args.library == "torch" and args.algorithm == "ppo":
+    if args.library != "sb3" and args.algorithm == "ppo":
         print("Stable-Baselines3 trains this: PPO in torch takes vectors, one observation at a time", flush=True)
     return SB3Learner(args.env_id, args.algorithm, settings, args.seed, log, training_kwargs)
 

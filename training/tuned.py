@@ -12,6 +12,10 @@ Library = Literal["torch", "sb3"]
 """Of PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
 
 
+METHODS = ("ppo", "ppo-sb3", "sac", "sac-her")
+"""What :func:`method` returns, in the order in which curves are drawn."""
+
+
 def method(algorithm: Algorithm, library: Library) -> str:
     """Return what runs are called by: the algorithm, and the library too where it is not the usual one."""
     return f"{algorithm}-{library}" if algorithm == "ppo" and library == "sb3" else algorithm

@@ -48,7 +48,8 @@ class TowelGoalsConfig(ClothTaskConfig):
     """Numbers of PBDManipulation-v0; each can be given to ``gym.make``."""
 
     starts: int = 160
-    """States that episodes start from, each with a goal: four fifths for training, the rest for evaluation."""
+    """States that episodes start from, each with a goal: four fifths for training, the rest for evaluation; a single
+    one serves both."""
     success_at: float = 0.8
     """Normalised performance that counts as being at the goal. Success takes more; see :class:`Completion`."""
     start_turn: float = 0.25 * np.pi

@@ -27,7 +27,8 @@ class Completion:
     """Whether nothing may be held, neither by the agent nor by a person's hand."""
     rest_speed: float = 0.0
     """Speed up to which things are at rest [m/s]: the mean over all particles of how far each is from where it was one
-    control step earlier, divided by the time between. 0 where they may move."""
+    control step earlier, divided by the time between. Particles of a fluid that wait in its depot do not count. 0 where
+    things may move."""
     rest_time: float = 0.0
     """How long they have to be so slow, without interruption [s], in whole control steps and one at least."""
 
@@ -59,24 +60,34 @@ def count_rest(
     # In:
     farthest: float,
     needed: int,
+    depot: wp.vec3,
     before: wp.array4d[float],
     lanes: int,
     positions: wp.array4d[float],
     # State:
     rest_steps: wp.array1d[wp.int32],
 ):
-    """Count the control steps in a row, up to ``needed``, whose mean displacement is at most ``farthest`` [m]."""
+    """Count the control steps in a row, up to ``needed``, whose mean displacement is at most ``farthest`` [m].
+
+    What is in the depot in the end does not count: it is nowhere, and the less water there is the more of it waits.
+    """
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
     total = float(0.0)
+    count = int(0)
     for i in range(positions.shape[1]):
-        dx = positions[group, i, 0, lane] - before[group, i, 0, lane]
-        dy = positions[group, i, 1, lane] - before[group, i, 1, lane]
-        dz = positions[group, i, 2, lane] - before[group, i, 2, lane]
-        total += wp.sqrt(dx * dx + dy * dy + dz * dz)
+        x = positions[group, i, 0, lane]
+        y = positions[group, i, 1, lane]
+        z = positions[group, i, 2, lane]
+        if x != depot[0] or y != depot[1] or z != depot[2]:
+            dx = x - before[group, i, 0, lane]
+            dy = y - before[group, i, 1, lane]
+            dz = z - before[group, i, 2, lane]
+            total += wp.sqrt(dx * dx + dy * dy + dz * dz)
+            count += 1
     # What is not a number is not at rest.
-    still = total <= farthest * float(positions.shape[1])
+    still = total <= farthest * float(count)
     rest_steps[env] = wp.where(still, wp.min(rest_steps[env] + 1, needed), 0)
 
 
@@ -101,9 +112,12 @@ class RestWatch:
         batch.buffers.share("positions_before", self._before)
         # On a CPU these are views, whose copy costs less than a launch.
         self._views = (self._before.numpy(), self._positions.numpy()) if batch.model.device.is_cpu else None
+        fluid = batch.scene.fluid
+        # Nothing is in a place that is not a number.
+        depot = wp.vec3(math.nan) if fluid is None or fluid.depot is None else wp.vec3(*fluid.depot.tolist())
         self._watch = prepare(
-            batch, count_rest, completion.rest_speed * batch.config.ctrl_dt, needed, self._before, batch.model.lanes,
-            self._positions, batch.buffers["rest_steps"],
+            batch, count_rest, completion.rest_speed * batch.config.ctrl_dt, needed, depot, self._before,
+            batch.model.lanes, self._positions, batch.buffers["rest_steps"],
         )  # fmt: skip
 
     def before_step(self) -> None:

@@ -40,7 +40,7 @@ class ManipulationConfig(SolverConfig):
     max_step: float = 0.08
     """Largest move of a picker along an axis per action [m]."""
     starts: int = 64
-    """States that episodes start from: four fifths for training, the rest for evaluation."""
+    """States that episodes start from: four fifths for training, the rest for evaluation; a single one serves both."""
     starts_seed: int = 0
     """Seed that these states are sampled from."""
     success_at: float = 0.9

@@ -47,7 +47,8 @@ class RopeConfig(ReachingConfig):
     self_collision: bool = True
     """Whether the rope collides with itself."""
     starts: int = 128
-    """Crooked shapes that episodes start from: four fifths for training, the rest for evaluation."""
+    """Crooked shapes that episodes start from: four fifths for training, the rest for evaluation; a single one serves
+    both."""
     starts_seed: int = 0
     """Seed that these shapes are sampled from."""
     crookedness: float = 1.3

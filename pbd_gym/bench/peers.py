@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pbd_gym.scene.scene import Scene
+
+MODULES = {
+    "genesis": "genesis",
+    "newton": "newton",
+    "newton-vbd": "newton",
+    "splishsplash": "pysplishsplash",
+    "splishsplash-dfsph": "pysplishsplash",
+    "taichi": "taichi",
+}
+"""What has to be installed by hand for a peer."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +36,18 @@ class Peer:
     """Whether it solves each constraint once per substep, as W1 does."""
     alone: bool = False
     """Whether it steps one environment, however many were asked for."""
+
+
+def require(names: Iterable[str]) -> None:
+    """Refuse peers that are not installed, before minutes of measuring. Nothing is imported, which takes some seconds.
+
+    Raises:
+        ModuleNotFoundError: for one; its ``name`` is the module.
+    """
+    for name in names:
+        module = MODULES.get(name)
+        if module is not None and importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
 def maker(path: str) -> Callable[[Scene, int, str], Peer]:

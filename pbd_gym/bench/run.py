@@ -15,6 +15,7 @@ import warp as wp
 
 import pbd_gym
 from pbd_gym.bench import comparison, environments, fluids, resolution, rotations, scaling, swing, workloads
+from pbd_gym.bench.peers import require
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.devices import find_device
@@ -60,10 +61,11 @@ def main(
         options: what every workload is told.
         json_path: where to write the numbers, ``"-"`` for standard output, None for nowhere.
         csv_path: likewise, as comma-separated values.
-        plot_path: PNG file to draw the workload ``scaling`` into.
+        plot_path: PNG file, ``*.png``, to draw the workload ``scaling`` into.
 
     Raises:
-        ValueError: for an unknown workload, a count below one, or a device that is not there.
+        ValueError: for an unknown workload, a count below one, a device that is not there, a plot that is no PNG, or
+            both JSON and CSV on standard output.
         ModuleNotFoundError: for a peer that is not installed.
     """
     beside = bool(options.peers or options.limit)
@@ -79,6 +81,11 @@ def main(
         if unknown or (options.limit and name not in ("w1", "w6")):
             known = "; ".join(f"{', '.join(peers)} on {name}" for name, peers in PEERS.items())
             raise ValueError(f"the C limit is measured on w1 and w6, and peers: {known}")
+    require(options.peers)
+    if json_path == csv_path == "-":
+        raise ValueError("one of JSON and CSV can go to the screen, the other needs a file")
+    if plot_path is not None and not plot_path.lower().endswith(".png"):
+        raise ValueError(f"a plot is a PNG: its name has to end in .png, got {plot_path}")
     start_warp()
     if options.device != "all" or names != ["scaling"]:
         find_device(options.device)

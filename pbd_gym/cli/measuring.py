@@ -20,7 +20,7 @@ def declare(commands: Any) -> None:
     )  # fmt: skip
     bench.add_argument("--limit", action="store_true", help="measure hand-written C beside, on w1 or w6")
     bench.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
-    bench.add_argument("--csv", metavar="FILE", help="likewise, as comma-separated values")
+    bench.add_argument("--csv", metavar="FILE", help="likewise, as comma-separated values; only one goes to the screen")
     bench.add_argument("--plot", metavar="FILE", help="draw the workload scaling into this PNG")
     bench.add_argument("--repeats", type=count, default=5, help="runs to take the median of (default 5)")
     bench.add_argument("--device", default="cpu", help="Warp device (default cpu); all: for scaling")

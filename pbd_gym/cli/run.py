@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pbd_gym
 from pbd_gym.cli import about, learning, measuring, watching
 from pbd_gym.runtime.errors import DisplayError
-from pbd_gym.runtime.extras import install_hint
+from pbd_gym.runtime.extras import DISTRIBUTIONS, install_hint
 
 ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[\w.-]+-v\d+")
 """An id of another package as Gymnasium writes it: the module that registers it, a colon, and the id."""
@@ -61,8 +61,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except ModuleNotFoundError as error:
         if (args.extra is None and args.command != "bench") or (error.name or "").startswith("pbd_gym"):
             raise
-        # bench's peers are in no extra
-        hint = install_hint(args.extra) if args.extra else f"pip install {error.name}"
+        name = error.name or ""  # bench's peers are in no extra
+        hint = install_hint(args.extra) if args.extra else f"pip install {DISTRIBUTIONS.get(name, name)}"
         print(f"pbd-gym {args.command} needs {error.name}: {hint}", file=sys.stderr)
     except BrokenPipeError:
         raise

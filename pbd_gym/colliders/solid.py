@@ -21,7 +21,9 @@ class Solid:
     """A solid obstacle; a shape adds its sizes.
 
     A particle that touches is held while the force needed is below ``static_friction`` times the normal force, and
-    slides against ``friction`` times the normal force otherwise (Coulomb).
+    slides against ``friction`` times the normal force otherwise (Coulomb). So is a rigid body as a whole. The particles
+    of a soft body each go by the force that they feel at the moment: on a slope such a body begins to slide between the
+    two coefficients.
     """
 
     friction: float = 0.5

@@ -12,7 +12,7 @@ IN_BLOCKS = """
     T* const delta = (T*)body.delta.data;
     T* const valence = (T*)lists.valence.data + rank * lists.valence.shape[1] * LANES;
 #if RIGID
-    T* const eases = valence + count * LANES;
+    T* const crowd_of = valence + count * LANES;
 #endif
 #if PASSES > 1
     T* const more = valence + (RIGID + 1) * (size_t)count * LANES;  // what the second pass moves members by
@@ -33,7 +33,8 @@ IN_BLOCKS = """
         m.nx = patch[0]; m.ny = patch[LANES]; m.nz = patch[2 * LANES]; m.flat = patch[3 * LANES];
 #endif
 #if RIGID
-        m.ease = m.w * eases[LANES * k + lane_];
+        m.leverage = table.leverage.data[k];
+        m.crowd = crowd_of[LANES * k + lane_];
 #endif
         m.radius = traits[0]; m.extent = traits[1]; m.friction = traits[2]; m.role = traits[3];
         return m;
@@ -76,20 +77,31 @@ IN_BLOCKS = """
     for (int k = thread; k < count; k += thread_count) {
         const int b = table.owner.data[k];
         EACH_LANE {
-            V crowd = V(T(0));
+            V crowd = V(T(b < 0 ? 1 : 0));
             if (b >= 0)
                 for (int n = table.crowd_start.data[b]; n < table.crowd_start.data[b + 1]; ++n)
                     crowd += LOAD(valence + LANES * table.crowd.data[n]);
-            STORE(eases + LANES * k, T(table.leverage.data[k]) * FLOOR(crowd * T(1.0 / RELAXATION), 1));
+            STORE(crowd_of + LANES * k, crowd);
         }
     }
     PBD_SYNC();
 #endif
     const auto moved = [&](Member m, int k) {
         const T* const move = delta + 3 * members[k] * LANES + lane_;
+#if RIGID && PASSES > 1
+        if (table.owner.data[k] >= 0) {
+            if (!(m.w > T(0))) return m;
+            T gone[3];
+            carried(k, m.x, m.y, m.z, gone);
+            m.x += gone[0]; m.y += gone[1]; m.z += gone[2];
+            return m;
+        }
+#endif
         m.x += move[0]; m.y += move[LANES]; m.z += move[2 * LANES];
         return m;
     };
+    // Members of rigid bodies have one sum for both passes, as nobody looks at the first.
+    const auto apart = [&](int k) { return !RIGID || table.owner.data[k] < 0; };
     // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
     const auto part_all = [&](bool again, auto&& sum_of) {
         for (int k = thread; k < count; k += thread_count) {
@@ -130,9 +142,15 @@ IN_BLOCKS = """
     };
     part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
 #if PASSES > 1
+#if RIGID
+    for (int b = thread; b < table.crowd_count; b += thread_count)
+        for (lane_ = 0; lane_ < LANES; ++lane_)
+            carry(b, [&](int k, int a) { return delta[(3 * members[k] + a) * LANES + lane_]; });
+    PBD_SYNC();
+#endif
     for (int k = thread; k < count; k += thread_count)
         for (int a = 0; a < 3; ++a) EACH_LANE { STORE(more + (3 * k + a) * LANES, V(T(0))); }
-    part_all(true, [&](int k) { return more + 3 * k * LANES; });
+    part_all(true, [&](int k) { return apart(k) ? more + 3 * k * LANES : delta + 3 * members[k] * LANES; });
 #endif
     for (int k = thread; k < count; k += thread_count) {
         const int i = members[k];
@@ -143,7 +161,7 @@ IN_BLOCKS = """
                 const V old = LOAD(x + (ROW * i + a) * LANES);
                 V goal = old + LOAD(delta + (3 * i + a) * LANES);
 #if PASSES > 1
-                goal = goal + LOAD(more + (3 * k + a) * LANES);
+                if (apart(k)) goal = goal + LOAD(more + (3 * k + a) * LANES);
 #endif
                 STORE(x + (ROW * i + a) * LANES, contacts > T(0) ? goal : old);  // -0 stays -0 without a contact
                 STORE(delta + (3 * i + a) * LANES, V(T(0)));

@@ -212,8 +212,9 @@ def touch_code(surfaces: bool, rigid: bool = False) -> str:
 
     Args:
         surfaces: whether some members are patches of a surface.
-        rigid: whether some belong to rigid bodies: members then have an ``ease``, the inverse mass that they share with
-            all contacts of their body.
+        rigid: whether some belong to rigid bodies: members then have a ``leverage``, the inverse mass of their
+            body there over their own, and a ``crowd``, the contacts that share it.
     """
-    text = _TOUCH.replace("GEOMETRY", _SURFACES if surfaces else _BALLS).replace("LIGHTNESS", "ease," if rigid else "")
+    text = _TOUCH.replace("GEOMETRY", _SURFACES if surfaces else _BALLS)
+    text = text.replace("LIGHTNESS", "leverage, crowd," if rigid else "")
     return _SPEEDS + _with_numbers(text)

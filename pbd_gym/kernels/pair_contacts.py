@@ -13,8 +13,8 @@ IN_PAIRS = """
     T* const moved = moves;
 #endif
 #if RIGID
-    T* const eases = moved + 4 * count;
-    for (int k = 0; k < count; ++k) eases[k] = T(1);
+    T* const crowd_of = moved + 4 * count;
+    for (int k = 0; k < count; ++k) crowd_of[k] = T(1);
 #endif
     int* const firsts = lists.touching.data + rank * 2 * lists.touching.shape[2];
     int* const seconds = firsts + lists.touching.shape[2];
@@ -30,7 +30,10 @@ IN_PAIRS = """
         const auto fill = [&](Member& m, const int* at, const T* places) {
             columns(places, 4, at, m.x, m.y, m.z, m.w);
 #if RIGID
-            for (int s = 0; s < 16; ++s) m.ease[s] = m.w[s] * eases[at[s]];
+            for (int s = 0; s < 16; ++s) {
+                m.leverage[s] = table.leverage.data[at[s]];
+                m.crowd[s] = crowd_of[at[s]];
+            }
 #endif
             columns(more, COLUMNS, at, m.px, m.py, m.pz, m.flat);
 #if SURFACES
@@ -157,15 +160,30 @@ IN_PAIRS = """
         for (int b = 0; b < table.crowd_count; ++b) crowds[b] = T(0);
         for (int k = 0; k < count; ++k)
             if (table.owner.data[k] >= 0) crowds[table.owner.data[k]] += valence[k];
-        for (int k = 0; k < count; ++k) {
-            const int b = table.owner.data[k];
-            eases[k] = b < 0 ? T(1) : table.leverage.data[k] * wp::max(crowds[b] * T(1.0 / RELAXATION), T(1));
-        }
+        for (int k = 0; k < count; ++k)
+            crowd_of[k] = table.owner.data[k] < 0 ? T(1) : crowds[table.owner.data[k]];
 #endif
         for (pass = 1; pass <= PASSES; ++pass) {
             if (pass > 1)
                 for (int n = 0; n < 4 * count; ++n) moved[n] = now[n] + moves[n];
+#if RIGID && PASSES > 1
+            // Members of rigid bodies go with these, and keep what displaces them.
+            if (pass > 1)
+                for (int b = 0; b < table.crowd_count; ++b)
+                    carry(b, [&](int k, int a) { return moves[4 * k + a]; });
+            for (int k = 0; k < count; ++k) {
+                const bool rigid_member = table.owner.data[k] >= 0;
+                if (pass > 1 && rigid_member) {
+                    const T* const at = now + 4 * k;
+                    carried(k, at[0], at[1], at[2], moved + 4 * k);
+                    for (int a = 0; a < 3; ++a) moved[4 * k + a] = at[a] + (at[3] > T(0) ? moved[4 * k + a] : T(0));
+                }
+                if (pass == 1 || !rigid_member)
+                    for (int a = 0; a < 4; ++a) moves[4 * k + a] = T(0);
+            }
+#else
             for (int n = 0; n < 4 * count; ++n) moves[n] = T(0);
+#endif
             if (touched > touching_room) examine_all();
             else
                 for (int begin = 0; begin < touched; begin += 16) {
@@ -175,10 +193,10 @@ IN_PAIRS = """
                     examine(one, two, number);
                 }
         }
-        const T* const places = PASSES > 1 ? moved : now;
         T most = T(0);
         for (int k = 0; k < count; ++k) {
             if (valence[k] == T(0)) continue;
+            const T* const places = PASSES > 1 && !(RIGID && table.owner.data[k] >= 0) ? moved : now;
             for (int a = 0; a < 3; ++a)
                 x[(ROW * members[k] + a) * LANES + lane_] = places[4 * k + a] + moves[4 * k + a];
             most = wp::max(most, valence[k]);

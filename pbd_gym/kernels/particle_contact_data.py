@@ -115,7 +115,7 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
         (groups, 2, k)"""
         valence: wp.array2d[vec]
-        """in blocks, contacts of each member; where there are rigid bodies then the factor of its inverse mass; where
+        """in blocks, contacts of each member; where there are rigid bodies then those of its body, else 1; where
         there are surfaces then its second corrections; shape (groups, k to 5 k)"""
         anchors: wp.array3d[vec]
         """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
@@ -128,8 +128,8 @@ def lists_type(vec: Any) -> Any:
         (groups, lanes ((4 + COLUMNS) k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
-        their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the factors
-        of their inverse masses: shape (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
+        their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
+        of their bodies: shape (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
         [m], cell by cell, shape (groups, 3 k)"""
         cells: wp.array2d[wp.int32]
         """scratch in blocks: start of each cell of the grid, then cell and rank of each member"""

@@ -24,6 +24,8 @@ from pbd_gym.kernels.pair_contacts import IN_PAIRS
 from pbd_gym.kernels.pair_search import CHUNK, KIN, LIST, LONE_NAMES, PAIRS, ROWS
 from pbd_gym.kernels.parameter_columns import FRICTION, INV_SIZE, SIZE
 from pbd_gym.kernels.particle_contact_data import lists_type
+from pbd_gym.kernels.rigid.carried import CARRIED
+from pbd_gym.kernels.rigid.data import COLUMNS, GONE, scratch_type
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 
@@ -104,7 +106,7 @@ _PART = """
         mine = its = mine > its ? mine : its;
 #endif
         const auto inverse = [&](V less) {
-            const V shared = FLOOR(mine * less, 1) * WEIGHT(a) + FLOOR(its * less, 1) * WEIGHT(b);
+            const V shared = WEIGHT(a, mine) + WEIGHT(b, its);
             return shared > none ? T(1) / FLOOR(shared, 1e-30) : none;
         };
         const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
@@ -118,6 +120,21 @@ _PART = """
         my = push * t.ny - drag * ty;
         mz = push * t.nz - drag * tz;
     };
+"""
+
+# Where the first pass leads the members of rigid bodies.
+_CARRY = f"""
+    T* const bodies = (T*)rigid.bodies.data + rank * rigid.bodies.shape[1] * {COLUMNS} * LANES;
+    const auto carry = [&](int b, auto&& displaced) {CARRIED};
+    const auto carried = [&](int k, T px, T py, T pz, T* to) {{
+        const T* const at = bodies + table.owner.data[k] * {COLUMNS} * LANES + lane_;
+        const T* const gone = at + {GONE} * LANES;
+        const T* const angle = at + {GONE + 3} * LANES;
+        const T rx = px - at[0], ry = py - at[LANES], rz = pz - at[2 * LANES];
+        to[0] = gone[0] + (angle[LANES] * rz - angle[2 * LANES] * ry);
+        to[1] = gone[LANES] + (angle[2 * LANES] * rx - angle[0] * rz);
+        to[2] = gone[2 * LANES] + (angle[0] * ry - angle[LANES] * rx);
+    }};
 """
 
 
@@ -146,7 +163,8 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
-    :mod:`pbd_gym.kernels.rigid.joints` passes on.
+    :mod:`pbd_gym.kernels.rigid.joints` passes on. The second pass looks at it where that impulse, and those of all
+    others, have led its body: :mod:`pbd_gym.kernels.rigid.carried`.
 
     Args:
         wide: lane count and precision.
@@ -155,6 +173,11 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
         data: the struct of the whole model.
     """
     scalar, body_, lists_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec)
+    rigid_ = scratch_type(wide.vec)
+    weight = "FLOOR((contacts) * less, 1) * m.w"
+    if options.rigid:
+        weight += " * m.leverage * FLOOR(m.crowd * less, 1)"
+    carried = _CARRY if options.rigid and options.surfaces else ""
     rules = touch_code(options.surfaces, options.rigid) + _PART
     normals = normals_code() if options.surfaces else ""
     text = f"""
@@ -165,7 +188,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #define FRICTION_RELAXATION {FRICTION_RELAXATION if options.surfaces else RELAXATION}
 #define SOFTNESS {SOFTNESS}
 #define WEIGHT_OF(w, traction) ((traction) > T(0) ? T({HELD}) * (w) : (w))
-#define WEIGHT(m) m.{"ease" if options.rigid else "w"}
+#define WEIGHT(m, contacts) {weight}
 {sizes_code(options)}
     {{
         constexpr int ROW = {4 if options.packed else 3};
@@ -173,11 +196,11 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #if PBD_BLOCK
         {{
             int lane_ = 0;
-            {rules}{SEARCH}{normals}{IN_BLOCKS}
+            {rules}{SEARCH}{normals}{carried}{IN_BLOCKS}
         }}
 #else
         {LONE_NAMES}{normals}{ROWS}
-        {in_batches(wide, PAIRS + LIST + rules + IN_PAIRS, CHUNK)}
+        {in_batches(wide, PAIRS + LIST + rules + carried + IN_PAIRS, CHUNK)}
 #endif
     }}
 {UNDEFINE}
@@ -191,7 +214,8 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
     @wp.func_native(with_lanes(wide, text))
     def separate(
-        model: data, body: body_, lists: lists_, inv_h: scalar, group: int, thread: int, thread_count: int
-    ): ...
+        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, group: int, thread: int,
+        thread_count: int,
+    ): ...  # fmt: skip
 
     return separate

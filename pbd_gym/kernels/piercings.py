@@ -19,6 +19,7 @@ from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.pair_search import CHUNK, KIN, LONE_NAMES, PAIRS
 from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.particle_contacts import UNDEFINE, make_particle_contacts, sizes_code
+from pbd_gym.kernels.rigid.data import scratch_type
 from pbd_gym.kernels.sweep import body_type
 from pbd_gym.kernels.wide import Wide
 
@@ -206,15 +207,16 @@ def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
         options: what the kernel is compiled for.
         data: the struct of the whole model.
     """
-    scalar, body_, lists_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec)
+    scalar, body_, lists_, rigid_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec), scratch_type(wide.vec)
     separate = make_particle_contacts(wide, options, data)
     count_piercings = make_piercings(wide, options, data) if options.surfaces else None
 
     @wp.func
     def resolve(
-        model: data, body: body_, lists: lists_, inv_h: scalar, is_last: bool, group: int, thread: int, threads: int
-    ):
-        separate(model, body, lists, inv_h, group, thread, threads)
+        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, is_last: bool, group: int, thread: int,
+        threads: int,
+    ):  # fmt: skip
+        separate(model, body, lists, rigid, inv_h, group, thread, threads)
         if wp.static(options.surfaces):
             if is_last:
                 count_piercings(model, body, lists, group, thread, threads)

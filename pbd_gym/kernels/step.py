@@ -215,7 +215,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     # What friction has not needed here serves the round below, when layers have been pushed about.
                     collide(colliders, body, True, thread, threads)
                     barrier()
-                separate(model, body, state.contacts, inv_h, is_last, group, thread, threads)
+                separate(model, body, state.contacts, state.rigid, inv_h, is_last, group, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
         if wp.static(bool(parts)):

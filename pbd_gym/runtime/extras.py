@@ -12,6 +12,9 @@ from urllib.parse import unquote, urlparse
 DISTRIBUTION = "pbd-gym"
 """What ``pip install`` takes; the import name is ``pbd_gym``."""
 
+DISTRIBUTIONS = {"genesis": "genesis-world"}
+"""What ``pip install`` takes for modules of other names that are in no extra."""
+
 
 def install_hint(extra: str | None = None) -> str:
     """Return the command that installs this package again, from where it came from.

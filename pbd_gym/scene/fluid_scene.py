@@ -209,12 +209,13 @@ class FluidScene(BaseScene):
         """Let the fluid and particles of other bodies push each other: cloth, ropes, solids.
 
         The particles count as samples of what the fluid cannot flow through (Akinci et al. 2012,
-        doi:10.1145/2185520.2185558), and are pushed in return, as if their density were at least half of the
-        fluid's: fine cloth would not hold water otherwise. Fluid flows through gaps: samples of a closed surface
-        should be no farther apart than a spacing, and where they are much closer the fluid gets slower: each of its
-        particles has a list of all that are within two spacings. Cloth with ``lines=True``, and a rigid cup, hold what
-        falls on them in steps of 2.5 ms; in steps of 5 ms some gets through. Other cloth stretches under it: it takes
-        steps of 1.25 ms. Fluid that is inside a body at first stays there. Add the fluid before.
+        doi:10.1145/2185520.2185558), and are pushed in return, as if their density were at least half of the fluid's:
+        fine cloth would not hold water otherwise. Such bodies get less of a push than they give. Fluid flows through
+        gaps: samples of a closed surface should be no farther apart than a spacing, and where they are much closer the
+        fluid gets slower: each of its particles has a list of all that are within two spacings. Cloth with
+        ``lines=True``, and a rigid cup, hold what falls on them in steps of 2.5 ms; in steps of 5 ms some gets through.
+        Other cloth stretches under it: it takes steps of 1.25 ms. Fluid that is inside a body at first stays there. Add
+        the fluid before.
 
         Args:
             indices: the particles, shape (k,), int, none of the fluid and none named before.

@@ -189,6 +189,8 @@ def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.Capture
         (["--gamma", "1.5"], "--gamma must be from 0 to 1, got 1.5"),
         (["--target-success", "95"], "--target-success must be from 0 to 1, got 95"),
         (["--algorithm", "sac", "--n-steps", "5"], "--n-steps is of another algorithm than sac"),
+        (["--algorithm", "sac", "--library", "torch"], "--library torch is for PPO: sac is Stable-Baselines3's"),
+        (["--algorithm", "sac-her", "--library", "torch"], "--library torch is for PPO: sac-her is"),
         (["--n-epochs", "0"], "--n-epochs must be at least 1, got 0"),
         (["--total-timesteps", "0"], "--total-timesteps must be at least 1, got 0"),
         (["--eval-episodes", "0"], "--eval-episodes must be at least 1, got 0"),

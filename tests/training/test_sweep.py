@@ -257,6 +257,35 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     assert not (path.parent / "run.json").exists()
 
 
+def test_pictures_show_curves_of_other_sweeps_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the figures of docs/results.md: a sweep over one algorithm took the others out of them."""
+    drawn: dict[Path, dict[str, list[float]]] = {}
+
+    def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random: float) -> None:
+        drawn[path] = {how: [c["normalized_performance"][-1] for c in found] for how, found in curves.items()}
+
+    monkeypatch.setattr(sweep, "draw", draw)
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    for score, (how, seed) in enumerate((("sac", 10), ("ppo", 0), ("sac", 2), ("ppo", 11))):
+        pretend(out, Run("PBDRope-v0", how, seed), [0.0, 0.125 * score])  # type: ignore[arg-type]
+    pretend(out, Run("PBDRopeWhip-v0", "ppo", 0), [0.0, 0.5])
+    (out / "PBDRope-v0-ppo-12").mkdir()  # not finished
+    arguments = ["sweep", "PBDRope-v0", "--report-only", "--out", str(out), "--export", str(docs)]
+    assert main([*arguments, "--algorithms", "sac", "--seeds", "2", "10"]) == 0
+    assert main([*arguments, "--algorithms", "ppo", "--seeds", "0"]) == 0
+    assert drawn[docs / "PBDRope-v0.png"] == {"ppo": [0.125], "sac": [0.25, 0.0]}
+    assert drawn[out / "PBDRope-v0.png"] == {"ppo": [0.125, 0.375], "sac": [0.25, 0.0]}
+    (docs / "PBDRope-v0-sac-2.csv").write_text("no curve")
+    assert main([*arguments, "--algorithms", "ppo", "--seeds", "0"]) == 1
+
+
+@pytest.mark.parametrize("name", ["seeds", "algorithms", "libraries"])
+def test_a_sweep_over_nothing_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards the exit status: a script with an empty list was told that all of its 0 runs were finished."""
+    assert main(["sweep", "PBDRope-v0", "--out", str(tmp_path / "out"), f"--{name}"]) == 1
+    assert f"--{name} names none" in capsys.readouterr().err
+
+
 def test_unknown_ids_are_refused_before_anything_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "PBDRope-v0", "PBDClth-v0", "--out", str(tmp_path / "out")]) == 1
     assert "did you mean 'PBDCloth-v0'" in capsys.readouterr().err

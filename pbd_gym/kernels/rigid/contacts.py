@@ -2,14 +2,17 @@
 
 All balls of a body that touch a collider are looked at together. The impulse of each pushes the body as a whole, by the
 inverse mass ``1 / M + (r x n) . I^-1 (r x n)`` that it has at that point, and is never negative. Friction holds the
-point of contact where it was on the surface, with an impulse of at most the coefficient times that of the push. A few
-sweeps over them (projected Gauss-Seidel) find impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105.
+point of contact where it was on the surface, with an impulse of at most the coefficient times that of the push: the
+static one for what sticks, and the kinetic one for what slides. A few sweeps over them (projected Gauss-Seidel) find
+impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105. Which contacts slide is decided when these
+nearly do.
 
 A ball that comes on faster than gravity makes it in two substeps bounces: it is pushed on until it goes back by
 ``restitution`` times its way.
 """
 
 import functools
+import re
 from typing import Any
 
 import warp as wp
@@ -26,6 +29,14 @@ from pbd_gym.kernels.wide import Wide
 
 SWEEPS = 12
 """Over the contacts of a body, forth and back in turn."""
+DECIDED = 8
+"""Sweep in which contacts turn out to slide or to stick. Until then friction takes as much as it may of what sticks:
+impulses that do not fit together yet would make some balls slide, and these then draw down the others."""
+LEFT = 0.3
+"""A contact slides if friction that sticks leaves more of its slip than this share. What only just begins to slide is
+held back by as much for some more substeps, in which its slip grows."""
+CREEPS = 0.25
+"""Nor does it slide below this share of the speed that gravity makes in two substeps: that may be rounding."""
 
 _RECORD = """
     const int i = members[j];
@@ -92,9 +103,16 @@ LANE
                 const V3 dragged = load(one + DRAG * LANES);
                 const V3 drag = minus(dragged, times(way > T(1e-12) ? V(T(1)) / weakness(r, times(over, beside)) : none,
                     beside));
-                const V much = SQRT(dot(drag, drag)), kinetic = LOAD(one + GRIP * LANES) * sum;
-                const V most = LOAD(one + (GRIP + 1) * LANES) * sum;
-                const V share = much > most ? kinetic / FLOOR(much, 1e-30) : V(T(1));
+                const V much = SQRT(dot(drag, drag)), most = LOAD(one + (GRIP + 1) * LANES) * sum;
+                if (sweep == DECIDED) {
+                    const V3 all = load(one + SLIP * LANES), came = minus(all, times(dot(all, n), n));
+                    const V left = dot(beside, beside), least = T(CREEPS) * LOAD(now.resting_speed.c) * now.h;
+                    const auto slides = (much > most) & (left > T(LEFT) * dot(came, came)) & (left > least * least);
+                    const V static_ = LOAD(one + (GRIP + 1) * LANES);
+                    STORE(one + (GRIP + 1) * LANES, slides ? LOAD(one + GRIP * LANES) : static_);
+                }
+                const V limit = LOAD(one + (GRIP + 1) * LANES) * sum;
+                const V share = much > limit ? limit / FLOOR(much, 1e-30) : V(T(1));
                 const V3 kept = times(share, drag);
                 store(one + DRAG * LANES, kept);
                 push(r, minus(kept, dragged));
@@ -106,6 +124,8 @@ LANE
         write(b, there, rotated, offset);
     }
 """
+
+_NUMBERS = {"SWEEPS": SWEEPS, "DECIDED": DECIDED, "LEFT": LEFT * LEFT, "CREEPS": CREEPS}
 
 
 @functools.cache
@@ -150,8 +170,10 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         depth: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec, sticking: vec, bounce: scalar,
     ): ...  # fmt: skip
 
-    @wp.func_native(rigid_code(wide, options, _SOLVE.replace("SWEEPS", str(SWEEPS))))
-    def solve(model: data, body: body_, rigid: rigid_, group: int, b: int, count: int): ...
+    solve_text = re.sub(r"\b[A-Z]+\b", lambda match: str(_NUMBERS.get(match[0], match[0])), _SOLVE)
+
+    @wp.func_native(rigid_code(wide, options, solve_text))
+    def solve(model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, count: int): ...
 
     @wp.func
     def collide(
@@ -190,6 +212,6 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                         )  # fmt: skip
                         count += 1
                 if count > 0:
-                    solve(model, body, rigid, group, b, count)
+                    solve(model, body, rigid, now, group, b, count)
 
     return collide

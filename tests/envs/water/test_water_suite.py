@@ -95,6 +95,29 @@ def test_starts_are_at_rest(env_id: str) -> None:
     assert_allclose(info["normalized_performance"], 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("amount", [0.1, 0.3])
+def test_water_in_the_depot_is_not_at_rest(amount: float) -> None:
+    """Guards the mean speed that success asks for: with a tenth of the water it was allowed to be ten times as high."""
+    env = make("PBDPassWater-v0", 4, amount=(amount, amount))
+    env.reset(seed=1)
+    still, watched = np.zeros(4, dtype=int), env.config.rest_speed * env.config.ctrl_dt
+    rested, diluted = [], 0
+    for _ in range(env.max_episode_steps):
+        before = env.state.get_positions().astype(np.float64)
+        at_rest = env.step(env.expert())[4]["at_rest"]
+        there = (env.state.get_positions() != env.scene.fluid.depot.astype(np.float32)).any(axis=2)
+        way = np.linalg.norm(env.state.get_positions() - before, axis=2)
+        mean = np.where(there, way, 0.0).sum(axis=1) / there.sum(axis=1)
+        still = np.where(mean <= watched, still + 1, 0)
+        diluted += (way.mean(axis=1) <= watched).sum() - (mean <= watched).sum()
+        clear = np.abs(mean / watched - 1.0) > 1e-3  # rounding does not decide
+        needed = np.ceil(env.config.rest_time / env.config.ctrl_dt)
+        assert_array_equal(at_rest[clear], (still >= needed)[clear])
+        rested.append(at_rest)
+    assert there.mean() == pytest.approx(amount, abs=0.05)
+    assert 0.0 < np.mean(rested) < 1.0 and diluted > 0
+
+
 @pytest.mark.parametrize("single", [False, True])
 def test_neighbours_without_room_are_reported(single: bool) -> None:
     """Guards the report: 0 in a usual step, and what the state counts where water is crushed."""
