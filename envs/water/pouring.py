@@ -20,7 +20,7 @@ CLOSE = 0.02
 """Share of the water that is not worth another pour."""
 LAG = 4.5
 """Actions that it takes to stop the flow."""
-REST = 24
+REST = 20
 """Actions at the end of an episode in which a cup that is not to be emptied stays upright."""
 SLOWER = 4.0
 """How much more slowly a cup tilts when little is left to pour: by this times that share of the water."""
