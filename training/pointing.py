@@ -20,8 +20,8 @@ AXES = 3
 """Numbers of a move."""
 HAND = AXES + 1
 """Numbers of a hand in an action: a move and a grip."""
-MORE = 2 + AXES
-"""Outputs for each hand beside the scores: whether it closes, its speed, and what is added."""
+MORE = 3
+"""Outputs for each hand beside the scores: whether it closes, its speed, and its rise."""
 LEVEL = np.array([1.0, 0.1, 1.0])
 """How much it counts along each axis that a move does not lead to a target."""
 SLOW = 1e-3
@@ -36,8 +36,8 @@ class Pointing:
 
     A hand has these targets: to stay, each of the points, and the goal of each of them, for the one that it holds. The
     outputs are a score for each target, the highest of which counts; whether the hand closes (above zero); how fast it
-    goes, as a share; and what is added to that, shape (3,). At full speed it does what it can of its way to the target
-    in one action, along a straight line.
+    goes, as a share; and how far it rises above that. At full speed it does what it can of its way to the target in one
+    action, along a straight line.
     """
 
     points: np.ndarray
@@ -96,9 +96,10 @@ class Pointing:
             Shape (..., 4 * hands), not clipped.
         """
         rows = outputs.reshape(*outputs.shape[:-1], len(self.hands), self.outputs)
-        scores, grips, speed, more = np.split(rows, [-MORE, 1 - MORE, -AXES], axis=-1)
+        scores, grips, speed, rise = np.split(rows, [-MORE, -2, -1], axis=-1)
         chosen = scores.argmax(axis=-1)[..., None, None]
-        move = speed * np.take_along_axis(self.moves(observations), chosen, axis=-2)[..., 0, :] + more
+        move = speed * np.take_along_axis(self.moves(observations), chosen, axis=-2)[..., 0, :]
+        move[..., 1] += rise[..., 0]
         return np.concatenate([move, np.where(grips > 0.0, 1.0, -1.0)], axis=-1).reshape(*outputs.shape[:-1], -1)
 
     def lessons(self, observations: np.ndarray, actions: np.ndarray) -> np.ndarray:
@@ -109,8 +110,8 @@ class Pointing:
             actions: shape (steps, 4 * hands).
 
         Returns:
-            For each hand the number of the target, whether it closes (1 or 0), its speed, and what is added, shape
-            (steps, hands * 6), float32.
+            For each hand the number of the target, whether it closes (1 or 0), its speed and its rise, shape
+            (steps, hands * 4), float32.
         """
         meant = actions.reshape(len(actions), len(self.hands), HAND)
         found = np.empty((len(actions), len(self.hands), 1 + MORE), dtype=np.float32)
@@ -127,7 +128,7 @@ class Pointing:
             chosen = off.argmin(axis=-1)[..., None, None]
             found[rows, :, :1] = chosen[..., 0]
             found[rows, :, 2:3] = np.take_along_axis(speed, chosen, axis=-2)[..., 0]
-            found[rows, :, 3:] = np.take_along_axis(apart, chosen, axis=-2)[..., 0, :]
+            found[rows, :, 3:] = np.take_along_axis(apart[..., 1:2], chosen, axis=-2)[..., 0, :]
         found[..., 1] = meant[..., AXES] > 0.0
         return found.reshape(len(actions), -1)
 

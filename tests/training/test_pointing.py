@@ -41,7 +41,7 @@ def outputs(pointing: Pointing, targets: list[int], grip: float) -> np.ndarray:
     """Return outputs of a network that chooses a target for each hand, at full speed, for six environments."""
     rows = np.zeros((6, len(targets), pointing.outputs))
     rows[:, np.arange(len(targets)), targets] = 3.0
-    rows[..., -5], rows[..., -4] = grip, 1.0
+    rows[..., -3], rows[..., -2] = grip, 1.0
     return rows.reshape(6, -1)
 
 
@@ -66,20 +66,25 @@ def test_lessons_say_what_was_done(batch: Any) -> None:
     """Guards fitting: a network that has learned its lessons does what it was shown."""
     pointing, random = pointing_of(batch), np.random.default_rng(3)
     seen = random.uniform(-0.3, 0.3, (40, 98))
-    meant = random.uniform(-1.0, 1.0, (40, 8))
-    meant[:, [3, 7]] = np.sign(meant[:, [3, 7]])
-    meant[0, :3], meant[1, 4:7] = 0.6 * pointing.moves(seen)[0, 0, 5], 0.0
     seen[2, 60:90] = np.tile(seen[2, 60:63], POINTS)  # goals of a fold that lie in parallel: of these, what is near
-    meant[2, 4:7] = pointing.moves(seen)[2, 1, 1 + POINTS] + [0.0, 0.2, 0.0]
     near = np.linalg.norm(seen[2, :30].reshape(POINTS, 3) - seen[2, 93:96], axis=1).argmin()
-    lessons = pointing.lessons(seen, meant).reshape(40, 2, 6)
-    assert lessons[0, 0, 0] == 5 and lessons[1, 1, 0] == 0 and lessons[2, 1, 0] == 1 + POINTS + near
-    assert_allclose(lessons[0, 0, 2:], [0.6, 0.0, 0.0, 0.0], atol=1e-6)
+    targets = random.integers(pointing.targets, size=(40, 2))
+    targets[2, 1] = 1 + POINTS + near
+    speed = np.where(targets > 0, random.uniform(0.3, 1.0, (40, 2)), 0.0)
+    rise = random.uniform(-0.2, 0.2, (40, 2))
+    moves = np.take_along_axis(pointing.moves(seen), targets[..., None, None], axis=2)[:, :, 0]
+    closes = random.random((40, 2)) < 0.5
+    meant = np.concatenate([speed[..., None] * moves, np.where(closes, 1.0, -1.0)[..., None]], axis=2)
+    meant[..., 1] += rise
+    lessons = pointing.lessons(seen, meant.reshape(40, 8)).reshape(40, 2, 4)
+    assert (lessons[..., 0] == targets).mean() > 0.8 and lessons[2, 1, 0] == targets[2, 1]
+    assert (lessons[..., 1] == closes).all()
     rows = np.zeros((40, 2, pointing.outputs))
     np.put_along_axis(rows, lessons[..., :1].astype(int), 1.0, axis=2)
-    rows[..., -5:] = lessons[..., 1:] - [0.5, 0.0, 0.0, 0.0, 0.0]
-    assert_allclose(pointing.actions(seen, rows.reshape(40, -1)), meant, atol=1e-6)
-    assert_allclose(pointing.actions(seen[4], rows[4].reshape(-1)), meant[4], atol=1e-6)
+    rows[..., -3:] = lessons[..., 1:] - [0.5, 0.0, 0.0]
+    found = pointing.actions(seen, rows.reshape(40, -1))
+    assert np.abs(found - meant.reshape(40, 8)).mean() < 0.02  # of two targets in one direction it may be either
+    assert_allclose(pointing.actions(seen[4], rows[4].reshape(-1)), found[4], atol=1e-9)
 
 
 def test_a_file_says_how_its_agent_points(batch: Any, tmp_path: Path) -> None:
