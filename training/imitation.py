@@ -30,7 +30,7 @@ from pbd_gym.training.canonical import canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.images import Images
 from pbd_gym.training.pointing import pointing_of
-from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.policies import MLPPolicy, load_policy
 from pbd_gym.training.refinement import RefinementArgs, refine, training_world, written
 
 NOISY = 0.8
@@ -47,6 +47,9 @@ class Args(FitArgs):
     """environment"""
     out: Path | None = None
     """file to write, runs/imitated/ID.npz by default"""
+    start: Path | None = None
+    """file NAME.npz of a clone of the same shape that goes on: it acts in the demonstrations, as in corrections; give
+    another --seed than it has had"""
     demonstrations: int = 1000
     """episodes of the expert; those without noise and without success are left out"""
     noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
@@ -164,7 +167,7 @@ def clone(args: Args) -> MLPPolicy:
     if canonical is not None and images is not None:
         raise ValueError("an agent that sees what hands are near to learns from no other images")
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    policy: MLPPolicy | None = None
+    policy = load_policy(args.start) if args.start else None
     for turn in range(1 + args.corrections):
         seeds = args.seed + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else rounds_corrected))
         found = [demonstrate(env, int(seed), noise, args, policy) for seed in seeds]

@@ -40,6 +40,8 @@ def test_from_an_expert_to_a_file(tmp_path: Path) -> None:
     first = refine(cloned, BRIEF_ENOUGH)  # as it was, evaluated
     np.testing.assert_array_equal(first.weights[0], cloned.weights[0])
     assert policy.success_rate >= first.success_rate and policy.normalized_performance > 0.8
+    still = dataclasses.replace(args, start=args.out, learning_rate=0.0, epochs=1, seed=1000)
+    np.testing.assert_array_equal(clone(still).weights[1], again.weights[1])  # a clone that goes on begins as it was
 
 
 def test_an_agent_goes_on_where_the_policy_stands() -> None:
