@@ -109,7 +109,7 @@ def test_a_task_without_symmetries_is_refused_before_it_is_demonstrated(monkeypa
     with pytest.raises(ValueError, match="symmetries"):
         clone(Args(env_id="PBDSoftPush-v0", env_kwargs=small, canonical=True))
     towel = {"resolution": "7", "starts": "5"}
-    with pytest.raises(ValueError, match="learns from no others"):
+    with pytest.raises(ValueError, match="learns from no other images"):
         clone(
             Args(env_id="PBDClothUnfold-v0", env_kwargs=towel, canonical=True, refinement=RefinementArgs(images=True))
         )
