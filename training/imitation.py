@@ -147,7 +147,8 @@ def clone(args: Args) -> MLPPolicy:
 
     Raises:
         ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
-            are chosen here, for images of samples beside canonical ones, for a seed with which episodes would begin
+            are chosen here, for images of samples beside canonical ones or for an agent that points, for one that
+            points and is to be refined, for a seed with which episodes would begin
             that are kept for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images` and
             :class:`pbd_gym.training.images.Images`.
     """
@@ -166,6 +167,8 @@ def clone(args: Args) -> MLPPolicy:
         raise ValueError("an agent that points is not refined: --refinement.steps 0 says so")
     if canonical is not None and images is not None:
         raise ValueError("an agent that sees what hands are near to learns from no other images")
+    if pointing is not None and images is not None:
+        raise ValueError("an agent that points learns from no images: they would be images of moves, not of choices")
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     policy = load_policy(args.start) if args.start else None
     for turn in range(1 + args.corrections):

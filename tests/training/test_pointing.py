@@ -135,6 +135,10 @@ def test_what_cannot_point_is_refused(batch: Any) -> None:
     push.close()
     with pytest.raises(ValueError, match="steps 0"):
         clone(Args(env_id=ID, point=True, env_kwargs={name: str(value) for name, value in SMALL.items()}))
+    towel = {"resolution": "7", "starts": "5"}
+    with pytest.raises(ValueError, match="learns from no images"):
+        images = RefinementArgs(steps=0, images=True)
+        clone(Args(env_id="PBDClothUnfold-v0", point=True, env_kwargs=towel, refinement=images))
     policy = agent(batch, np.zeros((50, 8), dtype=np.float32))
     with pytest.raises(ValueError, match="is not refined"):
         refine(policy, RefinementArgs(steps=10, eval_episodes=2, enough=2.0))
