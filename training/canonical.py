@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.training.columns import shown_columns
-from pbd_gym.training.row_maps import stacked_maps, unchanged
+from pbd_gym.training.row_maps import stacked, stacked_maps
 
 HALVED = 0.5
 """How much less the distance of each keypoint from its goal counts than that of the one before."""
@@ -140,7 +140,7 @@ def canonical_images(batch: Any, turned: bool = True) -> Canonical:
         ValueError: for a task without them, and as :func:`pbd_gym.training.row_maps.row_maps` does.
     """
     sizes = (batch.observations.size, batch.actions.size)
-    of_observations, of_actions = stacked_maps(batch) if turned else map(unchanged, sizes)
+    of_observations, of_actions = stacked_maps(batch) if turned else map(stacked, sizes)
     columns = shown_columns(batch)
     if not columns.offsets:
         raise ValueError(f"{batch.spec.id} shows no goals, by which the canonical image is told")

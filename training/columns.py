@@ -23,8 +23,8 @@ class Columns:
     """How much further on the same stand as they were at the last grasp; 0 for agents without a memory."""
 
 
-def shown_columns(batch: Any) -> Columns:
-    """Return where the vectors stand that a batch shows.
+def shown_particles(batch: Any) -> Observations:
+    """Return which particles a batch shows, now and, with a memory, as they were.
 
     Args:
         batch: environments in space that show ``"keypoints"``, ``"particles"`` or ``"memory"``.
@@ -35,7 +35,20 @@ def shown_columns(batch: Any) -> Columns:
     view = batch.observations
     shown = view.keypoints if isinstance(view, MemoryObservations) else view
     if not isinstance(shown, Observations) or shown.mode == "goal" or shown.axes != 3:
-        raise ValueError(f"only particles stand in known places, not observations with obs_mode={batch.obs_mode!r}")
+        raise ValueError(f"only particles can be mirrored, or pointed at, not obs_mode={batch.obs_mode!r}")
+    return shown
+
+
+def shown_columns(batch: Any) -> Columns:
+    """Return where the vectors stand that a batch shows.
+
+    Args:
+        batch: environments in space that show ``"keypoints"``, ``"particles"`` or ``"memory"``.
+
+    Raises:
+        ValueError: as :func:`shown_particles`.
+    """
+    shown = shown_particles(batch)
     particles, goals = shown.particles.tolist(), shown.goal_particles.tolist()
     first = 6 * len(particles)
     hands = first + 3 * len(goals)
@@ -43,5 +56,5 @@ def shown_columns(batch: Any) -> Columns:
         points={particle: 3 * k for k, particle in enumerate(particles)},
         offsets={particle: first + 3 * k for k, particle in enumerate(goals)},
         hands=tuple(hands + 3 * hand for hand in range(shown.grip_count)),
-        remembered=0 if shown is view else shown.size,
+        remembered=0 if shown is batch.observations else shown.size,
     )

@@ -3,7 +3,7 @@
 What a script does next is a choice of one among a few, which a network makes by a score for each: between two corners
 it takes one, where a network that puts out the motion itself takes their mean, and comes to neither. Where the chosen
 one is, the agent sees; so hands come there exactly. Neural nets that point: Vinyals et al. 2015, "Pointer networks",
-arXiv:1506.03134; a choice and what is to be added to it: Shafiullah et al. 2022, "Behavior transformers",
+arXiv:1506.03134; a choice and a correction to it: Shafiullah et al. 2022, "Behavior transformers",
 arXiv:2206.11251.
 """
 
@@ -121,7 +121,7 @@ class Pointing:
             along = (moves * goes).sum(axis=-1) / np.maximum((moves**2).sum(axis=-1), 1e-9)
             speed = np.clip(along, 0.0, 1.0)[..., None]
             apart = goes - speed * moves
-            # Hands go up and down on their way, which leads to a target all the same; of several the fullest speed.
+            # Hands also rise and sink on their way. Of targets in one direction it is the one they go to fastest.
             off = (apart**2 * LEVEL).sum(axis=-1) + SLOW * (1.0 - speed[..., 0]) ** 2
             # Ways to the goals of a fold are parallel: what is held is what is near.
             off[..., 1 + len(self.points) :] += FAR * np.linalg.norm(self._to_points(observations[rows]), axis=-1)
@@ -168,7 +168,7 @@ def pointing_of(batch: Any) -> Pointing:
     Raises:
         ValueError: for other observations or actions.
     """
-    if batch.action_mode != "picker" or batch.observations.axes != AXES:
+    if batch.action_mode != "picker":
         raise ValueError(f"only pickers can point, not action_mode={batch.action_mode!r}")
     columns = shown_columns(batch)
     parts = (columns.points.values(), (columns.offsets.get(one, -1) for one in columns.points), columns.hands)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pbd_gym.envs.core.memory import MemoryObservations
-from pbd_gym.envs.core.observations import Observations, ReducedObservations
+from pbd_gym.envs.core.observations import ReducedObservations
 from pbd_gym.envs.core.symmetries import Symmetry
+from pbd_gym.training.columns import shown_particles
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,7 @@ def observation_map(batch: Any, symmetry: Symmetry) -> RowMap:
     view, rest = batch.observations, batch.scene.positions
     if isinstance(view, ReducedObservations):
         return _reduced_map(view, batch.goal_particles[: view.goal_count], symmetry, rest)
-    shown = view.keypoints if isinstance(view, MemoryObservations) else view
-    if not isinstance(shown, Observations) or shown.mode == "goal" or shown.axes != 3:
-        raise ValueError(f"only particles can be mirrored, not observations with obs_mode={batch.obs_mode!r}")
+    shown = shown_particles(batch)
     columns, count = _Columns(), len(shown.particles)
     places = _places(shown.particles, symmetry, rest)
     for block in range(2):  # positions, velocities
@@ -159,16 +158,11 @@ def stacked_maps(batch: Any) -> tuple[RowMap, RowMap]:
 
     Index and sign have shape (images, size). Raises as :func:`row_maps`.
     """
-
-    def stacked(maps: list[RowMap]) -> RowMap:
-        size = len(maps[0].index)
-        index = np.stack([np.arange(size), *(one.index for one in maps)])
-        return RowMap(index, np.stack([np.ones(size, np.float32), *(one.sign for one in maps)]))
-
     of_observations, of_actions = zip(*row_maps(batch), strict=True)
-    return stacked(list(of_observations)), stacked(list(of_actions))
+    return stacked(batch.observations.size, of_observations), stacked(batch.actions.size, of_actions)
 
 
-def unchanged(size: int) -> RowMap:
-    """Return the map that changes nothing, as the only one in a stack of shape (1, size)."""
-    return RowMap(np.arange(size)[None], np.ones((1, size), np.float32))
+def stacked(size: int, maps: Sequence[RowMap] = ()) -> RowMap:
+    """Return maps of rows in one, shape (1 + maps, size), behind the map that changes nothing."""
+    index = np.stack([np.arange(size), *(one.index for one in maps)])
+    return RowMap(index, np.stack([np.ones(size, np.float32), *(one.sign for one in maps)]))

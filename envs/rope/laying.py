@@ -49,11 +49,10 @@ class HandOverHand:
         to_go = np.linalg.norm((goal - here)[:, [0, 2]], axis=1, keepdims=True)
         lift = np.clip(STEEP * (to_go - LOW * length), 0.0, LIFT * length) * [0.0, 1.0, 0.0]
         carried = carries[rows, hand]
-        empty = held_particles(batch)[rows, hand] < 0
         targets[rows, hand] = np.where(carried[:, None], goal + above + lift, here)
         reached = np.stack([within_box(batch, env, place) for env, place in enumerate(here)])
         near = np.linalg.norm(hands[rows, hand] - reached, axis=1) < NEAR * length[:, 0]
-        closed[rows, hand] = carried | (empty & near)
+        closed[rows, hand] = carried | (near & (holds[rows, hand] < 0))
         closed[done], targets[done] = False, hands[done]
         return picker_actions(batch, targets, closed)
 
