@@ -180,7 +180,7 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def rigid_code(wide: Wide, options: SweepOptions, code: str) -> str:
+def rigid_code(wide: Wide, options: SweepOptions, code: str, **numbers: float) -> str:
     """Wrap C++ statements on rigid bodies into a snippet for ``wp.func_native``.
 
     They find the table, positions ``x`` and the columns of all bodies by name, and after ``EACH_LANE { LANE`` the
@@ -190,8 +190,9 @@ def rigid_code(wide: Wide, options: SweepOptions, code: str) -> str:
         wide: lane count and precision.
         options: what the kernel is compiled for.
         code: the statements.
+        numbers: what else they name.
     """
-    constants = {"VARIED": int(options.varied), "ROW": 4 if options.packed else 3, **_NUMBERS}
+    constants = {"VARIED": int(options.varied), "ROW": 4 if options.packed else 3, **_NUMBERS, **numbers}
     defined = "".join(f"#define {name} {value}\n" for name, value in constants.items())
     undone = "".join(f"#undef {name}\n" for name in constants)
     text = _ACCESS + code.replace("LANE\n", _ALGEBRA + _BODY)

@@ -12,7 +12,6 @@ A ball that comes on faster than gravity makes it in two substeps bounces: it is
 """
 
 import functools
-import re
 from typing import Any
 
 import warp as wp
@@ -170,9 +169,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
         depth: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec, sticking: vec, bounce: scalar,
     ): ...  # fmt: skip
 
-    solve_text = re.sub(r"\b[A-Z]+\b", lambda match: str(_NUMBERS.get(match[0], match[0])), _SOLVE)
-
-    @wp.func_native(rigid_code(wide, options, solve_text))
+    @wp.func_native(rigid_code(wide, options, _SOLVE, **_NUMBERS))
     def solve(model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, count: int): ...
 
     @wp.func

@@ -115,7 +115,7 @@ def make_gather(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     body_, rigid_ = body_type(wide.vec), scratch_type(wide.vec)
 
-    @wp.func_native(rigid_code(wide, options, _GATHER.replace("SWEEPS", str(SWEEPS))))
+    @wp.func_native(rigid_code(wide, options, _GATHER, SWEEPS=SWEEPS))
     def gather(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int): ...
 
     return gather

@@ -90,7 +90,7 @@ _NEAR = """
     PBD_SYNC();
 """
 
-_PUSH = """
+_EACH_ENVIRONMENT = """
     if (thread == 0) {  // contacts wait for each other
         int met = 0;
         T* const list = rigid.meetings.data + (size_t)group * rigid.meetings.shape[1];
@@ -99,6 +99,13 @@ _PUSH = """
             T* const busy = (T*)(rigid.busy.data + group) + lane;
             if (round > 0 && !(*busy > T(0))) continue;
             const T size = size_of(lane), fastest = model.particle_contacts.separation_speed * T(now.h);
+BODY        }
+        if (round == 0) rigid.met.data[group] = met;
+    }
+    PBD_SYNC();
+"""
+
+_COLLECT = """
             int count = 0;
             // The point of contact has moved with balls that have turned about their middles.
             const auto turned = [&](int b) {
@@ -147,6 +154,10 @@ _PUSH = """
             if (round == 0) *busy = count > 0 ? T(1) : T(0);
             if (count == 0) continue;
             met = 1;
+"""
+"""What touches, with the deepest overlap that is to be taken away, and the slip so far."""
+
+_WEIGH = """
             // The inverse inertia of each body in the axes of the world, and how far it has been moved and turned.
             for (int b = 0; b < body_count; ++b) {
                 const Q3 m = rows(b, TURN, lane);
@@ -179,6 +190,10 @@ _PUSH = """
                 one[19] = along > T(0) ? T(1) / along : T(0);
                 one[20] = beside > T(0) ? T(1.5) / beside : T(0);  // below 2 over the larger of two
             }
+"""
+"""How much each contact gives way to an impulse."""
+
+_SWEEP = """
             const auto push = [&](int b, const P3& r, const P3& p) {
                 put(column(b, GONE), lane, add(get(column(b, GONE), lane), times(light(b), p)));
                 put(column(b, GONE + 3), lane, add(get(column(b, GONE + 3), lane), stretch(b, cross(r, p))));
@@ -203,6 +218,10 @@ _PUSH = """
                 one[13] = sum; one[14] = kept.x; one[15] = kept.y; one[16] = kept.z;
                 both(add(times(sum - old, n), minus(kept, dragged)));
             }
+"""
+"""Impulses that fit together."""
+
+_MOVE = """
             for (int b = 0; b < body_count; ++b) {
                 const P3 gone = get(column(b, GONE), lane), p = get(column(b, GONE + 3), lane);
                 if (dot(gone, gone) + dot(p, p) == T(0)) continue;
@@ -230,11 +249,8 @@ _PUSH = """
                     put(x + ROW * (size_t)members[j] * LANES, lane, add(center, apply(turn, at)));
                 }
             }
-        }
-        if (round == 0) rigid.met.data[group] = met;
-    }
-    PBD_SYNC();
 """
+"""Bodies to where these take them, and particles with them."""
 
 
 class Meetings(NamedTuple):
@@ -257,12 +273,12 @@ def make_meetings(wide: Wide, options: SweepOptions, data: Any) -> Meetings:
         data: the struct of the whole model.
     """
     body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
-    text = _PUSH.replace("SWEEPS", str(SWEEPS))
+    push_text = _EACH_ENVIRONMENT.replace("BODY", _COLLECT + _WEIGH + _SWEEP + _MOVE)
 
-    @wp.func_native(rigid_code(wide, options, _TOOLS + _NEAR.replace("MARGIN", str(MARGIN))))
+    @wp.func_native(rigid_code(wide, options, _TOOLS + _NEAR, MARGIN=MARGIN))
     def find(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int): ...
 
-    @wp.func_native(rigid_code(wide, options, _TOOLS + text))
+    @wp.func_native(rigid_code(wide, options, _TOOLS + push_text, SWEEPS=SWEEPS))
     def push(
         model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, thread: int, thread_count: int
     ): ...

@@ -167,8 +167,8 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
     body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
     rotation = rotation_code(wide.scalar, _SQUARINGS[wide.scalar])
     find_text = rigid_code(wide, options, _FIND.replace("ROTATION", rotation))
-    turn_text = rigid_code(wide, options, _TURN.replace("ROUNDS", str(ROUNDS)))
-    settle_text = rigid_code(wide, options, _SETTLE.replace("BOUNCING", str(int(bouncing))))
+    turn_text = rigid_code(wide, options, _TURN, ROUNDS=ROUNDS)
+    settle_text = rigid_code(wide, options, _SETTLE, BOUNCING=int(bouncing))
 
     @wp.func_native(find_text)
     def find_bodies(
