@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from pbd_gym.runtime.checks import whole
 from pbd_gym.training.canonical import Canonical
 from pbd_gym.training.images import Images
-from pbd_gym.training.perceptrons import Tanh, arrays_of, linear_layers, set_layers
+from pbd_gym.training.perceptrons import BETWEEN, arrays_of, linear_layers, set_layers
 from pbd_gym.training.pointing import MORE, Pointing
-from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.policies import Activation, MLPPolicy
 
 LEAST_SPREAD = 1e-3
 """Smallest standard deviation that observations are divided by, lest constants be blown up."""
@@ -35,17 +35,19 @@ class FitArgs:
     """of Adam at the start; it falls to zero along a half cosine"""
     hidden: tuple[int, ...] = (256, 256)
     """units of each hidden layer"""
+    activation: Activation = "tanh"
+    """between the layers; a choice between many things is learned better with relu"""
     jitter: float = 0.02
     """standard deviation of noise on standardised observations, for a network that is smooth between demonstrations"""
     seed: int = 0
     """of the network and the order of the data"""
 
 
-def new_network(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential:
-    """Return a network with a hyperbolic tangent behind each hidden layer."""
+def new_network(inputs: int, hidden: tuple[int, ...], outputs: int, activation: Activation) -> nn.Sequential:
+    """Return a network with the activation behind each hidden layer."""
     layers: list[nn.Module] = []
     for before, after in pairwise([inputs, *hidden, outputs]):
-        layers += [nn.Linear(before, after), Tanh()]
+        layers += [nn.Linear(before, after), BETWEEN[activation]()]
     return nn.Sequential(*layers[:-1])
 
 
@@ -85,7 +87,7 @@ def fit(
         pointing: what the outputs mean where hands point.
 
     Raises:
-        ValueError: for no epochs, or batches of nothing.
+        ValueError: for no epochs, batches of nothing, or a policy to begin as with another activation.
     """
     whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
     torch.manual_seed(args.seed)
@@ -94,9 +96,11 @@ def fit(
     mean, spread = (torch.as_tensor(part, dtype=x.dtype) for part in scale)
     random = torch.Generator().manual_seed(args.seed)
     outputs = y.shape[1] if pointing is None else len(pointing.hands) * pointing.outputs
-    network = new_network(x.shape[1], args.hidden, outputs)
+    network = new_network(x.shape[1], args.hidden, outputs, args.activation)
     if start is not None:
-        set_layers(linear_layers(network), start)
+        if start.activation != args.activation:
+            raise ValueError(f"a policy with {start.activation} cannot go on with activation={args.activation!r}")
+        set_layers(linear_layers(network, args.activation), start)
     steps = args.epochs * (-(-len(x) // args.batch_size))
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -157,5 +161,8 @@ def fitted_policy(
             seen = images(torch.as_tensor(observations), torch.as_tensor(actions), random)[0].numpy()
         mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), LEAST_SPREAD)
     network = fit(observations, actions, args, (mean, spread), start, images, pointing)
-    layers = arrays_of(linear_layers(network))
-    return MLPPolicy(env_id, env_kwargs, *layers, mean, spread, LIMIT, canonical=canonical, pointing=pointing)
+    layers = arrays_of(linear_layers(network, args.activation))
+    return MLPPolicy(
+        env_id, env_kwargs, *layers, mean, spread, LIMIT,
+        activation=args.activation, canonical=canonical, pointing=pointing,
+    )  # fmt: skip

@@ -10,6 +10,7 @@ doi:10.48550/arXiv.1011.0686). Agents see ``obs_mode="memory"``, since scripts a
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from pbd_gym.envs.core.corrections import Corrections
 from pbd_gym.envs.core.experts import Script, expert_of, held_particles
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
+from pbd_gym.runtime.checks import number
 from pbd_gym.training.arguments import check_seeds, episode_arguments
 from pbd_gym.training.canonical import canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
@@ -61,8 +63,12 @@ class Args(FitArgs):
     """actions at the end of an episode in which pickers let go whatever the expert does, and stay where they are: a
     clone that is a little beside the place where its expert lets go would wait there for ever"""
     corrections: int = 0
-    """rounds of a fifth of the episodes in which the clone acts, in half of them to the end, in half up to a moment,
-    and learns what the expert would have done; for experts that go by what they see, not for those with a plan"""
+    """rounds of episodes in which the clone acts and learns what the expert would have done; for experts that go by
+    what they see, not for those with a plan"""
+    corrected: float = 0.2
+    """episodes of such a round, as a share of the demonstrations"""
+    handed: float = 0.5
+    """share of them in which the expert takes over at a moment"""
     idle: float = 1.0
     """share of the steps to learn from in which empty hands of pickers stay where they are: where the expert is done
     early, there are so many of them that what it does before counts for little"""
@@ -106,8 +112,8 @@ def demonstrate(
         env: the batch, with autoreset in the next step, and a time limit.
         first_seed: environment ``i`` gets ``first_seed + i``.
         noise: standard deviation of the noise on the actions of each environment, shape (num_envs,).
-        args: how long it goes on, and when pickers let go.
-        learner: who acts instead of the noise, in half of the environments to the end.
+        args: how long it goes on, when the expert takes over from a learner, and when pickers let go.
+        learner: who acts instead of the noise.
 
     Returns:
         Observations, shape (steps, size); the actions that the expert meant, shape (steps, actions); and which
@@ -119,7 +125,9 @@ def demonstrate(
         expert = Corrections(expert)
     observation = env.reset(seed=first_seed)[0]
     limit = env.max_episode_steps or 0
-    until = limit * random.uniform(0.0, 2.0 if learner else NOISY, env.num_envs)
+    alone = args.handed == 0.0 if learner else args.steady
+    longest = 1.0 / args.handed if learner and not alone else NOISY
+    until = np.where(alone, limit, limit * random.uniform(0.0, longest, env.num_envs))
     over, success = np.zeros(env.num_envs, dtype=bool), np.zeros(env.num_envs, dtype=bool)
     seen, meant, goes_on, idle = [], [], [], []
     while not over.all():
@@ -132,7 +140,7 @@ def demonstrate(
         if args.idle < 1.0:
             idle.append(_idle(env, best))
         other = learner(observation) if learner else best + noise[:, None] * random.standard_normal(best.shape)
-        action = np.where(((len(meant) <= until) | args.steady)[:, None], np.clip(other, -1.0, 1.0), best)
+        action = np.where((len(meant) <= until)[:, None], np.clip(other, -1.0, 1.0), best)
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))
         success = np.where(over, success, info["is_success"])
         over |= terminated | truncated
@@ -147,15 +155,15 @@ def clone(args: Args) -> MLPPolicy:
 
     Raises:
         ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
-            are chosen here, for images of samples beside canonical ones or for an agent that points, for one that
-            points and is to be refined, for a seed with which episodes would begin
-            that are kept for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images` and
+            are chosen here, or that contradict each other, for a seed with which episodes would begin that are kept
+            for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images` and
             :class:`pbd_gym.training.images.Images`.
     """
+    number("corrected", args.corrected, 0.0, 1e3, positive=True), number("handed", args.handed, 0.0, 1.0)
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
     rounds = -(-args.demonstrations // args.abreast)
-    rounds_corrected = -(-rounds // 5)
+    rounds_corrected = math.ceil(args.corrected * rounds)
     check_seeds(args.seed, args.abreast * (rounds + args.corrections * rounds_corrected))
     env: Any = gym.make_vec(args.env_id, args.abreast, **training_world(env_id, args.refinement.starts, kwargs))
     noise = np.resize(args.noise, env.num_envs)
@@ -163,6 +171,8 @@ def clone(args: Args) -> MLPPolicy:
     canonical = canonical_images(env, args.canonical) if args.canonical or args.near else None
     images = Images(env, torch.device("cpu")) if args.refinement.images else None
     pointing = pointing_of(env) if args.point else None
+    if args.activation != "tanh" and args.refinement.steps:
+        raise ValueError(f"an agent with {args.activation} is not refined: --refinement.steps 0 says so")
     if args.point and args.refinement.steps:
         raise ValueError("an agent that points is not refined: --refinement.steps 0 says so")
     if canonical is not None and images is not None:

@@ -1,4 +1,4 @@
-"""Perceptrons with a hyperbolic tangent between their layers, as torch trains them and as arrays hold them."""
+"""Perceptrons as torch trains them and as arrays hold them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.policies import Activation, MLPPolicy
 
 
 class _Tanh(torch.autograd.Function):
@@ -38,6 +38,10 @@ class Tanh(nn.Tanh):
         return found
 
 
+BETWEEN: dict[Activation, type[nn.Module]] = {"tanh": Tanh, "relu": nn.ReLU}
+"""What torch has between the layers."""
+
+
 def orthogonal_network(inputs: int, hidden: tuple[int, ...], outputs: int, gain: float) -> nn.Sequential:
     """Return layers with tanh in between, orthogonal weights, and a last layer scaled by ``gain``."""
     sizes = [inputs, *hidden, outputs]
@@ -50,15 +54,16 @@ def orthogonal_network(inputs: int, hidden: tuple[int, ...], outputs: int, gain:
     return nn.Sequential(*layers[:-1])
 
 
-def linear_layers(module: nn.Module) -> list[nn.Linear]:
+def linear_layers(module: nn.Module, activation: Activation = "tanh") -> list[nn.Linear]:
     """Return the linear layers of a perceptron.
 
     Raises:
-        ValueError: if there is anything but linear layers with tanh between them.
+        ValueError: if there is anything but linear layers with the activation between them.
     """
     parts = list(module.modules())[1:] if not isinstance(module, nn.Linear) else [module]
-    if not all(isinstance(part, nn.Linear | nn.Tanh) for part in parts):
-        raise ValueError("only perceptrons with tanh can be exported")
+    between = nn.Tanh if activation == "tanh" else BETWEEN[activation]
+    if not all(isinstance(part, nn.Linear | between) for part in parts):
+        raise ValueError(f"only perceptrons with {activation} can be exported")
     return [part for part in parts if isinstance(part, nn.Linear)]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from pbd_gym.training.other_packages import MODULES, check_registered, modules_o
 from pbd_gym.training.pointing import Pointing, check_pointing
 
 KIND = "a policy"
+Activation = Literal["tanh", "relu"]
+"""What is between the layers of a network."""
+_ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0.0),
+}
 MANY = 100_000
 """Weights of a layer above which a file has them in half precision: success rates move by a point at most."""
 CANONICAL, POINTING = "canonical_", "pointing_"
@@ -26,7 +33,7 @@ SHIPPED = Path(__file__).parent / "checkpoints"
 
 @dataclass(frozen=True)
 class MLPPolicy:
-    """A perceptron with tanh between its layers, which sees standardised observations.
+    """A perceptron that sees standardised observations.
 
     Layer k is ``weights[k] @ x + biases[k]``; the action is the last one, or what the hands do that it makes point,
     clipped to [-1, 1].
@@ -50,6 +57,8 @@ class MLPPolicy:
     """Mean over unseen episodes."""
     success_rate: float = float("nan")
     """Share of unseen episodes that ended in success."""
+    activation: Activation = "tanh"
+    """What is between its layers."""
     canonical: Canonical | None = None
     """Images that it sees and acts in; None where it sees what there is."""
     pointing: Pointing | None = None
@@ -71,8 +80,9 @@ class MLPPolicy:
         """Return what it does about what it sees, as :meth:`__call__` does."""
         # In double precision: how a library adds up differs between processors, and is rounded away in the end.
         x = np.clip((np.asarray(observation, dtype=np.float64) - self.mean) / self.spread, -self.limit, self.limit)
+        between = _ACTIVATIONS[self.activation]
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = (np.tanh(x) if k else x) @ weight.T + bias
+            x = (between(x) if k else x) @ weight.T + bias
         if self.pointing is not None:
             x = self.pointing.actions(observation, x)
         action: np.ndarray = np.clip(x, -1.0, 1.0).astype(np.float32)
@@ -89,7 +99,7 @@ class MLPPolicy:
             if part is not None:
                 arrays |= {prefix + name: array for name, array in vars(part).items()}
         about = {
-            "env_id": self.env_id, "env_kwargs": self.env_kwargs, "limit": self.limit,
+            "env_id": self.env_id, "env_kwargs": self.env_kwargs, "limit": self.limit, "activation": self.activation,
             "normalized_performance": self.normalized_performance, "success_rate": self.success_rate,
             **modules_of(self.env_id),
         }  # fmt: skip
@@ -161,6 +171,8 @@ def _check_layers(policy: MLPPolicy) -> None:
         size = outputs
     if not policy.weights:
         raise ValueError("it has no layers")
+    if policy.activation not in _ACTIVATIONS:
+        raise ValueError(f"activation must be one of {', '.join(_ACTIVATIONS)}, got {policy.activation!r}")
     for name, (array, shape) in expected.items():
         if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite numbers of shape {shape}, got {array.dtype} {array.shape}")

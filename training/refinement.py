@@ -229,6 +229,8 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
         return found[0]
     if policy.pointing is not None:
         raise ValueError("an agent that points is not refined: PPO would disturb what it does, not what it chooses")
+    if policy.activation != "tanh":
+        raise ValueError(f"an agent with {policy.activation} is not refined: those of PPO have tanh")
     device = torch.device("cpu")
     made = make(env_id, args.num_envs, device, **training_world(env_id, args.starts, kwargs))
     env: Any = Graded(made, args.share)

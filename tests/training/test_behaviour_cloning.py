@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from pbd_gym.training.collect import CollectArgs
 from pbd_gym.training.collect import main as collect
 from pbd_gym.training.datasets import Episode
 from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
-from pbd_gym.training.fitting import FitArgs, fit
-from pbd_gym.training.policies import load_policy
+from pbd_gym.training.fitting import FitArgs, fit, fitted_policy
+from pbd_gym.training.policies import Activation, load_policy
 
 KWARGS = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "30"}
 
@@ -74,6 +75,25 @@ def test_nonsense_and_demonstrations_of_evaluation_states_are_refused(monkeypatc
         samples([kept])
     with pytest.raises(ValueError, match="epochs must be at least 1"):
         fit(one, one, FitArgs(epochs=-1), (empty, empty))
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_arrays_act_as_the_network_does(activation: Activation, tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    seen, meant = (random.uniform(-1.0, 1.0, (64, size)).astype(np.float32) for size in (3, 2))
+    args = FitArgs(epochs=2, hidden=(16, 8), jitter=0.0, activation=activation)
+    policy = fitted_policy("PBDCloth-v0", {}, seen, meant, args)
+    policy.save(tmp_path / "a.npz")
+    network = fit(seen, meant, args, (policy.mean, policy.spread))
+    with torch.no_grad():
+        expected = network(torch.as_tensor((seen - policy.mean) / policy.spread)).numpy()
+    np.testing.assert_allclose(load_policy(tmp_path / "a.npz")(seen), expected, atol=1e-5)
+    other: Activation = "relu" if activation == "tanh" else "tanh"
+    with pytest.raises(ValueError, match="cannot go on"):
+        fitted_policy("PBDCloth-v0", {}, seen, meant, replace(args, activation=other), start=policy)
+    replace(policy, activation="swish").save(tmp_path / "b.npz")
+    with pytest.raises(ValueError, match="activation must be one of"):
+        load_policy(tmp_path / "b.npz")
     with pytest.raises(ValueError, match="eval_episodes must be at least 1"):
         main(CloneArgs(Path("nothing-v0"), eval_episodes=0))
 

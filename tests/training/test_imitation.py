@@ -14,7 +14,7 @@ import torch
 
 from pbd_gym.envs.cloth.manipulation import TRAINING
 from pbd_gym.training import imitation, refinement
-from pbd_gym.training.imitation import Args, clone, main
+from pbd_gym.training.imitation import Args, clone, demonstrate, main
 from pbd_gym.training.policies import load_policy
 from pbd_gym.training.refinement import Graded, RefinementArgs, refine, stay_near, take_over, training_world
 from pbd_gym.training.torch_ppo import Agent
@@ -98,6 +98,23 @@ def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
     args = Args(env_id="PBDRopeStraighten-v0", demonstrations=2, abreast=2, noise=(0.0,), env_kwargs=hopeless)
     with pytest.raises(ValueError, match="did not succeed once"):
         clone(args)
+
+
+def test_a_learner_acts_until_the_expert_takes_over() -> None:
+    """Guards corrections: what the learner saw is learned from, to the end or up to a moment, as it was asked for."""
+    env: Any = gym.make_vec("PBDRopeStraighten-v0", 24, obs_mode="memory", particles=9, substeps=8, starts=60)
+
+    def idle(observation: np.ndarray) -> np.ndarray:
+        return np.zeros((len(observation), 8), dtype=np.float32)
+
+    successes = {}
+    for handed in (0.0, 1.0):
+        args = Args(env_id="PBDRopeStraighten-v0", handed=handed)
+        seen, meant, successes[handed] = demonstrate(env, 7, np.zeros(24), args, idle)  # type: ignore[arg-type]
+        assert len(seen) == len(meant) == 24 * env.max_episode_steps  # failures too
+        assert np.abs(meant).max() == 1.0  # what the expert would have done, who is not idle
+    assert successes[0.0].mean() < 0.25 and successes[1.0].mean() > 0.5  # some are straight at first
+    env.close()
 
 
 def test_a_task_without_symmetries_is_refused_before_it_is_demonstrated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def test_a_choice_is_learned_exactly(batch: Any) -> None:
         moves = pointing.moves(seen)[np.arange(count), :, 1 + highest]
         return seen, np.append(moves, np.ones((count, 2, 1)), axis=2).reshape(count, 8).astype(np.float32)
 
-    args = FitArgs(epochs=6, hidden=(64,), batch_size=64)
+    args = FitArgs(epochs=6, hidden=(64,), batch_size=64, activation="relu")
     seen, meant = lesson(6000)
     agents = [fitted_policy(ID, SMALL, seen, meant, args, pointing=how) for how in (pointing, None)]
     unseen, expected = lesson(500)
@@ -142,3 +142,7 @@ def test_what_cannot_point_is_refused(batch: Any) -> None:
     policy = agent(batch, np.zeros((50, 8), dtype=np.float32))
     with pytest.raises(ValueError, match="is not refined"):
         refine(policy, RefinementArgs(steps=10, eval_episodes=2, enough=2.0))
+    small = {name: str(value) for name, value in SMALL.items()}
+    for wrong in ({"handed": 1.5}, {"corrected": 0.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            clone(Args(env_id=ID, env_kwargs=small, refinement=RefinementArgs(steps=0), **wrong))
