@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ from pbd_gym.envs.core.corrections import Corrections
 from pbd_gym.envs.core.experts import Script, expert_of, held_particles
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
-from pbd_gym.runtime.checks import number
+from pbd_gym.runtime.checks import number, whole
 from pbd_gym.training.arguments import check_seeds, episode_arguments
 from pbd_gym.training.canonical import canonical_images
 from pbd_gym.training.fitting import FitArgs, fitted_policy
@@ -86,6 +86,8 @@ class Args(FitArgs):
     """what the agent sees"""
     epochs: int = 20
     """passes over the data"""
+    last_epochs: int = 0
+    """passes over them after the last round of corrections; 0 for no more than before"""
     batch_size: int = 256
     """steps per gradient"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
@@ -159,6 +161,7 @@ def clone(args: Args) -> MLPPolicy:
             for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images` and
             :class:`pbd_gym.training.images.Images`.
     """
+    whole("last_epochs", args.last_epochs, 0)
     number("corrected", args.corrected, 0.0, 1e3, positive=True), number("handed", args.handed, 0.0, 1.0)
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
@@ -194,7 +197,9 @@ def clone(args: Args) -> MLPPolicy:
         observations, actions = (np.concatenate([lesson[k] for lesson in lessons]) for k in range(2))
         if not len(observations):
             raise ValueError(f"the expert of {env_id} did not succeed once")
-        policy = fitted_policy(env_id, kwargs, observations, actions, args, policy, images, canonical, pointing)
+        last = turn == args.corrections and args.last_epochs
+        how = replace(args, epochs=args.last_epochs) if last else args
+        policy = fitted_policy(env_id, kwargs, observations, actions, how, policy, images, canonical, pointing)
         print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
     env.close()
     assert policy is not None

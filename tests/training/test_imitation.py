@@ -117,6 +117,30 @@ def test_a_learner_acts_until_the_expert_takes_over() -> None:
     env.close()
 
 
+def test_rounds_of_corrections_are_as_many_and_as_long_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards seeds, each of which is shown once, and the last fit, which may be longer than the ones before."""
+    seeds, epochs, steps = [], [], []
+
+    def shown(env: Any, seed: int, *given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        seeds.append(seed)
+        return np.zeros((1, 3)), np.zeros((1, 8)), np.ones(4, dtype=bool)
+
+    def fitted(env_id: str, kwargs: Any, observations: np.ndarray, actions: np.ndarray, args: Any, *given: Any) -> str:
+        epochs.append(args.epochs)
+        steps.append(len(observations))
+        return "a policy"
+
+    monkeypatch.setattr(imitation, "demonstrate", shown)
+    monkeypatch.setattr(imitation, "fitted_policy", fitted)
+    clone(
+        Args(
+            env_id="PBDRopeStraighten-v0", env_kwargs=ROPE, demonstrations=16, abreast=4, seed=50,
+            corrections=2, corrected=0.5, epochs=3, last_epochs=9,
+        )
+    )  # fmt: skip
+    assert seeds == [50, 54, 58, 62, 66, 70, 74, 78] and steps == [4, 6, 8] and epochs == [3, 3, 9]
+
+
 def test_a_task_without_symmetries_is_refused_before_it_is_demonstrated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imitation, "demonstrate", lambda *given: pytest.fail("an episode was run"))
     small = {name: str(value) for name, value in SMALL_OF["PBDSoftPush-v0"].items()}
