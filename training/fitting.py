@@ -57,9 +57,12 @@ def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
     scores, grips, motion = rows.split([pointing.targets, 1, MORE - 1], dim=1)
     choice = nn.functional.cross_entropy(scores, meant[:, 0].long())
     closed = nn.functional.binary_cross_entropy_with_logits(grips[:, 0], meant[:, 1])
+    off = motion - meant[:, 2:]
+    if pointing.full_speed:
+        return choice + closed + (off[:, 1] ** 2).mean()
     # How fast a hand would go that stays, nobody knows.
-    off = (motion - meant[:, 2:]) * torch.stack([meant[:, 0] > 0.0, torch.ones_like(meant[:, 0])], dim=1)
-    return choice + closed + (off**2).mean()
+    goes = torch.stack([meant[:, 0] > 0.0, torch.ones_like(meant[:, 0])], dim=1)
+    return choice + closed + ((off * goes) ** 2).mean()
 
 
 def fit(

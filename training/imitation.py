@@ -71,7 +71,7 @@ class Args(FitArgs):
     """share of them in which the expert takes over at a moment"""
     idle: float = 1.0
     """share of the steps to learn from in which empty hands of pickers stay where they are: where the expert is done
-    early, there are so many of them that what it does before counts for little"""
+    early, there are so many of them that what it does before counts for little; but all in which pickers let go"""
     canonical: bool = False
     """act in canonical images (:mod:`pbd_gym.training.canonical`), for tasks with symmetries and goals"""
     near: bool = False
@@ -80,6 +80,8 @@ class Args(FitArgs):
     point: bool = False
     """choose what each hand goes to, or where it takes what it holds, instead of how it moves
     (:mod:`pbd_gym.training.pointing`)"""
+    full_speed: bool = False
+    """hands that point go as fast as they can, where the expert is never slow for a reason"""
     abreast: int = 100
     """episodes that run side by side"""
     obs_mode: ObsMode = "memory"
@@ -134,13 +136,14 @@ def demonstrate(
     seen, meant, goes_on, idle = [], [], [], []
     while not over.all():
         best = np.clip(expert(), -1.0, 1.0)
-        if len(meant) >= limit - args.release and env.action_mode == "picker":
+        lets_go = len(meant) >= limit - args.release and env.action_mode == "picker"
+        if lets_go:
             best[:] = np.tile((0.0, 0.0, 0.0, -1.0), env.actions.grip_count)
         seen.append(observation)
         meant.append(best)
         goes_on.append(~over)
         if args.idle < 1.0:
-            idle.append(_idle(env, best))
+            idle.append(_idle(env, best) & (not lets_go))
         other = learner(observation) if learner else best + noise[:, None] * random.standard_normal(best.shape)
         action = np.where((len(meant) <= until)[:, None], np.clip(other, -1.0, 1.0), best)
         observation, _, terminated, truncated, info = env.step(action.astype(np.float32))
@@ -173,9 +176,11 @@ def clone(args: Args) -> MLPPolicy:
     # Before the demonstrations: tasks without symmetries are refused here.
     canonical = canonical_images(env, args.canonical) if args.canonical or args.near else None
     images = Images(env, torch.device("cpu")) if args.refinement.images else None
-    pointing = pointing_of(env) if args.point else None
+    pointing = pointing_of(env, args.full_speed) if args.point else None
     if args.activation != "tanh" and args.refinement.steps:
         raise ValueError(f"an agent with {args.activation} is not refined: --refinement.steps 0 says so")
+    if args.full_speed and not args.point:
+        raise ValueError("full_speed is for agents that point")
     if args.point and args.refinement.steps:
         raise ValueError("an agent that points is not refined: --refinement.steps 0 says so")
     if canonical is not None and images is not None:

@@ -9,7 +9,7 @@ arXiv:2206.11251.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class Pointing:
     """Columns where the positions of the hands begin, shape (hands,), int."""
     max_step: np.ndarray
     """Largest step of a hand along an axis [m], shape ()."""
+    full_speed: np.ndarray = field(default_factory=lambda: np.array(False))
+    """Whether hands go as fast as they can whatever the outputs say of it, shape (), bool."""
 
     @property
     def targets(self) -> int:
@@ -98,6 +100,8 @@ class Pointing:
         rows = outputs.reshape(*outputs.shape[:-1], len(self.hands), self.outputs)
         scores, grips, speed, rise = np.split(rows, [-MORE, -2, -1], axis=-1)
         chosen = scores.argmax(axis=-1)[..., None, None]
+        if self.full_speed:
+            speed = np.ones_like(speed)
         move = speed * np.take_along_axis(self.moves(observations), chosen, axis=-2)[..., 0, :]
         move[..., 1] += rise[..., 0]
         return np.concatenate([move, np.where(grips > 0.0, 1.0, -1.0)], axis=-1).reshape(*outputs.shape[:-1], -1)
@@ -119,7 +123,8 @@ class Pointing:
             rows = slice(first, first + 4096)
             moves, goes = self.moves(observations[rows]), meant[rows, :, None, :AXES]
             along = (moves * goes).sum(axis=-1) / np.maximum((moves**2).sum(axis=-1), 1e-9)
-            speed = np.clip(along, 0.0, 1.0)[..., None]
+            speed = np.ones_like(along) if self.full_speed else np.clip(along, 0.0, 1.0)
+            speed = speed[..., None]
             apart = goes - speed * moves
             # Hands also rise and sink on their way. Of targets in one direction it is the one they go to fastest.
             off = (apart**2 * LEVEL).sum(axis=-1) + SLOW * (1.0 - speed[..., 0]) ** 2
@@ -144,7 +149,7 @@ def check_pointing(pointing: Pointing, size: int, outputs: int) -> int:
     Raises:
         ValueError: for columns that are none, or other outputs.
     """
-    points, offsets, hands, step = (np.asarray(part) for part in vars(pointing).values())
+    points, offsets, hands, step, full_speed = (np.asarray(part) for part in vars(pointing).values())
     for name, columns, least in (("points", points, 0), ("offsets", offsets, -1), ("hands", hands, 0)):
         if columns.ndim != 1 or columns.dtype.kind != "i" or not len(columns):
             raise ValueError(f"pointing {name} must be columns in a row, got {columns.dtype} of shape {columns.shape}")
@@ -154,16 +159,19 @@ def check_pointing(pointing: Pointing, size: int, outputs: int) -> int:
         raise ValueError(f"pointing needs an offset for each point, got {len(offsets)} for {len(points)}")
     if step.shape or step.dtype.kind != "f" or not 0.0 < step < np.inf:
         raise ValueError(f"pointing max_step must be a number above zero, got {step}")
+    if full_speed.shape or full_speed.dtype.kind != "b":
+        raise ValueError(f"pointing full_speed must be true or false, got {full_speed}")
     if outputs != len(hands) * pointing.outputs:
         raise ValueError(f"hands that point need {len(hands) * pointing.outputs} outputs, got {outputs}")
     return HAND * len(hands)
 
 
-def pointing_of(batch: Any) -> Pointing:
+def pointing_of(batch: Any, full_speed: bool = False) -> Pointing:
     """Return how agents point in a task: at keypoints, to take them, and at the goal of what they hold.
 
     Args:
         batch: environments with pickers in action mode ``"picker"`` that show keypoints.
+        full_speed: see :class:`Pointing`.
 
     Raises:
         ValueError: for other observations or actions.
@@ -173,4 +181,6 @@ def pointing_of(batch: Any) -> Pointing:
     columns = shown_columns(batch)
     parts = (columns.points.values(), (columns.offsets.get(one, -1) for one in columns.points), columns.hands)
     points, offsets, hands = (np.array(list(part), dtype=np.int16) for part in parts)
-    return Pointing(points, offsets, hands, np.array(batch.actions.hands.max_step, dtype=np.float32))
+    return Pointing(
+        points, offsets, hands, np.array(batch.actions.hands.max_step, dtype=np.float32), np.array(full_speed)
+    )

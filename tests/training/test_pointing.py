@@ -87,6 +87,26 @@ def test_lessons_say_what_was_done(batch: Any) -> None:
     assert_allclose(pointing.actions(seen[4], rows[4].reshape(-1)), found[4], atol=1e-9)
 
 
+def test_at_full_speed_outputs_say_nothing_of_it(batch: Any, tmp_path: Path) -> None:
+    pointing, fast = pointing_of(batch), pointing_of(batch, full_speed=True)
+    seen, targets = np.random.default_rng(7).uniform(-0.3, 0.3, (6, 98)), [3, 1 + POINTS + 2]
+    usual = outputs(pointing, targets, 1.0)
+    slow = usual.reshape(6, 2, -1).copy()
+    slow[..., -2] = 0.2
+    expected = pointing.actions(seen, usual)
+    assert_allclose(pointing.actions(seen, slow.reshape(6, -1))[:, 0], 0.2 * expected[:, 0])
+    assert_array_equal(fast.actions(seen, slow.reshape(6, -1)), expected)
+    halved = expected.reshape(6, 2, 4) * [0.5, 1.0, 0.5, 1.0]
+    lessons = fast.lessons(seen, halved.reshape(6, 8)).reshape(6, 2, 4)
+    assert (lessons[..., 2] == 1.0).all()
+    policy = dataclasses.replace(agent(batch, halved.reshape(6, 8).astype(np.float32)), pointing=fast)
+    policy.save(tmp_path / "a.npz")
+    assert_array_equal(load_policy(tmp_path / "a.npz")(seen), policy(seen))
+    with pytest.raises(ValueError, match="for agents that point"):
+        small = {name: str(value) for name, value in SMALL.items()}
+        clone(Args(env_id=ID, full_speed=True, env_kwargs=small, refinement=RefinementArgs(steps=0)))
+
+
 def test_a_file_says_how_its_agent_points(batch: Any, tmp_path: Path) -> None:
     policy = agent(batch, np.random.default_rng(4).uniform(-1.0, 1.0, (50, 8)).astype(np.float32))
     policy.save(tmp_path / "a.npz")
@@ -102,6 +122,7 @@ def test_a_file_says_how_its_agent_points(batch: Any, tmp_path: Path) -> None:
         ({"points": columns[:9], "offsets": columns[:9]}, "outputs"),
         ({"points": columns.reshape(2, 5)}, "in a row"),
         ({"max_step": np.array(0.0, dtype=np.float32)}, "above zero"),
+        ({"full_speed": np.array(1.0)}, "true or false"),
     ]
     for what, message in wrong:
         other = dataclasses.replace(policy, pointing=dataclasses.replace(policy.pointing, **what))
