@@ -117,6 +117,22 @@ def test_a_learner_acts_until_the_expert_takes_over() -> None:
     env.close()
 
 
+def test_letting_go_is_shown_though_idle_hands_are_not() -> None:
+    """Guards the end of an episode: an agent that is never shown open hands at its goal takes hold again and again."""
+    env: Any = gym.make_vec("PBDRopeStraighten-v0", 24, obs_mode="memory", particles=9, substeps=8, starts=60)
+    shown = {}
+    for release in (0, 6):
+        args = Args(env_id="PBDRopeStraighten-v0", idle=0.0, release=release)
+        _, meant, success = demonstrate(env, 3, np.full(24, 0.02), args)
+        hands = meant.reshape(-1, 2, 4)
+        shown[release] = int(
+            ((np.abs(hands[..., :3]) < 1e-3).all(axis=(1, 2)) & (hands[..., 3] < 0.0).all(axis=1)).sum()
+        )
+        assert success.mean() > 0.7
+    assert shown[6] >= 6 * 24 > 2 * shown[0]  # hands that hold something and are to open are never left out
+    env.close()
+
+
 def test_rounds_of_corrections_are_as_many_and_as_long_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards seeds, each of which is shown once, and the last fit, which may be longer than the ones before."""
     seeds, epochs, steps = [], [], []
