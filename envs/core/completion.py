@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core.actions import PICKER_MODES, ActionMode
+from pbd_gym.envs.core.depot import depot_of, is_there
 from pbd_gym.envs.core.launches import prepare
 
 wp.set_module_options({"enable_backward": False})
@@ -80,7 +81,7 @@ def count_rest(
         x = positions[group, i, 0, lane]
         y = positions[group, i, 1, lane]
         z = positions[group, i, 2, lane]
-        if x != depot[0] or y != depot[1] or z != depot[2]:
+        if is_there(depot, x, y, z):
             dx = x - before[group, i, 0, lane]
             dy = y - before[group, i, 1, lane]
             dz = z - before[group, i, 2, lane]
@@ -112,11 +113,8 @@ class RestWatch:
         batch.buffers.share("positions_before", self._before)
         # On a CPU these are views, whose copy costs less than a launch.
         self._views = (self._before.numpy(), self._positions.numpy()) if batch.model.device.is_cpu else None
-        fluid = batch.scene.fluid
-        # Nothing is in a place that is not a number.
-        depot = wp.vec3(math.nan) if fluid is None or fluid.depot is None else wp.vec3(*fluid.depot.tolist())
         self._watch = prepare(
-            batch, count_rest, completion.rest_speed * batch.config.ctrl_dt, needed, depot, self._before,
+            batch, count_rest, completion.rest_speed * batch.config.ctrl_dt, needed, depot_of(batch), self._before,
             batch.model.lanes, self._positions, batch.buffers["rest_steps"],
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.depot import depot_of, is_there
 from pbd_gym.envs.core.launches import Launches, device_indices, prepare
 from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.observations import bounded
@@ -51,7 +52,7 @@ def look_into(
         x = positions[group, members[n], 0, lane]
         y = positions[group, members[n], 1, lane]
         z = positions[group, members[n], 2, lane]
-        if x != depot[0] or y != depot[1] or z != depot[2]:
+        if is_there(depot, x, y, z):
             count += 1
             inside2 = is_inside(poses, env, second, rim2, x, y, z)
             if inside2:
@@ -217,10 +218,8 @@ class Contents(Part):
     def look(self) -> Any:
         """Return the launch that counts."""
         batch, model = self.batch, self.batch.model
-        fluid = batch.scene.fluid
-        assert fluid is not None and fluid.depot is not None
         return prepare(
-            batch, look_into, device_indices(batch, self.members), wp.vec3(*fluid.depot.tolist()),
+            batch, look_into, device_indices(batch, self.members), depot_of(batch),
             self.first.row(model), self.second.row(model), batch.state.poses, model.lanes,
             batch.state.positions_scalar, batch.buffers[self.name],
         )  # fmt: skip
