@@ -85,12 +85,12 @@ def fit(
         actions: shape (steps, actions), float32.
         args: how it is fitted.
         scale: mean and standard deviation that observations are standardised by, shape (size,) each.
-        start: policy that it begins as; None for a new one.
+        start: policy that it begins as, of the shape that ``args`` say; None for a new one.
         images: where given, each epoch shows an image of each step at random.
         pointing: what the outputs mean where hands point.
 
     Raises:
-        ValueError: for no epochs, batches of nothing, or a policy to begin as with another activation.
+        ValueError: for no epochs, or batches of nothing.
     """
     whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
     torch.manual_seed(args.seed)
@@ -101,8 +101,6 @@ def fit(
     outputs = y.shape[1] if pointing is None else len(pointing.hands) * pointing.outputs
     network = new_network(x.shape[1], args.hidden, outputs, args.activation)
     if start is not None:
-        if start.activation != args.activation:
-            raise ValueError(f"a policy with {start.activation} cannot go on with activation={args.activation!r}")
         set_layers(linear_layers(network, args.activation), start)
     steps = args.epochs * (-(-len(x) // args.batch_size))
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate, fused=True)

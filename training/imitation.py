@@ -155,6 +155,25 @@ def demonstrate(
     return np.array(seen)[kept], np.array(meant)[kept].astype(np.float32), success
 
 
+def _start(args: Args, env_id: str) -> MLPPolicy | None:
+    """Return the clone that goes on, None for a new one.
+
+    Raises:
+        ValueError: for one of another shape than the arguments say.
+    """
+    if args.start is None:
+        return None
+    policy = load_policy(args.start)
+    ways = (policy.pointing is not None, policy.canonical is not None)
+    hidden = tuple(len(bias) for bias in policy.biases[:-1])
+    has = (policy.env_id, *ways, hidden, policy.activation)
+    asked = (env_id, args.point, args.canonical or args.near, args.hidden, args.activation)
+    for name, one, other in zip(("id", "point", "canonical or near", "hidden", "activation"), has, asked, strict=True):
+        if one != other:
+            raise ValueError(f"a clone goes on as it is: {args.start} has {name} {one}, and you ask for {other}")
+    return policy
+
+
 def clone(args: Args) -> MLPPolicy:
     """Return a clone of the expert.
 
@@ -168,6 +187,7 @@ def clone(args: Args) -> MLPPolicy:
     number("corrected", args.corrected, 0.0, 1e3, positive=True), number("handed", args.handed, 0.0, 1.0)
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
+    policy = _start(args, env_id)
     rounds = -(-args.demonstrations // args.abreast)
     rounds_corrected = math.ceil(args.corrected * rounds)
     check_seeds(args.seed, args.abreast * (rounds + args.corrections * rounds_corrected))
@@ -188,7 +208,6 @@ def clone(args: Args) -> MLPPolicy:
     if pointing is not None and images is not None:
         raise ValueError("an agent that points learns from no images: they would be images of moves, not of choices")
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    policy = load_policy(args.start) if args.start else None
     for turn in range(1 + args.corrections):
         seeds = args.seed + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else rounds_corrected))
         found = [demonstrate(env, int(seed), noise, args, policy) for seed in seeds]

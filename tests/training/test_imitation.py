@@ -26,7 +26,7 @@ BRIEF = RefinementArgs(steps=3200, num_envs=16, rounds=2, watched=1, eval_episod
 BRIEF_ENOUGH = dataclasses.replace(BRIEF, enough=0.0)
 
 
-def test_from_an_expert_to_a_file(tmp_path: Path) -> None:
+def test_from_an_expert_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards the whole way: what is written sees as it was taught, and is no worse than the clone it began as."""
     args = Args(
         env_id="PBDRopeStraighten-v0", out=tmp_path / "rope.npz", demonstrations=60, abreast=60, epochs=30,
@@ -42,6 +42,13 @@ def test_from_an_expert_to_a_file(tmp_path: Path) -> None:
     assert policy.success_rate >= first.success_rate and policy.normalized_performance > 0.8
     still = dataclasses.replace(args, start=args.out, learning_rate=0.0, epochs=1, seed=1000)
     np.testing.assert_array_equal(clone(still).weights[1], again.weights[1])  # a clone that goes on begins as it was
+    monkeypatch.setattr(imitation, "demonstrate", lambda *given: pytest.fail("an episode was run"))
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"hidden": (8,)}, "hidden"), ({"activation": "relu"}, "activation"), ({"near": True}, "canonical or near"),
+    ]  # fmt: skip
+    for other, name in others:
+        with pytest.raises(ValueError, match=f"has {name} "):
+            clone(dataclasses.replace(still, refinement=RefinementArgs(steps=0), **other))
 
 
 def test_an_agent_goes_on_where_the_policy_stands() -> None:
