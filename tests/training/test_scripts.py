@@ -83,7 +83,10 @@ def test_an_interrupted_run_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(kind, name, interrupted)
+        # A shell has its background processes, such as "make test &", ignore it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         assert main([*arguments, *out]) == 130
+        signal.signal(signal.SIGINT, before)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert "--resume goes on" in capsys.readouterr().out
     first = json.loads((tmp_path / "run" / "run.json").read_text())
