@@ -101,7 +101,7 @@ def fit(
     outputs = y.shape[1] if pointing is None else len(pointing.hands) * pointing.outputs
     network = new_network(x.shape[1], args.hidden, outputs, args.activation)
     if start is not None:
-        set_layers(linear_layers(network, args.activation), start)
+        set_layers(linear_layers(network, BETWEEN[args.activation]), start)
     steps = args.epochs * (-(-len(x) // args.batch_size))
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -162,7 +162,7 @@ def fitted_policy(
             seen = images(torch.as_tensor(observations), torch.as_tensor(actions), random)[0].numpy()
         mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), LEAST_SPREAD)
     network = fit(observations, actions, args, (mean, spread), start, images, pointing)
-    layers = arrays_of(linear_layers(network, args.activation))
+    layers = arrays_of(linear_layers(network, BETWEEN[args.activation]))
     return MLPPolicy(
         env_id, env_kwargs, *layers, mean, spread, LIMIT,
         activation=args.activation, canonical=canonical, pointing=pointing,

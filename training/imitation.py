@@ -33,7 +33,7 @@ from pbd_gym.training.fitting import FitArgs, fitted_policy
 from pbd_gym.training.images import Images
 from pbd_gym.training.pointing import pointing_of
 from pbd_gym.training.policies import MLPPolicy, load_policy
-from pbd_gym.training.refinement import RefinementArgs, refine, training_world, written
+from pbd_gym.training.refinement import RefinementArgs, check_refinable, refine, training_world, written
 
 NOISY = 0.8
 """Share of an episode in which there may be noise."""
@@ -155,6 +155,24 @@ def demonstrate(
     return np.array(seen)[kept], np.array(meant)[kept].astype(np.float32), success
 
 
+def _check(args: Args) -> None:
+    """Check what can be told without an environment, which may take a minute to be made.
+
+    Raises:
+        ValueError: for a number out of range, or arguments that contradict each other.
+    """
+    whole("last_epochs", args.last_epochs, 0)
+    number("corrected", args.corrected, 0.0, 1e3, positive=True), number("handed", args.handed, 0.0, 1.0)
+    if args.refinement.steps:
+        check_refinable(args.point, args.activation)
+    if args.full_speed and not args.point:
+        raise ValueError("full_speed is for agents that point")
+    if (args.canonical or args.near) and args.refinement.images:
+        raise ValueError("an agent that sees what hands are near to learns from no other images")
+    if args.point and args.refinement.images:
+        raise ValueError("an agent that points learns from no images: they would be images of moves, not of choices")
+
+
 def _start(args: Args, env_id: str) -> MLPPolicy | None:
     """Return the clone that goes on, None for a new one.
 
@@ -183,8 +201,7 @@ def clone(args: Args) -> MLPPolicy:
             for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images` and
             :class:`pbd_gym.training.images.Images`.
     """
-    whole("last_epochs", args.last_epochs, 0)
-    number("corrected", args.corrected, 0.0, 1e3, positive=True), number("handed", args.handed, 0.0, 1.0)
+    _check(args)
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
     policy = _start(args, env_id)
@@ -197,16 +214,6 @@ def clone(args: Args) -> MLPPolicy:
     canonical = canonical_images(env, args.canonical) if args.canonical or args.near else None
     images = Images(env, torch.device("cpu")) if args.refinement.images else None
     pointing = pointing_of(env, args.full_speed) if args.point else None
-    if args.activation != "tanh" and args.refinement.steps:
-        raise ValueError(f"an agent with {args.activation} is not refined: --refinement.steps 0 says so")
-    if args.full_speed and not args.point:
-        raise ValueError("full_speed is for agents that point")
-    if args.point and args.refinement.steps:
-        raise ValueError("an agent that points is not refined: --refinement.steps 0 says so")
-    if canonical is not None and images is not None:
-        raise ValueError("an agent that sees what hands are near to learns from no other images")
-    if pointing is not None and images is not None:
-        raise ValueError("an agent that points learns from no images: they would be images of moves, not of choices")
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for turn in range(1 + args.corrections):
         seeds = args.seed + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else rounds_corrected))
@@ -221,8 +228,8 @@ def clone(args: Args) -> MLPPolicy:
         observations, actions = (np.concatenate([lesson[k] for lesson in lessons]) for k in range(2))
         if not len(observations):
             raise ValueError(f"the expert of {env_id} did not succeed once")
-        last = turn == args.corrections and args.last_epochs
-        how = replace(args, epochs=args.last_epochs) if last else args
+        last = turn == args.corrections
+        how = replace(args, epochs=args.last_epochs or args.epochs) if last else args
         policy = fitted_policy(env_id, kwargs, observations, actions, how, policy, images, canonical, pointing)
         print(f"{len(observations):,} steps learnt, {time.perf_counter() - began:.0f} s", flush=True)
     env.close()

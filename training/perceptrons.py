@@ -54,16 +54,15 @@ def orthogonal_network(inputs: int, hidden: tuple[int, ...], outputs: int, gain:
     return nn.Sequential(*layers[:-1])
 
 
-def linear_layers(module: nn.Module, activation: Activation = "tanh") -> list[nn.Linear]:
+def linear_layers(module: nn.Module, between: type[nn.Module] = nn.Tanh) -> list[nn.Linear]:
     """Return the linear layers of a perceptron.
 
     Raises:
-        ValueError: if there is anything but linear layers with the activation between them.
+        ValueError: if there is anything but linear layers with activations of that kind between them.
     """
     parts = list(module.modules())[1:] if not isinstance(module, nn.Linear) else [module]
-    between = nn.Tanh if activation == "tanh" else BETWEEN[activation]
     if not all(isinstance(part, nn.Linear | between) for part in parts):
-        raise ValueError(f"only perceptrons with {activation} can be exported")
+        raise ValueError(f"only perceptrons with {between.__name__.lower()} can be exported")
     return [part for part in parts if isinstance(part, nn.Linear)]
 
 

@@ -30,7 +30,7 @@ from pbd_gym.training.arguments import check_seeds
 from pbd_gym.training.canonical import Canonical
 from pbd_gym.training.export import scored
 from pbd_gym.training.perceptrons import linear_layers, set_layers
-from pbd_gym.training.policies import MLPPolicy, find_policy
+from pbd_gym.training.policies import Activation, MLPPolicy, find_policy
 from pbd_gym.training.torch_ppo import Agent, Trainer, make
 from pbd_gym.training.tuned import PPOSettings
 
@@ -199,6 +199,24 @@ def stay_near(agent: Agent, args: RefinementArgs) -> Callable[[Tensor, Tensor], 
     return penalty
 
 
+def check_refinable(points: bool, activation: Activation) -> None:
+    """Check that PPO can go on from an agent.
+
+    Args:
+        points: whether its hands point.
+        activation: between its layers.
+
+    Raises:
+        ValueError: if it cannot.
+    """
+    if points:
+        raise ValueError(
+            "an agent that points is not refined, so give steps 0: PPO would disturb what it does, not what it chooses"
+        )
+    if activation != "tanh":
+        raise ValueError(f"an agent with {activation} is not refined, so give steps 0: those of PPO have tanh")
+
+
 def watch(trainer: Trainer, rollouts: int) -> None:
     """Fit the values alone to a few rollouts."""
     agent, settings = trainer.agent, trainer.settings
@@ -227,10 +245,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     found = [scored(policy, args.eval_episodes, split=SPLIT)]
     if found[0].success_rate >= args.enough or args.steps == 0:
         return found[0]
-    if policy.pointing is not None:
-        raise ValueError("an agent that points is not refined: PPO would disturb what it does, not what it chooses")
-    if policy.activation != "tanh":
-        raise ValueError(f"an agent with {policy.activation} is not refined: those of PPO have tanh")
+    check_refinable(policy.pointing is not None, policy.activation)
     device = torch.device("cpu")
     made = make(env_id, args.num_envs, device, **training_world(env_id, args.starts, kwargs))
     env: Any = Graded(made, args.share)

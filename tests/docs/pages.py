@@ -54,6 +54,11 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
+def cells(row: str) -> list[str]:
+    """Return the cells of a row of a Markdown table."""
+    return [cell.strip() for cell in row.strip().split("|")[1:-1]]
+
+
 def paths_named(text: str) -> set[str]:
     """Return the paths below the repository's own folders that a text names, in links, code or prose."""
     text = re.sub(r"\w+://\S+", "", text)

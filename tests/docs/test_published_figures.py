@@ -1,11 +1,11 @@
 """Figures of experts and bundled agents are those of the leaderboard wherever they stand."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.docs.pages import ROOT, cells
+
 IDS_OF_DAXBENCH = {
     "Fold-Cloth-1": "PBDClothFold-v0", "Fold-T-shirt": "PBDTShirtFold-v0", "Unfold-Cloth-1": "PBDClothUnfold-v0",
     "Unfold-Cloth-3": "PBDClothUnfold-v0", "Push-Rope": "PBDRopePush-v0", "Whip-Rope": "PBDRopeWhip-v0",
@@ -15,30 +15,27 @@ IDS_OF_DAXBENCH = {
 
 def table(page: str, begins: str) -> list[list[str]]:
     """Return the cells of the table on a page whose first line begins so, without its head."""
-    lines = (DOCS / page).read_text().split(f"\n| {begins} |", 1)[1].splitlines()[2:]
-    rows = [line for line in lines[: lines.index("")] if line.startswith("|")]
-    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    lines = (ROOT / "docs" / page).read_text().split(f"\n| {begins} |", 1)[1].splitlines()[2:]
+    rows = [cells(line) for line in lines[: lines.index("")] if line.startswith("|")]
+    return [[cell.strip("`") for cell in row] for row in rows]
 
 
 @pytest.fixture(scope="module")
 def board() -> dict[tuple[str, str], tuple[str, str]]:
     """Interquartile mean and success in percent, by id and policy."""
-    return {
-        (row[0].strip("`"), row[1]): (row[3], row[2].removesuffix("%"))
-        for row in table("leaderboard.md", "id | policy")
-    }
+    return {(row[0], row[1]): (row[3], row[2].removesuffix("%")) for row in table("leaderboard.md", "id | policy")}
 
 
 def test_bundled_agents(board: dict[tuple[str, str], tuple[str, str]]) -> None:
     rows = table("planning.md", "id | success | normalized performance | trained by")
-    found = {(row[0].strip("`"), "trained"): (row[2], row[1].removesuffix(" %")) for row in rows}
+    found = {(row[0], "trained"): (row[2], row[1].removesuffix(" %")) for row in rows}
     assert found == {key: figures for key, figures in board.items() if key[1] == "trained"}
 
 
 def test_tasks_of_softgym(board: dict[tuple[str, str], tuple[str, str]]) -> None:
     for row in table("published.md", "SoftGym"):
         for policy, cell in (("trained", row[4]), ("expert", row[5])):
-            figures = board.get((row[1].strip("`"), policy))
+            figures = board.get((row[1], policy))
             assert cell == ("\N{EN DASH}" if figures is None else f"{figures[0]} ({figures[1]} %)"), row
 
 

@@ -7,19 +7,20 @@ import pytest
 
 from docs.figures import results
 from pbd_gym.registry import ENTRIES
+from tests.docs.pages import cells
 
 
-def cells(table: str) -> list[list[str]]:
+def compared(table: str) -> list[list[str]]:
     """Cells of a Markdown table but those of the planner, whose file is written on its own."""
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()]
+    rows = [cells(line) for line in table.strip().splitlines()]
     return [row[:3] + row[4:] for row in rows]
 
 
 def test_the_table_is_that_of_the_files() -> None:
     page = (results.DOCS / "results.md").read_text()
-    written = cells(page.split(results.MARKS[0])[1].split(results.MARKS[1])[0])
+    written = compared(page.split(results.MARKS[0])[1].split(results.MARKS[1])[0])
     assert len(written) == 2 + len(ENTRIES)
-    assert written == cells(results.table())
+    assert written == compared(results.table())
 
 
 def test_every_row_has_a_curve_and_every_file_an_id() -> None:
@@ -51,7 +52,7 @@ def test_the_experts_scores_are_those_of_the_file() -> None:
 
 def test_the_readmes_results_are_those_of_the_files() -> None:
     text = (results.DOCS.parent / "README.md").read_text().split("## Results")[1].split("## Speed")[0]
-    lines = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in text.splitlines() if "| `PBD" in line]
+    lines = [[cell.strip("`") for cell in cells(line)] for line in text.splitlines() if "| `PBD" in line]
     assert len(lines) >= 8
     random = {row["id"]: row["random"] for row in results.rows_of("baselines.csv")}
     for env_id, success, performance, lowest, steps, minutes in lines:

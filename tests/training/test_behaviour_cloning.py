@@ -75,6 +75,8 @@ def test_nonsense_and_demonstrations_of_evaluation_states_are_refused(monkeypatc
         samples([kept])
     with pytest.raises(ValueError, match="epochs must be at least 1"):
         fit(one, one, FitArgs(epochs=-1), (empty, empty))
+    with pytest.raises(ValueError, match="eval_episodes must be at least 1"):
+        main(CloneArgs(Path("nothing-v0"), eval_episodes=0))
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
@@ -91,8 +93,6 @@ def test_arrays_act_as_the_network_does(activation: Activation, tmp_path: Path) 
     replace(policy, activation="swish").save(tmp_path / "b.npz")
     with pytest.raises(ValueError, match="activation must be one of"):
         load_policy(tmp_path / "b.npz")
-    with pytest.raises(ValueError, match="eval_episodes must be at least 1"):
-        main(CloneArgs(Path("nothing-v0"), eval_episodes=0))
 
 
 def test_no_dataset(tmp_path: Path) -> None:
