@@ -23,6 +23,8 @@ from pbd_gym.training.tuned import PPOSettings
 
 MAX_GRADIENT = 0.5
 """Norm to which gradients are cut."""
+SURENESS = 0.1
+"""Weight of the penalty for switches that are too sure: of the square of what their log-odds are beyond the limit."""
 LEAST_SPREAD = 0.01
 """Standard deviation below which an observation is taken as constant [m or m/s]."""
 
@@ -282,6 +284,9 @@ class Trainer:
         loss = loss + 0.5 * nn.functional.mse_loss(agent.values(features), goal)
         if settings.ent_coef:
             loss = loss - settings.ent_coef * agent.entropy(means).mean()
+        if settings.switch_limit is not None:
+            sure = nn.functional.relu(means.abs() - settings.switch_limit)
+            loss = loss + SURENESS * torch.where(agent.switches, sure, 0.0).square().sum(dim=-1).mean()
         if self.penalty is not None:
             loss = loss + self.penalty(features, means)
         return loss

@@ -15,7 +15,7 @@ _RESULTS = {
     "diverged": np.bool_,
 }
 _CONTACTS = {"contact_overflow": np.int32}
-_SURFACES = {"piercings": np.int32}
+_PIERCINGS = {"piercings": np.int32}
 _FLUID = {"fluid_overflow": np.int32}
 
 
@@ -37,7 +37,7 @@ class Outputs:
         names: buffers that an observation is made of; several make a dict.
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, and lost contacts are to be reported.
-        surfaces: whether surfaces collide, and edges that go through them are to be reported.
+        piercings: whether edges that go through surfaces are counted.
         fluid: whether there is any, and neighbours that its lists had no room for are to be reported.
         parameters: name and column of each parameter that differs from environment to environment.
         conditions: flags that tell what success is made of, where it is more than being at the goal.
@@ -50,7 +50,7 @@ class Outputs:
         names: tuple[str, ...],
         output: Literal["numpy", "torch"],
         contacts: bool,
-        surfaces: bool,
+        piercings: bool,
         fluid: bool,
         parameters: dict[str, int],
         conditions: tuple[str, ...] = (),
@@ -61,7 +61,7 @@ class Outputs:
         self._columns = {"terms": _named("reward_terms", terms), "parameters": _named("parameters", parameters)}
         """Column of each info, by its name, in a buffer that holds several."""
         flags = dict.fromkeys(conditions, np.bool_)
-        optional = ((contacts, _CONTACTS), (surfaces, _SURFACES), (fluid, _FLUID))
+        optional = ((contacts, _CONTACTS), (piercings, _PIERCINGS), (fluid, _FLUID))
         found = {name: dtype for there, names in optional if there for name, dtype in names.items()}
         self.results = {**_RESULTS, **flags, **found}
         """Name and dtype of what has a buffer of its own."""

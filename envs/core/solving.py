@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pbd_gym.sim.solver import Method, check_method
@@ -24,6 +24,9 @@ class SolverConfig:
     """Factor of Jacobi's corrections, above 0 and below 2."""
     chebyshev: float = 0.0
     """Estimate of the spectral radius by which iterations are extrapolated, at least 0 and below 1; 0 for none."""
+    piercings: bool = True
+    """Whether edges that have been pulled through cloth are counted, for ``info["piercings"]``. Training does without:
+    crumpled towels of 16 x 16 particles take a quarter more time with it."""
 
 
 def solver_options(config: Any) -> dict[str, Any]:
@@ -34,5 +37,11 @@ def solver_options(config: Any) -> dict[str, Any]:
         TypeError: for one of a wrong type.
     """
     found = {f.name: getattr(config, f.name) for f in fields(SolverConfig) if hasattr(config, f.name)}
-    check_method(**found)
+    check_method(**{name: value for name, value in found.items() if name != "piercings"})
     return {"damping": config.damping, **found}
+
+
+def with_default_solver(config: Any) -> Any:
+    """Return a configuration of the same task that has the defaults of :class:`SolverConfig`."""
+    defaults = {f.name: f.default for f in fields(SolverConfig) if hasattr(config, f.name)}
+    return replace(config, **defaults) if defaults else config

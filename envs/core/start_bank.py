@@ -140,7 +140,7 @@ class Handler:
         self.model = Model(
             scene, len(positions), device=device, lanes=None if "cuda" in device else _lanes(len(positions))
         )
-        self.solver = Solver(self.model, substeps, damping=damping)
+        self.solver = Solver(self.model, substeps, damping=damping, piercings=False)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.state.set_positions(positions)
         self.step_time = step_time

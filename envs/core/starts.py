@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pbd_gym.envs.core.solving import with_default_solver
 from pbd_gym.envs.core.start_bank import cached
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.runtime.checks import whole
@@ -34,7 +35,7 @@ class SettledStarts:
         batch, config = self.batch, self.batch.config
         shapes = batch.scene.positions[None] if self.shapes is None else self.shapes
         model = Model(batch.scene, len(shapes), device=batch.model.device.alias, lanes=batch.model.lanes)
-        solver = Solver(model, batch.solver.substeps, damping=SETTLING_DAMPING, threads=1)
+        solver = Solver(model, batch.solver.substeps, damping=SETTLING_DAMPING, threads=1, piercings=False)
         state, control = solver.state(), solver.control()
         state.set_positions(shapes)
         if held.size:
@@ -73,7 +74,7 @@ class StartBank:
         batch, config = self.batch, self.batch.config
         # What samples may be another package's, whose text the class of the environments does not show.
         sampler = getattr(self.sample, "__func__", self.sample), type(getattr(self.sample, "__self__", None))
-        what = (type(batch), config, batch.action_mode if (held >= 0).any() else None, sampler)
+        what = (type(batch), with_default_solver(config), batch.action_mode if (held >= 0).any() else None, sampler)
         rng, shape = np.random.default_rng(config.starts_seed), (config.starts, batch.scene.particle_count, 3)
         return cached(what, batch.model.device, lambda: np.asarray(self.sample(rng), dtype=np.float32), shape)
 

@@ -41,10 +41,26 @@ _NAMES = """
 
 _LOOK = """
     typedef wp::vec_t<3, T> Point;
+#if PBD_BLOCK
     const auto at = [&](int k) {
         const T* const p = x + ROW * members[k] * LANES + lane_;
         return Point(p[0], p[LANES], p[2 * LANES]);
     };
+    const auto facing = [&](int k) {
+        const T* const n = patches + 4 * k * LANES + lane_;
+        return Point(n[0], n[LANES], n[2 * LANES]);
+    };
+#else
+    // Rows of one environment lie side by side; on lanes, its numbers are far apart.
+    const auto at = [&](int k) {
+        const T* const p = rows + stride * lane_ + 4 * k;
+        return Point(p[0], p[1], p[2]);
+    };
+    const auto facing = [&](int k) {
+        const T* const n = rows + stride * lane_ + 4 * count + COLUMNS * k + 4;
+        return Point(n[0], n[1], n[2]);
+    };
+#endif
     // Whether an edge from a along d goes through the triangle of the origin, u and v, whose normal is given, and both
     // its ends are at least so far off: Moeller and Trumbore 1997, doi:10.1080/10867651.1997.10487468.
     const auto pierces = [](Point u, Point v, Point normal, Point a, Point d, T least) {
@@ -76,8 +92,7 @@ _LOOK = """
     // Edges of a member that cross the plane of another's patch near by, through one of its triangles?
     const auto look = [&](int k, int other) {
         const T far = T(1.1) * table.traits.data[4 * other + 1] * SIZE;
-        const T* const n = patches + 4 * other * LANES + lane_;
-        const Point normal(n[0], n[LANES], n[2 * LANES]), middle = at(other), a = at(k) - middle;
+        const Point normal = facing(other), middle = at(other), a = at(k) - middle;
         const T from = wp::dot(a, normal);
         for (int r = table.ring_start.data[k]; r < table.ring_start.data[k + 1]; ++r) {
             const int end = table.ring.data[2 * r];
@@ -109,6 +124,17 @@ _LOOK = """
         }
     };
     const auto is_patch = [&](int k) { return table.traits.data[4 * k + 1] > T(0); };
+    // Between a member and its neighbours with higher numbers.
+    const auto look_at_kin = [&](int k) {
+        const Point normal = facing(k);
+        for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n) {
+            const int other = table.kin.data[n];
+            if (other < k || wp::dot(normal, facing(other)) >= T(TURNED)) continue;
+            if (!is_patch(k) || !is_patch(other) || !close(k, other)) continue;
+            look_near(k, other);
+            look_near(other, k);
+        }
+    };
 """
 
 _IN_BLOCKS = """
@@ -122,11 +148,16 @@ _IN_BLOCKS = """
             for (lane_ = 0; lane_ < LANES; ++lane_)
                 if (is_patch(k) && is_patch(other) && close(k, other)) look(k, other);
         }
+        for (lane_ = 0; lane_ < LANES; ++lane_) look_at_kin(k);
     }
 """
 
+# Rows have the normals that count, but the positions of before the contacts of this substep.
 _IN_PAIRS = """
-    for (lane_ = 0; lane_ < LANES; ++lane_)
+    for (int k = 0; k < count; ++k)
+        for (int a = 0; a < 3; ++a)
+            for (int n = 0; n < LANES; ++n) rows[4 * k + a + n * stride] = x[(ROW * members[k] + a) * LANES + n];
+    for (lane_ = 0; lane_ < LANES; ++lane_) {
         each_row([&](int k, int d, unsigned hits) {
             for (; hits; hits &= hits - 1) {
                 const int other = 16 * d + __builtin_ctz(hits);
@@ -135,20 +166,8 @@ _IN_PAIRS = """
                 look(other, k);
             }
         });
-"""
-
-_IN_KIN = """
-    for (int k = thread; k < count; k += thread_count)
-        for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n) {
-            const int other = table.kin.data[n];
-            const T* const p = patches + 4 * k * LANES;
-            const T* const q = patches + 4 * other * LANES;
-            T along[LANES];
-            for (int l = 0; l < LANES; ++l)
-                along[l] = p[l] * q[l] + p[LANES + l] * q[LANES + l] + p[2 * LANES + l] * q[2 * LANES + l];
-            for (lane_ = 0; lane_ < LANES; ++lane_)
-                if (along[lane_] < T(TURNED) && is_patch(k) && is_patch(other) && close(k, other)) look_near(k, other);
-        }
+        for (int k = 0; k < count; ++k) look_at_kin(k);
+    }
 """
 
 _SUM = """
@@ -172,8 +191,7 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
         data: the struct of the whole model.
     """
     body_, lists_ = body_type(wide.vec), lists_type(wide.vec)
-    look = _LOOK.replace("NEARNESS", str(0.95 * FATNESS))
-    kin = _IN_KIN.replace("TURNED", str(TURNED))
+    look = _LOOK.replace("NEARNESS", str(0.95 * FATNESS)).replace("TURNED", str(TURNED))
     text = f"""
 {sizes_code(options)}
     {{
@@ -182,10 +200,10 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #if PBD_BLOCK
         {{
             int lane_ = 0;
-            {look}{_IN_BLOCKS}{kin}
+            {look}{_IN_BLOCKS}
         }}
 #else
-        {LONE_NAMES}{in_batches(wide, PAIRS + look + _IN_PAIRS + kin, CHUNK)}
+        {LONE_NAMES}{in_batches(wide, PAIRS + look + _IN_PAIRS, CHUNK)}
 #endif
         {_SUM}
     }}
@@ -200,7 +218,7 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
 @functools.cache
 def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
-    """Build the contacts between particles, and in the last substep the count of what they could not hold.
+    """Build the contacts between particles, and the count of what they could not hold, which the last substep takes.
 
     Args:
         wide: lane count and precision.
@@ -209,7 +227,7 @@ def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     scalar, body_, lists_, rigid_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec), scratch_type(wide.vec)
     separate = make_particle_contacts(wide, options, data)
-    count_piercings = make_piercings(wide, options, data) if options.surfaces else None
+    count_piercings = make_piercings(wide, options, data) if options.piercings else None
 
     @wp.func
     def resolve(
@@ -217,7 +235,7 @@ def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
         threads: int,
     ):  # fmt: skip
         separate(model, body, lists, rigid, inv_h, group, thread, threads)
-        if wp.static(options.surfaces):
+        if wp.static(options.piercings):
             if is_last:
                 count_piercings(model, body, lists, group, thread, threads)
 

@@ -85,6 +85,8 @@ class Solver:
             :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
         grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces`.
         contact_forces: whether to sum what contacts push particles by, for :meth:`State.get_contact_forces`.
+        piercings: whether to count what goes through surfaces in spite of contacts, for :meth:`State.get_piercings`.
+            Crumpled towels of 16 x 16 particles take a quarter more time with it, finer ones less.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` or
@@ -107,6 +109,7 @@ class Solver:
         schedule: Schedule | None = None,
         grip_forces: bool = False,
         contact_forces: bool = False,
+        piercings: bool = True,
     ) -> None:
         if schedule not in (None, "block", "colors"):
             raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
@@ -143,6 +146,7 @@ class Solver:
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
             surfaces=model.has_surfaces,
+            piercings=switch("piercings", piercings) and model.has_surfaces,
             packed=by_block and is_packed(model, method),
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             anchors=model.anchor_room,
@@ -242,6 +246,7 @@ class Solver:
                 self._launches = [self._record(state, control, ctrl_dt, options, *part) for part in self._shares()]
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
+        state.has_piercings = self.options.piercings or not self.model.has_surfaces
         state.contact_scale = self.substeps / ctrl_dt**2 if self.options.contact_forces else 0.0
         launches = [launches.launch for launches in self._launches]
         if self.model.in_blocks and not self.model.device.is_cuda:

@@ -88,6 +88,8 @@ class StateArrays:
         """Whether the solver of the last step stored multipliers."""
         self.has_grip_forces = False
         """Whether the solver of the last step summed forces at grips."""
+        self.has_piercings = True
+        """Whether it counted what goes through surfaces, if there are any; before the first step nothing does."""
         self.contact_scale = 0.0
         """What makes a force per mass of the sums over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
         self._gathers, self._extrapolates, self._packs, self._forces = gathers, extrapolates, packs, forces

@@ -121,5 +121,10 @@ class StepReports(StateArrays):
 
         Returns:
             Shape (num_envs,), int32.
+
+        Raises:
+            RuntimeError: if they were not counted; a solver with ``piercings=False`` does not.
         """
+        if not self.has_piercings:
+            raise RuntimeError("piercings are not counted by a solver with piercings=False")
         return self.contacts.piercings.numpy()[: self.model.num_envs].copy()

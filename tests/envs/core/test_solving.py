@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gymnasium as gym
 import numpy as np
+import pytest
 
 from pbd_gym.envs.tools.planning import twin
 from tests.envs.helpers import ID, SMALL, assert_same, make_vec, random_actions, roll
@@ -31,3 +32,24 @@ def test_of_a_single_environment() -> None:
     env = gym.make(ID, **SMALL, method="symmetric", iterations=2)
     assert env.unwrapped.batch.solver.method == "symmetric"  # type: ignore[attr-defined]
     env.close()
+
+
+def test_piercings_need_not_be_counted() -> None:
+    """Without the count towels start and move as with it, to the bit, and nobody is told a number that is not one."""
+    counted, plain = (
+        gym.make_vec("PBDClothFold-v0", 2, resolution=8, piercings=piercings).unwrapped for piercings in (True, False)
+    )
+    actions = random_actions(counted, 4)
+    for batch in (counted, plain):
+        batch.reset(seed=0)
+    for action in actions:
+        here, there = counted.step(action), plain.step(action)
+        assert_same(here[:4], there[:4])
+        assert set(here[4]) - set(there[4]) == {"piercings", "_piercings"}
+    assert counted.state.get_piercings().shape == (2,)
+    with pytest.raises(RuntimeError, match="piercings=False"):
+        plain.state.get_piercings()
+    with pytest.raises(TypeError, match="piercings"):
+        gym.make_vec("PBDClothFold-v0", 2, piercings="no")
+    for batch in (counted, plain):
+        batch.close()
