@@ -210,6 +210,10 @@ class Trainer:
         agent, gamma, length = self.agent, self.settings.gamma, self.settings.n_steps
         size = (length, self.env.num_envs)
         noise = torch.randn(*size, len(agent.log_std), generator=self.noise, device=self.device)
+        if self.settings.switch_hold > 1:
+            since = torch.arange(length, device=self.device) % self.settings.switch_hold
+            kept = noise[torch.arange(length, device=self.device) - since]
+            noise = torch.where(agent.switches, kept, noise)
         means, actions = torch.empty_like(noise), torch.empty_like(noise)
         seen = torch.empty(length + 1, *self.observation.shape, device=self.device)
         rewards, ends = torch.empty(size, device=self.device), torch.empty(size, device=self.device)

@@ -17,7 +17,7 @@ from torch import Tensor
 from pbd_gym.training import ranks
 from pbd_gym.training.perceptrons import Tanh
 from pbd_gym.training.ranks import Ranks
-from pbd_gym.training.torch_ppo import Agent, Rollout, Trainer, make
+from pbd_gym.training.torch_ppo import SURENESS, Agent, Rollout, Trainer, make
 from pbd_gym.training.tuned import PPO, PPOSettings
 
 CPU = torch.device("cpu")
@@ -175,6 +175,31 @@ def test_switches_are_drawn_with_the_probabilities_of_their_log_odds() -> None:
     torch.testing.assert_close(agent.entropy(means), entropy)
     with pytest.raises(ValueError, match="switches"):
         Agent(3, 2, PPOSettings(1, switches=(2,)))
+
+
+def test_switches_are_held_for_some_steps() -> None:
+    """Guards that what is drawn stays while the mean does, and that other noise is drawn anew."""
+    settings = PPOSettings(1, num_envs=32, n_steps=20, switches=(1,), switch_hold=5, log_std_init=0.0)
+    actions = Trainer(Points(), settings, 0, CPU).collect()[0].actions
+    parts = actions.unflatten(0, (4, 5))
+    assert ((parts[..., 1] == parts[:, :1, :, 1]).float().mean() > 0.99).all()  # the mean hardly moves at first
+    assert 0.3 < float((parts[1:, 0, :, 1] == parts[:-1, 0, :, 1]).float().mean()) < 0.7
+    assert float((parts[:, 1:, :, 0] - parts[:, :-1, :, 0]).abs().mean()) > 0.5
+
+
+@pytest.mark.parametrize(("odds", "expected"), [(8.0, SURENESS * 16.0), (-7.0, SURENESS * 9.0), (3.0, 0.0)])
+def test_switches_that_are_too_sure_are_pulled_back(odds: float, expected: float) -> None:
+    """Guards the penalty, which leaves alone what is within the limit, and what is no switch."""
+    settings = PPOSettings(1, n_steps=10, switches=(1,), switch_limit=4.0, initial_action=(9.0, odds))
+    trainer = Trainer(Points(), settings, 0, CPU)
+    torch.nn.init.zeros_(trainer.agent.policy[-1].weight)
+    rollout, _ = trainer.collect()
+    gain = rollout.advantages(0.98, 0.95)
+    rows = (rollout.observations, rollout.actions, rollout.log_probs, gain, rollout.values + gain)
+    flat = [row.flatten(0, 1) for row in rows]
+    limited = trainer.loss(*flat).detach()
+    trainer.settings = dataclasses.replace(settings, switch_limit=None)
+    assert float(limited - trainer.loss(*flat).detach()) == pytest.approx(expected, abs=1e-5)
 
 
 def test_noise_falls_to_its_bound() -> None:
