@@ -26,7 +26,7 @@ from pbd_gym.training import run_files
 from pbd_gym.training.learners import CLASSES, network_keywords
 from pbd_gym.training.policies import MLPPolicy, load_policy
 from pbd_gym.training.run_files import TrainingRun, read_run
-from pbd_gym.training.tuned import Algorithm
+from pbd_gym.training.settings import Algorithm
 
 KIND = "a checkpoint"
 WEIGHTS = "policy.pth"

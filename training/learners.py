@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.training.networks import NormalisedReLU, SmallCNN, shows_pictures, stacked
-from pbd_gym.training.tuned import Algorithm, PPOSettings, SACSettings, Settings
+from pbd_gym.training.settings import Algorithm, PPOSettings, SACSettings, Settings
 
 CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
 """Stable-Baselines3 class of each algorithm."""

@@ -13,6 +13,7 @@ import tyro
 from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.training import tuned, tuned_pixels
 from pbd_gym.training.arguments import UNSEEN_SEED, episode_arguments
+from pbd_gym.training.settings import Algorithm, Library, PPOSettings, SACSettings, Settings, run_name
 
 
 def option(name: str) -> str:
@@ -26,9 +27,9 @@ class TrainArgs:
 
     env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
     """environment to train on"""
-    algorithm: tuned.Algorithm = "ppo"
+    algorithm: Algorithm = "ppo"
     """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
-    library: tuned.Library | None = None
+    library: Library | None = None
     """what trains: torch alone, which is for PPO on vectors and taken there by default, or sb3: Stable-Baselines3,
     which is taken for all else"""
     out: Path | None = None
@@ -80,9 +81,9 @@ class TrainArgs:
     def folder(self) -> Path:
         """Of the run."""
         library = self.library or "torch"
-        return self.out or Path("runs") / tuned.run_name(self.env_id, self.algorithm, library, self.seed)
+        return self.out or Path("runs") / run_name(self.env_id, self.algorithm, library, self.seed)
 
-    def settings(self) -> tuned.Settings:
+    def settings(self) -> Settings:
         """Return the tuned numbers of the id, overridden by those of the command line.
 
         Raises:
@@ -94,14 +95,14 @@ class TrainArgs:
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
             pixels = tuned_pixels.PIXELS.get(self.env_id, tuned_pixels.FALLBACK)
             found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
-        every = {f.name for kind in (tuned.PPOSettings, tuned.SACSettings) for f in dataclasses.fields(kind)}
+        every = {f.name for kind in (PPOSettings, SACSettings) for f in dataclasses.fields(kind)}
         given = {name: value for name in every if (value := getattr(self, name, None)) is not None}
         others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})
         if others:
             raise ValueError(f"{option(others[0])} is of another algorithm than {self.algorithm}")
         return dataclasses.replace(found, **given)
 
-    def everything(self) -> tuple[tuned.Settings, dict[str, Any], dict[str, Any]]:
+    def everything(self) -> tuple[Settings, dict[str, Any], dict[str, Any]]:
         """Return the settings, the arguments of the environment, and those of the environment that is trained on.
 
         Raises:
@@ -131,9 +132,9 @@ class SweepArgs:
 
     env_ids: Annotated[tuple[str, ...], tyro.conf.Positional]
     """environments"""
-    algorithms: tuple[tuned.Algorithm, ...] = ("ppo",)
+    algorithms: tuple[Algorithm, ...] = ("ppo",)
     """algorithms of pbd-gym train"""
-    libraries: tuple[tuned.Library, ...] = ("torch",)
+    libraries: tuple[Library, ...] = ("torch",)
     """of PPO: torch, sb3 or both"""
     seeds: tuple[int, ...] = (0, 1, 2)
     """seeds, one run each"""

@@ -34,7 +34,7 @@ from pbd_gym.training.evaluate import Summary, evaluate, stacked, unseen_env
 from pbd_gym.training.learners import make_model
 from pbd_gym.training.policies import MLPPolicy, find_policy
 from pbd_gym.training.refinement import training_world
-from pbd_gym.training.tuned import PPOSettings
+from pbd_gym.training.settings import PPOSettings
 
 MEASURED = 1000
 """Pictures from which the mean picture and the spread about it are taken."""

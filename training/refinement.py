@@ -31,8 +31,8 @@ from pbd_gym.training.canonical import Canonical
 from pbd_gym.training.export import scored
 from pbd_gym.training.perceptrons import linear_layers, set_layers
 from pbd_gym.training.policies import Activation, MLPPolicy, find_policy
+from pbd_gym.training.settings import PPOSettings
 from pbd_gym.training.torch_ppo import Agent, Trainer, make
-from pbd_gym.training.tuned import PPOSettings
 
 STARTS_SEED = 77
 """Of the bank of start states; evaluations have others."""

@@ -14,7 +14,8 @@ from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.files import read_json, write_text
 from pbd_gym.training.other_packages import check_registered, modules_of
-from pbd_gym.training.tuned import ALGORITHMS, FALLBACK, Algorithm, Settings
+from pbd_gym.training.settings import ALGORITHMS, Algorithm, Settings
+from pbd_gym.training.tuned import FALLBACK
 
 NAME = "run.json"
 KIND = "a training run"

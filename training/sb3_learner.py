@@ -16,7 +16,7 @@ from pbd_gym.training.learners import make_model, show_expert, standardise
 from pbd_gym.training.monitor import Monitor
 from pbd_gym.training.rollouts import Policy
 from pbd_gym.training.run_files import Network, network_to_json
-from pbd_gym.training.tuned import Algorithm, SACSettings, Settings
+from pbd_gym.training.settings import Algorithm, SACSettings, Settings
 
 
 class _Visits(BaseCallback):

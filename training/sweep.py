@@ -35,7 +35,7 @@ from pbd_gym.training.interruption import interrupted, read_as_written
 from pbd_gym.training.options import SweepArgs, TrainArgs, option
 from pbd_gym.training.result_tables import read_rows, write_rows
 from pbd_gym.training.run_files import KIND, NAME
-from pbd_gym.training.tuned import METHODS, Algorithm, Library, method, run_name
+from pbd_gym.training.settings import METHODS, Algorithm, Library, method, run_name
 
 COLUMNS = (
     "env_id", "algorithm", "seed", "steps", "training_seconds", "cpu_seconds", "normalized_performance", "success_rate",

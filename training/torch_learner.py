@@ -17,8 +17,8 @@ from pbd_gym.training.monitor import STATE, Monitor
 from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.ranks import Ranks
 from pbd_gym.training.rollouts import Policy
+from pbd_gym.training.settings import PPOSettings, Settings
 from pbd_gym.training.torch_ppo import Trainer, make
-from pbd_gym.training.tuned import PPOSettings, Settings
 
 
 def suits(settings: Settings, space: spaces.Space[Any]) -> bool:

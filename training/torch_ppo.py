@@ -19,7 +19,7 @@ from pbd_gym.training.images import Images
 from pbd_gym.training.perceptrons import arrays_of, linear_layers, orthogonal_network
 from pbd_gym.training.policies import MLPPolicy
 from pbd_gym.training.ranks import Ranks
-from pbd_gym.training.tuned import PPOSettings
+from pbd_gym.training.settings import PPOSettings
 
 MAX_GRADIENT = 0.5
 """Norm to which gradients are cut."""

@@ -24,7 +24,7 @@ from gymnasium import spaces
 
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training import interruption, tuned
+from pbd_gym.training import interruption
 from pbd_gym.training.arguments import check_seeds
 from pbd_gym.training.curves import plot
 from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table, unseen_env
@@ -33,6 +33,7 @@ from pbd_gym.training.options import TrainArgs, option
 from pbd_gym.training.ranks import Ranks, joined
 from pbd_gym.training.run_files import write_run
 from pbd_gym.training.sb3_learner import SB3Learner
+from pbd_gym.training.settings import PPOSettings
 from pbd_gym.training.torch_learner import TorchLearner, suits
 
 
@@ -52,7 +53,7 @@ def main(args: TrainArgs) -> dict[str, Summary]:
         if ranks.rank == 0:
             return _train(args, ranks, device)
         settings, env_kwargs, training_kwargs = args.everything()
-        assert isinstance(settings, tuned.PPOSettings)
+        assert isinstance(settings, PPOSettings)
         learner = TorchLearner(args.env_id, settings, args.seed, device, ranks, None, env_kwargs, training_kwargs)
         learner.learn(None, progress=False)
         learner.close()
@@ -103,7 +104,7 @@ def _learner(
     """
     settings, env_kwargs, training_kwargs = args.everything()
     if args.library != "sb3" and suits(settings, space):
-        assert isinstance(settings, tuned.PPOSettings)
+        assert isinstance(settings, PPOSettings)
         return TorchLearner(args.env_id, settings, args.seed, device, ranks, log, env_kwargs, training_kwargs)
     if ranks.count > 1 or device.type != "cpu":
         raise ValueError("several processes and other devices than cpu need --library torch, and PPO on vectors")

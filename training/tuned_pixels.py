@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pbd_gym.training.tuned import PPOSettings
+from pbd_gym.training.settings import PPOSettings
 
 
 def _camera(height: float, distance: float, yaw: float, pitch: float, x: float = 0.0) -> dict[str, Any]:

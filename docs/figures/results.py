@@ -16,7 +16,8 @@ import numpy as np
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.benchmark_results import read_results
 from pbd_gym.training.result_tables import write_rows
-from pbd_gym.training.tuned import ALGORITHMS, TABLE, Algorithm
+from pbd_gym.training.settings import ALGORITHMS, Algorithm
+from pbd_gym.training.tuned import TABLE
 
 DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"

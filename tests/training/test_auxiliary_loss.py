@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training import tuned
 from pbd_gym.training.auxiliary_loss import StatePrediction
 from pbd_gym.training.learners import make_model
 from pbd_gym.training.networks import SmallCNN
+from pbd_gym.training.settings import PPOSettings
 from tests.envs.helpers import SMALL_OF
 
 KWARGS: dict[str, Any] = {**SMALL_OF["PBDCloth-v0"], "max_episode_steps": 8, "obs_mode": "rgb", "pixels": {"size": 24}}
-SETTINGS = tuned.PPOSettings(0, num_envs=32, n_steps=16, batch_size=128, n_epochs=1)
+SETTINGS = PPOSettings(0, num_envs=32, n_steps=16, batch_size=128, n_epochs=1)
 
 
 def made(learning_rate: float, seed: int = 3) -> tuple[StatePrediction, Any]:

@@ -20,15 +20,16 @@ from stable_baselines3 import PPO
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training import checkpoint, tuned
+from pbd_gym.training import checkpoint
 from pbd_gym.training import enjoy as enjoying
 from pbd_gym.training.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.evaluate import stacked
 from pbd_gym.training.learners import make_model, standardise
 from pbd_gym.training.run_files import Network, network_to_json, read_run, write_run
+from pbd_gym.training.settings import PPOSettings, Settings
 from tests.envs.helpers import SMALL_OF
 
-SETTINGS = tuned.PPOSettings(64, num_envs=2, n_steps=16, batch_size=32, net_arch=(16, 8), standardise=True)
+SETTINGS = PPOSettings(64, num_envs=2, n_steps=16, batch_size=32, net_arch=(16, 8), standardise=True)
 ROPE: dict[str, Any] = {**SMALL_OF["PBDRope-v0"], "max_episode_steps": 5}
 
 
@@ -42,7 +43,7 @@ class Evil:
         return Path.touch, (self.path,)
 
 
-def trained(folder: Path, settings: tuned.Settings = SETTINGS, env_id: str = "PBDRope-v0", **kwargs: Any) -> Any:
+def trained(folder: Path, settings: Settings = SETTINGS, env_id: str = "PBDRope-v0", **kwargs: Any) -> Any:
     """Leave a model.zip and a run.json as pbd-gym train does, without the training; return the model."""
     kwargs = {**ROPE, **kwargs}
     env = stacked(make_sb3_vec_env(env_id, 2, 0, **kwargs), settings.frame_stack)

@@ -18,14 +18,15 @@ from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import checkpoint, tuned
 from pbd_gym.training.learners import CLASSES, Standardised, make_model, show_expert, standardise
 from pbd_gym.training.run_files import Network, network_to_json, write_run
+from pbd_gym.training.settings import ALGORITHMS, Algorithm, PPOSettings, SACSettings
 
-PPO = tuned.PPOSettings(64, num_envs=4, n_steps=16, batch_size=32)
-SAC = tuned.SACSettings(64, num_envs=4, batch_size=32, learning_starts=40, gradient_steps=2, buffer_size=1000)
+PPO = PPOSettings(64, num_envs=4, n_steps=16, batch_size=32)
+SAC = SACSettings(64, num_envs=4, batch_size=32, learning_starts=40, gradient_steps=2, buffer_size=1000)
 TINY: dict[str, Any] = {"PBDRope-v0": {}, "PBDSoftPush-v0": {"starts": 5, "substeps": 16, "max_episode_steps": 8}}
 
 
-@pytest.mark.parametrize("algorithm", tuned.ALGORITHMS)
-def test_every_algorithm_trains_and_is_loaded(algorithm: tuned.Algorithm, tmp_path: Path) -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_trains_and_is_loaded(algorithm: Algorithm, tmp_path: Path) -> None:
     """One entry for all: the same arguments, and a checkpoint that acts as the model did that it was saved from."""
     arguments = ["--total-timesteps", "256", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1",
                  "--batch-size", "32", "--no-gif", "--no-progress", "--library", "sb3",
@@ -68,7 +69,7 @@ def test_settings_of_another_algorithm_are_refused() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "sac"])
-def test_policies_start_about_the_initial_action(algorithm: tuned.Algorithm) -> None:
+def test_policies_start_about_the_initial_action(algorithm: Algorithm) -> None:
     env = make_sb3_vec_env("PBDRope-v0", 4, 0)
     start = (0.5, 0.0, 0.0, -0.5, 0.0, 0.0)
     settings = dataclasses.replace(PPO if algorithm == "ppo" else SAC, initial_action=start)
@@ -90,7 +91,7 @@ def test_policies_start_about_the_initial_action(algorithm: tuned.Algorithm) -> 
 def test_observations_are_standardised_and_the_numbers_saved(obs_mode: str, tmp_path: Path) -> None:
     env = make_sb3_vec_env("PBDRope-v0", 8, 0, obs_mode=obs_mode)
     settings = dataclasses.replace(SAC, standardise=True)
-    algorithm: tuned.Algorithm = "sac-her" if obs_mode == "goal" else "sac"
+    algorithm: Algorithm = "sac-her" if obs_mode == "goal" else "sac"
     model = make_model(algorithm, env, settings, 0, None)
     standardise(model, settings)
     seen = env.reset()
@@ -161,7 +162,7 @@ def test_runs_differ_in_their_environments(library: str, tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("algorithm", ["sac", "sac-her"])
 def test_what_goes_on_learns_once_its_replay_buffer_has_filled(
-    algorithm: tuned.Algorithm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    algorithm: Algorithm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guards --resume of SAC: hindsight had no episode to sample, SAC began with a buffer of a single step."""
     settings = dataclasses.replace(SAC, total_timesteps=160, gradient_steps=1)

@@ -10,9 +10,9 @@ import torch
 from gymnasium import spaces
 
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.training import tuned
 from pbd_gym.training.learners import make_model
 from pbd_gym.training.networks import Keypoints, NormalisedReLU, SmallCNN, shows_pictures
+from pbd_gym.training.settings import PPOSettings, SACSettings
 
 
 def test_keypoints_say_where_a_map_is_brightest() -> None:
@@ -29,7 +29,7 @@ def test_keypoints_say_where_a_map_is_brightest() -> None:
 def test_ppo_from_pictures_uses_it_on_whole_bytes() -> None:
     """Guards the scaling: the network gets 0 to 255 and divides itself, so the same picture gives the same features."""
     env = make_sb3_vec_env("PBDCloth-v0", 2, 0, obs_mode="rgb", pixels={"size": 24}, rows=4, columns=4)
-    settings = tuned.PPOSettings(8, num_envs=2, n_steps=4, batch_size=8, n_epochs=1)
+    settings = PPOSettings(8, num_envs=2, n_steps=4, batch_size=8, n_epochs=1)
     model = make_model("ppo", env, settings, 0, None)
     network = model.policy.features_extractor
     assert isinstance(network, SmallCNN)
@@ -65,7 +65,7 @@ def test_normalised_layers_bound_what_a_critic_says() -> None:
     env = make_sb3_vec_env("PBDRope-v0", 2)
     said = {}
     for normalised in (False, True):
-        settings = tuned.SACSettings(8, num_envs=2, buffer_size=8, layer_norm=normalised)
+        settings = SACSettings(8, num_envs=2, buffer_size=8, layer_norm=normalised)
         model: Any = make_model("sac", env, settings, 0, None)
         found = [isinstance(part, NormalisedReLU) for part in model.policy.modules()]
         assert any(found) == normalised
@@ -82,7 +82,7 @@ def test_a_picture_and_that_of_its_goal_are_seen_as_one() -> None:
     """Guards learning from goals as pictures: the usual network takes both, six channels, and the learner runs."""
     pixels = {"size": 24, "goal_picture": True}
     env = make_sb3_vec_env("PBDRopeShape-v0", 2, 0, obs_mode="rgb", pixels=pixels, starts=2, split="all")
-    settings = tuned.PPOSettings(8, num_envs=2, n_steps=4, batch_size=8, n_epochs=1)
+    settings = PPOSettings(8, num_envs=2, n_steps=4, batch_size=8, n_epochs=1)
     model = make_model("ppo", env, settings, 0, None)
     network = model.policy.features_extractor
     assert isinstance(network, SmallCNN) and network.convolutions[0].in_channels == 6

@@ -15,9 +15,9 @@ import pytest
 from pbd_gym import registry
 from pbd_gym.cli import main
 from pbd_gym.registry import find
-from pbd_gym.training import tuned
 from pbd_gym.training.policies import load_policy
 from pbd_gym.training.run_files import read_run, write_run
+from pbd_gym.training.settings import PPOSettings
 from tests.training.small_agents import ROPE, save_still
 
 ID = "TheirRope-v0"
@@ -41,7 +41,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     registry.import_ids("their_rope")
     save_still(tmp_path / "agent.npz", ID)
-    write_run(tmp_path, {"env_id": ID, "env_kwargs": ROPE, "settings": dataclasses.asdict(tuned.PPOSettings(64))})
+    write_run(tmp_path, {"env_id": ID, "env_kwargs": ROPE, "settings": dataclasses.asdict(PPOSettings(64))})
     forget()
     yield tmp_path
     forget()

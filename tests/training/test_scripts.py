@@ -22,6 +22,7 @@ from pbd_gym.training import evaluate as evaluation
 from pbd_gym.training.checkpoint_policy import CheckpointPolicy
 from pbd_gym.training.evaluate import evaluate, random_policy, table, unseen_env
 from pbd_gym.training.policies import load_policy
+from pbd_gym.training.settings import PPOSettings
 from pbd_gym.training.torch_ppo import Trainer, make
 from pbd_gym.training.train import TrainArgs
 
@@ -219,7 +220,7 @@ def test_nothing_is_chosen_on_the_benchmark(run: Path, capsys: pytest.CaptureFix
 def test_arguments_override_tuned_numbers() -> None:
     args = TrainArgs(num_envs=7, learning_rate=0.5)
     settings = args.settings()
-    assert isinstance(settings, tuned.PPOSettings)
+    assert isinstance(settings, PPOSettings)
     assert (settings.num_envs, settings.learning_rate) == (7, 0.5)
     assert settings.gamma == tuned.PPO["PBDCloth-v0"].gamma
 
@@ -248,7 +249,7 @@ def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch
         return make(env_id, num_envs, device, **kwargs)
 
     easier = {"upright_starts": 0.5, "start_angle": 0.1}
-    settings = tuned.PPOSettings(64, n_steps=16, batch_size=64, training_env=easier)
+    settings = PPOSettings(64, n_steps=16, batch_size=64, training_env=easier)
     monkeypatch.setitem(tuned.PPO, "PBDPendulum-v0", settings)
     monkeypatch.setattr(evaluation, "make_sb3_vec_env", spy)
     monkeypatch.setattr(torch_learner, "make", spy_on_training)

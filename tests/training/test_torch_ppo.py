@@ -17,8 +17,9 @@ from torch import Tensor
 from pbd_gym.training import ranks
 from pbd_gym.training.perceptrons import Tanh
 from pbd_gym.training.ranks import Ranks
+from pbd_gym.training.settings import PPOSettings
 from pbd_gym.training.torch_ppo import SURENESS, Agent, Rollout, Trainer, make
-from pbd_gym.training.tuned import PPO, PPOSettings
+from pbd_gym.training.tuned import PPO
 
 CPU = torch.device("cpu")
 
