@@ -88,6 +88,10 @@ class PPOSettings(Settings):
     """Whether images of the samples under the symmetries of the task are learned from, one after the other, rather than
     the samples alone; see :mod:`pbd_gym.training.images`. It helps with one mirror image and harms with fifteen. In
     torch only."""
+    average: float = 0.0
+    """If not zero, what is evaluated and kept has a moving mean of the weights, of which those after an update are this
+    share (Polyak and Juditsky 1992, doi:10.1137/0330046). When hands open changes from one update to the next. In torch
+    only."""
     beta2: float = 0.999
     """Of Adam: what its mean of squared gradients keeps from one step to the next."""
 

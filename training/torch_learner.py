@@ -150,4 +150,4 @@ class TorchLearner:
             self._writer.close()
 
     def _policy(self) -> MLPPolicy:
-        return self.trainer.agent.to_policy(self.env_id, self.env_kwargs)
+        return self.trainer.mean_agent.to_policy(self.env_id, self.env_kwargs)

@@ -6,6 +6,7 @@ Schulman et al. 2015, arXiv:1506.02438; an episode that runs out of time goes on
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -175,6 +176,8 @@ class Trainer:
         torch.manual_seed(seed)  # the same first weights in every process
         sizes = (env.single_observation_space.shape[0], env.single_action_space.shape[0])
         self.agent = Agent(*sizes, settings).to(device)
+        self.mean_agent = copy.deepcopy(self.agent) if settings.average > 0.0 else self.agent
+        """What is evaluated and kept: with ``settings.average`` it has a moving mean of the weights."""
         self.parameters = list(self.agent.parameters())
         # Fused, a step of Adam is one call rather than a dozen for each layer.
         betas = (0.9, settings.beta2)
@@ -267,6 +270,11 @@ class Trainer:
                 self.adam.step()
         if settings.standardise:  # after the update: the probabilities of the rollout were those of the old spread
             self.agent.watch(rollout.observations, self.ranks)
+        if settings.average > 0.0:
+            means, values = self.mean_agent.state_dict(), self.agent.state_dict()
+            with torch.no_grad():
+                for name, mean in means.items():
+                    mean.copy_(mean.lerp(values[name], settings.average) if mean.is_floating_point() else values[name])
 
     def loss(self, features: Tensor, actions: Tensor, old: Tensor, gain: Tensor, goal: Tensor) -> Tensor:
         """Return the loss of some samples.
@@ -298,15 +306,17 @@ class Trainer:
     def state(self) -> dict[str, Any]:
         """Return all that the rest of the run depends on, as tensors and numbers: it goes on to the same bits."""
         physics = {name: torch.as_tensor(value) for name, value in self.env.unwrapped.get_state().items()}
+        mean = {name: value.clone() for name, value in self.mean_agent.state_dict().items()}
         own = {"steps": self.steps, "observation": self.observation.clone(), "noise": self.noise.get_state()}
         agent = {name: value.clone() for name, value in self.agent.state_dict().items()}
         adam = self.adam.state_dict()
         moments = {k: {name: value.clone() for name, value in each.items()} for k, each in adam["state"].items()}
-        return {**own, "agent": agent, "adam": {**adam, "state": moments}, "physics": physics}
+        return {**own, "agent": agent, "mean_agent": mean, "adam": {**adam, "state": moments}, "physics": physics}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what :meth:`state` returned, in a trainer of the same settings."""
         self.agent.load_state_dict(state["agent"])
+        self.mean_agent.load_state_dict(state["mean_agent"])
         self.adam.load_state_dict(state["adam"])
         self.noise.set_state(state["noise"].cpu())
         self.env.unwrapped.set_state({name: value.numpy() for name, value in state["physics"].items()})

@@ -81,20 +81,21 @@ def _suite(
     )
 
 
-def _letting_go(steps: int, n_steps: int, starts: int = 0, batch_size: int = 640, **others: Any) -> PPOSettings:
+def _letting_go(
+    steps: int, n_steps: int, starts: int = 0, rows: int = 16, batch_size: int = 640, **others: Any
+) -> PPOSettings:
     """Return settings for a towel that has to be let go in the end.
-
-    Towels of 16 x 16 fall as those of 32 x 32 do, which coarser ones do not.
 
     Args:
         steps: of the whole run.
         n_steps: steps per environment between updates.
         starts: see :func:`_on`.
+        rows: particles along each side of the towel. With 16 it falls as with 32, and not with fewer.
         batch_size: samples per gradient step.
         **others: further settings.
     """
     trying: dict[str, Any] = {"switch_hold": 5, "switch_limit": 4.0}
-    return _suite(steps, n_steps, batch_size, "mostly closed", (16, 0), starts, **_FINISH, **trying, **others)
+    return _suite(steps, n_steps, batch_size, "mostly closed", (rows, 0), starts, **_FINISH, **trying, **others)
 
 
 def _water(steps: int, n_steps: int, action: tuple[float, ...], batch_size: int = 1600) -> PPOSettings:
@@ -128,7 +129,10 @@ PPO: dict[str, PPOSettings] = {
     "PBDClothFoldDrop-v0": _letting_go(1_000_000, n_steps=80, log_std_end=-3.0, images=True),
     "PBDClothFoldDiagonal-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0),
     "PBDClothHang-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0),
-    "PBDClothFlatten-v0": _letting_go(1_200_000, n_steps=50, starts=1500, log_std_end=-3.0, learning_rate=4e-4),
+    # With 16 x 16 particles it goes on to learn what holds for these alone: 90 % with 32 x 32, and then less and less.
+    "PBDClothFlatten-v0": _letting_go(
+        480_000, n_steps=50, starts=500, rows=24, log_std_end=-3.0, learning_rate=8e-4, average=0.03
+    ),
     "PBDRopeStraighten-v0": _suite(
         600_000, 75, 960, "mostly closed", starts=500, log_std_end=-3.0, learning_rate=2e-3, beta2=0.99, **_FINISH
     ),

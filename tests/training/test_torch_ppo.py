@@ -203,6 +203,22 @@ def test_switches_that_are_too_sure_are_pulled_back(odds: float, expected: float
     assert float(limited - trainer.loss(*flat).detach()) == pytest.approx(expected, abs=1e-5)
 
 
+def test_what_is_kept_has_the_mean_of_the_weights() -> None:
+    """Guards that it follows every update, and that it starts where the agent does."""
+    settings = PPOSettings(1_920, num_envs=32, n_steps=20, n_epochs=1, standardise=True, average=0.25)
+    trainer = Trainer(Points(), settings, 0, CPU)
+    expected = {name: value.clone() for name, value in trainer.agent.state_dict().items()}
+    for _ in trainer.learn():
+        for name, value in trainer.agent.state_dict().items():
+            expected[name] = expected[name] + 0.25 * (value - expected[name]) if value.is_floating_point() else value
+    assert not torch.equal(trainer.mean_agent.policy[0].weight, trainer.agent.policy[0].weight)
+    found = trainer.mean_agent.state_dict()
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, atol=1e-6, rtol=1e-5)
+    plain = Trainer(Points(), dataclasses.replace(settings, average=0.0), 0, CPU)
+    assert plain.mean_agent is plain.agent
+
+
 def test_noise_falls_to_its_bound() -> None:
     """Guards the bound at every update, and that there is none by default."""
     settings = PPOSettings(3200, num_envs=32, n_steps=20, n_epochs=1, log_std_init=-1.0, log_std_end=-3.0)
@@ -247,7 +263,7 @@ def test_a_single_sample_is_learned_from() -> None:
 
 def test_a_trainer_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     """Guards the state: it takes up weights, moments, noise and episodes, also in another process."""
-    settings = PPOSettings(192, num_envs=4, n_steps=16, batch_size=32, n_epochs=2, standardise=True)
+    settings = PPOSettings(192, num_envs=4, n_steps=16, batch_size=32, n_epochs=2, standardise=True, average=0.2)
     small = {"particles": 9, "starts": 8, "settle_time": 0.1, "max_episode_steps": 10}
     first, second = (Trainer(make("PBDRope-v0", 4, CPU, **small), settings, seed, CPU) for seed in (0, 1))
     rewards = first.learn()
@@ -258,8 +274,9 @@ def test_a_trainer_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     second.restore(torch.load(tmp_path / "state.pt", weights_only=True))
     assert list(second.learn()) == rest
     assert second.steps == first.steps == 192
-    for name, value in first.agent.state_dict().items():
-        assert torch.equal(value, second.agent.state_dict()[name]), name
+    for mine, other in ((first.agent, second.agent), (first.mean_agent, second.mean_agent)):
+        for name, value in mine.state_dict().items():
+            assert torch.equal(value, other.state_dict()[name]), name
 
 
 def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
