@@ -86,7 +86,7 @@ class Solver:
         grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces`.
         contact_forces: whether to sum what contacts push particles by, for :meth:`State.get_contact_forces`.
         piercings: whether to count what goes through surfaces in spite of contacts, for :meth:`State.get_piercings`.
-            Crumpled towels of 16 x 16 particles take a quarter more time with it, finer ones less.
+            Crumpled towels of 16 x 16 particles take a fifth more time with it, finer ones less.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` or
