@@ -262,7 +262,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     trainer = Trainer(env, settings, args.seed, device)
     take_over(trainer.agent, policy)
     if args.anchor > 0.0:
-        trainer.penalty = stay_near(trainer.agent, args)
+        trainer.penalties.append(stay_near(trainer.agent, args))
     watch(trainer, args.watched)
     for _ in trainer.learn():
         if trainer.steps >= args.steps * len(found) / args.rounds:

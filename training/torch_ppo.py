@@ -30,6 +30,25 @@ LEAST_SPREAD = 0.01
 """Standard deviation below which an observation is taken as constant [m or m/s]."""
 
 
+Penalty = Callable[[Tensor, Tensor], Tensor]
+"""Of standardised observations, and of the mean actions for them."""
+
+
+def sureness(switches: Tensor, limit: float) -> Penalty:
+    """Return a penalty for log-odds of switches that are beyond a limit.
+
+    Args:
+        switches: which numbers of an action are switches, shape (actions,), bool.
+        limit: of the absolute log-odds.
+    """
+
+    def penalty(features: Tensor, means: Tensor) -> Tensor:
+        beyond = nn.functional.relu(means.abs() - limit)
+        return SURENESS * torch.where(switches, beyond, 0.0).square().sum(dim=-1).mean()
+
+    return penalty
+
+
 class Agent(nn.Module):
     """Policy and value function, both perceptrons over standardised observations.
 
@@ -188,8 +207,10 @@ class Trainer:
         self.steps = 0
         """Environment steps so far, of all processes."""
         self.images = Images(env, device) if settings.images else None
-        self.penalty: Callable[[Tensor, Tensor], Tensor] | None = None
-        """What else counts in the loss, of standardised observations and of the mean actions for them."""
+        self.penalties: list[Penalty] = []
+        """What else counts in the loss."""
+        if settings.switch_limit is not None:
+            self.penalties.append(sureness(self.agent.switches, settings.switch_limit))
 
     def learn(self) -> Iterator[float]:
         """Train for ``settings.total_timesteps``; yields the mean reward of every rollout."""
@@ -213,10 +234,8 @@ class Trainer:
         agent, gamma, length = self.agent, self.settings.gamma, self.settings.n_steps
         size = (length, self.env.num_envs)
         noise = torch.randn(*size, len(agent.log_std), generator=self.noise, device=self.device)
-        if self.settings.switch_hold > 1:
-            since = torch.arange(length, device=self.device) % self.settings.switch_hold
-            kept = noise[torch.arange(length, device=self.device) - since]
-            noise = torch.where(agent.switches, kept, noise)
+        steps, hold = torch.arange(length, device=self.device), self.settings.switch_hold
+        noise = torch.where(agent.switches, noise[steps - steps % hold], noise)
         means, actions = torch.empty_like(noise), torch.empty_like(noise)
         seen = torch.empty(length + 1, *self.observation.shape, device=self.device)
         rewards, ends = torch.empty(size, device=self.device), torch.empty(size, device=self.device)
@@ -296,19 +315,17 @@ class Trainer:
         loss = loss + 0.5 * nn.functional.mse_loss(agent.values(features), goal)
         if settings.ent_coef:
             loss = loss - settings.ent_coef * agent.entropy(means).mean()
-        if settings.switch_limit is not None:
-            sure = nn.functional.relu(means.abs() - settings.switch_limit)
-            loss = loss + SURENESS * torch.where(agent.switches, sure, 0.0).square().sum(dim=-1).mean()
-        if self.penalty is not None:
-            loss = loss + self.penalty(features, means)
+        for penalty in self.penalties:
+            loss = loss + penalty(features, means)
         return loss
 
     def state(self) -> dict[str, Any]:
         """Return all that the rest of the run depends on, as tensors and numbers: it goes on to the same bits."""
         physics = {name: torch.as_tensor(value) for name, value in self.env.unwrapped.get_state().items()}
-        mean = {name: value.clone() for name, value in self.mean_agent.state_dict().items()}
         own = {"steps": self.steps, "observation": self.observation.clone(), "noise": self.noise.get_state()}
-        agent = {name: value.clone() for name, value in self.agent.state_dict().items()}
+        agent, mean = (
+            {name: value.clone() for name, value in each.state_dict().items()} for each in (self.agent, self.mean_agent)
+        )
         adam = self.adam.state_dict()
         moments = {k: {name: value.clone() for name, value in each.items()} for k, each in adam["state"].items()}
         return {**own, "agent": agent, "mean_agent": mean, "adam": {**adam, "state": moments}, "physics": physics}

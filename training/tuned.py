@@ -33,7 +33,7 @@ def _on(towel: tuple[int, int] = (0, 0), starts: int = 0, reward_mode: str = "no
     Args:
         towel: if not zero, particles along each side of the towel, and its substeps, 0 for as many as it needs; with
             fewer particles than the evaluated one has, training is many times as fast. What has been pulled through it
-            is not counted, which takes a fifth of the time.
+            is not counted: that would take a sixth of the time.
         starts: if not zero, states in the bank, of a seed of its own; with the 64 that a task has by default, agents
             that meet a heap learn its 51 heaps by heart.
         reward_mode: what is learned from. Where an episode can end much farther from the goal than it began, the

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
+from pbd_gym.runtime.checks import switch
 from pbd_gym.sim.solver import Method, check_method
 
 
@@ -36,12 +37,17 @@ def solver_options(config: Any) -> dict[str, Any]:
         ValueError: for a number out of its range, or an unknown method.
         TypeError: for one of a wrong type.
     """
-    found = {f.name: getattr(config, f.name) for f in fields(SolverConfig) if hasattr(config, f.name)}
-    check_method(**{name: value for name, value in found.items() if name != "piercings"})
-    return {"damping": config.damping, **found}
+    found = {f.name: getattr(config, f.name) for f in _of_solver(config)}
+    method = {name: value for name, value in found.items() if name != "piercings"}
+    check_method(**method)
+    return {"damping": config.damping, **method, "piercings": switch("piercings", found.get("piercings", True))}
 
 
 def with_default_solver(config: Any) -> Any:
     """Return a configuration of the same task that has the defaults of :class:`SolverConfig`."""
-    defaults = {f.name: f.default for f in fields(SolverConfig) if hasattr(config, f.name)}
-    return replace(config, **defaults) if defaults else config
+    return replace(config, **{f.name: f.default for f in _of_solver(config)})
+
+
+def _of_solver(config: Any) -> list[Field[Any]]:
+    """Return the fields of :class:`SolverConfig` that a configuration has."""
+    return [f for f in fields(SolverConfig) if hasattr(config, f.name)]

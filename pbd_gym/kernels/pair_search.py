@@ -45,15 +45,16 @@ LONE_NAMES = f"""
     // Environments a line of the cache farther apart than their rows are long: else all of them want the same places.
     const size_t stride = (4 + COLUMNS) * count + 16;
     T* const rows = lists.rows.data + rank * lists.rows.shape[1];
+    // A number of each environment into its row.
+    const auto spread = [&](const T* from, T* to) {{
+        for (int n = 0; n < LANES; ++n) to[n * stride] = from[n];
+    }};
 """
 
 # On lanes: rows of each member in each environment, and the environments whose lists are worn out.
 ROWS = """
     for (int k = 0; k < count; ++k) {
         const int i = members[k];
-        const auto spread = [&](const T* from, T* to) {
-            for (int n = 0; n < LANES; ++n) to[n * stride] = from[n];
-        };
         T* const now = rows + 4 * k;
         T* const other = rows + 4 * count + COLUMNS * k;
         for (int a = 0; a < 3; ++a) {

@@ -155,8 +155,7 @@ _IN_BLOCKS = """
 # Rows have the normals that count, but the positions of before the contacts of this substep.
 _IN_PAIRS = """
     for (int k = 0; k < count; ++k)
-        for (int a = 0; a < 3; ++a)
-            for (int n = 0; n < LANES; ++n) rows[4 * k + a + n * stride] = x[(ROW * members[k] + a) * LANES + n];
+        for (int a = 0; a < 3; ++a) spread(x + (ROW * members[k] + a) * LANES, rows + 4 * k + a);
     for (lane_ = 0; lane_ < LANES; ++lane_) {
         each_row([&](int k, int d, unsigned hits) {
             for (; hits; hits &= hits - 1) {

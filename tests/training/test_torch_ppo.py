@@ -199,7 +199,7 @@ def test_switches_that_are_too_sure_are_pulled_back(odds: float, expected: float
     rows = (rollout.observations, rollout.actions, rollout.log_probs, gain, rollout.values + gain)
     flat = [row.flatten(0, 1) for row in rows]
     limited = trainer.loss(*flat).detach()
-    trainer.settings = dataclasses.replace(settings, switch_limit=None)
+    trainer.penalties.clear()
     assert float(limited - trainer.loss(*flat).detach()) == pytest.approx(expected, abs=1e-5)
 
 
