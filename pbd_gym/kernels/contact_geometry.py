@@ -34,9 +34,10 @@ made of these would spring open."""
 FATTER = 2.2, 0.67
 """What leads from the one to the other as patches get coarser: the radius is the sum of so many halves of the thickness
 and so many radii of the disc."""
-CREASE_REACH, COARSE_REACH = 0.7, 0.57
-"""Where between the thickness and twice that radius two creased patches touch, if they are fine or coarse. Beyond that
-the threads of a fine crease are stretched and coarse creases spring open; below it more gets through."""
+CREASE_REACH, COARSE_REACH = (0.57, 0.7), 0.57
+"""Where between the thickness and twice that radius two creased patches touch: fine ones in cloth at rest and in cloth
+that moves, and coarse ones. Beyond the first the threads of a fine crease are stretched, it crawls, and coarse creases
+spring open; below the second more gets through."""
 FINER = 2.15, 0.12
 """What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
 top of the thickness."""
@@ -143,7 +144,8 @@ _SURFACES = """
             return fat > m.radius ? fat : m.radius;
         };
         const V fat = ball(a) + ball(b);
-        const V room = fat - reach, fine = T(CREASE_REACH) * room, coarse = T(COARSE_REACH) * room;
+        const V room = fat - reach, coarse = T(COARSE_REACH) * room;
+        const V fine = (T(CREASE_CALM) + T(CREASE_MORE) * V(agitation[lane_])) * room;
         const V finer = T(FINER_START) * reach + T(FINER_SLOPE) * room, looser = finer > coarse ? finer : coarse;
         const V thick = reach + (fine < looser ? fine : looser);
         const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
@@ -170,7 +172,8 @@ _NUMBERS = {
     "FINE_FATNESS": FINE_FATNESS,
     "FATTER_START": FATTER[0],
     "FATTER_SLOPE": FATTER[1],
-    "CREASE_REACH": CREASE_REACH,
+    "CREASE_CALM": CREASE_REACH[0],
+    "CREASE_MORE": CREASE_REACH[1] - CREASE_REACH[0],
     "COARSE_REACH": COARSE_REACH,
     "FINER_START": FINER[0],
     "FINER_SLOPE": FINER[1],
@@ -208,7 +211,7 @@ def normals_code() -> str:
 def touch_code(surfaces: bool, rigid: bool = False) -> str:
     """Return the statements that define ``Member``, ``Touch`` and ``touch`` on numbers of type V.
 
-    They read ``SIZE`` and ``INV_SIZE`` of the environment, and ``inv_h``.
+    They read ``SIZE`` and ``INV_SIZE`` of the environment, ``inv_h``, and for surfaces ``agitation``.
 
     Args:
         surfaces: whether some members are patches of a surface.

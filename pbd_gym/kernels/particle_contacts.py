@@ -15,6 +15,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.agitation import BLOCK_AGITATION, LONE_AGITATION
 from pbd_gym.kernels.block_contacts import IN_BLOCKS
 from pbd_gym.kernels.contact_geometry import normals_code, touch_code
 from pbd_gym.kernels.grid_search import SEARCH
@@ -180,6 +181,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     carried = _CARRY if options.rigid and options.surfaces else ""
     rules = touch_code(options.surfaces, options.rigid) + _PART
     normals = normals_code() if options.surfaces else ""
+    alone, together = (LONE_AGITATION, BLOCK_AGITATION) if options.surfaces else ("", "")
     text = f"""
 #define SURFACES {int(options.surfaces)}
 #define RIGID {int(options.rigid)}
@@ -196,10 +198,10 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 #if PBD_BLOCK
         {{
             int lane_ = 0;
-            {rules}{SEARCH}{normals}{carried}{IN_BLOCKS}
+            {SEARCH}{together}{rules}{normals}{carried}{IN_BLOCKS}
         }}
 #else
-        {LONE_NAMES}{normals}{ROWS}
+        {LONE_NAMES}{alone}{normals}{ROWS}
         {in_batches(wide, PAIRS + LIST + rules + carried + IN_PAIRS, CHUNK)}
 #endif
     }}

@@ -12,6 +12,7 @@ from pbd_gym.colliders import Box, Capsule, Cylinder, MeshCollider, Plane, Spher
 from pbd_gym.geometry import tetmeshes
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.fluids import FluidMaterial
+from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.sim.contact_upload import spatial_order
 from tests.constraints.samples import COUNT, SAMPLES
 from tests.kernels.instrumented import Instrumented, instrumented
@@ -116,6 +117,23 @@ def surfaces() -> Scene:
     # All that the first of 32 threads looks after stays where it is, and says nothing of the others.
     members = np.concatenate([group.indices for group in scene.particle_contacts])
     scene.pin(members[spatial_order(scene.positions[members])][::32])
+    scene.add_collider(Plane(friction=0.5))
+    return scene
+
+
+def crumpled() -> Scene:
+    """Return crumpled sheets that touch the floor, so slow that what their creases keep depends on their speed."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0), contact_radius=0.02)
+    # These touch no others, so that a particle and its contacts are served by different threads.
+    scene.add_particles([[0.5, 0.1 + 0.1 * k, 0.5] for k in range(3)], 0.02)
+    rng = np.random.default_rng(8)
+    for k in range(2):
+        cloth = scene.add_cloth(7, 7, (0.3, 0.3), ClothMaterial(0.2, 1e4, 1e4, None), (0.0, 0.03 * k, 0.0), LYING)
+        scene.add_surface_contacts(cloth.triangles, 0.01)
+        places = cloth.indices.ravel()
+        scene.positions[places] *= (0.62, 1.0, 0.62)
+        scene.positions[places] += rng.uniform((-0.01, 0.019, -0.01), (0.01, 0.04, 0.01), (len(places), 3))
+        scene.velocities[places] = rng.uniform(-0.07, 0.07, (len(places), 3))
     scene.add_collider(Plane(friction=0.5))
     return scene
 
@@ -265,6 +283,7 @@ CASES = {
     ),
     "surfaces": Case(surfaces(), {}),
     "pushed": Case(pushed(), {"calm": True}),
+    "crumpled": Case(crumpled(), {"calm": True}),
     "fluid": Case(fluid(0.5), {"iterations": 2}),
     "every shape": Case(every_shape(), {}),
 }
