@@ -21,7 +21,7 @@ _HANDS = {
 are then closed 19 times out of 20."""
 
 
-_TRYING: dict[str, Any] = {"switch_hold": 5, "switch_limit": 4.0}
+_TRYING: dict[str, Any] = {"switch_hold": 5, "switch_limit": 4.0, "average": 0.03}
 """Of hands that have to find out what opening them is good for. Those of Drop do so without."""
 _FINISH: dict[str, Any] = {"reward_mode": "finish", "switches": (3, 7), "log_std_init": -1.0}
 """Of tasks in which two pickers have to let go in the end."""
@@ -134,7 +134,7 @@ PPO: dict[str, PPOSettings] = {
     },
     # With 16 x 16 particles it goes on to learn what holds for these alone: 90 % with 32 x 32, and then less and less.
     "PBDClothFlatten-v0": _letting_go(
-        480_000, n_steps=50, starts=500, rows=24, log_std_end=-3.0, learning_rate=8e-4, average=0.03, **_TRYING
+        480_000, n_steps=50, starts=500, rows=24, log_std_end=-3.0, learning_rate=8e-4, **_TRYING
     ),
     "PBDRopeStraighten-v0": _suite(
         600_000, 75, 960, "mostly closed", starts=500, log_std_end=-3.0, learning_rate=2e-3, beta2=0.99, **_FINISH
