@@ -28,6 +28,8 @@ ENGINE = (
     "sim",
 )
 DRAWING = ("rendering", "rendering.batched", "rendering.pictures")
+ENVS = ("", "envs.core", "envs.tools", "runtime")
+ACTING = ("training.agents", "training.episodes", "training.settings")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "runtime": (),
     "formulas": (),
@@ -74,7 +76,23 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "envs.water": ("envs.core", *ENGINE),
     "envs.tools": ("", "envs.core", "export", *DRAWING, "rendering.window", *ENGINE),
     "cli": ("", "runtime"),
-    "training": ("", "envs", "envs.core", "envs.tools", "rendering", "runtime"),
+    "training.settings": ("envs.core", "envs.tools"),
+    "training.symmetry": ("envs.core",),
+    "training.reports": ("runtime",),
+    "training.agents": ("training.settings", "training.symmetry", *ENVS),
+    "training.episodes": ("training.agents", "training.settings", "rendering", *ENVS),
+    "training.runs": (*ACTING, "training.reports", *ENVS),
+    "training.learners": (*ACTING, "training.runs", "training.symmetry", *ENVS),
+    "training.data": (*ACTING, "training.runs", *ENVS),
+    "training": (
+        *ACTING,
+        "training.data",
+        "training.learners",
+        "training.reports",
+        "training.runs",
+        "training.symmetry",
+        *ENVS,
+    ),
 }
 """For each folder, below ``pbd_gym``, the folders that its modules may import; itself always, "" is ``pbd_gym``.
 

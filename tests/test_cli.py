@@ -18,7 +18,7 @@ from pbd_gym.cli.run import CLOSED
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.extras import install_hint
-from pbd_gym.training.options import TrainArgs
+from pbd_gym.training.settings.options import TrainArgs
 from pbd_gym.training.sweep import imports
 
 
@@ -348,7 +348,7 @@ def test_record_falls_back_to_the_bundled_agent(
     assert main(["record", "PBDRope-v0", "--out", out, "--size", "64", "--every", "50"]) == 0
     assert (tmp_path / "a.gif").exists()
     capsys.readouterr()
-    monkeypatch.setattr("pbd_gym.training.film_policies.shipped_ids", list)
+    monkeypatch.setattr("pbd_gym.training.runs.named_policies.shipped_ids", list)
     assert main(["record", "PBDSoftBody-v0", "--out", out, "--size", "64"]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") <= 2 and "random, plan" in error

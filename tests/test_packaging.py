@@ -48,7 +48,7 @@ def test_the_wheel_has_every_module(wheel: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["pbd_gym/bench/limit.c", "pbd_gym/py.typed", "pbd_gym/training/benchmark_result.json"]
+    "name", ["pbd_gym/bench/limit.c", "pbd_gym/py.typed", "pbd_gym/training/reports/benchmark_result.json"]
 )
 def test_the_wheel_has_what_is_no_python(name: str, wheel: set[str]) -> None:
     assert name in wheel

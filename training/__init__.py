@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING
 from pbd_gym.runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from pbd_gym.training import tuned as tuned
-    from pbd_gym.training.auxiliary_loss import StatePrediction as StatePrediction
-    from pbd_gym.training.datasets import read_dataset as read_dataset
-    from pbd_gym.training.datasets import write_dataset as write_dataset
-    from pbd_gym.training.policies import MLPPolicy as MLPPolicy
-    from pbd_gym.training.policies import find_policy as find_policy
-    from pbd_gym.training.policies import load_policy as load_policy
+    from pbd_gym.training.agents.auxiliary_loss import StatePrediction as StatePrediction
+    from pbd_gym.training.agents.policies import MLPPolicy as MLPPolicy
+    from pbd_gym.training.agents.policies import find_policy as find_policy
+    from pbd_gym.training.agents.policies import load_policy as load_policy
+    from pbd_gym.training.data.datasets import read_dataset as read_dataset
+    from pbd_gym.training.data.datasets import write_dataset as write_dataset
+    from pbd_gym.training.settings import tuned as tuned
 
 _HOMES = {
-    "MLPPolicy": "pbd_gym.training.policies",
-    "StatePrediction": "pbd_gym.training.auxiliary_loss",
-    "find_policy": "pbd_gym.training.policies",
-    "load_policy": "pbd_gym.training.policies",
-    "read_dataset": "pbd_gym.training.datasets",
-    "tuned": "pbd_gym.training.tuned",
-    "write_dataset": "pbd_gym.training.datasets",
+    "MLPPolicy": "pbd_gym.training.agents.policies",
+    "StatePrediction": "pbd_gym.training.agents.auxiliary_loss",
+    "find_policy": "pbd_gym.training.agents.policies",
+    "load_policy": "pbd_gym.training.agents.policies",
+    "read_dataset": "pbd_gym.training.data.datasets",
+    "tuned": "pbd_gym.training.settings.tuned",
+    "write_dataset": "pbd_gym.training.data.datasets",
 }
 
 __all__ = [*_HOMES]

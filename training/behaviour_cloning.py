@@ -18,10 +18,10 @@ import torch
 import tyro
 
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training.datasets import read_dataset, read_episodes
-from pbd_gym.training.export import scored
-from pbd_gym.training.fitting import FitArgs, fitted_policy
-from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.agents.policies import MLPPolicy
+from pbd_gym.training.data.datasets import read_dataset, read_episodes
+from pbd_gym.training.episodes.evaluation import scored
+from pbd_gym.training.learners.fitting import FitArgs, fitted_policy
 
 
 @dataclass
@@ -61,8 +61,8 @@ def main(args: CloneArgs) -> MLPPolicy:
     """Fit, evaluate on unseen episodes, and write the policy for ``pbd-gym enjoy``.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.datasets.read_dataset`, :func:`samples` and
-            :func:`pbd_gym.training.fitting.fit`; for no episodes to evaluate on.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.data.datasets.read_dataset`, :func:`samples` and
+            :func:`pbd_gym.training.learners.fitting.fit`; for no episodes to evaluate on.
     """
     whole("eval_episodes", args.eval_episodes, 1)
     torch.set_num_threads(1)

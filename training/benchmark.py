@@ -26,13 +26,13 @@ from pbd_gym.envs.tools.recording import Actor
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
-from pbd_gym.training.arguments import BENCHMARK_SEED
-from pbd_gym.training.benchmark_results import FORMAT, write_results
-from pbd_gym.training.film_policies import find_actor
-from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
-from pbd_gym.training.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
-from pbd_gym.training.rollouts import reset_to_variations, unseen_starts
-from pbd_gym.training.run_files import NAME, find_run
+from pbd_gym.training.agents.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
+from pbd_gym.training.episodes.rollouts import reset_to_variations, unseen_starts
+from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
+from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
+from pbd_gym.training.runs.named_policies import find_actor
+from pbd_gym.training.runs.run_files import NAME, find_run
+from pbd_gym.training.settings.arguments import BENCHMARK_SEED
 
 STATES = 100
 """Evaluation states of an id."""
@@ -91,11 +91,12 @@ def find_agent(
             or the name of a file.
         seed: of a random policy or a planner, or what the result says of an agent that does not say it itself; by
             default that of the training run, or 0.
-        trust: see :func:`pbd_gym.training.checkpoint.load`.
+        trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.film_policies.find_actor`; for a name that no table
-            could hold, a seed that does not belong to the agent, and an agent that was trained on these very states.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.named_policies.find_actor`; for a name that no
+            table could hold, a seed that does not belong to the agent, and an agent that was trained on these
+            very states.
     """
     if name is not None and not NAMES.fullmatch(name):
         raise ValueError(f"--name is what tables call the policy, in one line without |, got {name!r}")
@@ -225,7 +226,7 @@ def benchmark(agent: Agent) -> dict[str, Any]:
     """Evaluate an agent by the protocol.
 
     Returns:
-        What ``training/benchmark_result.json`` describes: plain data.
+        What ``training/reports/benchmark_result.json`` describes: plain data.
 
     Raises:
         ValueError: as :func:`run_episodes`.

@@ -20,13 +20,13 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.pixels import PIXEL_MODES, Pixels
 from pbd_gym.envs.core.validation import make_options
 from pbd_gym.registry import find
-from pbd_gym.training.arguments import check_seeds, episode_arguments, parsed
-from pbd_gym.training.cameras import Cameras
-from pbd_gym.training.datasets import Episode, check_new, write_dataset
-from pbd_gym.training.demonstrations import Act, act_of, agent_of, record
-from pbd_gym.training.film_policies import default_name
-from pbd_gym.training.interruption import ended_like_control_c
-from pbd_gym.training.options import CollectArgs
+from pbd_gym.training.data.datasets import Episode, check_new, write_dataset
+from pbd_gym.training.data.demonstrations import Act, act_of, agent_of, record
+from pbd_gym.training.episodes.cameras import Cameras
+from pbd_gym.training.runs.interruption import ended_like_control_c
+from pbd_gym.training.runs.named_policies import default_name
+from pbd_gym.training.settings.arguments import check_seeds, episode_arguments, parsed
+from pbd_gym.training.settings.options import CollectArgs
 
 
 def reference_scores(env: TaskVectorEnv, returns: list[float], args: CollectArgs) -> tuple[float, float] | None:
@@ -128,7 +128,7 @@ def _collect(args: CollectArgs) -> Path:
     if args.out is not None:
         _check_new(args.out, args.format)
     if args.format == "lerobot":  # says now if a package is missing
-        from pbd_gym.training.lerobot_datasets import write_lerobot_dataset
+        from pbd_gym.training.data.lerobot_datasets import write_lerobot_dataset
     agent = None if args.policy is None else agent_of(args.policy, entry.id, args.trust)
     # An agent sees what it was trained on, unless somebody says otherwise.
     kwargs = {**(agent.env_kwargs if agent else {}), **episode_arguments(args.env_kwargs)}

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pbd_gym.envs.tools.play import play
-from pbd_gym.training.arguments import UNSEEN_SEED
-from pbd_gym.training.policies import find_policy
-from pbd_gym.training.record import Stacked
-from pbd_gym.training.rollouts import Policy, check_film, make_unseen, rollout
+from pbd_gym.training.agents.policies import find_policy
+from pbd_gym.training.episodes.record import Stacked
+from pbd_gym.training.episodes.rollouts import Policy, check_film, make_unseen, rollout
+from pbd_gym.training.settings.arguments import UNSEEN_SEED
 
 
 def enjoy(
@@ -28,7 +28,7 @@ def enjoy(
         episodes: how many, for a GIF or for numbers; a window runs until it is closed.
         gif: file to write instead of opening a window.
         headless: print numbers only.
-        trust: see :func:`pbd_gym.training.checkpoint.load`.
+        trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -64,11 +64,11 @@ def _found(name: str, single: bool, trust: bool) -> tuple[Policy, str, dict[str,
         print(f"{policy.env_id}: trained to {policy.normalized_performance:.3f} normalized performance", flush=True)
         return policy, policy.env_id, policy.env_kwargs
     if single:
-        from pbd_gym.training.checkpoint_policy import CheckpointPolicy
+        from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
 
         alone = CheckpointPolicy(Path(name), trust)
         return alone, alone.env_id, alone.env_kwargs
-    from pbd_gym.training.checkpoint import load
+    from pbd_gym.training.runs.checkpoint import load
 
     agent = load(Path(name), trust)
     stack, first = Stacked(agent, agent.frame_stack), iter([True])

@@ -5,110 +5,22 @@ pbd-gym evaluate runs/demo/model.npz --episodes 100
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 import tyro
-from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
-from pbd_gym.runtime.messages import Progress
-from pbd_gym.training.arguments import BENCHMARK_SEED, UNSEEN_SEED, overlap
-from pbd_gym.training.options import EvaluateArgs
-from pbd_gym.training.rollouts import Policy, check_film, each_start, unseen_starts
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Means over the episodes of an evaluation."""
-
-    episodes: int
-    success_rate: float
-    """Share of episodes whose last step was a success."""
-    mean_return: float
-    """Undiscounted sum of rewards."""
-    normalized_performance: float
-    """At the last step: 0 as at the start, 1 perfect."""
-
-
-def stacked(env: VecEnv, frames: int) -> VecEnv:
-    """Return a batch that stacks the last few observations along the last axis."""
-    return VecFrameStack(env, frames) if frames > 1 else env
-
-
-def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> VecEnv:
-    """Return a batch for evaluation: where the task has a bank of start states, episodes start from those set aside.
-
-    Args:
-        env_id: environment.
-        episodes: environments in the batch.
-        frames: observations in a row that the policy is shown.
-        **kwargs: arguments of the environment.
-    """
-    unseen = unseen_starts(env_id, episodes, kwargs.get("preset"))
-    return stacked(make_sb3_vec_env(env_id, episodes, **{**unseen, **kwargs}), frames)
-
-
-def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED, name: str = "trained") -> Summary:
-    """Run one episode in every environment of a batch, each with a seed of its own, and from the next start state.
-
-    Args:
-        policy: what to evaluate.
-        env: the batch; it has a time limit, so every episode ends.
-        first_seed: environment ``i`` gets ``first_seed + i``.
-        name: of the policy, for the lines that tell how far it has come.
-    """
-    progress = Progress(f"{env.num_envs} episodes of the {name} policy, steps", _batch(env).max_episode_steps or 0)
-    env.seed(first_seed)
-    env.set_options(each_start(_batch(env)))
-    observation = env.reset()
-    ended: list[dict[str, Any] | None] = [None] * env.num_envs
-    while any(e is None for e in ended):
-        observation, _, dones, infos = env.step(policy(observation))
-        for index in np.flatnonzero(dones):
-            ended[index] = ended[index] or infos[index]
-        progress.step()
-    found = [e for e in ended if e is not None]
-    return Summary(
-        episodes=len(found),
-        success_rate=float(np.mean([e["is_success"] for e in found])),
-        mean_return=float(np.mean([e["episode"]["r"] for e in found])),
-        normalized_performance=float(np.mean([e["normalized_performance"] for e in found])),
-    )
-
-
-def _batch(env: VecEnv) -> TaskVectorEnv:
-    batch: TaskVectorEnv = env.unwrapped.batch  # type: ignore[attr-defined]
-    return batch
-
-
-def random_policy(env: VecEnv, seed: int = 0) -> Policy:
-    """Return a policy of uniform actions, for comparison."""
-    generator = np.random.default_rng(seed)
-    shape = (env.num_envs, *env.action_space.shape)  # type: ignore[misc]
-    return lambda observation: generator.uniform(-1.0, 1.0, shape).astype(np.float32)
-
-
-def table(rows: dict[str, Summary]) -> str:
-    """Lay summaries out as a Markdown table."""
-    lines = ["| policy | episodes | success | normalized performance | return |", "|---|---|---|---|---|"]
-    for name, s in rows.items():
-        lines.append(
-            f"| {name} | {s.episodes} | {s.success_rate:.0%} | {s.normalized_performance:.3f} | {s.mean_return:.1f} |"
-        )
-    return "\n".join(lines)
+from pbd_gym.training.episodes.evaluation import Summary, evaluate, random_policy, table, unseen_env
+from pbd_gym.training.episodes.rollouts import Policy, check_film
+from pbd_gym.training.settings.arguments import BENCHMARK_SEED, overlap
+from pbd_gym.training.settings.options import EvaluateArgs
 
 
 def main(args: EvaluateArgs) -> dict[str, Summary]:
     """Print the table, and return its rows.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load_agent`.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.checkpoint.load_agent`.
         ValueError: for seeds of the benchmark, on which nothing is to be chosen.
     """
-    from pbd_gym.training.checkpoint import load_agent
+    from pbd_gym.training.runs.checkpoint import load_agent
 
     check_film(args.gif)
     if overlap(args.first_seed, args.episodes, BENCHMARK_SEED):
@@ -121,7 +33,7 @@ def main(args: EvaluateArgs) -> dict[str, Summary]:
     rows = {name: evaluate(policy, env, args.first_seed, name) for name, policy in policies.items()}
     print(f"{agent.env_id}, {args.episodes} unseen episodes, seeds from {args.first_seed}\n\n{table(rows)}")
     if args.gif is not None:
-        from pbd_gym.training.record import record_gif
+        from pbd_gym.training.episodes.record import record_gif
 
         record_gif(
             agent, agent.env_id, args.gif, first_seed=args.first_seed, frame_stack=agent.frame_stack, **agent.env_kwargs

@@ -7,7 +7,6 @@ python -m pbd_gym.training.export runs/PBDCloth-v0/model.zip
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,11 +18,11 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import FlattenExtractor
 
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training.checkpoint import load
-from pbd_gym.training.evaluate import evaluate, unseen_env
-from pbd_gym.training.learners import Standardised
-from pbd_gym.training.perceptrons import arrays_of, linear_layers
-from pbd_gym.training.policies import SHIPPED, MLPPolicy, load_policy
+from pbd_gym.training.agents.perceptrons import arrays_of, linear_layers
+from pbd_gym.training.agents.policies import SHIPPED, MLPPolicy, load_policy
+from pbd_gym.training.agents.sb3_models import Standardised
+from pbd_gym.training.episodes.evaluation import scored
+from pbd_gym.training.runs.checkpoint import load
 
 
 @dataclass
@@ -61,19 +60,6 @@ def of_ppo(policy: Any, env_id: str, env_kwargs: dict[str, Any]) -> MLPPolicy:
     return MLPPolicy(env_id, env_kwargs, *arrays_of(layers), mean, spread, limit)
 
 
-def scored(policy: MLPPolicy, episodes: int, **env_kwargs: Any) -> MLPPolicy:
-    """Return the policy with its mean score over unseen episodes, of an environment with these arguments."""
-    env = unseen_env(policy.env_id, episodes, **{**policy.env_kwargs, **env_kwargs})
-    found = evaluate(policy, env)
-    env.close()
-    print(
-        f"{policy.env_id}: {found.normalized_performance:.3f} normalized performance, {found.success_rate:.0%} success"
-    )
-    return dataclasses.replace(
-        policy, normalized_performance=found.normalized_performance, success_rate=found.success_rate
-    )
-
-
 def _policy(path: Path, trust: bool) -> MLPPolicy:
     """Return the agent of a file as arrays."""
     if path.suffix == ".npz":
@@ -88,7 +74,7 @@ def main(args: ExportArgs) -> Path:
     """Export, and return the file.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.checkpoint.load_agent`, for an agent that arrays
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.checkpoint.load_agent`, for an agent that arrays
             cannot hold, for no episodes, and for a file beside ``bundle``.
     """
     whole("episodes", args.episodes, 1)

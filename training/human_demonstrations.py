@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.envs.tools import demonstrations
-from pbd_gym.training.datasets import Episode, write_dataset
+from pbd_gym.training.data.datasets import Episode, write_dataset
 
 
 def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
@@ -22,7 +22,7 @@ def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
         path: folder of the dataset; its name ends in a version, ``NAME-v0``.
 
     Raises:
-        ValueError: if no episode is left, or as :func:`pbd_gym.training.datasets.write_dataset`.
+        ValueError: if no episode is left, or as :func:`pbd_gym.training.data.datasets.write_dataset`.
     """
     kept, turned = [], False
     for episode in recorded.episodes:

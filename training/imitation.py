@@ -27,13 +27,13 @@ from pbd_gym.envs.core.experts import Script, expert_of, held_particles
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import number, whole
-from pbd_gym.training.arguments import check_seeds, episode_arguments
-from pbd_gym.training.canonical import canonical_images
-from pbd_gym.training.fitting import FitArgs, fitted_policy
-from pbd_gym.training.images import Images
-from pbd_gym.training.pointing import pointing_of
-from pbd_gym.training.policies import MLPPolicy, load_policy
+from pbd_gym.training.agents.pointing import pointing_of
+from pbd_gym.training.agents.policies import MLPPolicy, load_policy
+from pbd_gym.training.learners.fitting import FitArgs, fitted_policy
 from pbd_gym.training.refinement import RefinementArgs, check_refinable, refine, training_world, written
+from pbd_gym.training.settings.arguments import check_seeds, episode_arguments
+from pbd_gym.training.symmetry.canonical import canonical_images
+from pbd_gym.training.symmetry.images import Images
 
 NOISY = 0.8
 """Share of an episode in which there may be noise."""
@@ -73,13 +73,13 @@ class Args(FitArgs):
     """share of the steps to learn from in which empty hands of pickers stay where they are: where the expert is done
     early, there are so many of them that what it does before counts for little; but all in which pickers let go"""
     canonical: bool = False
-    """act in canonical images (:mod:`pbd_gym.training.canonical`), for tasks with symmetries and goals"""
+    """act in canonical images (:mod:`pbd_gym.training.symmetry.canonical`), for tasks with symmetries and goals"""
     near: bool = False
     """see how far hands are from keypoints and goals, cut off at 3 cm, for tasks with goals; those who act in canonical
     images do"""
     point: bool = False
     """choose what each hand goes to, or where it takes what it holds, instead of how it moves
-    (:mod:`pbd_gym.training.pointing`)"""
+    (:mod:`pbd_gym.training.agents.pointing`)"""
     full_speed: bool = False
     """hands that point go as fast as they can, where the expert is never slow for a reason"""
     abreast: int = 100
@@ -198,8 +198,8 @@ def clone(args: Args) -> MLPPolicy:
     Raises:
         ValueError: for a task without an expert, or one that does not succeed, for arguments of the environment that
             are chosen here, or that contradict each other, for a seed with which episodes would begin that are kept
-            for evaluation, and as :func:`pbd_gym.training.canonical.canonical_images` and
-            :class:`pbd_gym.training.images.Images`.
+            for evaluation, and as :func:`pbd_gym.training.symmetry.canonical.canonical_images` and
+            :class:`pbd_gym.training.symmetry.images.Images`.
     """
     _check(args)
     began, env_id = time.perf_counter(), find(args.env_id).id

@@ -13,8 +13,8 @@ import numpy as np
 
 from pbd_gym.registry import find
 from pbd_gym.runtime.files import write_text
-from pbd_gym.training.benchmark_results import read_results
-from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
+from pbd_gym.training.reports.benchmark_results import read_results
+from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 
 SEEDS = 5
 """Training seeds from which on a row is marked."""
@@ -162,7 +162,8 @@ def main(files: Sequence[Path], out: Path | None = None) -> str:
     """Read result files, and write or print the page. Returns it.
 
     Raises:
-        FileNotFoundError, ValueError: as :func:`pbd_gym.training.benchmark_results.read_results` and :func:`grouped`.
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.reports.benchmark_results.read_results`.
+        ValueError: as :func:`grouped`.
     """
     text = page([result for file in files for result in read_results(file)])
     if out is None:

@@ -27,14 +27,15 @@ from pbd_gym.envs.core.pixels import Pixels
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training import checkpoint, run_files, tuned_pixels
-from pbd_gym.training.arguments import check_seeds
-from pbd_gym.training.cameras import Cameras
-from pbd_gym.training.evaluate import Summary, evaluate, stacked, unseen_env
-from pbd_gym.training.learners import make_model
-from pbd_gym.training.policies import MLPPolicy, find_policy
+from pbd_gym.training.agents.policies import MLPPolicy, find_policy
+from pbd_gym.training.agents.sb3_models import make_model
+from pbd_gym.training.episodes.cameras import Cameras
+from pbd_gym.training.episodes.evaluation import Summary, evaluate, stacked, unseen_env
 from pbd_gym.training.refinement import training_world
-from pbd_gym.training.settings import PPOSettings
+from pbd_gym.training.runs import checkpoint, run_files
+from pbd_gym.training.settings import tuned_pixels
+from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.arguments import check_seeds
 
 MEASURED = 1000
 """Pictures from which the mean picture and the spread about it are taken."""

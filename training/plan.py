@@ -16,33 +16,11 @@ import tyro
 
 from pbd_gym.envs.tools.planning import CEMPlanner, CEMSettings
 from pbd_gym.registry import find
-from pbd_gym.training.arguments import episode_arguments
-from pbd_gym.training.options import PlanArgs
-from pbd_gym.training.result_tables import read_rows, write_rows
-from pbd_gym.training.rollouts import make_unseen, reset_to_variations, rollout
-
-_CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
-_FOLD = CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6)
-_CUPS = CEMSettings(candidates=64, horizon=24, knot_every=6, replan_every=6)  # water is slow, and so are cups
-CEM: dict[str, CEMSettings] = {
-    "PBDCloth-v0": _CARRY,
-    "PBDRope-v0": _CARRY,
-    "PBDSoftBody-v0": _CARRY,
-    "PBDClothDrop-v0": CEMSettings(iterations=4, horizon=30, knot_every=3, replan_every=3),
-    "PBDClothFold-v0": _FOLD,
-    "PBDClothFoldDiagonal-v0": _FOLD,
-    "PBDClothFoldDrop-v0": _FOLD,
-    "PBDPendulum-v0": CEMSettings(horizon=60, knot_every=6, replan_every=6, start_spread=1.0),
-    "PBDClothFlattenPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
-    "PBDClothFoldPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
-    **{f"PBD{name}-v0": _CUPS for name in ("PassWater", "PourWater", "PourWaterAmount", "PourSoup")},
-}
-"""Settings by id; other ids use the defaults of :class:`pbd_gym.envs.tools.planning.CEMSettings`."""
-
-
-def settings_of(env_id: str) -> CEMSettings:
-    """Return the settings for an id."""
-    return CEM.get(env_id, CEMSettings())
+from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations, rollout
+from pbd_gym.training.reports.result_tables import read_rows, write_rows
+from pbd_gym.training.settings.arguments import episode_arguments
+from pbd_gym.training.settings.options import PlanArgs
+from pbd_gym.training.settings.planner import settings_of
 
 
 def chosen_settings(args: PlanArgs) -> CEMSettings:

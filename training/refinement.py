@@ -2,8 +2,9 @@
 
 python -m pbd_gym.training.refinement runs/imitated/PBDClothFold-v0.npz
 
-A clone of an expert is nearly right and misses by a finger's breadth. PPO (:mod:`pbd_gym.training.torch_ppo`) begins
-where it stands, with little noise and a critic that has watched it for a while, so that it is not unlearnt first.
+A clone of an expert is nearly right and misses by a finger's breadth. PPO (:mod:`pbd_gym.training.learners.torch_ppo`)
+begins where it stands, with little noise and a critic that has watched it for a while, so that it is not unlearnt
+first.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from torch import Tensor
 
 from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.registry import find
-from pbd_gym.training.arguments import check_seeds
-from pbd_gym.training.canonical import Canonical
-from pbd_gym.training.export import scored
-from pbd_gym.training.perceptrons import linear_layers, set_layers
-from pbd_gym.training.policies import Activation, MLPPolicy, find_policy
-from pbd_gym.training.settings import PPOSettings
-from pbd_gym.training.torch_ppo import Agent, Trainer, make
+from pbd_gym.training.agents.perceptrons import linear_layers, set_layers
+from pbd_gym.training.agents.policies import Activation, MLPPolicy, find_policy
+from pbd_gym.training.episodes.evaluation import scored
+from pbd_gym.training.learners.torch_ppo import Agent, Trainer, make
+from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.arguments import check_seeds
+from pbd_gym.training.symmetry.canonical import Canonical
 
 STARTS_SEED = 77
 """Of the bank of start states; evaluations have others."""

@@ -30,12 +30,12 @@ import tyro
 
 from pbd_gym.registry import find, imported
 from pbd_gym.runtime.files import read_json, replacing, write_bytes
-from pbd_gym.training.curves import read_csv
-from pbd_gym.training.interruption import interrupted, read_as_written
-from pbd_gym.training.options import SweepArgs, TrainArgs, option
-from pbd_gym.training.result_tables import read_rows, write_rows
-from pbd_gym.training.run_files import KIND, NAME
-from pbd_gym.training.settings import METHODS, Algorithm, Library, method, run_name
+from pbd_gym.training.reports.curves import read_csv
+from pbd_gym.training.reports.result_tables import read_rows, write_rows
+from pbd_gym.training.runs.interruption import interrupted, read_as_written
+from pbd_gym.training.runs.run_files import KIND, NAME
+from pbd_gym.training.settings.algorithms import METHODS, Algorithm, Library, method, run_name
+from pbd_gym.training.settings.options import SweepArgs, TrainArgs, option
 
 COLUMNS = (
     "env_id", "algorithm", "seed", "steps", "training_seconds", "cpu_seconds", "normalized_performance", "success_rate",

@@ -7,7 +7,7 @@ pbd-gym train PBDRope-v0 --algorithm sac-her
 pbd-gym train PBDCloth-v0 --out runs/pixels --env-kwargs obs_mode rgb
 torchrun --nproc_per_node=2 -m pbd_gym train PBDRope-v0
 
-PPO on vectors is in torch alone (pbd_gym/training/torch_ppo.py), all else is Stable-Baselines3's. Control-C
+PPO on vectors is in torch alone (pbd_gym/training/learners/torch_ppo.py), all else is Stable-Baselines3's. Control-C
 or SIGTERM keeps the agent; the same command with --resume goes on.
 """
 
@@ -24,17 +24,17 @@ from gymnasium import spaces
 
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training import interruption
-from pbd_gym.training.arguments import check_seeds
-from pbd_gym.training.curves import plot
-from pbd_gym.training.evaluate import Summary, evaluate, random_policy, table, unseen_env
-from pbd_gym.training.monitor import Monitor
-from pbd_gym.training.options import TrainArgs, option
-from pbd_gym.training.ranks import Ranks, joined
-from pbd_gym.training.run_files import write_run
-from pbd_gym.training.sb3_learner import SB3Learner
-from pbd_gym.training.settings import PPOSettings
-from pbd_gym.training.torch_learner import TorchLearner, suits
+from pbd_gym.training.episodes.evaluation import Summary, evaluate, random_policy, table, unseen_env
+from pbd_gym.training.learners.ranks import Ranks, joined
+from pbd_gym.training.learners.sb3_learner import SB3Learner
+from pbd_gym.training.learners.torch_learner import TorchLearner, suits
+from pbd_gym.training.reports.curves import plot
+from pbd_gym.training.runs import interruption
+from pbd_gym.training.runs.monitor import Monitor
+from pbd_gym.training.runs.run_files import write_run
+from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.arguments import check_seeds
+from pbd_gym.training.settings.options import TrainArgs, option
 
 
 def main(args: TrainArgs) -> dict[str, Summary]:
@@ -165,7 +165,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     write_run(out, run)
     print(f"\n{last.steps:,} steps in {last.seconds:.0f} s of training\n\n{table(rows)}\n\n{out / 'curve.png'}")
     if args.gif:
-        from pbd_gym.training.record import record_gif
+        from pbd_gym.training.episodes.record import record_gif
 
         frames = settings.frame_stack
         print(record_gif(learner.policy(), args.env_id, out / "agent.gif", frame_stack=frames, **env_kwargs))

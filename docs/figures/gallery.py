@@ -18,7 +18,7 @@ from pbd_gym.demos import DEMOS, find
 from pbd_gym.envs.tools.recording import expert, make_batch, moments
 from pbd_gym.registry import ENTRIES
 from pbd_gym.rendering import Camera, Frame, Renderer, save_gif, save_png, tile
-from pbd_gym.training.film_policies import find_actor
+from pbd_gym.training.runs.named_policies import find_actor
 
 DOCS = Path(__file__).parent.parent
 FOLDER = DOCS / "gallery"

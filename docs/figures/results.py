@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from pbd_gym.registry import ENTRIES
-from pbd_gym.training.benchmark_results import read_results
-from pbd_gym.training.result_tables import write_rows
-from pbd_gym.training.settings import ALGORITHMS, Algorithm
-from pbd_gym.training.tuned import TABLE
+from pbd_gym.training.reports.benchmark_results import read_results
+from pbd_gym.training.reports.result_tables import write_rows
+from pbd_gym.training.settings.algorithms import ALGORITHMS, Algorithm
+from pbd_gym.training.settings.tuned import TABLE
 
 DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"

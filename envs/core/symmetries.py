@@ -1,7 +1,7 @@
 """Symmetries of a task: what an agent has learned of one situation it then knows of its mirror images, too.
 
 A square towel in a heap may be turned or mirrored, and its corners may be counted from another one: what is to be done
-is turned, mirrored and counted likewise. :mod:`pbd_gym.training.images` makes use of that.
+is turned, mirrored and counted likewise. :mod:`pbd_gym.training.symmetry.images` makes use of that.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def declare(commands: Any) -> None:
 def _learning(args: argparse.Namespace, rest: list[str]) -> None:
     import tyro
 
-    from pbd_gym.training import options
+    from pbd_gym.training.settings import options
 
     fields = getattr(options, f"{args.command.capitalize()}Args")
     given = tyro.cli(fields, args=rest, prog=f"pbd-gym {args.command}")

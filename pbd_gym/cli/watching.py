@@ -73,7 +73,7 @@ def _play(args: argparse.Namespace, rest: list[str]) -> None:
     check_writable(args.save)
     env_id, kwargs, policy = find(args.id or "PBDCloth-v0").id, {}, args.policy
     if policy not in (None, "expert", "random"):
-        from pbd_gym.training.checkpoint_policy import CheckpointPolicy
+        from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
 
         policy = CheckpointPolicy(Path(args.policy), args.trust)
         if args.id not in (None, policy.env_id):
@@ -90,7 +90,7 @@ def _replay(args: argparse.Namespace, rest: list[str]) -> int:
 
     check_writable(args.minari, folder=True)
     if args.minari is not None:  # says now if a package is missing
-        from pbd_gym.training.datasets import check_new
+        from pbd_gym.training.data.datasets import check_new
         from pbd_gym.training.human_demonstrations import to_minari
 
         check_new(Path(args.minari))
@@ -122,8 +122,8 @@ def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
 def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
     """Return what acts, in which environment, and its arguments."""
     from pbd_gym.registry import find
-    from pbd_gym.training.arguments import parsed
-    from pbd_gym.training.film_policies import find_actor
+    from pbd_gym.training.runs.named_policies import find_actor
+    from pbd_gym.training.settings.arguments import parsed
 
     names, values = args.env_kwargs[::2], args.env_kwargs[1::2]
     if len(names) != len(values):

@@ -11,7 +11,7 @@ import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.pixels import PIXEL_MODES
 from pbd_gym.registry import ENTRIES, find
-from pbd_gym.training.policies import shipped_ids
+from pbd_gym.training.agents.policies import shipped_ids
 
 ID = "PBDCloth-v0"
 UNTRAINED = next(entry.id for entry in ENTRIES if entry.id not in shipped_ids())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.agents.policies import MLPPolicy
 from tests.envs.helpers import SMALL_OF
 
 ROPE = {**SMALL_OF["PBDRope-v0"], "max_episode_steps": 3}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from pbd_gym.training.agents.policies import Activation, load_policy
 from pbd_gym.training.behaviour_cloning import CloneArgs, main, samples
 from pbd_gym.training.collect import CollectArgs
 from pbd_gym.training.collect import main as collect
-from pbd_gym.training.datasets import Episode
-from pbd_gym.training.evaluate import evaluate, random_policy, unseen_env
-from pbd_gym.training.fitting import FitArgs, fit, fitted_policy
-from pbd_gym.training.policies import Activation, load_policy
+from pbd_gym.training.data.datasets import Episode
+from pbd_gym.training.episodes.evaluation import evaluate, random_policy, unseen_env
+from pbd_gym.training.learners.fitting import FitArgs, fit, fitted_policy
 
 KWARGS = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "30"}
 

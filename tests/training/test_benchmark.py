@@ -16,13 +16,14 @@ from numpy.testing import assert_array_equal
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.recording import RandomActor
 from pbd_gym.registry import ENTRIES
-from pbd_gym.training import benchmark, json_schema
+from pbd_gym.training import benchmark
+from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.benchmark import SEED, STATES, Agent, find_agent, make_evaluation_env, run_episodes
-from pbd_gym.training.benchmark_results import check_result, read_results, schema, write_results
-from pbd_gym.training.intervals import bootstrap_interval, interquartile_mean, mean
+from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.leaderboard import page
-from pbd_gym.training.policies import MLPPolicy
-from pbd_gym.training.rollouts import make_unseen, reset_to_variations
+from pbd_gym.training.reports import json_schema
+from pbd_gym.training.reports.benchmark_results import check_result, read_results, schema, write_results
+from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 from tests.envs.helpers import SMALL_OF, UNTRAINED
 
 ID = "PBDRope-v0"

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-import pbd_gym.training.lerobot_datasets  # noqa: F401  (one test imports it anew)
+import pbd_gym.training.data.lerobot_datasets  # noqa: F401  (one test imports it anew)
 from pbd_gym.cli import main
 from pbd_gym.envs import Pixels
 from pbd_gym.registry import ENTRIES
 from pbd_gym.runtime.extras import install_hint
-from pbd_gym.training.cameras import Cameras
-from pbd_gym.training.datasets import read_dataset, read_episodes
-from pbd_gym.training.demonstrations import record
-from pbd_gym.training.policies import SHIPPED, find_policy
+from pbd_gym.training.agents.policies import SHIPPED, find_policy
+from pbd_gym.training.data.datasets import read_dataset, read_episodes
+from pbd_gym.training.data.demonstrations import record
+from pbd_gym.training.episodes.cameras import Cameras
 from tests.envs.helpers import SMALL_OF
 from tests.training.small_datasets import collect, read_frames, small_env
 
@@ -97,7 +97,7 @@ def test_an_end_by_sigterm_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
         assert list(tmp_path.iterdir()) and signal.getsignal(signal.SIGTERM) is signal.default_int_handler
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr("pbd_gym.training.lerobot_datasets.statistics", ended)
+    monkeypatch.setattr("pbd_gym.training.data.lerobot_datasets.statistics", ended)
     small = [str(word) for pair in SMALL_OF["PBDClothDrop-v0"].items() for word in pair]
     words = ["--episodes", "1", "--format", "lerobot", "--out", str(tmp_path / "a"), "--env-kwargs", *small]
     assert main(["collect", "PBDClothDrop-v0", *words, "max_episode_steps", "2"]) == 130
@@ -117,7 +117,7 @@ def test_an_agent_sees_what_it_was_trained_on(tmp_path: Path) -> None:
 def test_without_expert_and_agent_the_policies_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pbd_gym.training.film_policies.shipped_ids", list)
+    monkeypatch.setattr("pbd_gym.training.runs.named_policies.shipped_ids", list)
     assert main(["collect", "PBDSoftBody-v0", "--episodes", "1", "--out", str(tmp_path / "a-v0")]) == 1
     message = capsys.readouterr().err.splitlines()[-1]
     assert "neither an expert nor an agent" in message and "--policy takes plan, or the model.npz" in message

@@ -12,7 +12,7 @@ pytest.importorskip("minari")
 
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder
-from pbd_gym.training.datasets import read_dataset, read_episodes
+from pbd_gym.training.data.datasets import read_dataset, read_episodes
 from tests.envs.helpers import SMALL
 
 

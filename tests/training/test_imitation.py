@@ -14,11 +14,11 @@ import torch
 
 from pbd_gym.envs.cloth.manipulation import TRAINING
 from pbd_gym.training import imitation, refinement
+from pbd_gym.training.agents.policies import load_policy
 from pbd_gym.training.imitation import Args, clone, demonstrate, main
-from pbd_gym.training.policies import load_policy
+from pbd_gym.training.learners.torch_ppo import Agent
 from pbd_gym.training.refinement import Graded, RefinementArgs, refine, stay_near, take_over, training_world
-from pbd_gym.training.settings import PPOSettings
-from pbd_gym.training.torch_ppo import Agent
+from pbd_gym.training.settings.algorithms import PPOSettings
 from tests.envs.helpers import SMALL_OF
 
 ROPE = {"particles": "9", "substeps": "8", "starts": "60"}

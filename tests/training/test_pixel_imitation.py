@@ -9,13 +9,13 @@ import pytest
 import torch
 from stable_baselines3.common.vec_env.stacked_observations import StackedObservations
 
-from pbd_gym.training.checkpoint import load_agent
-from pbd_gym.training.evaluate import unseen_env
-from pbd_gym.training.film_policies import find_actor
+from pbd_gym.training.agents.policies import find_policy, pixel_ids
+from pbd_gym.training.episodes.evaluation import unseen_env
+from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.pixel_imitation import Args, Classroom, Lesson, main
-from pbd_gym.training.policies import find_policy, pixel_ids
-from pbd_gym.training.rollouts import make_unseen, reset_to_variations
-from pbd_gym.training.tuned_pixels import PIXELS
+from pbd_gym.training.runs.checkpoint import load_agent
+from pbd_gym.training.runs.named_policies import find_actor
+from pbd_gym.training.settings.tuned_pixels import PIXELS
 
 ID = "PBDCloth-v0"
 

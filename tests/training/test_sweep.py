@@ -18,9 +18,10 @@ from scipy import stats
 
 from pbd_gym.cli import main
 from pbd_gym.runtime import files
-from pbd_gym.training import curves, sweep
-from pbd_gym.training.interruption import DONE
-from pbd_gym.training.run_files import NAME, write_run
+from pbd_gym.training import sweep
+from pbd_gym.training.reports import curves
+from pbd_gym.training.runs.interruption import DONE
+from pbd_gym.training.runs.run_files import NAME, write_run
 from pbd_gym.training.sweep import COLUMNS, Run, SweepArgs, interval, run_all, summary, write_results
 
 TINY = ("--total-timesteps", "128", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "2", "--env-kwargs",

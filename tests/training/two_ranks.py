@@ -5,9 +5,9 @@ from pathlib import Path
 
 import torch
 
-from pbd_gym.training.ranks import joined
-from pbd_gym.training.settings import PPOSettings
-from pbd_gym.training.torch_ppo import Trainer, make
+from pbd_gym.training.learners.ranks import joined
+from pbd_gym.training.learners.torch_ppo import Trainer, make
+from pbd_gym.training.settings.algorithms import PPOSettings
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

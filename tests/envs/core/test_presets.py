@@ -20,9 +20,9 @@ from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.core.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
 from pbd_gym.envs.core.validation import make_config
 from pbd_gym.registry import ENTRIES, find
-from pbd_gym.training.options import TrainArgs
+from pbd_gym.training.episodes.rollouts import unseen_starts
 from pbd_gym.training.refinement import training_world
-from pbd_gym.training.rollouts import unseen_starts
+from pbd_gym.training.settings.options import TrainArgs
 from tests.envs.helpers import SMALL_OF
 
 SMALL = {**SMALL_OF, "PBDTShirtFold-v0": {"spacing": 0.06, "substeps": 8, "starts": 2}}

@@ -74,7 +74,7 @@ def test_rl_zoo3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_d3rlpy(tmp_path: Path) -> None:
     """A dataset of pbd-gym collect, by way of its arrays."""
     d3rlpy = imported("d3rlpy")
-    from pbd_gym.training.demonstrations import record
+    from pbd_gym.training.data.demonstrations import record
 
     env: Any = gym.make_vec(ID, 3, max_episode_steps=4, **SMALL)
     episodes = list(record(lambda observation: np.zeros((3, 6)), env, 0, {}))

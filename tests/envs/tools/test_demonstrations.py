@@ -15,7 +15,7 @@ from pbd_gym.cli import main
 from pbd_gym.envs.tools import demonstration_file
 from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder, Demonstrations, load, replay, same
 from pbd_gym.registry import ENTRIES
-from pbd_gym.training.policies import MLPPolicy
+from pbd_gym.training.agents.policies import MLPPolicy
 from tests.envs.helpers import SMALL, SMALL_OF, TOWEL
 
 

@@ -1,0 +1,1 @@
+"""What acts: small policies of arrays, which need NumPy alone, and the networks that are trained."""

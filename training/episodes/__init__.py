@@ -1,0 +1,1 @@
+"""Episodes of a policy in a batch: rolled out, evaluated, filmed."""

@@ -1,0 +1,127 @@
+"""Episodes of a policy in a batch, without any learning library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.registration import load_env_creator
+
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.presets import preset_values
+from pbd_gym.envs.core.validation import split_range
+from pbd_gym.registry import find
+from pbd_gym.runtime.messages import Progress
+from pbd_gym.training.settings.arguments import UNSEEN_SEED
+
+Policy = Callable[[Any], np.ndarray]
+"""Maps a batch of observations to a batch of actions."""
+
+KEPT_OF = 5
+"""One in this many start states of a bank is kept for evaluation."""
+
+SHOWN = 4
+"""Most episodes that a film shows."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Results of episodes at their last steps."""
+
+    normalized_performance: np.ndarray
+    """At the last step: 0 as at the start, 1 perfect; shape (num_envs,), float64."""
+    is_success: np.ndarray
+    """At the last step, bool, shape (num_envs,)."""
+
+    def __str__(self) -> str:
+        found = self.normalized_performance
+        return (
+            f"{found.mean():.3f} +- {found.std():.3f} normalized performance, {self.is_success.mean():.0%} success "
+            f"over {len(found)} episodes"
+        )
+
+
+def unseen_starts(env_id: str, episodes: int, preset: str | None = None) -> dict[str, Any]:
+    """Return arguments for a bank that keeps as many start states for evaluation as there are episodes.
+
+    Args:
+        env_id: environment.
+        episodes: how many there are.
+        preset: of the environment; its bank may be larger than the usual one.
+    """
+    batch: Any = load_env_creator(find(env_id).vector)
+    usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
+    usual = preset_values(batch.presets, preset, None).get("starts", usual)
+    # Banks of one seed may begin with the same states, so a smaller bank could keep states that training uses.
+    bank = {} if usual is None else {"starts": max(KEPT_OF * episodes, usual)}
+    return {"split": "eval", **bank}
+
+
+def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: Any) -> TaskVectorEnv:
+    """Return a batch whose episodes start from states kept for evaluation. With ``film`` it renders pictures.
+
+    Raises:
+        ValueError: as :func:`check_film`.
+    """
+    check_film(film)
+    shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if film else {}
+    env: Any = gym.make_vec(
+        env_id, episodes, **{**unseen_starts(env_id, episodes, kwargs.get("preset")), **shown, **kwargs}
+    )
+    return env
+
+
+def check_film(path: Path | None) -> None:
+    """Refuse a name for a film that does not end in .gif: the file would hold a GIF all the same.
+
+    Raises:
+        ValueError: for one.
+    """
+    if path is not None and path.suffix.lower() != ".gif":
+        raise ValueError(f"--gif names a .gif file, got {path.name!r}; pbd-gym record writes an .mp4")
+
+
+def each_start(env: TaskVectorEnv) -> dict[str, Any]:
+    """Return options of a reset that begin an episode from each start state of the batch's split in turn."""
+    count = split_range(env.split, len(env.start_positions))[1]
+    return {"variation": np.arange(env.num_envs) % count}
+
+
+def reset_to_variations(env: TaskVectorEnv, first_seed: int = UNSEEN_SEED) -> Any:
+    """Begin an episode from each start state of the batch's split in turn, and return the observations."""
+    return env.reset(seed=first_seed, options=each_start(env))[0]
+
+
+def rollout(policy: Policy, env: TaskVectorEnv, observation: Any, film: Path | None = None) -> Outcome:
+    """Run the episodes of a batch to their ends, after a reset.
+
+    Args:
+        policy: maps observations to actions.
+        env: the batch, with a time limit and autoreset in the next step.
+        observation: of its reset.
+        film: GIF to write, of the first episodes.
+    """
+    over = np.zeros(env.num_envs, dtype=bool)
+    performance, success = np.zeros(env.num_envs), np.zeros(env.num_envs, dtype=bool)
+    frames = []
+    progress = Progress(f"{env.num_envs} episodes, steps", env.max_episode_steps or 0)
+    while not over.all():
+        if film:
+            from pbd_gym.rendering import tile
+
+            frames.append(tile(env.render()[:SHOWN], columns=min(env.num_envs, SHOWN)))
+        observation, _, terminated, truncated, info = env.step(policy(observation))
+        performance = np.where(over, performance, info["normalized_performance"])
+        success = np.where(over, success, info["is_success"])
+        over |= terminated | truncated
+        progress.step()
+    if film:
+        from pbd_gym.rendering import save_gif
+
+        film.parent.mkdir(parents=True, exist_ok=True)
+        save_gif(film, frames[::2], fps=0.5 / env.action_time)
+    return Outcome(performance, success)

@@ -1,0 +1,169 @@
+"""Fits small networks to what others did: the part that cloning and imitation share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pbd_gym.runtime.checks import whole
+from pbd_gym.training.agents.perceptrons import BETWEEN, arrays_of, linear_layers, set_layers
+from pbd_gym.training.agents.pointing import MORE, Pointing
+from pbd_gym.training.agents.policies import Activation, MLPPolicy
+from pbd_gym.training.symmetry.canonical import Canonical
+from pbd_gym.training.symmetry.images import Images
+
+LEAST_SPREAD = 1e-3
+"""Smallest standard deviation that observations are divided by, lest constants be blown up."""
+LIMIT = 5.0
+"""Standardised observations are clipped to this: there are no demonstrations beyond."""
+
+
+@dataclass(kw_only=True)
+class FitArgs:
+    """How a network is fitted to actions."""
+
+    epochs: int = 60
+    """passes over the data"""
+    batch_size: int = 512
+    """steps per gradient"""
+    learning_rate: float = 2e-3
+    """of Adam at the start; it falls to zero along a half cosine"""
+    hidden: tuple[int, ...] = (256, 256)
+    """units of each hidden layer"""
+    activation: Activation = "tanh"
+    """between the layers; a choice between many things is learned better with relu"""
+    jitter: float = 0.02
+    """standard deviation of noise on standardised observations, for a network that is smooth between demonstrations"""
+    seed: int = 0
+    """of the network and the order of the data"""
+
+
+def new_network(inputs: int, hidden: tuple[int, ...], outputs: int, activation: Activation) -> nn.Sequential:
+    """Return a network with the activation behind each hidden layer."""
+    layers: list[nn.Module] = []
+    for before, after in pairwise([inputs, *hidden, outputs]):
+        layers += [nn.Linear(before, after), BETWEEN[activation]()]
+    return nn.Sequential(*layers[:-1])
+
+
+def aim(outputs: Tensor, lessons: Tensor, pointing: Pointing) -> Tensor:
+    """Return how far outputs are from lessons of :class:`pbd_gym.training.agents.pointing.Pointing`, one number."""
+    rows, meant = outputs.view(-1, pointing.outputs), lessons.view(-1, 1 + MORE)
+    scores, grips, motion = rows.split([pointing.targets, 1, MORE - 1], dim=1)
+    choice = nn.functional.cross_entropy(scores, meant[:, 0].long())
+    closed = nn.functional.binary_cross_entropy_with_logits(grips[:, 0], meant[:, 1])
+    off = motion - meant[:, 2:]
+    if pointing.full_speed:
+        return choice + closed + (off[:, 1] ** 2).mean()
+    # How fast a hand would go that stays, nobody knows.
+    goes = torch.stack([meant[:, 0] > 0.0, torch.ones_like(meant[:, 0])], dim=1)
+    return choice + closed + ((off * goes) ** 2).mean()
+
+
+def fit(
+    observations: np.ndarray,
+    actions: np.ndarray,
+    args: FitArgs,
+    scale: tuple[np.ndarray, np.ndarray],
+    start: MLPPolicy | None = None,
+    images: Images | None = None,
+    pointing: Pointing | None = None,
+) -> nn.Sequential:
+    """Return a network fitted to map standardised observations to actions, by the mean squared error.
+
+    Where hands point, it is fitted to choose their targets, by the cross entropy, and to close them.
+
+    It begins with the weights of ``start``, or new ones.
+
+    Args:
+        observations: shape (steps, size), float32.
+        actions: shape (steps, actions), float32.
+        args: how it is fitted.
+        scale: mean and standard deviation that observations are standardised by, shape (size,) each.
+        start: policy that it begins as, of the shape that ``args`` say; None for a new one.
+        images: where given, each epoch shows an image of each step at random.
+        pointing: what the outputs mean where hands point.
+
+    Raises:
+        ValueError: for no epochs, or batches of nothing.
+    """
+    whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
+    torch.manual_seed(args.seed)
+    x = torch.as_tensor(observations)
+    y = torch.as_tensor(actions if pointing is None else pointing.lessons(observations, actions))
+    mean, spread = (torch.as_tensor(part, dtype=x.dtype) for part in scale)
+    random = torch.Generator().manual_seed(args.seed)
+    outputs = y.shape[1] if pointing is None else len(pointing.hands) * pointing.outputs
+    network = new_network(x.shape[1], args.hidden, outputs, args.activation)
+    if start is not None:
+        set_layers(linear_layers(network, BETWEEN[args.activation]), start)
+    steps = args.epochs * (-(-len(x) // args.batch_size))
+    optimizer = torch.optim.Adam(network.parameters(), args.learning_rate, fused=True)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for epoch in range(args.epochs):
+        total = 0.0
+        for rows in torch.randperm(len(x)).split(args.batch_size):
+            seen, done = images(x[rows], y[rows], random) if images else (x[rows], y[rows])
+            noise = args.jitter * torch.randn(len(rows), x.shape[1])
+            features = ((seen - mean) / spread).clamp(-LIMIT, LIMIT) + noise
+            found = network(features)
+            loss = nn.functional.mse_loss(found, done) if pointing is None else aim(found, done, pointing)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += loss.item() * len(rows)
+        if epoch % 10 == 9 or epoch == args.epochs - 1:
+            print(
+                f"epoch {epoch + 1:4}   {'mean squared error' if pointing is None else 'loss'} {total / len(x):.4f}",
+                flush=True,
+            )
+    return network
+
+
+def fitted_policy(
+    env_id: str,
+    env_kwargs: dict[str, Any],
+    observations: np.ndarray,
+    actions: np.ndarray,
+    args: FitArgs,
+    start: MLPPolicy | None = None,
+    images: Images | None = None,
+    canonical: Canonical | None = None,
+    pointing: Pointing | None = None,
+) -> MLPPolicy:
+    """Return a policy fitted to actions.
+
+    Args:
+        env_id: environment that they were done in.
+        env_kwargs: its arguments.
+        observations: shape (steps, size), float32.
+        actions: shape (steps, actions), float32.
+        args: how it is fitted.
+        start: policy that it begins as, which has seen some of this before; observations are standardised as its own.
+        images: where given, it learns from images of the steps under the symmetries of the task as well.
+        canonical: where given, it acts in canonical images.
+        pointing: where given, its hands point.
+    """
+    if canonical is not None:
+        chosen = canonical.choose(observations)
+        observations, actions = canonical.observations(observations, chosen), canonical.actions(actions, chosen)
+    if start is not None:
+        mean, spread = start.mean, start.spread
+    else:
+        seen = observations
+        if images is not None:
+            random = torch.Generator().manual_seed(args.seed)
+            seen = images(torch.as_tensor(observations), torch.as_tensor(actions), random)[0].numpy()
+        mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), LEAST_SPREAD)
+    network = fit(observations, actions, args, (mean, spread), start, images, pointing)
+    layers = arrays_of(linear_layers(network, BETWEEN[args.activation]))
+    return MLPPolicy(
+        env_id, env_kwargs, *layers, mean, spread, LIMIT,
+        activation=args.activation, canonical=canonical, pointing=pointing,
+    )  # fmt: skip

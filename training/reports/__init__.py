@@ -1,0 +1,1 @@
+"""What is reported: result files of the benchmark, tables, curves, means and intervals."""

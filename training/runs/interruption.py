@@ -1,0 +1,98 @@
+"""Training runs that are interrupted, and gone on with: what is kept of them, and how it is taken up."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pbd_gym.runtime.files import read_json
+from pbd_gym.training.reports.curves import Point, read_csv, write_csv
+from pbd_gym.training.runs.monitor import STATE, Learner, Monitor
+from pbd_gym.training.runs.run_files import KIND, NAME, write_run
+
+CURVE = "curve.csv"
+DONE = "steps_done"
+"""Key of ``run.json`` of a run that was interrupted: environment steps so far."""
+
+
+@contextmanager
+def ended_like_control_c() -> Iterator[None]:
+    """Let SIGTERM, by which clusters and sweeps end a process, raise KeyboardInterrupt here as Control-C does."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may say what signals do
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def keep(folder: Path, learner: Learner, points: list[Point], run: dict[str, Any]) -> None:
+    """Write what an interrupted run has come to: the agent, ``run.json`` with the steps so far, the curve."""
+    learner.keep(folder)
+    learner.save(folder / learner.model)
+    write_csv(folder / CURVE, points)
+    write_run(folder, {**run, DONE: learner.steps})
+
+
+def interrupted(folder: Path) -> int | None:
+    """Return the environment steps of the interrupted run in a folder, None if there is none."""
+    try:
+        steps = read_json(folder / NAME, KIND).get(DONE)
+    except (FileNotFoundError, ValueError):  # nothing that one could go on with
+        return None
+    return steps if isinstance(steps, int) else None
+
+
+def finish(folder: Path, learner: Learner, monitor: Monitor) -> None:
+    """Write what a run has come to at its end: the agent with its score, and the curve."""
+    learner.save(folder / learner.model, monitor.summary())
+    write_csv(folder / CURVE, monitor.points)
+    (folder / STATE).unlink(missing_ok=True)  # of an interruption before
+
+
+def take_up(folder: Path, learner: Learner, run: dict[str, Any]) -> list[Point]:
+    """Give a new learner what an interrupted run has come to.
+
+    Args:
+        folder: of the run.
+        learner: of the same settings.
+        run: what ``run.json`` is going to say; all of it must be as it was.
+
+    Returns:
+        The learning curve so far.
+
+    Raises:
+        FileNotFoundError: if there is no such run.
+        ValueError: if the run was not interrupted, or had other settings.
+    """
+    try:
+        before = read_json(folder / NAME, KIND)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no run in {folder} to go on with") from None
+    if DONE not in before:
+        raise ValueError(f"the run in {folder} was not interrupted: there is nothing to go on with")
+    told = read_as_written(run)
+    changed = sorted(name for name in told if told[name] != before.get(name))
+    if "settings" in changed:  # says which
+        given, had = told["settings"], before.get("settings") or {}
+        changed.remove("settings")
+        changed += sorted(name for name in given.keys() | had.keys() if given.get(name) != had.get(name))
+    if changed:
+        raise ValueError(f"the run in {folder} had another {', '.join(changed)}: give the same arguments with --resume")
+    learner.take_up(folder, int(before[DONE]))
+    columns = read_csv(folder / CURVE)
+    names = list(Point.__dataclass_fields__)
+    return [Point(int(row[0]), *map(float, row[1:])) for row in zip(*(columns[name] for name in names), strict=True)]
+
+
+def read_as_written(run: dict[str, Any]) -> dict[str, Any]:
+    """Return a run as it would be read from its file: tuples are lists there."""
+    found: dict[str, Any] = json.loads(json.dumps(run))
+    return found

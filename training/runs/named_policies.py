@@ -1,0 +1,143 @@
+"""Policies by the names that the command line has for them: scripts, planners, and policies that were trained."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.tools.recording import Actor, RandomActor, expert
+from pbd_gym.training.agents.policies import find_pixel_policy, find_policy, shipped_ids
+from pbd_gym.training.episodes.record import Stacked
+
+NAMES = ("default", "expert", "random", "plan", "trained", "pixels")
+"""Policies without a file of the user's."""
+
+
+def check_file(name: str, others: Sequence[str]) -> None:
+    """Refuse what is neither a file nor looks like the name of one: it is a policy's name that was misspelt.
+
+    Args:
+        name: of a policy that is none of the others.
+        others: names that there are, for the message.
+
+    Raises:
+        ValueError: for such a word.
+    """
+    if not Path(name).suffix and not Path(name).exists():
+        raise ValueError(f"--policy takes {', '.join(others)}, or a file such as model.npz, got {name!r}")
+
+
+def check_trained_on(name: str, trained_on: str, env_id: str | None) -> None:
+    """Refuse a policy of another environment, which may have observations of the same size.
+
+    Args:
+        name: of the policy.
+        trained_on: its environment.
+        env_id: where it is to act; None for the same.
+
+    Raises:
+        ValueError: if it is another one.
+    """
+    if env_id not in (None, trained_on):
+        raise ValueError(f"{name} was trained on {trained_on}, not on {env_id}")
+
+
+def find_actor(name: str, env_id: str | None, seed: int = 0, trust: bool = False) -> tuple[Actor, str, dict[str, Any]]:
+    """Return a policy, the id of its environment, and that environment's arguments.
+
+    Args:
+        name: ``"expert"``, ``"random"``, ``"plan"``, ``"trained"`` for the bundled policy of the id, ``"pixels"`` for
+            the one that sees pictures, ``"default"`` for the expert or, if the task has none, the bundled policy, or a
+            file: model.npz or model.zip of a training run, NAME.npz of a policy.
+        env_id: environment; None for that of the file.
+        seed: of random actions, and of the planner.
+        trust: see :func:`pbd_gym.training.runs.checkpoint.load`.
+
+    Raises:
+        FileNotFoundError: if there is no such file, or no run.json beside or above a model.zip.
+        ValueError: without an id, if there is no bundled policy for it, for a name that is none of these, or for a file
+            that is something else, or of another environment.
+    """
+    if name in NAMES and env_id is None:
+        raise ValueError(f"--policy {name} needs an id")
+    if name not in NAMES:
+        check_file(name, NAMES[1:])
+    if name == "default":
+        return default, str(env_id), {}
+    if name == "expert":
+        return expert, str(env_id), {}
+    if name == "random":
+        return RandomActor(seed), str(env_id), {}
+    if name == "plan":
+        return PlanningActor(seed), str(env_id), {}
+    if name == "trained" or name.endswith(".npz"):
+        policy = find_policy(str(env_id) if name == "trained" else name)
+        check_trained_on(name, policy.env_id, env_id)
+        return Stacked(policy, 1), policy.env_id, dict(policy.env_kwargs)
+    from pbd_gym.training.runs.checkpoint import load
+
+    agent = load(find_pixel_policy(str(env_id)) if name == "pixels" else Path(name), trust)
+    check_trained_on(name, agent.env_id, env_id)
+    return Stacked(agent, agent.frame_stack), agent.env_id, dict(agent.env_kwargs)
+
+
+def default(env: TaskVectorEnv, observation: Any, begins: bool) -> Any:
+    """Act as the expert of the task or, if it has none, as the policy that comes with the package.
+
+    Raises:
+        ValueError: as :func:`default_name`.
+    """
+    if default_name(env, "random, plan") == "expert":
+        return expert(env, observation, begins)
+    return _bundled(env.spec.id if env.spec else "")(observation)
+
+
+def default_name(env: TaskVectorEnv, others: str) -> str:
+    """Return what acts where nobody says so: ``"expert"`` or, if the task has none, ``"trained"``.
+
+    Args:
+        env: the batch.
+        others: further policies that can act in any task, for the message.
+
+    Raises:
+        ValueError: if there is neither; the message names the policies there are.
+    """
+    if env.task.expert is not None:
+        return "expert"
+    env_id = env.spec.id if env.spec else ""
+    if env_id not in shipped_ids():
+        raise ValueError(
+            f"{env_id} has neither an expert nor an agent that comes with the package: --policy takes {others}, or "
+            "the model.npz of pbd-gym train"
+        )
+    return "trained"
+
+
+_bundled = functools.cache(find_policy)
+
+
+class PlanningActor:
+    """Acts by the cross-entropy method, with the settings of the id.
+
+    Args:
+        seed: of the planner.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self._planner: Any = None
+
+    def __call__(self, env: Any, observation: Any, begins: bool) -> np.ndarray:
+        """Return actions, shape (num_envs, size)."""
+        if begins or self._planner is None:
+            from pbd_gym.envs.tools.planning import CEMPlanner
+            from pbd_gym.training.settings.planner import settings_of
+
+            self._planner = CEMPlanner(env, settings_of(env.spec.id), self.seed)
+        actions: np.ndarray = self._planner.actions()
+        return actions

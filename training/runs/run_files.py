@@ -1,0 +1,151 @@
+"""``run.json``: what a training run was, and what its network is rebuilt from without reading any pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from pbd_gym.envs.tools.named_env import check_named_env
+from pbd_gym.runtime.checks import whole
+from pbd_gym.runtime.files import read_json, write_text
+from pbd_gym.training.agents.other_packages import check_registered, modules_of
+from pbd_gym.training.settings.algorithms import ALGORITHMS, Algorithm, Settings
+from pbd_gym.training.settings.tuned import FALLBACK
+
+NAME = "run.json"
+KIND = "a training run"
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """What the layers of a network follow from, besides the settings."""
+
+    observation_space: spaces.Space[Any]
+    """Of the environment, with as many observations side by side as the agent is shown."""
+    action_space: spaces.Space[Any]
+    """Of the environment."""
+    state_size: int = 0
+    """Outputs of a network for pictures that is trained to predict the state, 0 for none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingRun:
+    """A training run as its ``run.json`` describes it."""
+
+    env_id: str
+    env_kwargs: dict[str, Any]
+    algorithm: Algorithm
+    settings: Settings
+    network: Network | None
+    """None for a run of an older version, or of another program."""
+    seed: int = 0
+
+
+def find_folder(checkpoint: Path) -> Path:
+    """Return the folder of the run that a checkpoint belongs to: the next one above it with a ``run.json``.
+
+    Raises:
+        FileNotFoundError: if there is none, or no checkpoint.
+    """
+    if not checkpoint.exists():
+        raise FileNotFoundError(f"there is no file {checkpoint}")
+    folder = next((parent for parent in checkpoint.parents if (parent / NAME).exists()), None)
+    if folder is None:
+        raise FileNotFoundError(f"{checkpoint} with a {NAME} beside or above it is needed")
+    return folder
+
+
+def find_run(checkpoint: Path) -> TrainingRun:
+    """Return the run that a checkpoint belongs to.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`find_folder` and :func:`read_run`.
+    """
+    return read_run(find_folder(checkpoint) / NAME)
+
+
+def write_run(folder: Path, run: dict[str, Any]) -> None:
+    """Write ``run.json`` into a folder, whole or not at all, with what registers its id if another package does."""
+    write_text(folder / NAME, json.dumps({**run, **modules_of(run.get("env_id", ""))}, indent=2))
+
+
+def network_to_json(network: Network) -> dict[str, Any]:
+    """Return a network's description as plain data."""
+    found = {name: _space_to_json(getattr(network, name)) for name in ("observation_space", "action_space")}
+    return {**found, "state_size": network.state_size}
+
+
+def read_run(path: Path) -> TrainingRun:
+    """Read ``run.json``.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is anything else, is cut short, or names an environment or an argument that is not known.
+    """
+    run = read_json(path, KIND)
+    check_registered(path, run)
+    try:
+        check_named_env(run.get("env_id"), run.get("env_kwargs"))
+        algorithm, settings = run.get("algorithm", "ppo"), run.get("settings")
+        if algorithm not in ALGORITHMS or not isinstance(settings, dict):
+            raise ValueError(f"an algorithm among {', '.join(ALGORITHMS)} and its settings are needed")
+        network = None
+        if "network" in run:
+            given = run["network"]
+            seen, acted = (_space_from_json(given[name]) for name in ("observation_space", "action_space"))
+            network = Network(seen, acted, whole("state_size", given["state_size"], 0))
+        seed = whole("seed", run.get("seed", 0), 0)
+        return TrainingRun(run["env_id"], run["env_kwargs"], algorithm, _settings(algorithm, settings), network, seed)
+    except KeyError as error:
+        raise ValueError(f"{path} is not {KIND}: it lacks {error}") from error
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} is not {KIND}: {error}") from error
+
+
+def _settings(algorithm: Algorithm, found: dict[str, Any]) -> Settings:
+    """Return settings from plain data. What this version does not know is left out, what is not there is the default.
+
+    Raises:
+        ValueError: for numbers that no network can be made of.
+    """
+    kind = type(FALLBACK[algorithm])
+    names = {field.name for field in dataclasses.fields(kind)}
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items() if name in names}
+    defaults: dict[str, Any] = {"total_timesteps": 0}
+    settings = kind(**{**defaults, **given})
+    for size in settings.net_arch:
+        whole("net_arch", size, 1)
+    whole("frame_stack", settings.frame_stack, 1)
+    float(settings.log_std_init)
+    return settings
+
+
+def _space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
+    if isinstance(space, spaces.Dict):
+        return {name: _space_to_json(part) for name, part in space.spaces.items()}
+    assert isinstance(space, spaces.Box)
+    low, high = (bound.tolist() if np.ptp(bound) else bound.flat[0].item() for bound in (space.low, space.high))
+    return {"shape": list(space.shape), "dtype": space.dtype.name, "low": low, "high": high}
+
+
+def _space_from_json(found: Any) -> spaces.Space[Any]:
+    """Return the space that :func:`_space_to_json` described.
+
+    Raises:
+        ValueError, TypeError, KeyError: for anything else.
+    """
+    if not isinstance(found, dict):
+        raise ValueError(f"a space is needed, got {found!r}")
+    if "shape" not in found:
+        return spaces.Dict({name: _space_from_json(part) for name, part in found.items()})
+    shape = tuple(whole("shape", size, 1) for size in found["shape"])
+    if found["dtype"] not in ("float32", "uint8"):
+        raise ValueError(f"a space of float32 or uint8 is needed, got {found['dtype']!r}")
+    kind: Any = np.dtype(found["dtype"]).type
+    low, high = (np.broadcast_to(np.asarray(found[name], dtype=kind), shape) for name in ("low", "high"))
+    return spaces.Box(low, high, shape, kind)

@@ -1,0 +1,123 @@
+"""Settings of the algorithms; :mod:`pbd_gym.training.settings.tuned` has their numbers for each id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Algorithm = Literal["ppo", "sac", "sac-her"]
+ALGORITHMS: tuple[Algorithm, ...] = ("ppo", "sac", "sac-her")
+Library = Literal["torch", "sb3"]
+"""Of PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
+
+
+METHODS = ("ppo", "ppo-sb3", "sac", "sac-her")
+"""What :func:`method` returns, in the order in which curves are drawn."""
+
+
+def method(algorithm: Algorithm, library: Library) -> str:
+    """Return what runs are called by: the algorithm, and the library too where it is not the usual one."""
+    return f"{algorithm}-{library}" if algorithm == "ppo" and library == "sb3" else algorithm
+
+
+def run_name(env_id: str, algorithm: Algorithm, library: Library, seed: int) -> str:
+    """Return what the folder of a run is called."""
+    return f"{env_id}-{method(algorithm, library)}-{seed}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings that all algorithms have, with Stable-Baselines3's names where it has one."""
+
+    total_timesteps: int
+    """Environment steps of the whole run."""
+    num_envs: int = 64
+    """Environments in the batch."""
+    batch_size: int = 512
+    """Samples per gradient step."""
+    learning_rate: float = 1e-3
+    """Of Adam at the start; it falls linearly to zero."""
+    gamma: float = 0.98
+    """Discount per step."""
+    net_arch: tuple[int, ...] = (64, 64)
+    """Hidden layers of the policy and of the value networks."""
+    log_std_init: float = -0.5
+    """Logarithm of the exploration noise at the start."""
+    initial_action: tuple[float, ...] = ()
+    """Mean action at the start, zeros by default. Closed hands do not drop at once what they hold."""
+    standardise: bool = False
+    """Whether observations are standardised by mean and spread, both measured before training."""
+    frame_stack: int = 1
+    """Observations in a row that the agent is shown at once; a single picture shows no velocities."""
+    predict_state: bool = False
+    """Whether a network for pictures is trained to predict the state as well; see training/agents/auxiliary_loss.py."""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the environment, such as its cameras; those of the command line override them."""
+    training_env: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the training environment only, such as easier starts; evaluation uses the task as it is."""
+
+
+@dataclass(frozen=True)
+class PPOSettings(Settings):
+    """Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347)."""
+
+    n_steps: int = 128
+    """Steps per environment between updates."""
+    n_epochs: int = 8
+    """Passes over the samples of an update."""
+    gae_lambda: float = 0.95
+    """Of generalised advantage estimation."""
+    clip_range: float = 0.2
+    """Largest change of the probability ratio."""
+    ent_coef: float = 0.0
+    """Weight of the entropy bonus."""
+    log_std_end: float | None = None
+    """Logarithm of the largest exploration noise at the end: a bound that falls linearly. What has to be still in the
+    end is not learned while the noise shakes it. In torch only."""
+    switches: tuple[int, ...] = ()
+    """Numbers of an action that are drawn as -1 or 1, such as grips: the mean is the log-odds of 1. Noise about a mean
+    would hardly ever open a hand that has learned to be closed. In torch only."""
+    switch_hold: int = 1
+    """Steps for which the noise of switches stays as it is. A hand that opens by chance for a single step takes hold
+    again in the next, and never learns what comes of it. In torch only."""
+    switch_limit: float | None = None
+    """Log-odds of switches beyond which a penalty pulls them back. While noise still shakes what hands hold, opening
+    them never pays, and hands that have become sure of that never try it again. In torch only."""
+    images: bool = False
+    """Whether images of the samples under the symmetries of the task are learned from, one after the other, rather than
+    the samples alone; see :mod:`pbd_gym.training.symmetry.images`. It helps with one mirror image and harms with
+    fifteen. In torch only."""
+    average: float = 0.0
+    """If not zero, what is evaluated and kept has a moving mean of the weights, of which those after an update are this
+    share (Polyak and Juditsky 1992, doi:10.1137/0330046). When hands open changes from one update to the next. In torch
+    only."""
+    beta2: float = 0.999
+    """Of Adam: what its mean of squared gradients keeps from one step to the next."""
+
+
+@dataclass(frozen=True)
+class SACSettings(Settings):
+    """Soft actor-critic (Haarnoja et al. 2018, arXiv:1812.05905), with automatic entropy tuning."""
+
+    num_envs: int = 32
+    batch_size: int = 256
+    net_arch: tuple[int, ...] = (128, 128)
+    buffer_size: int = 300_000
+    """Steps that the replay buffer holds."""
+    learning_starts: int = 2_000
+    """Steps of random actions before the first update."""
+    train_freq: int = 1
+    """Steps of the batch between updates."""
+    gradient_steps: int = 8
+    """Gradient steps per update."""
+    tau: float = 0.01
+    """Weight of the new parameters in an update of the target networks."""
+    ent_coef: str = "auto_0.05"
+    """Weight of the entropy, tuned automatically from the value after the underscore."""
+    sampled_goals: int = 4
+    """Relabelled samples for each sample of the replay buffer, in hindsight experience replay only."""
+    layer_norm: bool = True
+    """Whether layers of the networks are normalised; see :class:`pbd_gym.training.agents.networks.NormalisedReLU`."""
+    expert_steps: int = 0
+    """Steps of the scripted expert in each environment that the replay buffer starts with."""

@@ -1,0 +1,236 @@
+"""The arguments of commands: nothing here imports torch, Stable-Baselines3 or Warp, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from pbd_gym.envs.core.presets import with_defaults
+from pbd_gym.training.settings import tuned, tuned_pixels
+from pbd_gym.training.settings.algorithms import Algorithm, Library, PPOSettings, SACSettings, Settings, run_name
+from pbd_gym.training.settings.arguments import UNSEEN_SEED, episode_arguments
+
+
+def option(name: str) -> str:
+    """Return what a field is called on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+@dataclass
+class TrainArgs:
+    """Train an agent. Defaults by id and algorithm are in pbd_gym/training/settings/tuned.py."""
+
+    env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
+    """environment to train on"""
+    algorithm: Algorithm = "ppo"
+    """ppo, sac, or sac-her: soft actor-critic with hindsight experience replay, which sets obs_mode to goal"""
+    library: Library | None = None
+    """what trains: torch alone, which is for PPO on vectors and taken there by default, or sb3: Stable-Baselines3,
+    which is taken for all else"""
+    out: Path | None = None
+    """folder of the run; runs/ID-ALGORITHM-SEED by default, and runs/ID-ppo-sb3-SEED for PPO of Stable-Baselines3"""
+    seed: int = 0
+    """seed of the network, the noise and the environments"""
+    total_timesteps: int | None = None
+    """environment steps of the whole run"""
+    num_envs: int | None = None
+    """environments in the batch"""
+    n_steps: int | None = None
+    """steps per environment between updates of PPO"""
+    n_epochs: int | None = None
+    """passes over the samples of such an update"""
+    batch_size: int | None = None
+    """samples per gradient step"""
+    learning_rate: float | None = None
+    """of Adam at the start"""
+    gamma: float | None = None
+    """discount per step"""
+    log_std_init: float | None = None
+    """logarithm of the exploration noise at the start"""
+    frame_stack: int | None = None
+    """observations in a row that the agent is shown at once"""
+    target_success: float | None = None
+    """success rate at which training ends: the first evaluation that reaches it, so that others will find a bit less"""
+    predict_state: bool | None = None
+    """train the network for pictures to predict the state, rather than by PPO"""
+    evaluations: int = 20
+    """evaluations during training"""
+    eval_episodes: int = 100
+    """unseen episodes per evaluation"""
+    checkpoints: int = 4
+    """checkpoints during training"""
+    progress: bool = True
+    """show a progress bar"""
+    gif: bool = True
+    """write a GIF of the trained agent"""
+    resume: bool = False
+    """go on with the run in the folder, which was interrupted"""
+    torch_threads: int = 1
+    """threads of the learner, besides those of the physics"""
+    device: str = "cpu"
+    """of the physics and of the learner in torch: cpu or cuda:0; with torchrun cuda means one GPU per process"""
+    env_kwargs: dict[str, str] = field(default_factory=dict)
+    """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
+
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+        library = self.library or "torch"
+        return self.out or Path("runs") / run_name(self.env_id, self.algorithm, library, self.seed)
+
+    def settings(self) -> Settings:
+        """Return the tuned numbers of the id, overridden by those of the command line.
+
+        Raises:
+            ValueError: for a number of another algorithm.
+        """
+        from pbd_gym.envs.core.pixels import PIXEL_MODES  # imports Warp
+
+        found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
+        if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
+            pixels = tuned_pixels.PIXELS.get(self.env_id, tuned_pixels.FALLBACK)
+            found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
+        every = {f.name for kind in (PPOSettings, SACSettings) for f in dataclasses.fields(kind)}
+        given = {name: value for name in every if (value := getattr(self, name, None)) is not None}
+        others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})
+        if others:
+            raise ValueError(f"{option(others[0])} is of another algorithm than {self.algorithm}")
+        return dataclasses.replace(found, **given)
+
+    def everything(self) -> tuple[Settings, dict[str, Any], dict[str, Any]]:
+        """Return the settings, the arguments of the environment, and those of the environment that is trained on.
+
+        Raises:
+            ValueError: as :meth:`settings` and :meth:`arguments`.
+        """
+        settings = self.settings()
+        env_kwargs = {**settings.env, **self.arguments()}
+        return settings, env_kwargs, with_defaults({"split": "train", **settings.training_env}, env_kwargs)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the environment, numbers as numbers.
+
+        Raises:
+            ValueError: for hindsight experience replay with another obs_mode than goal, and as
+                :func:`pbd_gym.training.settings.arguments.episode_arguments`.
+        """
+        given = episode_arguments(self.env_kwargs)
+        if self.algorithm == "sac-her":
+            if given.setdefault("obs_mode", "goal") != "goal":
+                raise ValueError(f"sac-her needs obs_mode goal, got {given['obs_mode']!r}")
+        return given
+
+
+@dataclass
+class SweepArgs:
+    """Train ids, algorithms and seeds side by side. Arguments after ``--train`` go to every run."""
+
+    env_ids: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """environments"""
+    algorithms: tuple[Algorithm, ...] = ("ppo",)
+    """algorithms of pbd-gym train"""
+    libraries: tuple[Library, ...] = ("torch",)
+    """of PPO: torch, sb3 or both"""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """seeds, one run each"""
+    cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    """cores in use: runs at a time times cores per run"""
+    cores_per_run: int = 1
+    """threads of the physics in each run"""
+    out: Path = Path("runs/sweep")
+    """folder of the runs, results.csv and the curves"""
+    export: Path | None = None
+    """further folder for results.csv, curves as PNG and each run's curve as CSV; rows of other runs stay"""
+    report_only: bool = False
+    """train nothing and report the finished runs, for example while another process is still training"""
+    train: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
+
+
+@dataclass
+class EvaluateArgs:
+    """Evaluate a checkpoint on unseen seeds, beside a random policy."""
+
+    checkpoint: Annotated[Path, tyro.conf.Positional]
+    """model.npz of a training run, or model.zip with its run.json beside or above it"""
+    episodes: int = 100
+    """Episodes, run side by side."""
+    first_seed: int = UNSEEN_SEED
+    """Seed of the first episode."""
+    gif: Path | None = None
+    """Write a film of some episodes here."""
+    trust: bool = False
+    """Also read a file that can run any code it holds: one that is not from this version of pbd-gym train."""
+
+
+@dataclass
+class PlanArgs:
+    """Plan by the cross-entropy method. Defaults by id are in pbd_gym/training/settings/planner.py."""
+
+    env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
+    """environment to plan in"""
+    episodes: int = 5
+    """episodes, planned side by side"""
+    first_seed: int = UNSEEN_SEED
+    """seed of the first episode"""
+    seed: int = 0
+    """of the planner"""
+    candidates: int | None = None
+    """sequences of actions tried at once in each episode"""
+    iterations: int | None = None
+    """rounds of sampling for each plan"""
+    elites: int | None = None
+    """best candidates that the distribution is refitted to"""
+    horizon: int | None = None
+    """steps that a plan looks ahead"""
+    knot_every: int | None = None
+    """steps between the knots of the piecewise linear actions"""
+    replan_every: int | None = None
+    """steps of a plan that are executed before planning again"""
+    threads: int | None = None
+    """threads of the planning batch"""
+    gif: Path | None = None
+    """write a film of up to four episodes here"""
+    csv: Path | None = None
+    """write the result into this table, replacing the row of the same id"""
+    env_kwargs: dict[str, str] = field(default_factory=dict)
+    """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
+
+
+@dataclass
+class CollectArgs:
+    """Collect demonstrations as a dataset for Minari or for LeRobot."""
+
+    env_id: Annotated[str, tyro.conf.Positional]
+    """environment to act in"""
+    policy: str | None = None
+    """expert (scripted), trained (the agent that comes with the package), plan (planner), a checkpoint of pbd-gym train
+    (its model.zip) or a NAME.npz; by default the expert, or if the task has none the trained agent"""
+    episodes: int = 100
+    """episodes to write"""
+    num_envs: int = 50
+    """episodes that run side by side"""
+    seed: int = 0
+    """seed of the first episode; the others have the following"""
+    split: Literal["train", "eval", "all"] = "train"
+    """start states to draw from"""
+    noise: float = 0.0
+    """standard deviation of noise on the actions; the actions without it are kept in infos as intended_action"""
+    only_success: bool = False
+    """leave out episodes that did not end in success; further seeds take their place"""
+    format: Literal["minari", "lerobot"] = "minari"
+    """whose format the dataset has: Farama's Minari, or version 3.0 of Hugging Face's LeRobot"""
+    pixels: dict[str, str] = field(default_factory=dict)
+    """also take pictures, and how, for example --pixels size 96 shadows True"""
+    out: Path | None = None
+    """folder of the dataset; by default runs/datasets/ID-POLICY-v0 (Minari wants a version at the end) or
+    runs/lerobot/ID-POLICY"""
+    env_kwargs: dict[str, str] = field(default_factory=dict)
+    """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
+    trust: bool = False
+    """also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"""
