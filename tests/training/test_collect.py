@@ -125,7 +125,7 @@ def test_without_expert_and_agent_the_policies_are_named(
 
 def test_without_pyarrow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("lerobot_datasets", "lerobot_files"):
-        monkeypatch.delitem(sys.modules, f"pbd_gym.training.{name}")
+        monkeypatch.delitem(sys.modules, f"pbd_gym.training.data.{name}")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert main(["collect", "PBDClothDrop-v0", "--format", "lerobot"]) == 1
     assert f"pyarrow is needed for LeRobot's format: {install_hint('lerobot')}" in capsys.readouterr().err

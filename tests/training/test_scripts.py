@@ -18,8 +18,8 @@ from stable_baselines3 import PPO
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training import benchmark
-from pbd_gym.training import evaluate as evaluation
 from pbd_gym.training.agents.policies import load_policy
+from pbd_gym.training.episodes import evaluation
 from pbd_gym.training.episodes.evaluation import evaluate, random_policy, table, unseen_env
 from pbd_gym.training.learners import torch_learner
 from pbd_gym.training.learners.torch_ppo import Trainer, make

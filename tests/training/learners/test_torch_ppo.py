@@ -284,8 +284,8 @@ def test_two_processes_agree_bit_for_bit(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "-m"]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, "tests.training.two_ranks", str(tmp_path)],
-        cwd=Path(__file__).parents[2], env=env, capture_output=True, text=True, timeout=300,
+        [*command, "tests.training.learners.two_ranks", str(tmp_path)],
+        cwd=Path(__file__).parents[3], env=env, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-8000:]
     one, two = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
