@@ -237,6 +237,8 @@ def imports() -> list[str]:
 def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float) -> None:
     """Draw normalised performance on unseen episodes over steps, mean and confidence band of each algorithm's seeds.
 
+    A run that ended early, at its target, keeps what it had then.
+
     Args:
         path: PNG to write.
         env_id: title.
@@ -251,7 +253,7 @@ def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]]
     figure, axes = plt.subplots(figsize=(6.0, 3.4), dpi=100, layout="constrained")
     lowest = random_performance
     for number, (algorithm, found) in enumerate(curves.items()):
-        steps = found[0]["steps"]
+        steps = max((curve["steps"] for curve in found), key=lambda steps: float(steps[-1]))
         rows = [np.interp(steps, curve["steps"], curve["normalized_performance"]) for curve in found]
         mean, half = interval(np.stack(rows))
         lowest = min(lowest, float(mean.min()))

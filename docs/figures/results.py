@@ -8,24 +8,25 @@ Run ``python -m docs.figures.results``. With ``--baselines expert.json random.js
 from __future__ import annotations
 
 import csv
+import itertools
 import sys
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.reports.benchmark_results import read_results
 from pbd_gym.training.reports.result_tables import write_rows
-from pbd_gym.training.settings.algorithms import ALGORITHMS, Algorithm
+from pbd_gym.training.settings.algorithms import Algorithm
 from pbd_gym.training.settings.tuned import TABLE
 
 DOCS = Path(__file__).parents[1]
 MARKS = "<!-- table -->", "<!-- end of table -->"
 BASELINES = ("id", "random", "expert", "worst_expert", "expert_success")
 """Columns of baselines.csv."""
-HEAD = ("id", "random", "expert", "CEM", "PPO", "SAC", "SAC + HER")
-SHOWN = " †"
-"""Marks what has seen episodes of the expert."""
+NAMES = {"ppo": "PPO", "sac": "SAC", "sac-her": "SAC + HER"}
+"""What methods are called on pages."""
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
@@ -37,46 +38,61 @@ def rows_of(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def number(values: list[float]) -> str:
-    """Return the mean and, where there are several, the standard deviation."""
-    if not values:
-        return ""
-    spread = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.2f}{spread}"
-
-
 def duration(seconds: float) -> str:
     """Return a time in minutes, or in seconds below one."""
     return f"{seconds / 60.0:.0f} min" if seconds >= 60.0 else f"{seconds:.0f} s"
 
 
-def score(env_id: str, algorithm: Algorithm) -> str:
-    """Return a cell: normalised performance over seeds, and how many seeds and what each of them took."""
-    runs = [row for row in rows_of("results.csv") if (row["env_id"], row["algorithm"]) == (env_id, algorithm)]
-    if not runs:
-        return ""
+def runs_of(env_id: str, method: str) -> list[dict[str, str]]:
+    """Return the rows of a method on an id, one for each seed."""
+    return [row for row in rows_of("results.csv") if (row["env_id"], row["algorithm"]) == (env_id, method)]
+
+
+def success(runs: list[dict[str, str]]) -> str:
+    """Return the mean success over seeds and, where there are several, the lowest and the highest."""
+    found = [100 * float(row["success_rate"]) for row in runs]
+    spread = f" ({min(found):.0f} to {max(found):.0f})" if len(found) > 1 else ""
+    return f"{np.mean(found):.0f} %{spread}"
+
+
+def performance(runs: list[dict[str, str]]) -> str:
+    """Return the mean normalised performance over seeds and, where there are several, the standard deviation."""
+    found = [float(row["normalized_performance"]) for row in runs]
+    spread = f" ± {np.std(found, ddof=1):.2f}" if len(found) > 1 else ""
+    return f"{np.mean(found):.2f}{spread}"
+
+
+def cost(runs: list[dict[str, str]]) -> str:
+    """Return how many seeds there are, and what each of them took."""
     steps, wall, cpu = (
         float(np.mean([float(row[name]) for row in runs])) for name in ("steps", "training_seconds", "cpu_seconds")
     )
     seeds = f"{len(runs)} seed" + "s" * (len(runs) > 1)
-    found = number([float(row["normalized_performance"]) for row in runs])
-    shown = SHOWN if getattr(TABLE[algorithm].get(env_id), "expert_steps", 0) else ""
-    return f"{found}{shown} ({seeds}; {steps / 1e6:.2f} M steps, {duration(wall)}, CPU {duration(cpu)})"
+    return f"{seeds}; {steps / 1e6:.2f} M steps, {duration(wall)}, CPU {duration(cpu)}"
 
 
 def table() -> str:
-    """Return the table in Markdown."""
-    lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
+    """Return the table of PPO in Markdown, beside experts and random actions."""
+    lines = ["| id | success of PPO | performance | runs | expert | random |", "|---|---|---|---|---|---|"]
     baselines = {row["id"]: row for row in rows_of("baselines.csv")}
-    planner = {row["id"]: row for row in rows_of("cem.csv")}
     for entry in ENTRIES:
-        cells = [
-            f"`{entry.id}`",
-            *(baselines.get(entry.id, {}).get(name, "") for name in ("random", "expert")),
-            f"{float(planner[entry.id]['normalized_performance']):.2f}" if entry.id in planner else "",
-            *(score(entry.id, algorithm) for algorithm in ALGORITHMS),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        known = baselines.get(entry.id, {})
+        runs = runs_of(entry.id, "ppo")
+        expert = f"{known['expert_success'].replace('%', ' %')}, {known['expert']}" if known.get("expert") else ""
+        cells = [success(runs), performance(runs), cost(runs)] if runs else [""] * 3
+        lines.append(f"| {' | '.join((f'`{entry.id}`', *cells, expert, known.get('random', '')))} |")
+    return "\n".join(lines)
+
+
+def others() -> str:
+    """Return the table of the other methods in Markdown; what has seen episodes of the expert is marked."""
+    lines = ["| id | method | success | performance | runs |", "|---|---|---|---|---|"]
+    for entry, method in itertools.product(ENTRIES, ("sac", "sac-her")):
+        runs = runs_of(entry.id, method)
+        if runs:
+            shown = " †" if getattr(TABLE[cast(Algorithm, method)].get(entry.id), "expert_steps", 0) else ""
+            cells = (f"`{entry.id}`", f"{NAMES[method]}{shown}", success(runs), performance(runs), cost(runs))
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -107,11 +123,17 @@ def experts() -> str:
     return "\n".join(lines + [f"| {cells[k]} | {cells[half + k]} |" for k in range(half)])
 
 
-def put_table(page: Path, table: str) -> None:
-    """Put a table into a page, in place of what is between its marks."""
-    before, rest = page.read_text().split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    page.write_text(f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{after}")
+def put_table(page: Path, table: str, which: int = 0) -> None:
+    """Put a table into a page, in place of what is between its marks.
+
+    Args:
+        page: Markdown.
+        table: likewise.
+        which: of the pairs of marks in the page.
+    """
+    parts = page.read_text().split(MARKS[0])
+    parts[which + 1] = f"\n{table}\n{MARKS[1]}{parts[which + 1].split(MARKS[1])[1]}"
+    page.write_text(MARKS[0].join(parts))
 
 
 def main() -> None:
@@ -119,6 +141,7 @@ def main() -> None:
     if "--baselines" in sys.argv:
         write_baselines([Path(name) for name in sys.argv[sys.argv.index("--baselines") + 1 :]])
     put_table(DOCS / "results.md", table())
+    put_table(DOCS / "results.md", others(), 1)
     put_table(DOCS / "environments.md", experts())
 
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from docs.figures.results import ALGORITHMS, rows_of, score
+from docs.figures.results import NAMES, cost, performance, rows_of, runs_of, success
 from docs.site.links import ROOT
 from pbd_gym.envs.core.presets import preset_names
 from pbd_gym.registry import ENTRIES, Entry
@@ -128,31 +128,26 @@ def configuration(config: type) -> str:
 
 def results(entry: Entry) -> str:
     """Return what agents reach, from the files in docs/results, and the learning curve."""
-    names = {"ppo": "PPO", "sac": "SAC", "sac-her": "SAC + HER"}
     rows = []
     for row in rows_of("baselines.csv"):
         if row["id"] == entry.id:
-            rows += [("random actions", row["random"], ""), ("scripted expert", row["expert"], "")]
+            rows += [("random actions", "", row["random"], "")]
+            rows += [("scripted expert", row["expert_success"].replace("%", " %"), row["expert"], "")]
     for row in rows_of("cem.csv"):
         if row["id"] == entry.id:
-            rows.append(("planner (CEM)", f"{float(row['normalized_performance']):.2f}", percent([row])))
-    for algorithm in ALGORITHMS:
-        runs = [r for r in rows_of("results.csv") if (r["env_id"], r["algorithm"]) == (entry.id, algorithm)]
+            rows.append(("planner (CEM)", success([row]), performance([row]), f"{row['episodes']} episodes"))
+    for method, name in NAMES.items():
+        runs = runs_of(entry.id, method)
         if runs:
-            rows.append((names[algorithm], score(entry.id, algorithm), percent(runs)))
-    lines = [f"| {' | '.join(row)} |" for row in rows if row[1]]
+            rows.append((name, success(runs), performance(runs), cost(runs)))
+    lines = [f"| {' | '.join(row)} |" for row in rows if row[2]]
     if not lines:
         return "Not measured yet."
-    table = "\n".join(["| agent | normalised performance | success |", "|---|---|---|", *lines])
+    table = "\n".join(["| agent | success | normalised performance | |", "|---|---|---|---|", *lines])
     text = f"{table}\n\n[How this was measured](../results.md)."
     if (DOCS / "results" / f"{entry.id}.png").is_file():
         text += f"\n\n![learning curves of {entry.id}]({entry.id}.png)"
     return text
-
-
-def percent(runs: list[dict[str, str]]) -> str:
-    """Return the success of each run."""
-    return ", ".join(f"{100 * float(run['success_rate']):.0f} %" for run in runs)
 
 
 def commands(entry: Entry) -> str:

@@ -10,17 +10,11 @@ from pbd_gym.registry import ENTRIES
 from tests.docs.pages import cells
 
 
-def compared(table: str) -> list[list[str]]:
-    """Cells of a Markdown table but those of the planner, whose file is written on its own."""
-    rows = [cells(line) for line in table.strip().splitlines()]
-    return [row[:3] + row[4:] for row in rows]
-
-
-def test_the_table_is_that_of_the_files() -> None:
-    page = (results.DOCS / "results.md").read_text()
-    written = compared(page.split(results.MARKS[0])[1].split(results.MARKS[1])[0])
-    assert len(written) == 2 + len(ENTRIES)
-    assert written == compared(results.table())
+def test_the_tables_are_those_of_the_files() -> None:
+    parts = (results.DOCS / "results.md").read_text().split(results.MARKS[0])[1:]
+    written = [part.split(results.MARKS[1])[0].strip() for part in parts]
+    assert written == [results.table(), results.others()]
+    assert len(results.table().splitlines()) == 2 + len(ENTRIES)
 
 
 def test_every_row_has_a_curve_and_every_file_an_id() -> None:
@@ -34,14 +28,15 @@ def test_every_row_has_a_curve_and_every_file_an_id() -> None:
         assert (folder / f"{row['env_id']}.png").is_file()
 
 
-def test_a_cell_has_mean_spread_and_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [
-        {"env_id": "PBDRope-v0", "algorithm": "sac", "normalized_performance": value, "steps": "250000",
-         "training_seconds": "120", "cpu_seconds": "60"} for value in ("0.5", "0.7")
+def test_cells_have_mean_spread_and_cost() -> None:
+    runs = [
+        {"success_rate": rate, "normalized_performance": value, "steps": "250000", "training_seconds": "120",
+         "cpu_seconds": "60"} for rate, value in (("0.9", "0.5"), ("1.0", "0.7"))
     ]  # fmt: skip
-    monkeypatch.setattr(results, "rows_of", lambda name: rows if name == "results.csv" else [])
-    assert results.score("PBDRope-v0", "sac") == "0.60 ± 0.14 (2 seeds; 0.25 M steps, 2 min, CPU 1 min)"
-    assert results.score("PBDRope-v0", "ppo") == ""
+    assert results.success(runs) == "95 % (90 to 100)" and results.success(runs[:1]) == "90 %"
+    assert results.performance(runs) == "0.60 ± 0.14" and results.performance(runs[:1]) == "0.50"
+    assert results.cost(runs) == "2 seeds; 0.25 M steps, 2 min, CPU 1 min"
+    assert results.cost(runs[:1]).startswith("1 seed;")
 
 
 def test_the_experts_scores_are_those_of_the_file() -> None:
