@@ -29,8 +29,8 @@ import numpy as np
 import tyro
 
 from pbd_gym.registry import find, imported
-from pbd_gym.runtime.files import read_json, replacing, write_bytes
-from pbd_gym.training.reports.curves import read_csv
+from pbd_gym.runtime.files import read_json, write_bytes
+from pbd_gym.training.reports.curves import plot_seeds, read_csv
 from pbd_gym.training.reports.result_tables import read_rows, write_rows
 from pbd_gym.training.runs.interruption import interrupted, read_as_written
 from pbd_gym.training.runs.run_files import KIND, NAME
@@ -44,8 +44,6 @@ COLUMNS = (
 """Of ``results.csv``."""
 PATIENCE = 60.0
 """Seconds that runs have to keep what they have come to, after Control-C."""
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""Two-sided 95 % points of Student's t distribution for 1, 2, ... degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +111,6 @@ class Run:
             ValueError: if the file is broken.
         """
         return read_csv(out / self.name / "curve.csv")
-
-
-def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over the first axis and half the width of its 95 % confidence interval; 0 for a single row."""
-    count = len(values)
-    if count == 1:
-        return values[0], np.zeros_like(values[0])
-    t = _T[min(count - 1, len(_T)) - 1]
-    return values.mean(axis=0), t * values.std(axis=0, ddof=1) / np.sqrt(count)
 
 
 def words_of(run: Run, args: SweepArgs) -> list[str]:
@@ -234,42 +223,6 @@ def imports() -> list[str]:
     return [word for module in imported for word in ("--import", module)]
 
 
-def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float) -> None:
-    """Draw normalised performance on unseen episodes over steps, mean and confidence band of each algorithm's seeds.
-
-    A run that ended early, at its target, keeps what it had then.
-
-    Args:
-        path: PNG to write.
-        env_id: title.
-        curves: columns of the curves of each algorithm, one entry per seed.
-        random_performance: of a random policy, drawn as a line.
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6.0, 3.4), dpi=100, layout="constrained")
-    lowest = random_performance
-    for number, (algorithm, found) in enumerate(curves.items()):
-        steps = max((curve["steps"] for curve in found), key=lambda steps: float(steps[-1]))
-        rows = [np.interp(steps, curve["steps"], curve["normalized_performance"]) for curve in found]
-        mean, half = interval(np.stack(rows))
-        lowest = min(lowest, float(mean.min()))
-        seeds = f"{len(rows)} seeds, 95 % interval" if len(rows) > 1 else "1 seed"
-        axes.plot(steps / 1e6, mean, color=f"C{number}", label=f"{algorithm.upper()} ({seeds})")
-        axes.fill_between(steps / 1e6, mean - half, mean + half, color=f"C{number}", alpha=0.25, linewidth=0)
-    axes.axhline(random_performance, color="#888888", linestyle="--", label="random policy")
-    axes.set(xlabel="environment steps [million]", ylabel="normalised performance", title=env_id)
-    axes.set_ylim(max(lowest, -1.0) - 0.1, 1.05)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower right", frameon=False, fontsize=8)
-    with replacing(path) as file:
-        figure.savefig(file, format="png", metadata={"Software": None})
-    plt.close(figure)
-
-
 def summary(rows: list[dict[str, Any]]) -> str:
     """Lay runs out as a Markdown table, one row per id and algorithm: mean and standard deviation over seeds."""
     lines = [
@@ -328,7 +281,7 @@ def report(rows: list[dict[str, Any]], folder: Path) -> None:
     write_results(folder / "results.csv", rows)
     for env_id in dict.fromkeys(row["env_id"] for row in rows):
         random = next(row["random_performance"] for row in rows if row["env_id"] == env_id)
-        draw(folder / f"{env_id}.png", env_id, curves_in(folder, env_id), random)
+        plot_seeds(folder / f"{env_id}.png", env_id, curves_in(folder, env_id), random)
 
 
 def export(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:

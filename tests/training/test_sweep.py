@@ -20,9 +20,10 @@ from pbd_gym.cli import main
 from pbd_gym.runtime import files
 from pbd_gym.training import sweep
 from pbd_gym.training.reports import curves
+from pbd_gym.training.reports.intervals import t_interval
 from pbd_gym.training.runs.interruption import DONE
 from pbd_gym.training.runs.run_files import NAME, write_run
-from pbd_gym.training.sweep import COLUMNS, Run, SweepArgs, interval, run_all, summary, write_results
+from pbd_gym.training.sweep import COLUMNS, Run, SweepArgs, run_all, summary, write_results
 
 TINY = ("--total-timesteps", "128", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "2", "--env-kwargs",
         "max_episode_steps", "6")  # fmt: skip
@@ -250,7 +251,7 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
         lambda: write_results(path, [{**row, "seed": 1}]),
         lambda: write_run(path.parent, {"a": 1}),
         lambda: curves.write_csv(path, []),
-        lambda: sweep.draw(path, "PBDRope-v0", {"ppo": [Run("PBDRope-v0", "ppo", 0).curve(tmp_path)]}, 0.0),
+        lambda: curves.plot_seeds(path, "PBDRope-v0", {"ppo": [Run("PBDRope-v0", "ppo", 0).curve(tmp_path)]}, 0.0),
     ):
         with pytest.raises(OSError, match="No space left"):
             write()
@@ -265,7 +266,7 @@ def test_pictures_show_curves_of_other_sweeps_too(tmp_path: Path, monkeypatch: p
     def draw(path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random: float) -> None:
         drawn[path] = {how: [c["normalized_performance"][-1] for c in found] for how, found in curves.items()}
 
-    monkeypatch.setattr(sweep, "draw", draw)
+    monkeypatch.setattr(sweep, "plot_seeds", draw)
     out, docs = tmp_path / "out", tmp_path / "docs"
     for score, (how, seed) in enumerate((("sac", 10), ("ppo", 0), ("sac", 2), ("ppo", 11))):
         pretend(out, Run("PBDRope-v0", how, seed), [0.0, 0.125 * score])  # type: ignore[arg-type]
@@ -297,13 +298,13 @@ def test_unknown_ids_are_refused_before_anything_runs(tmp_path: Path, capsys: py
 def test_bands_are_confidence_intervals(count: int) -> None:
     """Beside scipy, to the digits of the printed table of Student's t."""
     values = np.random.default_rng(count).normal(size=(count, 4))
-    mean, half = interval(values)
+    mean, half = t_interval(values)
     expected = stats.t.interval(0.95, count - 1, values.mean(axis=0), stats.sem(values, axis=0))
     np.testing.assert_allclose([mean - half, mean + half], expected, atol=1e-3 * half.max())
 
 
 def test_one_seed_has_no_band() -> None:
-    mean, half = interval(np.array([[1.0, 2.0]]))
+    mean, half = t_interval(np.array([[1.0, 2.0]]))
     assert mean.tolist() == [1.0, 2.0] and half.tolist() == [0.0, 0.0]
 
 

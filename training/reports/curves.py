@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pbd_gym.runtime.files import read_text, replacing, write_text
+from pbd_gym.training.reports.intervals import t_interval
 
 KIND = "a learning curve"
 
@@ -77,6 +78,44 @@ def plot(path: Path, points: list[Point], title: str, agent: str, random_success
     axes.secondary_xaxis("top", functions=_scales(points)).set_xlabel("environment steps [million]", fontsize=8)
     with replacing(path) as file:
         figure.savefig(file, format="png")
+    plt.close(figure)
+
+
+def plot_seeds(
+    path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float
+) -> None:
+    """Draw normalised performance on unseen episodes over steps, mean and confidence band of each algorithm's seeds.
+
+    A run that ended early, at its target, keeps what it had then.
+
+    Args:
+        path: PNG to write.
+        env_id: title.
+        curves: columns of the curves of each algorithm, one entry per seed.
+        random_performance: of a random policy, drawn as a line.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.0, 3.4), dpi=100, layout="constrained")
+    lowest = random_performance
+    for number, (algorithm, found) in enumerate(curves.items()):
+        steps = max((curve["steps"] for curve in found), key=lambda steps: float(steps[-1]))
+        rows = [np.interp(steps, curve["steps"], curve["normalized_performance"]) for curve in found]
+        mean, half = t_interval(np.stack(rows))
+        lowest = min(lowest, float(mean.min()))
+        seeds = f"{len(rows)} seeds, 95 % interval" if len(rows) > 1 else "1 seed"
+        axes.plot(steps / 1e6, mean, color=f"C{number}", label=f"{algorithm.upper()} ({seeds})")
+        axes.fill_between(steps / 1e6, mean - half, mean + half, color=f"C{number}", alpha=0.25, linewidth=0)
+    axes.axhline(random_performance, color="#888888", linestyle="--", label="random policy")
+    axes.set(xlabel="environment steps [million]", ylabel="normalised performance", title=env_id)
+    axes.set_ylim(max(lowest, -1.0) - 0.1, 1.05)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    with replacing(path) as file:
+        figure.savefig(file, format="png", metadata={"Software": None})
     plt.close(figure)
 
 

@@ -17,6 +17,10 @@ COVERAGE = 0.95
 """Share of them that lie within it."""
 
 
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+"""Two-sided 95 % points of Student's t distribution for 1, 2, ... degrees of freedom."""
+
+
 def interquartile_mean(scores: np.ndarray) -> np.ndarray:
     """Return the mean of the scores without the lowest quarter and the highest, rounded down in number.
 
@@ -54,3 +58,12 @@ def bootstrap_interval(
     outside = 50.0 * (1.0 - COVERAGE)
     low, high = np.percentile(statistic(drawn), [outside, 100.0 - outside])
     return float(low), float(high)
+
+
+def t_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean over the first axis and half the width of its 95 % interval by Student's t; 0 for one row."""
+    count = len(values)
+    if count == 1:
+        return values[0], np.zeros_like(values[0])
+    t = _T[min(count - 1, len(_T)) - 1]
+    return values.mean(axis=0), t * values.std(axis=0, ddof=1) / np.sqrt(count)
