@@ -22,7 +22,7 @@ are then closed 19 times out of 20."""
 
 
 _TRYING: dict[str, Any] = {"switch_hold": 5, "switch_limit": 4.0, "average": 0.03}
-"""Of hands that have to find out what opening them is good for. Those of Drop do so without."""
+"""Of hands that have to find out what opening them is good for."""
 _FINISH: dict[str, Any] = {"reward_mode": "finish", "switches": (3, 7), "log_std_init": -1.0}
 """Of tasks in which two pickers have to let go in the end."""
 
@@ -96,7 +96,7 @@ def _letting_go(
         batch_size: samples per gradient step.
         **others: further settings.
     """
-    return _suite(steps, n_steps, batch_size, "mostly closed", (rows, 0), starts, **_FINISH, **others)
+    return _suite(steps, n_steps, batch_size, "mostly closed", (rows, 0), starts, **_FINISH, **_TRYING, **others)
 
 
 def _water(steps: int, n_steps: int, action: tuple[float, ...], batch_size: int = 1600) -> PPOSettings:
@@ -126,16 +126,11 @@ PPO: dict[str, PPOSettings] = {
     "PBDRope-v0": PPOSettings(400_000, n_steps=64, batch_size=256, standardise=True),
     "PBDSoftBody-v0": PPOSettings(400_000),
     "PBDClothDrop-v0": _letting_go(1_000_000, n_steps=30, batch_size=320),
-    "PBDClothFold-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0, images=True, **_TRYING),
+    "PBDClothFold-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0, images=True),
     "PBDClothFoldDrop-v0": _letting_go(1_000_000, n_steps=80, log_std_end=-3.0, images=True),
-    **{
-        f"PBDCloth{name}-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0, **_TRYING)
-        for name in ("FoldDiagonal", "Hang")
-    },
+    **{f"PBDCloth{name}-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0) for name in ("FoldDiagonal", "Hang")},
     # With 16 x 16 particles it goes on to learn what holds for these alone: 90 % with 32 x 32, and then less and less.
-    "PBDClothFlatten-v0": _letting_go(
-        480_000, n_steps=50, starts=500, rows=24, log_std_end=-3.0, learning_rate=8e-4, **_TRYING
-    ),
+    "PBDClothFlatten-v0": _letting_go(480_000, n_steps=50, starts=500, rows=24, log_std_end=-3.0, learning_rate=8e-4),
     "PBDRopeStraighten-v0": _suite(
         600_000, 75, 960, "mostly closed", starts=500, log_std_end=-3.0, learning_rate=2e-3, beta2=0.99, **_FINISH
     ),
