@@ -84,15 +84,15 @@ def plot(path: Path, points: list[Point], title: str, agent: str, random_success
 def plot_seeds(
     path: Path, env_id: str, curves: dict[str, list[dict[str, np.ndarray]]], random_performance: float
 ) -> None:
-    """Draw normalised performance on unseen episodes over steps, mean and confidence band of each algorithm's seeds.
+    """Draw success and normalised performance on unseen episodes over steps: means of each algorithm's seeds.
 
-    A run that ended early, at its target, keeps what it had then.
+    Success has a band, its confidence interval. A run that ended early, at its target, keeps what it had then.
 
     Args:
         path: PNG to write.
         env_id: title.
         curves: columns of the curves of each algorithm, one entry per seed.
-        random_performance: of a random policy, drawn as a line.
+        random_performance: normalised performance of a random policy, drawn as a line.
     """
     import matplotlib
 
@@ -100,20 +100,32 @@ def plot_seeds(
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6.0, 3.4), dpi=100, layout="constrained")
-    lowest = random_performance
+    lowest = 0.0
     for number, (algorithm, found) in enumerate(curves.items()):
         steps = max((curve["steps"] for curve in found), key=lambda steps: float(steps[-1]))
-        rows = [np.interp(steps, curve["steps"], curve["normalized_performance"]) for curve in found]
-        mean, half = t_interval(np.stack(rows))
+        success, performance = (
+            np.stack([np.interp(steps, curve["steps"], 100 * curve[name]) for curve in found])
+            for name in ("success_rate", "normalized_performance")
+        )
+        mean, half = t_interval(success)
+        name, color = algorithm.upper(), f"C{number}"
+        seeds = f"{len(found)} seeds, 95 % interval" if len(found) > 1 else "1 seed"
+        axes.plot(steps / 1e6, mean, color=color, label=f"{name}, success ({seeds})")
+        band = np.clip([mean - half, mean + half], 0.0, 100.0)
+        axes.fill_between(steps / 1e6, *band, color=color, alpha=0.25, linewidth=0)
+        mean = performance.mean(axis=0)
+        axes.plot(steps / 1e6, mean, color=color, linestyle=":", label=f"{name}, normalised performance")
         lowest = min(lowest, float(mean.min()))
-        seeds = f"{len(rows)} seeds, 95 % interval" if len(rows) > 1 else "1 seed"
-        axes.plot(steps / 1e6, mean, color=f"C{number}", label=f"{algorithm.upper()} ({seeds})")
-        axes.fill_between(steps / 1e6, mean - half, mean + half, color=f"C{number}", alpha=0.25, linewidth=0)
-    axes.axhline(random_performance, color="#888888", linestyle="--", label="random policy")
-    axes.set(xlabel="environment steps [million]", ylabel="normalised performance", title=env_id)
-    axes.set_ylim(max(lowest, -1.0) - 0.1, 1.05)
+    axes.axhline(
+        100 * random_performance,
+        color="#888888",
+        linestyle="--",
+        label=f"random policy, likewise ({100 * random_performance:.0f})",
+    )
+    axes.set(xlabel="environment steps [million]", ylabel="unseen episodes [%]", title=env_id)
+    axes.set_ylim(max(lowest, -50.0) - 5, 105)
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    axes.legend(loc="best", frameon=False, fontsize=8)
     with replacing(path) as file:
         figure.savefig(file, format="png", metadata={"Software": None})
     plt.close(figure)
