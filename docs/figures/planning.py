@@ -5,7 +5,7 @@ Run ``python -m docs.figures.planning`` after ``pbd-gym plan ID --csv docs/resul
 
 from __future__ import annotations
 
-from docs.figures.results import DOCS, put_table, rows_of
+from docs.figures.results import DOCS, put_table, rows_of, spaced
 
 
 def table() -> str:
@@ -13,7 +13,7 @@ def table() -> str:
     lines = ["| id | episodes | normalized performance | success | wall time |", "|---|---|---|---|---|"]
     for row in rows_of("cem.csv"):
         score = f"{float(row['normalized_performance']):.3f} ± {float(row['spread']):.3f}"
-        success, minutes = f"{float(row['success_rate']):.0%}".replace("%", " %"), float(row["seconds"]) / 60.0
+        success, minutes = spaced(f"{float(row['success_rate']):.0%}"), float(row["seconds"]) / 60.0
         lines.append(f"| `{row['id']}` | {row['episodes']} | {score} | {success} | {minutes:.0f} min |")
     return "\n".join(lines)
 

@@ -11,14 +11,13 @@ import csv
 import itertools
 import sys
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.reports.benchmark_results import read_results
 from pbd_gym.training.reports.result_tables import write_rows
-from pbd_gym.training.settings.algorithms import Algorithm
+from pbd_gym.training.settings.algorithms import ALGORITHMS
 from pbd_gym.training.settings.tuned import TABLE
 
 DOCS = Path(__file__).parents[1]
@@ -41,6 +40,11 @@ def rows_of(name: str) -> list[dict[str, str]]:
 def duration(seconds: float) -> str:
     """Return a time in minutes, or in seconds below one."""
     return f"{seconds / 60.0:.0f} min" if seconds >= 60.0 else f"{seconds:.0f} s"
+
+
+def spaced(percentage: str) -> str:
+    """Return a percentage as pages have it, with a space."""
+    return percentage.replace("%", " %")
 
 
 def runs_of(env_id: str, method: str) -> list[dict[str, str]]:
@@ -78,7 +82,7 @@ def table() -> str:
     for entry in ENTRIES:
         known = baselines.get(entry.id, {})
         runs = runs_of(entry.id, "ppo")
-        expert = f"{known['expert_success'].replace('%', ' %')}, {known['expert']}" if known.get("expert") else ""
+        expert = f"{spaced(known['expert_success'])}, {known['expert']}" if known.get("expert") else ""
         cells = [success(runs), performance(runs), cost(runs)] if runs else [""] * 3
         lines.append(f"| {' | '.join((f'`{entry.id}`', *cells, expert, known.get('random', '')))} |")
     return "\n".join(lines)
@@ -87,11 +91,11 @@ def table() -> str:
 def others() -> str:
     """Return the table of the other methods in Markdown; what has seen episodes of the expert is marked."""
     lines = ["| id | method | success | performance | runs |", "|---|---|---|---|---|"]
-    for entry, method in itertools.product(ENTRIES, ("sac", "sac-her")):
-        runs = runs_of(entry.id, method)
-        if runs:
-            shown = " †" if getattr(TABLE[cast(Algorithm, method)].get(entry.id), "expert_steps", 0) else ""
-            cells = (f"`{entry.id}`", f"{NAMES[method]}{shown}", success(runs), performance(runs), cost(runs))
+    for entry, algorithm in itertools.product(ENTRIES, ALGORITHMS):
+        runs = runs_of(entry.id, algorithm)
+        if runs and algorithm != "ppo":
+            shown = " †" if getattr(TABLE[algorithm].get(entry.id), "expert_steps", 0) else ""
+            cells = (f"`{entry.id}`", f"{NAMES[algorithm]}{shown}", success(runs), performance(runs), cost(runs))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -113,7 +117,7 @@ def write_baselines(files: list[Path]) -> None:
 def experts() -> str:
     """Return the table of experts in Markdown, two ids a line."""
     cells = [
-        f"`{row['id']}` | {row['expert']} | {row['worst_expert']} | {row['expert_success'].replace('%', ' %')}"
+        f"`{row['id']}` | {row['expert']} | {row['worst_expert']} | {spaced(row['expert_success'])}"
         for row in rows_of("baselines.csv")
         if row["expert"]
     ]

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from docs.figures.results import NAMES, cost, performance, rows_of, runs_of, success
+from docs.figures.results import NAMES, cost, performance, rows_of, runs_of, spaced, success
 from docs.site.links import ROOT
 from pbd_gym.envs.core.presets import preset_names
 from pbd_gym.registry import ENTRIES, Entry
@@ -132,7 +132,7 @@ def results(entry: Entry) -> str:
     for row in rows_of("baselines.csv"):
         if row["id"] == entry.id:
             rows += [("random actions", "", row["random"], "")]
-            rows += [("scripted expert", row["expert_success"].replace("%", " %"), row["expert"], "")]
+            rows += [("scripted expert", spaced(row["expert_success"]), row["expert"], "")]
     for row in rows_of("cem.csv"):
         if row["id"] == entry.id:
             rows.append(("planner (CEM)", success([row]), performance([row]), f"{row['episodes']} episodes"))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from pbd_gym.runtime.files import read_text, replacing, write_text
 from pbd_gym.training.reports.intervals import t_interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KIND = "a learning curve"
 
@@ -54,31 +60,35 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def plot(path: Path, points: list[Point], title: str, agent: str, random_success: float) -> None:
-    """Draw success over training time, with a line for a random policy."""
+@contextmanager
+def _axes(path: Path, size: tuple[float, float], dpi: int, legend: Literal["lower right", "best"]) -> Iterator[Axes]:
+    """Draw what happens meanwhile into a PNG, with a grid and a legend at that place."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6.4, 3.2), dpi=120, layout="constrained")
-    seconds = [p.seconds for p in points]
-    axes.plot(seconds, [100 * p.success_rate for p in points], color="#2a6fbb", marker=".", label=f"{agent}, success")
-    axes.plot(
-        seconds,
-        [100 * p.normalized_performance for p in points],
-        color="#2a6fbb",
-        alpha=0.4,
-        label=f"{agent}, normalized performance",
-    )
-    axes.axhline(100 * random_success, color="#888888", linestyle="--", label="random policy, success")
-    axes.set(xlabel="training time [s]", ylabel="unseen episodes [%]", title=title, ylim=(-3, 103))
+    figure, axes = plt.subplots(figsize=size, dpi=dpi, layout="constrained")
+    yield axes
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right", frameon=False, fontsize=8)
-    axes.secondary_xaxis("top", functions=_scales(points)).set_xlabel("environment steps [million]", fontsize=8)
+    axes.legend(loc=legend, frameon=False, fontsize=8)
     with replacing(path) as file:
-        figure.savefig(file, format="png")
+        figure.savefig(file, format="png", metadata={"Software": None})  # the same bytes with any version
     plt.close(figure)
+
+
+def plot(path: Path, points: list[Point], title: str, agent: str, random_success: float) -> None:
+    """Draw success over training time, with a line for a random policy."""
+    seconds = [p.seconds for p in points]
+    success, performance = (
+        [100 * getattr(p, name) for p in points] for name in ("success_rate", "normalized_performance")
+    )
+    with _axes(path, (6.4, 3.2), 120, "lower right") as axes:
+        axes.plot(seconds, success, color="#2a6fbb", marker=".", label=f"{agent}, success")
+        axes.plot(seconds, performance, color="#2a6fbb", alpha=0.4, label=f"{agent}, normalized performance")
+        axes.axhline(100 * random_success, color="#888888", linestyle="--", label="random policy, success")
+        axes.set(xlabel="training time [s]", ylabel="unseen episodes [%]", title=title, ylim=(-3, 103))
+        axes.secondary_xaxis("top", functions=_scales(points)).set_xlabel("environment steps [million]", fontsize=8)
 
 
 def plot_seeds(
@@ -94,41 +104,26 @@ def plot_seeds(
         curves: columns of the curves of each algorithm, one entry per seed.
         random_performance: normalised performance of a random policy, drawn as a line.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6.0, 3.4), dpi=100, layout="constrained")
-    lowest = 0.0
-    for number, (algorithm, found) in enumerate(curves.items()):
-        steps = max((curve["steps"] for curve in found), key=lambda steps: float(steps[-1]))
-        success, performance = (
-            np.stack([np.interp(steps, curve["steps"], 100 * curve[name]) for curve in found])
-            for name in ("success_rate", "normalized_performance")
-        )
-        mean, half = t_interval(success)
-        name, color = algorithm.upper(), f"C{number}"
-        seeds = f"{len(found)} seeds, 95 % interval" if len(found) > 1 else "1 seed"
-        axes.plot(steps / 1e6, mean, color=color, label=f"{name}, success ({seeds})")
-        band = np.clip([mean - half, mean + half], 0.0, 100.0)
-        axes.fill_between(steps / 1e6, *band, color=color, alpha=0.25, linewidth=0)
-        mean = performance.mean(axis=0)
-        axes.plot(steps / 1e6, mean, color=color, linestyle=":", label=f"{name}, normalised performance")
-        lowest = min(lowest, float(mean.min()))
-    axes.axhline(
-        100 * random_performance,
-        color="#888888",
-        linestyle="--",
-        label=f"random policy, likewise ({100 * random_performance:.0f})",
-    )
-    axes.set(xlabel="environment steps [million]", ylabel="unseen episodes [%]", title=env_id)
-    axes.set_ylim(max(lowest, -50.0) - 5, 105)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="best", frameon=False, fontsize=8)
-    with replacing(path) as file:
-        figure.savefig(file, format="png", metadata={"Software": None})
-    plt.close(figure)
+    lowest, random = 0.0, 100 * random_performance
+    with _axes(path, (6.0, 3.4), 100, "best") as axes:
+        for number, (algorithm, found) in enumerate(curves.items()):
+            steps = max((curve["steps"] for curve in found), key=lambda steps: float(steps[-1]))
+            success, performance = (
+                np.stack([np.interp(steps, curve["steps"], 100 * curve[name]) for curve in found])
+                for name in ("success_rate", "normalized_performance")
+            )
+            name, color = algorithm.upper(), f"C{number}"
+            mean, half = t_interval(success)
+            seeds = f"{len(found)} seeds, 95 % interval" if len(found) > 1 else "1 seed"
+            axes.plot(steps / 1e6, mean, color=color, label=f"{name}, success ({seeds})")
+            band = np.clip([mean - half, mean + half], 0.0, 100.0)
+            axes.fill_between(steps / 1e6, *band, color=color, alpha=0.25, linewidth=0)
+            mean = performance.mean(axis=0)
+            axes.plot(steps / 1e6, mean, color=color, linestyle=":", label=f"{name}, normalised performance")
+            lowest = min(lowest, float(mean.min()))
+        axes.axhline(random, color="#888888", linestyle="--", label=f"random policy, likewise ({random:.0f})")
+        axes.set(xlabel="environment steps [million]", ylabel="unseen episodes [%]", title=env_id)
+        axes.set_ylim(max(lowest, -50.0) - 5, 105)
 
 
 def _scales(points: list[Point]):  # type: ignore[no-untyped-def]
