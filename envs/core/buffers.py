@@ -21,6 +21,7 @@ class Buffers:
         self.arrays: dict[str, Any] = {}
         self._views: dict[str, np.ndarray] = {}
         self._shared: set[str] = set()
+        self._tensors: dict[str, Any] = {}
 
     def add(self, name: str, shape: tuple[int, ...] = (), dtype: Any = wp.float32) -> Any:
         """Make an array of zeros, shape ``(num_envs, *shape)``, and return it.
@@ -71,9 +72,16 @@ class Buffers:
             array = self.arrays[name]
             array.assign(np.broadcast_to(np.asarray(values, dtype=wp.dtype_to_numpy(array.dtype)), array.shape))
 
+    def tensor(self, name: str) -> Any:
+        """Return the array as a torch tensor that shares its memory."""
+        found = self._tensors.get(name)
+        if found is None:
+            found = self._tensors[name] = wp.to_torch(self.arrays[name])
+        return found
+
     def torch(self, name: str) -> Any:
         """Return the values as a fresh torch tensor on the same device."""
-        return wp.to_torch(self.arrays[name]).clone()
+        return self.tensor(name).clone()
 
     def save(self) -> dict[str, np.ndarray]:
         """Return copies of all arrays by name, without those that are shared."""

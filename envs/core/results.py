@@ -86,7 +86,7 @@ class Outputs:
 
     def flags(self, name: str) -> Any:
         """Return a buffer as a mask, bool, shape (num_envs,)."""
-        return self.buffers.peek(name).astype(bool) if self.waits else self.buffers.torch(name).bool()
+        return self.buffers.peek(name).astype(bool) if self.waits else self.buffers.tensor(name) != 0
 
     def array(self, name: str, dtype: Any) -> Any:
         """Return one buffer in the dtype asked for (a NumPy scalar type)."""
@@ -94,7 +94,7 @@ class Outputs:
             return self.buffers.peek(name).astype(dtype)
         # NumPy's names and torch's are the same but for this one.
         kind = getattr(self.torch, {"bool_": "bool"}.get(dtype.__name__, dtype.__name__))
-        return self.buffers.torch(name).to(kind)
+        return self.buffers.tensor(name).to(kind, copy=True)
 
     def observation(self) -> Any:
         """Return the observations of all environments: an array (num_envs, ...), or a dict of several by name."""
@@ -118,7 +118,10 @@ class Outputs:
                 table = self._blank(self.array(buffer, np.float32), filled).T
                 rows = np.ascontiguousarray(table) if self.torch is None else table.contiguous()
                 info |= {name: rows[column] for name, column in columns.items()}
-        return info | {f"_{key}": self._mask(shown) for key in info}
+        if self.waits:
+            return info | {f"_{key}": self._mask(shown) for key in info}
+        masks = dict.fromkeys([f"_{key}" for key in info], self._mask(shown))  # one for all: copies would take time
+        return info | masks
 
     def final(self, ended: np.ndarray) -> dict[str, Any]:
         """Return ``final_obs`` and ``final_info`` of episodes that have just ended, with their masks.
@@ -150,6 +153,8 @@ class Outputs:
 
     def _blank(self, values: Any, shown: Any) -> Any:
         """Return values with zeros in the rows of what is not shown."""
+        if shown is self.everyone:
+            return values
         if not self.waits:
             rows = shown.reshape(-1, *[1] * (values.ndim - 1))
             return self.torch.where(rows, values, self.torch.zeros_like(values))

@@ -17,9 +17,6 @@ IN_BLOCKS = """
 #if PASSES > 1
     T* const more = valence + (RIGID + 1) * (size_t)count * LANES;  // what the second pass moves members by
 #endif
-    for (int k = thread; k < count; k += thread_count) {
-        EACH_LANE { STORE(valence + LANES * k, V(T(0))); }
-    }
     const auto member = [&](int k) {
         Member m;
         const T* const now = x + ROW * members[k] * LANES + lane_;
@@ -41,35 +38,43 @@ IN_BLOCKS = """
     };
     for (int k = thread; k < count; k += thread_count) {
         const int i = members[k];
-        int* const list = near + k * table.capacity;
-        int* const found = touching + k * table.capacity;
         const bool listed = lengths[k] >= 0;  // else there are too many candidates: it is compared with all
         const int end = listed ? lengths[k] : count;
-        int length = 0, kept = 0;
+        int length = 0;
+        T contacts[LANES];
+        for (lane_ = 0; lane_ < LANES; ++lane_) contacts[lane_] = T(0);
+        lane_ = 0;
+        Member mine = member(k);
         for (int n = 0; n < end; ++n) {
-            const int other = listed ? list[n] : n, j = members[other];
+            const int other = listed ? near[entry(k, n)] : n, j = members[other];
             if (!listed && (other == k || !strangers(k, other))) continue;
-            const T far = widest + T(2) * table.skin;
-            bool any = false, close = false;
+            bool any = false;
             for (lane_ = 0; lane_ < LANES; ++lane_) {
                 const T* const p = x + ROW * i * LANES + lane_;
                 const T* const q = x + ROW * j * LANES + lane_;
                 const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
                 const T rest2 = (dx * dx + dy * dy + dz * dz) * (INV_SIZE * INV_SIZE);
-                close = close || rest2 < far * far;
                 if (!(rest2 < widest * widest)) continue;
-                const Touch t = touch(member(wp::min(k, other)), member(wp::max(k, other)));
+                if (LANES > 1) mine = member(k);
+                const Member its = member(other);
+                const Touch t = touch(k < other ? mine : its, k < other ? its : mine);
                 if (t.inside > T(0)) {
                     any = true;
-                    valence[LANES * k + lane_] += T(1);
+                    contacts[lane_] += T(1);
                 }
             }
-            if (any && length++ < table.capacity) found[length - 1] = other;
-            // Anchors are within half a skin of their members: beyond this distance the pair is no candidate.
-            if (close && kept++ < table.capacity) list[kept - 1] = other;
+            if (!any) continue;
+            // In the order of numbers, in which what moves the member is summed.
+            if (length < table.capacity) {
+                int at = length;
+                for (; at > 0 && touching[entry(k, at - 1)] > other; --at)
+                    touching[entry(k, at)] = touching[entry(k, at - 1)];
+                touching[entry(k, at)] = other;
+            }
+            ++length;
         }
-        lengths[k] = kept <= table.capacity ? kept : -1;
         touching_lengths[k] = length <= table.capacity ? length : -1;
+        for (int n = 0; n < LANES; ++n) valence[LANES * k + n] = contacts[n];
     }
     PBD_SYNC();
 #if RIGID
@@ -105,15 +110,21 @@ IN_BLOCKS = """
     // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
     const auto part_all = [&](bool again, auto&& sum_of) {
         for (int k = thread; k < count; k += thread_count) {
-            const int* const found = touching + k * table.capacity;
             const bool listed = touching_lengths[k] >= 0;
             const int end = listed ? touching_lengths[k] : count;
+            if (end == 0) continue;
+            T sum[3 * LANES];
+            for (int a = 0; a < 3 * LANES; ++a) sum[a] = sum_of(k)[a];
+            lane_ = 0;
+            Member mine = member(k);
             for (int n = 0; n < end; ++n) {
-                const int other = listed ? found[n] : n;
+                const int other = listed ? touching[entry(k, n)] : n;
                 if (!listed && (other == k || !strangers(k, other))) continue;
                 const int one = wp::min(k, other), two = wp::max(k, other);
                 for (lane_ = 0; lane_ < LANES; ++lane_) {
-                    Member a = member(one), b = member(two);
+                    if (LANES > 1) mine = member(k);
+                    const Member its = member(other);
+                    Member a = k < other ? mine : its, b = k < other ? its : mine;
                     Touch t = touch(a, b);  // the pair may be here because of other lanes
                     if (!(t.inside > T(0))) continue;
                     T gained = T(0);
@@ -131,12 +142,12 @@ IN_BLOCKS = """
                     part(a, b, t, valence[LANES * one + lane_], valence[LANES * two + lane_], gained, mx, my, mz);
                     const T share = k == one ? a.w : -b.w;
                     const T sx = share * mx, sy = share * my, sz = share * mz;
-                    T* const sum = sum_of(k) + lane_;
-                    sum[0] += sx;
-                    sum[LANES] += sy;
-                    sum[2 * LANES] += sz;
+                    sum[lane_] += sx;
+                    sum[LANES + lane_] += sy;
+                    sum[2 * LANES + lane_] += sz;
                 }
             }
+            for (int a = 0; a < 3 * LANES; ++a) sum_of(k)[a] = sum[a];
         }
         PBD_SYNC();
     };

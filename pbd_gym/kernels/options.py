@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class SweepOptions:
     constraints of a colour then share the vector units."""
     shared: int = 0
     """Particles for whose positions and weights a CUDA block has shared memory; 0 leaves them in global memory."""
+    wide_block: int = 0
+    """Threads of a CUDA block that has so many that two of them share all registers; 0 for one of fewer."""
     varied: bool = False
     """Whether environments differ in their parameters."""
     longest_line: int = 32
@@ -66,3 +69,8 @@ class SweepOptions:
     """Whether there are rigid bodies."""
     fluid: FluidOptions | None = None
     """What is there of fluid, if any."""
+
+    @property
+    def registers(self) -> dict[str, Any]:
+        """Arguments of ``wp.kernel`` that leave registers for another block beside a wide one."""
+        return {"launch_bounds": (self.wide_block, 2)} if self.wide_block else {}

@@ -10,7 +10,7 @@ INNER, RIM, BALL = 0, 1, 2
 """What a member is: a disc in the middle of a surface or at its rim, or a ball."""
 
 SCANNED = 4096
-"""Members up to which one thread has a table of which pairs can collide."""
+"""Members up to which there is a table of which pairs can collide."""
 
 
 def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
@@ -62,8 +62,8 @@ def table_type(scalar: Any) -> Any:
         kin: wp.array[wp.int32]
         """members that one does not collide with, as their constraints hold them apart"""
         strangers: wp.array[wp.uint16]
-        """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); for one
-        thread, up to :data:`SCANNED` members"""
+        """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); up to
+        :data:`SCANNED` members"""
         owner: wp.array[wp.int32]
         """rigid body that a member belongs to, -1 for none, shape (k,)"""
         leverage: wp.array[scalar]
@@ -105,11 +105,11 @@ def lists_type(vec: Any) -> Any:
     class ParticleContactLists:
         near: wp.array3d[wp.int32]
         """candidates. On one thread, for each environment, members and beside each the number of sixteen others, times
-        2^16, and a bit for each that it may touch, shape (groups, lanes, 2 room). In blocks, a sorted list for each
-        member, shape (groups, k, capacity)"""
+        2^16, and a bit for each that it may touch, shape (groups, lanes, 2 room). In blocks, a list for each member, a
+        column of shape (groups, capacity, k)"""
         touching: wp.array3d[wp.int32]
         """on one thread scratch: first and second members of the pairs of one environment that touch, shape
-        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, shape (groups, k, capacity)"""
+        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)"""
         counts: wp.array3d[wp.int32]
         """on one thread, length of the list of each environment, -1 where there are more than there is room for, shape
         (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
@@ -130,9 +130,9 @@ def lists_type(vec: Any) -> Any:
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
         of their bodies: shape (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
-        [m], cell by cell, shape (groups, 3 k)"""
+        [m] and numbers of members, cell by cell, shape (groups, 4 k)"""
         cells: wp.array2d[wp.int32]
-        """scratch in blocks: start of each cell of the grid, then cell and rank of each member"""
+        """scratch in blocks: start of each cell of the grid, then the cell of each member"""
         pierced: wp.array2d[wp.int32]
         """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
         piercings: wp.array1d[wp.int32]

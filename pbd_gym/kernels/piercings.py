@@ -143,7 +143,7 @@ _IN_BLOCKS = """
     for (int k = thread; k < count; k += thread_count) {
         const bool listed = lengths[k] >= 0;
         for (int n = 0; n < (listed ? lengths[k] : count); ++n) {
-            const int other = listed ? near[k * table.capacity + n] : n;
+            const int other = listed ? near[n * count + k] : n;
             if (!listed && (other == k || !strangers(k, other))) continue;
             for (lane_ = 0; lane_ < LANES; ++lane_)
                 if (is_patch(k) && is_patch(other) && close(k, other)) look(k, other);
@@ -170,13 +170,14 @@ _IN_PAIRS = """
 """
 
 _SUM = """
-    PBD_SYNC();
     if (thread == 0)
-        for (int n = 0; n < LANES; ++n) {
-            int found = 0;
-            for (int e = 0; e < edges; ++e) found += pierced[e] >> n & 1;
-            lists.piercings.data[group * LANES + n] = found;
-        }
+        for (int n = 0; n < LANES; ++n) lists.piercings.data[group * LANES + n] = 0;
+    PBD_SYNC();
+    for (int n = 0; n < LANES; ++n) {
+        int found = 0;
+        for (int e = thread; e < edges; e += thread_count) found += pierced[e] >> n & 1;
+        if (found > 0) PBD_ATOMIC_ADD(lists.piercings.data[group * LANES + n], found);
+    }
 """
 
 

@@ -275,7 +275,7 @@ def make_step(
     search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @wp.kernel(module="unique", enable_backward=False, **options.registers)
     def step(launch: Launch, model: data, colliders: colliders_, settings: settings_, control: control_, state: state_):
         """Advance a group by extended position-based dynamics with small steps (doi:10.1145/3309486.3340247).
 

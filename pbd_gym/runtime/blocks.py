@@ -17,8 +17,9 @@ import warp as wp
 
 VARIABLE = "PBD_GYM_CPU_BLOCKS"
 """Environment variable with the threads of a block on a CPU."""
-CUDA_BLOCK_DIM = 128
-"""Threads of a CUDA block."""
+CUDA_BLOCK_DIMS = 32, 256
+"""Threads of a CUDA block, at least and at most. With 32 of them a barrier costs next to nothing; up to 256, two blocks
+have enough registers side by side."""
 LARGEST = 1024
 """Threads of a block at most."""
 
@@ -27,7 +28,7 @@ ONE_AT_A_TIME = threading.Lock()
 
 
 def choose_block_dim(device: Any, wanted: int | None = None) -> int:
-    """Return how many threads serve a group of environments.
+    """Return how many threads serve a group of environments, on a GPU at most.
 
     Args:
         device: Warp device.
@@ -37,9 +38,9 @@ def choose_block_dim(device: Any, wanted: int | None = None) -> int:
         ValueError: for another number, on a device that is not a CPU, or with a Warp that has no blocks on a CPU.
     """
     if device.is_cuda:
-        if wanted not in (None, CUDA_BLOCK_DIM):
-            raise ValueError(f"block_dim is for the CPU; a CUDA block has {CUDA_BLOCK_DIM} threads, got {wanted!r}")
-        return CUDA_BLOCK_DIM
+        if wanted is not None:
+            raise ValueError(f"block_dim is for the CPU; on CUDA it follows from the scene, got {wanted!r}")
+        return CUDA_BLOCK_DIMS[1]
     name, value = ("block_dim", wanted) if wanted is not None else (VARIABLE, os.environ.get(VARIABLE) or 1)
     try:
         number = int(value) if isinstance(value, str) else operator.index(value)
@@ -50,6 +51,19 @@ def choose_block_dim(device: Any, wanted: int | None = None) -> int:
     if number > 1 and not hasattr(wp.config, "enable_cpu_blocks"):
         raise ValueError(f"{name} above 1 needs Warp 1.19 or later; this is {wp.__version__}")
     return number
+
+
+def fitting_block_dim(work: float) -> int:
+    """Return how many threads a CUDA block has: a power of two, so many that few of them are idle.
+
+    Measured on an H100: with 32 threads in place of 256 a lift of a soft ball, whose colours have 6 constraints, is 6
+    times as fast; a cloth of 1,024 particles, whose colours have 488, 3.4 times as slow.
+
+    Args:
+        work: how much there is to do between two barriers, such as constraints of a colour.
+    """
+    fewest, most = CUDA_BLOCK_DIMS
+    return min(max(1 << int(work).bit_length() >> 1, fewest), most)
 
 
 @contextmanager

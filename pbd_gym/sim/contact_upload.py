@@ -80,7 +80,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     for name, array in numbers.items():
         setattr(table, name, wp.array(array, dtype=scalar, device=device))
     masks = np.zeros(0, dtype=np.uint16)
-    if count <= SCANNED and not in_blocks:
+    if count <= SCANNED:
         masks = stranger_masks(count, kin)
     table.strangers = wp.array(masks, dtype=wp.uint16, device=device)
     table.capacity = scene.contact_capacity

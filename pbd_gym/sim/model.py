@@ -18,7 +18,7 @@ from pbd_gym.kernels.parameter_columns import COMPLIANCE
 from pbd_gym.kernels.step_data import model_data
 from pbd_gym.kernels.tether_data import PIN_ANCHORS, fill_tethers
 from pbd_gym.kernels.wide import LANE_COUNTS
-from pbd_gym.runtime.blocks import choose_block_dim
+from pbd_gym.runtime.blocks import choose_block_dim, fitting_block_dim
 from pbd_gym.runtime.checks import instance, whole
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.scene.base import BaseScene
@@ -187,6 +187,10 @@ class Model:
         """Edges of these surfaces."""
         if scene.has_particle_contacts:
             self._upload_contacts()
+        if self.device.is_cuda:
+            wet = self.particle_count if has_fluid else 0
+            colors = self.constraint_count / max(self.color_count, 1)
+            self.thread_count = fitting_block_dim(max(colors, self.contact_count / 2, wet))
 
     @property
     def has_rigid(self) -> bool:

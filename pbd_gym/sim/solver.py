@@ -14,7 +14,7 @@ from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.step import make_step
 from pbd_gym.kernels.step_data import Launch, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
-from pbd_gym.runtime.blocks import ONE_AT_A_TIME, with_blocks
+from pbd_gym.runtime.blocks import CUDA_BLOCK_DIMS, ONE_AT_A_TIME, with_blocks
 from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
 from pbd_gym.runtime.compile_messages import compiling_once
 from pbd_gym.runtime.threads import default_threads, run_together
@@ -149,6 +149,7 @@ class Solver:
             piercings=switch("piercings", piercings) and model.has_surfaces,
             packed=by_block and is_packed(model, method),
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
+            wide_block=model.thread_count if model.device.is_cuda and model.thread_count == CUDA_BLOCK_DIMS[1] else 0,
             anchors=model.anchor_room,
             grip_forces=grip_forces and model.grip_count > 0,
             rigid=model.has_rigid,

@@ -23,7 +23,7 @@ from pbd_gym.sim.rigid_upload import rigid_scratch
 
 
 def contact_lists(model: Model) -> Any:
-    """Make the lists of particle contacts: none yet, and anchors so far off that the first step searches."""
+    """Make the lists of particle contacts: none yet, and anchors that make the first step search."""
     lists = lists_type(model.vec)()
     table = model.data.particle_contacts if model.contact_count else None
     groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
@@ -31,9 +31,9 @@ def contact_lists(model: Model) -> Any:
     if not table:
         near, touching, counts, rows, spots, cells = (1, 1), (1, 1), (1, 1), 1, 1, 1
     elif model.in_blocks:
-        near, touching, counts = (count, capacity), (count, capacity), (2, count)
-        rows, spots = 1, 3 * count
-        cells = 2 ** (3 * table.bits) + 1 + 2 * count
+        near, touching, counts = (capacity, count), (capacity, count), (2, count)
+        rows, spots = 1, 4 * count
+        cells = 2 ** (3 * table.bits) + 1 + count
     else:
         near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
         touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
@@ -45,7 +45,7 @@ def contact_lists(model: Model) -> Any:
     lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
     lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
     lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
-    lists.anchors = wp.full((groups, count, 3), model.vec(1e18), dtype=model.vec)
+    lists.anchors = wp.full((groups, count, 3), model.vec(np.nan), dtype=model.vec)
     lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
     lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
     lists.spots = wp.zeros((groups, spots), dtype=model.scalar)

@@ -11,7 +11,7 @@ import warp as wp
 from numpy.testing import assert_array_equal
 
 from pbd_gym import Model, Scene
-from pbd_gym.runtime.blocks import VARIABLE
+from pbd_gym.runtime.blocks import VARIABLE, fitting_block_dim
 
 needs_blocks = pytest.mark.skipif(not hasattr(wp.config, "enable_cpu_blocks"), reason="Warp before 1.19")
 
@@ -42,6 +42,13 @@ def test_an_old_warp_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Model(ball()).thread_count == 1
     with pytest.raises(ValueError, match=r"needs Warp 1\.19"):
         Model(ball(), block_dim=2)
+
+
+@pytest.mark.parametrize(
+    ("work", "threads"), [(0, 32), (5.5, 32), (63, 32), (64, 64), (115, 64), (488, 256), (9e4, 256)]
+)
+def test_a_cuda_block_has_as_many_threads_as_work(work: float, threads: int) -> None:
+    assert fitting_block_dim(work) == threads
 
 
 @needs_blocks

