@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.bench import comparison, environments, fluids, resolution, rotations, scaling, swing, workloads
+from pbd_gym.bench import comparison, environments, fluids, phases, resolution, rotations, scaling, swing, workloads
 from pbd_gym.bench.peers import require
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
@@ -40,11 +40,12 @@ WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
     "scaling": scaling.scaling,
     "swing": swing.rows,
     "resolution": resolution.rows,
+    "phases": phases.rows,
 }
 PEERS = {"w1": comparison.PEERS, "w6": fluids.PEERS, "swing": swing.PEERS}
 """What can be measured beside a workload."""
-BY_NAME_ONLY = ("scaling", "swing", "resolution")
-"""Workloads that take minutes: they are measured when they are asked for."""
+BY_NAME_ONLY = ("scaling", "swing", "resolution", "phases")
+"""Workloads that take minutes, or say where time goes: they are measured when they are asked for."""
 
 
 def main(

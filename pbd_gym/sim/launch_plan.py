@@ -50,8 +50,9 @@ def one_launch(model: Model, substeps: int, iterations: int) -> Iterator[Piece]:
 
 def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> Iterator[Piece]:
     """Yield the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
-    block, each = model.thread_count, model.particle_count
-    sizes = [int(n) for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
+    # One thread of a CPU does all of a phase.
+    block, each = model.thread_count, model.particle_count if model.in_blocks else 1
+    sizes = [int(n) if model.in_blocks else 1 for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
     yield Piece(Phase.GRIPS, (0, 0), (0, 0), -1, block)
     yield Piece(Phase.PREDICT, (0, 0), (0, 0), -1, each)
     if options.rigid:
@@ -91,7 +92,7 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
         # Otherwise a particle meets colliders, and goes on, without looking at others.
         if together:
             if windy:
-                yield Piece(Phase.WIND, now, (0, 0), -1, len(model.dragged.triangles))
+                yield Piece(Phase.WIND, now, (0, 0), -1, len(model.dragged.triangles) if model.in_blocks else 1)
             if options.fluid:
                 yield Piece(Phase.FLUID_VELOCITY, now, (0, 0), -1, block)
             if options.rigid:
@@ -111,7 +112,7 @@ class Replay:
     """
 
     def __init__(self, device: Any, launches: list[Any]) -> None:
-        self._device, self._launches = device, launches
+        self._device, self.pieces = device, launches
         self._graph: Any = None
         if device.is_cuda and len(launches) > 1 and not device.is_capturing:
             with wp.ScopedCapture(device) as capture:
@@ -119,14 +120,14 @@ class Replay:
             self._graph = capture.graph
 
     def _replay(self) -> None:
-        for launch in self._launches:
+        for launch in self.pieces:
             launch.launch()
 
     @property
     def launch(self) -> Callable[[], None]:
         """What does it. Within a graph that somebody else records, the launches go into that one."""
-        if len(self._launches) == 1:
-            return self._launches[0].launch
+        if len(self.pieces) == 1:
+            return self.pieces[0].launch
         if self._graph is None or self._device.is_capturing:
             return self._replay
         return lambda: wp.capture_launch(self._graph)

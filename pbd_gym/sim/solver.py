@@ -257,6 +257,10 @@ class Solver:
             run_together(launches)
         state.warn_of_fluid_overflow()
 
+    def recorded(self) -> list[Any]:
+        """Return the launches of the last step one by one, those of the first thread."""
+        return list(self._launches[0].pieces)
+
     def _shares(self) -> list[tuple[int, int]]:
         """First group and number of groups of each thread."""
         edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)

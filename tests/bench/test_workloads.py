@@ -96,14 +96,16 @@ def test_rows_are_shown_in_every_format() -> None:
     assert float(read[0]["limit_share"]) == 0.925
 
 
-@pytest.mark.parametrize("name", ["w3", "pendulum-vec"])
+@pytest.mark.parametrize("name", ["w3", "pendulum-vec", "phases"])
 def test_a_workload_measures(name: str) -> None:
-    """Two small ones end to end: what their rows say fits together."""
+    """Small ones end to end: what their rows say fits together."""
     rows = list(WORKLOADS[name](Options(repeats=1, threads=1, num_envs=16)))
     assert rows and all(row.value > 0 for row in rows)
     if name == "w3":
         assert rows[0].projections == pytest.approx(rows[0].value * (39 + 38) * 10)
         assert 0.0 < (rows[0].strain or 0.0) < 0.2
+    elif name == "phases":
+        assert sum(row.value for row in rows[1:]) == pytest.approx(rows[0].value, rel=0.2)
     else:
         whole, bare, share, *_ = (row.value for row in rows)
         assert 0.0 < share < 100.0

@@ -15,6 +15,7 @@ from pbd_gym.materials.materials import ClothMaterial, SoftMaterial
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.launch_plan import choose_schedule
 from pbd_gym.sim.model import Model
+from pbd_gym.sim.phase_times import phase_times
 from pbd_gym.sim.solver import Solver
 
 
@@ -74,3 +75,26 @@ def test_a_cpu_does_whole_steps() -> None:
     assert choose_schedule(Model(scene, 1)) == "block"
     with pytest.raises(ValueError, match="schedule must be"):
         Solver(Model(scene, 1), schedule="graph")  # type: ignore[arg-type]
+
+
+def test_phases_are_timed() -> None:
+    """Guards what is measured: all phases of a step that is one like any other."""
+    states = []
+    for timed in (True, False):
+        model = Model(everything(), 2, lanes=4)
+        solver = Solver(model, 3, schedule="colors", threads=1)
+        state, control = solver.state(), solver.control()
+        if timed:
+            found = phase_times(solver, state, control, 1 / 30)
+            names = {"grips", "predict", "place", "tethers", "particle contacts", "collider contacts and advance"}
+            assert names < found.keys()
+            assert sum(name.startswith("sweep, colour") for name in found) == model.color_count
+            assert list(found.values()) == sorted(found.values(), reverse=True)
+            assert min(found.values()) > 0
+        else:
+            for _ in range(2):
+                solver.step(state, control, 1 / 30)
+        states.append(state.get_positions())
+    assert_array_equal(states[0], states[1])
+    with pytest.raises(ValueError, match="schedule='colors', not 'block'"):
+        phase_times(Solver(model, 3, schedule="block"), state, control, 1 / 30)

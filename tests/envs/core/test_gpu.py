@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import warp as wp
+from gymnasium.envs.registration import load_env_creator
 
 from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.registry import ENTRIES, find
 from tests.envs.helpers import MODES, make_vec, random_actions
 
 pytestmark = pytest.mark.gpu
@@ -66,3 +69,19 @@ def test_tensors_stay_on_the_device() -> None:
     assert observation.is_cuda
     observation, reward, terminated, *_ = env.step(np.zeros((4, 6), dtype=np.float32))
     assert observation.is_cuda and reward.is_cuda and terminated.is_cuda
+
+
+@pytest.mark.parametrize("env_id", [entry.id for entry in ENTRIES])
+def test_every_task_is_the_same_as_graphs(env_id: str) -> None:
+    """Guards every kernel of every task: steps replayed as CUDA graphs have the bits of launches one by one."""
+    few = {"starts": 5} if hasattr(load_env_creator(find(env_id).vector).config_type, "starts") else {}
+    plain, graphs = (
+        gym.make_vec(env_id, 4, device="cuda:0", output=output, **few).unwrapped for output in ("numpy", "torch")
+    )
+    for env in (plain, graphs):
+        env.reset(seed=0)
+    for action in random_actions(plain, 3):
+        expected, found = plain.step(action), graphs.step(action)
+        np.testing.assert_array_equal(found[1].cpu().numpy(), expected[1].astype(np.float32))
+    assert not expected[4]["diverged"].any()
+    np.testing.assert_array_equal(graphs.state.get_positions(), plain.state.get_positions())

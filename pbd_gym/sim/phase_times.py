@@ -1,0 +1,70 @@
+"""Where the time of a step goes: its phases as launches of their own."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import warp as wp
+
+from pbd_gym.kernels.phases import Phase
+from pbd_gym.sim.control import Control
+from pbd_gym.sim.launch_plan import by_color
+from pbd_gym.sim.state import State
+
+if TYPE_CHECKING:
+    from pbd_gym.sim.solver import Solver
+
+
+def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) -> dict[str, float]:
+    """Take a control step, and return how long each of its phases took [s], the longest first.
+
+    Sweeps are told apart by their colours, counted over all kinds of constraints. Positions stay in global memory
+    between launches, so the sum is not what a step as one launch takes.
+
+    Args:
+        solver: one with ``schedule="colors"``.
+        state: advanced by two control steps: the first makes the kernels ready.
+        control: likewise.
+        ctrl_dt: time of a step [s].
+
+    Raises:
+        ValueError: if the solver has another schedule.
+    """
+    if solver.schedule != "colors":
+        raise ValueError(f"phases are launches of their own with schedule='colors', not {solver.schedule!r}")
+    solver.step(state, control, ctrl_dt)
+    pieces = list(by_color(solver.model, solver.substeps, solver.iterations, solver.options))
+    launches = solver.recorded()
+    marks = [_Mark(solver.model.device) for _ in range(len(launches) + 1)]
+    marks[0].set()
+    for launch, mark in zip(launches, marks[1:], strict=True):
+        launch.launch()
+        mark.set()
+    wp.synchronize_device(solver.model.device)
+    found: dict[str, float] = {}
+    for piece, before, after in zip(pieces, marks, marks[1:], strict=False):
+        name = " and ".join(phase.name or "" for phase in Phase(piece.phases)).lower().replace("_", " ")
+        name = name if piece.color < 0 else f"{name}, colour {piece.color}"
+        found[name] = found.get(name, 0.0) + after.since(before)
+    return dict(sorted(found.items(), key=lambda entry: -entry[1]))
+
+
+class _Mark:
+    """A moment between two launches: on a GPU an event, on a CPU what the clock says."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self._event = wp.Event(device, enable_timing=True) if device.is_cuda else None
+        self._clock = 0.0
+
+    def set(self) -> None:
+        if self._event is not None:
+            wp.record_event(self._event)
+        else:
+            self._clock = time.perf_counter()
+
+    def since(self, earlier: _Mark) -> float:
+        """Return the time between two marks [s]."""
+        if self._event is not None and earlier._event is not None:
+            return float(wp.get_event_elapsed_time(earlier._event, self._event)) / 1000.0
+        return self._clock - earlier._clock
