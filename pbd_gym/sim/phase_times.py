@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) -> dict[str, float]:
-    """Take a control step, and return how long each of its phases took [s], the longest first.
+    """Take a control step, and return how long each of its phases took [s], the longest first; processor time on a CPU.
 
     Sweeps are told apart by their colours, counted over all kinds of constraints. Positions stay in global memory
     between launches, so the sum is not what a step as one launch takes.
@@ -51,7 +51,7 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
 
 
 class _Mark:
-    """A moment between two launches: on a GPU an event, on a CPU what the clock says."""
+    """A moment between two launches: on a GPU an event, on a CPU what the process has worked so far."""
 
     def __init__(self, device: wp.Device) -> None:
         self._event = wp.Event(device, enable_timing=True) if device.is_cuda else None
@@ -61,7 +61,7 @@ class _Mark:
         if self._event is not None:
             wp.record_event(self._event)
         else:
-            self._clock = time.perf_counter()
+            self._clock = time.process_time()
 
     def since(self, earlier: _Mark) -> float:
         """Return the time between two marks [s]."""
