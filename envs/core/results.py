@@ -106,6 +106,8 @@ class Outputs:
     def info(self, shown: np.ndarray, stepped: np.ndarray) -> dict[str, Any]:
         """Return results by name, with ``_name`` masks as Gymnasium's vector environments have them.
 
+        Where the host does not wait for the device, all masks are one tensor: a copy for each would take its time.
+
         Args:
             shown: environments that report something, bool, shape (num_envs,).
             stepped: those among them that have taken a step, bool, shape (num_envs,); the reward terms of others are 0.
@@ -120,8 +122,7 @@ class Outputs:
                 info |= {name: rows[column] for name, column in columns.items()}
         if self.waits:
             return info | {f"_{key}": self._mask(shown) for key in info}
-        masks = dict.fromkeys([f"_{key}" for key in info], self._mask(shown))  # one for all: copies would take time
-        return info | masks
+        return info | dict.fromkeys([f"_{key}" for key in info], self._mask(shown))
 
     def final(self, ended: np.ndarray) -> dict[str, Any]:
         """Return ``final_obs`` and ``final_info`` of episodes that have just ended, with their masks.

@@ -51,9 +51,13 @@ def one_launch(model: Model, substeps: int, iterations: int) -> Iterator[Piece]:
 
 def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> Iterator[Piece]:
     """Yield the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
-    # One thread of a CPU does all of a phase.
-    block, each = model.thread_count, model.particle_count if model.in_blocks else 1
-    sizes = [int(n) if model.in_blocks else 1 for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
+
+    def spread(work: int) -> int:
+        """Return how many threads share some work: one of a CPU does all of a phase."""
+        return work if model.in_blocks else 1
+
+    block, each = model.thread_count, spread(model.particle_count)
+    sizes = [spread(int(n)) for kind in model.kinds for n in np.diff(model.bounds[kind.name])]
     yield Piece(Phase.GRIPS, (0, 0), (0, 0), -1, block)
     yield Piece(Phase.PREDICT, (0, 0), (0, 0), -1, each)
     if options.rigid:
@@ -93,7 +97,7 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
         # Otherwise a particle meets colliders, and goes on, without looking at others.
         if together:
             if windy:
-                yield Piece(Phase.WIND, now, (0, 0), -1, len(model.dragged.triangles) if model.in_blocks else 1)
+                yield Piece(Phase.WIND, now, (0, 0), -1, spread(len(model.dragged.triangles)))
             if options.fluid:
                 yield Piece(Phase.FLUID_VELOCITY, now, (0, 0), -1, block)
             if options.rigid:
@@ -113,7 +117,7 @@ class Replay:
     """
 
     def __init__(self, device: Any, launches: list[Any]) -> None:
-        self._device, self.pieces = device, launches
+        self._device, self.launches = device, launches
         self._graph: Any = None
         if device.is_cuda and len(launches) > 1 and not device.is_capturing:
             with wp.ScopedCapture(device) as capture:
@@ -121,14 +125,14 @@ class Replay:
             self._graph = capture.graph
 
     def _replay(self) -> None:
-        for launch in self.pieces:
+        for launch in self.launches:
             launch.launch()
 
     @property
     def launch(self) -> Callable[[], None]:
         """What does it. Within a graph that somebody else records, the launches go into that one."""
-        if len(self.pieces) == 1:
-            return self.pieces[0].launch
+        if len(self.launches) == 1:
+            return self.launches[0].launch
         if self._graph is None or self._device.is_capturing:
             return self._replay
         return lambda: wp.capture_launch(self._graph)

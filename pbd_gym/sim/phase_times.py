@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import warp as wp
 
 from pbd_gym.kernels.phases import Phase
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import by_color
+from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
-
-if TYPE_CHECKING:
-    from pbd_gym.sim.solver import Solver
 
 
 def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) -> dict[str, float]:
     """Take a control step, and return how long each of its phases took [s], the longest first; processor time on a CPU.
 
     Sweeps are told apart by their colours, counted over all kinds of constraints. Positions stay in global memory
-    between launches, so the sum is not what a step as one launch takes.
+    between launches, so the sum is not what a step as one launch takes. Threads of a CPU take turns.
 
     Args:
         solver: one with ``schedule="colors"``.
@@ -34,8 +31,8 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
     if solver.schedule != "colors":
         raise ValueError(f"phases are launches of their own with schedule='colors', not {solver.schedule!r}")
     solver.step(state, control, ctrl_dt)
-    pieces = list(by_color(solver.model, solver.substeps, solver.iterations, solver.options))
     launches = solver.recorded()
+    pieces = solver.threads * list(by_color(solver.model, solver.substeps, solver.iterations, solver.options))
     marks = [_Mark(solver.model.device) for _ in range(len(launches) + 1)]
     marks[0].set()
     for launch, mark in zip(launches, marks[1:], strict=True):
@@ -43,7 +40,7 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
         mark.set()
     wp.synchronize_device(solver.model.device)
     found: dict[str, float] = {}
-    for piece, before, after in zip(pieces, marks, marks[1:], strict=False):
+    for piece, before, after in zip(pieces, marks[:-1], marks[1:], strict=True):
         name = " and ".join(phase.name or "" for phase in Phase(piece.phases)).lower().replace("_", " ")
         name = name if piece.color < 0 else f"{name}, colour {piece.color}"
         found[name] = found.get(name, 0.0) + after.since(before)

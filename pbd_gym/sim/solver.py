@@ -258,8 +258,8 @@ class Solver:
         state.warn_of_fluid_overflow()
 
     def recorded(self) -> list[Any]:
-        """Return the launches of the last step one by one, those of the first thread."""
-        return list(self._launches[0].pieces)
+        """Return the launches of the last step one by one, one thread's after the other's."""
+        return [launch for replay in self._launches for launch in replay.launches]
 
     def _shares(self) -> list[tuple[int, int]]:
         """First group and number of groups of each thread."""

@@ -77,12 +77,14 @@ def test_a_cpu_does_whole_steps() -> None:
         Solver(Model(scene, 1), schedule="graph")  # type: ignore[arg-type]
 
 
-def test_phases_are_timed() -> None:
-    """Guards what is measured: all phases of a step that is one like any other."""
+@pytest.mark.parametrize("threads", [1, 2])
+def test_phases_are_timed(threads: int) -> None:
+    """Guards what is measured: all phases of a step that is one like any other, for all threads."""
     states = []
     for timed in (True, False):
-        model = Model(everything(), 2, lanes=4)
-        solver = Solver(model, 3, schedule="colors", threads=1)
+        model = Model(everything(), 6, lanes=4)
+        solver = Solver(model, 3, schedule="colors", threads=threads)
+        assert solver.threads == threads
         state, control = solver.state(), solver.control()
         if timed:
             found = phase_times(solver, state, control, 1 / 30)
