@@ -10,12 +10,33 @@ import pytest
 import warp as wp
 
 COMPILING = (
+    "colliders/test_contacts.py",
+    "colliders/test_every_shape.py",
     "colliders/test_motion.py",
+    "constraints/test_bending.py",
+    "constraints/test_closest.py",
     "constraints/test_every_kind.py",
+    "constraints/test_grip_tethers.py",
+    "constraints/test_line.py",
+    "constraints/test_shape_matching.py",
+    "constraints/test_taut_line.py",
+    "constraints/test_volume.py",
     "kernels/test_barriers.py",
     "kernels/test_cpu_blocks.py",
     "kernels/test_particle_contacts.py",
+    "kernels/test_surface_contacts.py",
+    "sim/test_contact_forces.py",
+    "sim/test_elastic_energy.py",
+    "sim/test_fluid_couplings.py",
+    "sim/test_fluid_flow.py",
+    "sim/test_forces.py",
     "sim/test_invariance.py",
+    "sim/test_launch_plan.py",
+    "sim/test_live_changes.py",
+    "sim/test_methods.py",
+    "sim/test_newton.py",
+    "sim/test_parameters.py",
+    "sim/test_rigid_energy.py",
 )
 """Where nearly all time goes into compiling kernels, not into running them. Their code is not optimised, which takes
 the compiler a third of the time, and has the same bits: ``kernels/test_cpu_blocks.py``. CUDA's compiler must not do so:
@@ -31,6 +52,15 @@ def unoptimised(request: pytest.FixtureRequest) -> Iterator[None]:
         wp.config.optimization_level = 0
     yield
     wp.config.optimization_level = before
+
+
+@pytest.fixture
+def one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let batches of any size have the same kernel, where tests would compile one for 1, 4, 8 and 16 lanes each.
+
+    Physics has the same bits in all of them: ``sim/test_invariance.py``.
+    """
+    monkeypatch.setattr("pbd_gym.sim.model.choose_lanes", lambda *_: 1)
 
 
 @pytest.fixture(autouse=True)

@@ -64,20 +64,21 @@ LOOSE: dict[str, Any] = {
 
 
 def modes_of(env_id: str) -> list[tuple[str, str]]:
-    """Every action and observation mode that a task takes; those of an id that stands for one mode are its own.
+    """Action and observation modes that a task takes; those of an id that stands for one mode are its own.
 
-    Pictures, the reduced state and memory do not depend on how one acts: they come with the first action mode only, and
-    pictures, but for one id, all at once.
+    One id has every pair of them, and its pictures one by one. The others have every mode, each once with the first of
+    the other sort: what is seen does not depend on how one acts. Their pictures come all at once.
     """
     entry = find(env_id)
     module, name = entry.vector.split(":")
     task = getattr(importlib.import_module(module), name)
     actions = [entry.kwargs["action_mode"]] if "action_mode" in entry.kwargs else task.action_modes
-    once = ("reduced", "memory")
-    others = (*PIXEL_MODES, *once)
-    states = [(action, obs) for action in actions for obs in task.obs_modes if obs not in others]
-    states += [(actions[0], obs) for obs in task.obs_modes if obs in once]
-    return [*states, *((actions[0], obs) for obs in (PIXEL_MODES if env_id == ID else ("rgbd",)))]
+    states = [obs for obs in task.obs_modes if obs not in PIXEL_MODES]
+    if env_id == ID:
+        once = ("reduced", "memory")
+        pairs = [(action, obs) for action in actions for obs in states if obs not in once]
+        return [*pairs, *((actions[0], obs) for obs in task.obs_modes if obs in (*once, *PIXEL_MODES))]
+    return [*((action, states[0]) for action in actions), *((actions[0], obs) for obs in (*states[1:], "rgbd"))]
 
 
 MODES = modes_of(ID)

@@ -20,6 +20,7 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.registry import ENTRIES
 from tests.envs.helpers import AUTORESET, SMALL, SMALL_OF, modes_of
 
+pytestmark = pytest.mark.usefixtures("one_lane")
 CASES = [(entry.id, action, obs) for entry in ENTRIES for action, obs in modes_of(entry.id)]
 every_case = pytest.mark.parametrize(("env_id", "action_mode", "obs_mode"), CASES)
 
@@ -78,7 +79,7 @@ def test_vector_spaces(env_id: str, action_mode: str, obs_mode: str) -> None:
     env.action_space.seed(0)
     observation, _ = env.reset(seed=0)
     assert env.observation_space.contains(observation)
-    for _ in range(100):
+    for _ in range(50):
         observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
         assert env.observation_space.contains(observation)
         assert reward.dtype == np.float64 and reward.shape == (3,) and np.isfinite(reward).all()

@@ -212,6 +212,7 @@ def test_saved_and_branched(autoreset_mode: str) -> None:
     assert len(np.unique(env.state.get_parameters()["density"])) == 1
 
 
+@pytest.mark.usefixtures("one_lane")
 @pytest.mark.parametrize("env_id", sorted(set(SMALL_OF) - set(CUPS)))
 @pytest.mark.parametrize("size", [0.6, 1.5])
 def test_size_is_a_similar_task(env_id: str, size: float) -> None:
@@ -244,6 +245,7 @@ def test_size_is_a_similar_task(env_id: str, size: float) -> None:
     assert not env.state.diverged.numpy()[:3].any()
 
 
+@pytest.mark.usefixtures("one_lane")
 @pytest.mark.parametrize("env_id", sorted(SMALL_OF))
 def test_every_task_and_checker(env_id: str) -> None:
     """Guards every id under Gymnasium's checker, all parameters drawn, warnings being errors; and long random play."""

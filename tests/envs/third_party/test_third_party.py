@@ -20,6 +20,7 @@ from numpy.testing import assert_array_equal
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import pbd_gym.envs as envs
+from pbd_gym import registry
 from pbd_gym.registry import find
 from tests.docs.pages import ROOT, snippets
 
@@ -37,6 +38,8 @@ def rope_ring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         yield importlib.import_module("rope_ring")
     finally:
         sys.path.remove(str(folder))
+        for table in (registry._OTHERS, gym.registry):
+            table.pop(ID, None)  # the tests that follow in this process see the package's own ids
 
 
 def test_it_imports_public_names_only(rope_ring: ModuleType) -> None:

@@ -24,6 +24,9 @@ from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations,
 from pbd_gym.training.export import ExportArgs, of_ppo
 from tests.envs.helpers import SMALL, UNTRAINED, poison
 
+HEAPS = ("PBDClothFlattenPickPlace-v0", "PBDClothUnfold-v0")
+"""Whose start states take most of a minute to make; ``pbd-gym benchmark`` says how good their agents are."""
+
 
 def test_agents_come_with_the_package() -> None:
     """Guards the size of the package, too, and that all of them fit the spaces that their ids have now."""
@@ -34,7 +37,7 @@ def test_agents_come_with_the_package() -> None:
         assert policy.env_id == env_id and policy.env_kwargs.keys() <= {"obs_mode"}
 
 
-@pytest.mark.parametrize("env_id", shipped_ids()[::3])
+@pytest.mark.parametrize("env_id", [env_id for env_id in shipped_ids()[::3] if env_id not in HEAPS])
 def test_an_agent_is_as_good_as_it_says(env_id: str) -> None:
     """Guards weights, observations and the task: twelve unseen episodes come near what a hundred have shown.
 
