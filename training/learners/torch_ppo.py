@@ -26,6 +26,8 @@ MAX_GRADIENT = 0.5
 """Norm to which gradients are cut."""
 SURENESS = 0.1
 """Weight of the penalty for switches that are too sure: of the square of what their log-odds are beyond the limit."""
+RANDOM_STEPS = 30
+"""Of random actions, by which observations are measured before training."""
 LEAST_SPREAD = 0.01
 """Standard deviation below which an observation is taken as constant [m or m/s]."""
 
@@ -195,8 +197,6 @@ class Trainer:
         torch.manual_seed(seed)  # the same first weights in every process
         sizes = (env.single_observation_space.shape[0], env.single_action_space.shape[0])
         self.agent = Agent(*sizes, settings).to(device)
-        self.mean_agent = copy.deepcopy(self.agent) if settings.average > 0.0 else self.agent
-        """What is evaluated and kept: with ``settings.average`` it has a moving mean of the weights."""
         self.parameters = list(self.agent.parameters())
         # Fused, a step of Adam is one call rather than a dozen for each layer.
         betas = (0.9, settings.beta2)
@@ -204,6 +204,11 @@ class Trainer:
         self.noise = torch.Generator(device).manual_seed(seed * self.ranks.count + self.ranks.rank)
         first = (seed * self.ranks.count + self.ranks.rank) * env.num_envs
         self.observation, _ = env.reset(seed=first)
+        if settings.standardise and settings.measured == "before":
+            self.agent.watch(self.seen_at_random(), self.ranks)
+            self.observation, _ = env.reset(seed=first)
+        self.mean_agent = copy.deepcopy(self.agent) if settings.average > 0.0 else self.agent
+        """What is evaluated and kept: with ``settings.average`` it has a moving mean of the weights."""
         self.steps = 0
         """Environment steps so far, of all processes."""
         self.images = Images(env, device) if settings.images else None
@@ -227,6 +232,16 @@ class Trainer:
             self.update(rollout)
             self.steps += rollout.values.numel() * self.ranks.count
             yield reward
+
+    def seen_at_random(self) -> Tensor:
+        """Return what actions at random about the initial one show, shape (steps + 1, num_envs, observations)."""
+        size = self.agent.log_std.numel()
+        start = torch.tensor(self.settings.initial_action or (0.0,) * size, device=self.device).clamp(-1.0, 1.0)
+        seen = [self.observation.clone()]
+        for _ in range(RANDOM_STEPS):
+            noise = torch.rand(self.env.num_envs, size, generator=self.noise, device=self.device)
+            seen.append(self.env.step((start + 2.0 * noise - 1.0).clamp(-1.0, 1.0))[0].clone())
+        return torch.stack(seen)
 
     @torch.no_grad()
     def collect(self) -> tuple[Rollout, float]:
@@ -287,7 +302,8 @@ class Trainer:
                 self.ranks.average_gradients(self.parameters)
                 nn.utils.clip_grad_norm_(self.parameters, MAX_GRADIENT, foreach=True)
                 self.adam.step()
-        if settings.standardise:  # after the update: the probabilities of the rollout were those of the old spread
+        if settings.standardise and settings.measured == "always":
+            # After the update: the probabilities of the rollout were those of the old spread.
             self.agent.watch(rollout.observations, self.ranks)
         if settings.average > 0.0:
             means, values = self.mean_agent.state_dict(), self.agent.state_dict()

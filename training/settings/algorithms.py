@@ -47,7 +47,8 @@ class Settings:
     initial_action: tuple[float, ...] = ()
     """Mean action at the start, zeros by default. Closed hands do not drop at once what they hold."""
     standardise: bool = False
-    """Whether observations are standardised by mean and spread, both measured before training."""
+    """Whether observations are standardised by mean and spread. Stable-Baselines3's models measure both by random
+    actions before training; for PPO in torch see ``measured``."""
     frame_stack: int = 1
     """Observations in a row that the agent is shown at once; a single picture shows no velocities."""
     predict_state: bool = False
@@ -92,6 +93,9 @@ class PPOSettings(Settings):
     """If not zero, what is evaluated and kept has a moving mean of the weights, of which those after an update are this
     share (Polyak and Juditsky 1992, doi:10.1137/0330046). When hands open changes from one update to the next. In torch
     only."""
+    measured: Literal["always", "before"] = "always"
+    """When mean and spread of observations are measured: with every rollout, or by random actions before training. With
+    a spread that grows while a pendulum whirls about, it is seen less and less well where it stands. In torch only."""
     beta2: float = 0.999
     """Of Adam: what its mean of squared gradients keeps from one step to the next."""
 

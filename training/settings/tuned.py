@@ -204,9 +204,12 @@ PPO: dict[str, PPOSettings] = {
         batch_size=2048,
         n_epochs=6,
         gamma=0.99,
+        learning_rate=2e-3,
+        beta2=0.99,
         net_arch=(128, 128),
         log_std_init=-1.0,
         standardise=True,
+        measured="before",
         training_env={"upright_starts": 0.8, "start_angle": 0.1, "max_episode_steps": 100},
     ),
 }

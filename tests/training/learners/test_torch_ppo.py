@@ -17,7 +17,7 @@ from torch import Tensor
 from pbd_gym.training.agents.perceptrons import Tanh
 from pbd_gym.training.learners import ranks
 from pbd_gym.training.learners.ranks import Ranks
-from pbd_gym.training.learners.torch_ppo import SURENESS, Agent, Rollout, Trainer, make
+from pbd_gym.training.learners.torch_ppo import RANDOM_STEPS, SURENESS, Agent, Rollout, Trainer, make
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.tuned import PPO
 
@@ -217,6 +217,34 @@ def test_what_is_kept_has_the_mean_of_the_weights() -> None:
         torch.testing.assert_close(found[name], value, atol=1e-6, rtol=1e-5)
     plain = Trainer(Points(), dataclasses.replace(settings, average=0.0), 0, CPU)
     assert plain.mean_agent is plain.agent
+
+
+def test_observations_are_measured_before_training() -> None:
+    """Guards what is measured, that no update changes it, and that training begins with its first episodes."""
+    seen: list[Tensor] = []
+
+    class Watched(Points):
+        def step(self, action: Tensor) -> Any:
+            result = super().step(action)
+            seen.append(result[0].clone())
+            return result
+
+    settings = PPOSettings(
+        1_280, n_steps=20, n_epochs=1, standardise=True, measured="before", initial_action=(0.5, -3.0), average=0.5
+    )
+    trainer = Trainer(Watched(), settings, 0, CPU)
+    first = Points().reset(seed=0)[0]
+    rows = torch.cat([first, *seen])
+    actions = (seen[1] - seen[0]) / 0.3
+    assert (actions[:, 0] > -0.51).all() and actions[:, 0].max() > 0.9  # about 0.5, and about -1 at most
+    assert (actions[:, 1] < 0.01).all() and actions[:, 1].min() > -1.01
+    assert len(seen) == RANDOM_STEPS
+    assert torch.equal(trainer.observation, first)
+    for _ in trainer.learn():
+        for agent in (trainer.agent, trainer.mean_agent):
+            torch.testing.assert_close(agent.mean, rows.mean(dim=0))
+            torch.testing.assert_close(agent.spread, rows.std(dim=0, correction=0))
+    assert trainer.steps == 1_280
 
 
 def test_noise_falls_to_its_bound() -> None:
