@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.training.agents.networks import NormalisedReLU, SmallCNN, shows_pictures, stacked
-from pbd_gym.training.settings.algorithms import Algorithm, PPOSettings, SACSettings, Settings
+from pbd_gym.training.settings.algorithms import RANDOM_STEPS, Algorithm, PPOSettings, SACSettings, Settings
 
 CLASSES: dict[Algorithm, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "sac-her": SAC}
 """Stable-Baselines3 class of each algorithm."""
@@ -68,7 +68,7 @@ class Standardised(BaseFeaturesExtractor):
         return found.clamp(-10.0, 10.0)
 
 
-def standardise(model: BaseAlgorithm, settings: Settings, steps: int = 30) -> None:
+def standardise(model: BaseAlgorithm, settings: Settings, steps: int = RANDOM_STEPS) -> None:
     """Measure mean and spread of the observations over some steps of random actions, for the policy to use.
 
     The actions are uniform about ``settings.initial_action``. Networks that do not standardise are left alone.

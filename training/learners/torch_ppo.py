@@ -19,15 +19,13 @@ import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.training.agents.perceptrons import arrays_of, linear_layers, orthogonal_network
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.learners.ranks import Ranks
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.algorithms import RANDOM_STEPS, PPOSettings
 from pbd_gym.training.symmetry.images import Images
 
 MAX_GRADIENT = 0.5
 """Norm to which gradients are cut."""
 SURENESS = 0.1
 """Weight of the penalty for switches that are too sure: of the square of what their log-odds are beyond the limit."""
-RANDOM_STEPS = 30
-"""Of random actions, by which observations are measured before training."""
 LEAST_SPREAD = 0.01
 """Standard deviation below which an observation is taken as constant [m or m/s]."""
 
@@ -203,10 +201,9 @@ class Trainer:
         self.adam = torch.optim.Adam(self.parameters, settings.learning_rate, betas, eps=1e-5, fused=True)
         self.noise = torch.Generator(device).manual_seed(seed * self.ranks.count + self.ranks.rank)
         first = (seed * self.ranks.count + self.ranks.rank) * env.num_envs
-        self.observation, _ = env.reset(seed=first)
         if settings.standardise and settings.measured == "before":
-            self.agent.watch(self.seen_at_random(), self.ranks)
-            self.observation, _ = env.reset(seed=first)
+            self.agent.watch(self.seen_at_random(first), self.ranks)
+        self.observation, _ = env.reset(seed=first)
         self.mean_agent = copy.deepcopy(self.agent) if settings.average > 0.0 else self.agent
         """What is evaluated and kept: with ``settings.average`` it has a moving mean of the weights."""
         self.steps = 0
@@ -233,11 +230,11 @@ class Trainer:
             self.steps += rollout.values.numel() * self.ranks.count
             yield reward
 
-    def seen_at_random(self) -> Tensor:
+    def seen_at_random(self, seed: int) -> Tensor:
         """Return what actions at random about the initial one show, shape (steps + 1, num_envs, observations)."""
         size = self.agent.log_std.numel()
         start = torch.tensor(self.settings.initial_action or (0.0,) * size, device=self.device).clamp(-1.0, 1.0)
-        seen = [self.observation.clone()]
+        seen = [self.env.reset(seed=seed)[0].clone()]
         for _ in range(RANDOM_STEPS):
             noise = torch.rand(self.env.num_envs, size, generator=self.noise, device=self.device)
             seen.append(self.env.step((start + 2.0 * noise - 1.0).clamp(-1.0, 1.0))[0].clone())

@@ -10,6 +10,8 @@ Algorithm = Literal["ppo", "sac", "sac-her"]
 ALGORITHMS: tuple[Algorithm, ...] = ("ppo", "sac", "sac-her")
 Library = Literal["torch", "sb3"]
 """Of PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
+RANDOM_STEPS = 30
+"""Of random actions, in which observations are measured before training."""
 
 
 METHODS = ("ppo", "ppo-sb3", "sac", "sac-her")

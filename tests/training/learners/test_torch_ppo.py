@@ -17,8 +17,8 @@ from torch import Tensor
 from pbd_gym.training.agents.perceptrons import Tanh
 from pbd_gym.training.learners import ranks
 from pbd_gym.training.learners.ranks import Ranks
-from pbd_gym.training.learners.torch_ppo import RANDOM_STEPS, SURENESS, Agent, Rollout, Trainer, make
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.learners.torch_ppo import SURENESS, Agent, Rollout, Trainer, make
+from pbd_gym.training.settings.algorithms import RANDOM_STEPS, PPOSettings
 from pbd_gym.training.settings.tuned import PPO
 
 CPU = torch.device("cpu")
