@@ -21,7 +21,8 @@ from pbd_gym.runtime.checks import whole
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.data.datasets import read_dataset, read_episodes
 from pbd_gym.training.episodes.evaluation import scored
-from pbd_gym.training.learners.fitting import FitArgs, fitted_policy
+from pbd_gym.training.learners.fitting import fitted_policy
+from pbd_gym.training.settings.imitation import FitArgs
 
 
 @dataclass

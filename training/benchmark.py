@@ -31,7 +31,7 @@ from pbd_gym.training.episodes.rollouts import reset_to_variations, unseen_start
 from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.runs.named_policies import find_actor
-from pbd_gym.training.runs.run_files import NAME, find_run
+from pbd_gym.training.runs.run_files import NAME, origin
 from pbd_gym.training.settings.arguments import BENCHMARK_SEED
 
 STATES = 100
@@ -115,11 +115,10 @@ def find_agent(
         path = SHIPPED / f"{env_id}.npz" if policy == "trained" else Path(policy)
     bundled = policy in ("trained", "pixels")
     label, trained_seed = (policy if bundled else path.stem), 0
-    run = find_run(path) if not bundled and (path.suffix == ".zip" or _of_a_run(path)) else None
-    if run is not None:
-        label, trained_seed = run.algorithm, run.seed
-        if seed not in (None, run.seed):  # one agent under several seeds would count as several
-            raise ValueError(f"{policy} was trained with seed {run.seed}, not {seed}")
+    if not bundled and (path.suffix == ".zip" or _of_a_run(path)):
+        label, trained_seed = origin(path)
+        if seed not in (None, trained_seed):  # one agent under several seeds would count as several
+            raise ValueError(f"{policy} was trained with seed {trained_seed}, not {seed}")
     digest = _named(hashlib.sha256(path.read_bytes()))
     return Agent(env_id, name or label, trained_seed if seed is None else seed, actor, digest, env_kwargs)
 

@@ -1,6 +1,6 @@
 """Refines a small policy by PPO on what counts at the end: success, and how well it is done.
 
-python -m pbd_gym.training.refinement runs/imitated/PBDClothFold-v0.npz
+python -m pbd_gym.training.refinement runs/PBDClothFold-v0-imitation-0/model.npz
 
 A clone of an expert is nearly right and misses by a finger's breadth. PPO (:mod:`pbd_gym.training.learners.torch_ppo`)
 begins where it stands, with little noise and a critic that has watched it for a while, so that it is not unlearnt
@@ -28,11 +28,12 @@ from torch import Tensor
 from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.registry import find
 from pbd_gym.training.agents.perceptrons import linear_layers, set_layers
-from pbd_gym.training.agents.policies import Activation, MLPPolicy, find_policy
+from pbd_gym.training.agents.policies import MLPPolicy, find_policy
 from pbd_gym.training.episodes.evaluation import scored
 from pbd_gym.training.learners.torch_ppo import Agent, Trainer, make
-from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.algorithms import Activation, PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
+from pbd_gym.training.settings.imitation import RefinementArgs
 from pbd_gym.training.symmetry.canonical import Canonical
 
 STARTS_SEED = 77
@@ -44,41 +45,6 @@ TOWEL_RESOLUTION = 16
 """Particles along the longer side of a towel that is learned on."""
 ROLLOUT = 100
 """Steps per environment between updates."""
-
-
-@dataclass(kw_only=True)
-class RefinementArgs:
-    """How a policy is refined."""
-
-    steps: int = 300_000
-    """environment steps"""
-    learning_rate: float = 1e-4
-    """of Adam at the start; it falls linearly to zero"""
-    log_std: float = -2.5
-    """logarithm of the standard deviation of its actions at the start"""
-    share: float = 0.1
-    """what normalised performance, and how much of success there is, count in every step, beside 1 for each at the end:
-    much where an agent has to find its way, little where haste makes waste. At the goal there is a third of success,
-    and another for hands that have let go and for rest each"""
-    anchor: float = 0.0
-    """how much it counts to act as the policy did, in squared standard deviations of its actions at the start: where
-    tenths of a percent matter, gradients are mostly noise and would slowly undo what was learnt"""
-    watched: int = 6
-    """rollouts that the critic watches first"""
-    rounds: int = 6
-    """how often it is evaluated meanwhile; the best is kept"""
-    enough: float = 0.97
-    """success rate at which it stops"""
-    starts: int = 600
-    """start states in the bank, four fifths of which are learned from, where the task has one"""
-    num_envs: int = 64
-    """environments"""
-    eval_episodes: int = 100
-    """unseen episodes that a policy is evaluated on"""
-    images: bool = False
-    """learn from the images of samples, and of demonstrations, under the symmetries of the task as well"""
-    seed: int = 0
-    """of the noise and the episodes"""
 
 
 @dataclass(kw_only=True)

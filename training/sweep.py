@@ -1,13 +1,14 @@
 """Train ids, algorithms and seeds side by side, and draw learning curves over the seeds.
 
 pbd-gym sweep PBDRope-v0 PBDCloth-v0 --algorithms ppo sac --seeds 0 1 2 --cores 2
+pbd-gym sweep PBDClothFold-v0 --algorithms ppo imitation
 pbd-gym sweep PBDRope-v0 --export docs/results
 
-Every run is ``pbd-gym train`` in a process and a folder of its own. Finished runs are not repeated and interrupted ones
-gone on with, so that an interrupted sweep continues where it stopped; a run whose files are broken is reported and
-repeated. ``results.csv`` has a row for each finished run. A finished run of other settings than those asked for is
-refused. Curves are the mean over seeds with the 95 % confidence interval of Student's t distribution, which takes three
-seeds to say much.
+Every run is ``pbd-gym train`` or ``pbd-gym imitate`` in a process and a folder of its own. Finished runs are not
+repeated and interrupted ones gone on with, those of imitation from the start, so that an interrupted sweep continues
+where it stopped; a run whose files are broken is reported and repeated. ``results.csv`` has a row for each finished
+run. A finished run of other settings than those asked for is refused. Curves are the mean over seeds with the 95 %
+confidence interval of Student's t distribution, which takes three seeds to say much.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from pbd_gym.training.reports.curves import plot_seeds, read_csv
 from pbd_gym.training.reports.result_tables import read_rows, write_rows
 from pbd_gym.training.runs.interruption import interrupted, read_as_written
 from pbd_gym.training.runs.run_files import KIND, NAME
-from pbd_gym.training.settings.algorithms import METHODS, Algorithm, Library, method, run_name
+from pbd_gym.training.settings import imitation
+from pbd_gym.training.settings.algorithms import IMITATION, METHODS, Approach, Library, method, run_name
 from pbd_gym.training.settings.options import SweepArgs, TrainArgs, option
 
 COLUMNS = (
@@ -51,7 +53,7 @@ class Run:
     """One training run."""
 
     env_id: str
-    algorithm: Algorithm
+    algorithm: Approach
     seed: int
     library: Library = "torch"
 
@@ -114,15 +116,28 @@ class Run:
 
 
 def words_of(run: Run, args: SweepArgs) -> list[str]:
-    """Return the arguments of ``pbd-gym train`` that say what is trained."""
-    seed = str(run.seed)
+    """Return the command of ``pbd-gym``, and those of its arguments that say what is trained."""
+    seed = ["--seed", str(run.seed)]
+    if run.algorithm == IMITATION:
+        return ["imitate", run.env_id, *seed, *args.imitate]
     library = ["--library", run.library] if run.algorithm == "ppo" else []
-    return [run.env_id, "--algorithm", run.algorithm, *library, "--seed", seed, *args.train]
+    return ["train", run.env_id, "--algorithm", run.algorithm, *library, *seed, *args.train]
 
 
-def given(run: Run, args: SweepArgs) -> TrainArgs:
-    """Return the arguments of ``pbd-gym train`` that say what is trained, read as that does."""
-    return tyro.cli(TrainArgs, args=words_of(run, args), prog="pbd-gym train")
+def asked_of(run: Run, args: SweepArgs) -> dict[str, Any]:
+    """Return the settings that a run is asked to have, as its ``run.json`` would.
+
+    Raises:
+        ValueError: for arguments that the algorithm does not have.
+    """
+    command, *words = words_of(run, args)
+    if run.algorithm == IMITATION:
+        asked: dict[str, Any] = imitation.read(words, f"pbd-gym {command}").settings()
+    else:
+        given = tyro.cli(TrainArgs, args=words, prog=f"pbd-gym {command}")
+        settings, env_kwargs, _ = given.everything()
+        asked = {**dataclasses.asdict(settings), "env_kwargs": env_kwargs, "eval_episodes": given.eval_episodes}
+    return read_as_written(asked)
 
 
 def check_settings(run: Run, args: SweepArgs) -> None:
@@ -132,12 +147,11 @@ def check_settings(run: Run, args: SweepArgs) -> None:
         ValueError: for one; the message names what differs.
     """
     file = args.out / run.name / NAME
-    about, asked = read_json(file, KIND), given(run, args)
-    settings, env_kwargs, _ = asked.everything()
-    before = {**about.get("settings", {}), "eval_episodes": about["results"]["trained"].get("episodes")}
-    before |= {name: about[name] for name in ("env_kwargs",) if name in about}
-    wanted = read_as_written({**dataclasses.asdict(settings), "env_kwargs": env_kwargs})
-    wanted["eval_episodes"] = asked.eval_episodes
+    about, wanted = read_json(file, KIND), asked_of(run, args)
+    before = dict(about.get("settings", {}))
+    if run.algorithm != IMITATION:
+        before["eval_episodes"] = about["results"]["trained"].get("episodes")
+        before |= {name: about[name] for name in ("env_kwargs",) if name in about}
     # Settings that another version had, or has not yet, tell nothing.
     changed = [name for name in wanted if name in before and before[name] != wanted[name]]
     if changed:
@@ -158,7 +172,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
     waiting = [run for run in runs if run.finished(args.out) is None]
     for run in runs:
         if run in waiting:
-            given(run, args).everything()
+            asked_of(run, args)
         else:
             check_settings(run, args)
     at_once = max(args.cores // args.cores_per_run, 1)
@@ -172,9 +186,10 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
                 run = waiting.pop(0)
                 folder = args.out / run.name
                 folder.mkdir(parents=True, exist_ok=True)
-                words = [*words_of(run, args), "--out", str(folder), "--no-progress", "--no-gif"]
-                words += ["--resume"] if interrupted(folder) is not None else []
-                command = [sys.executable, "-m", "pbd_gym", *imports(), "train", *words]
+                words = [*words_of(run, args), "--out", str(folder)]
+                if run.algorithm != IMITATION:
+                    words += ["--no-progress", "--no-gif", *["--resume"] * (interrupted(folder) is not None)]
+                command = [sys.executable, "-m", "pbd_gym", *imports(), *words]
                 with (folder / "log.txt").open("wb") as log:
                     going[run] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
                 print(f"{run.name}: started; {folder / 'log.txt'} tells how far it has come", flush=True)
@@ -281,11 +296,15 @@ def report(rows: list[dict[str, Any]], folder: Path) -> None:
     write_results(folder / "results.csv", rows)
     for env_id in dict.fromkeys(row["env_id"] for row in rows):
         random = next(row["random_performance"] for row in rows if row["env_id"] == env_id)
-        plot_seeds(folder / f"{env_id}.png", env_id, curves_in(folder, env_id), random)
+        curves = curves_in(folder, env_id)
+        if curves:
+            plot_seeds(folder / f"{env_id}.png", env_id, curves, random)
 
 
 def export(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:
     """Copy the learning curves of finished runs into a folder, and write their results there.
+
+    An imitation has no curve.
 
     Args:
         rows: their results.
@@ -294,7 +313,8 @@ def export(rows: list[dict[str, Any]], out: Path, folder: Path) -> None:
     """
     for row in rows:
         name = Run(row["env_id"], row["algorithm"], row["seed"]).name
-        write_bytes(folder / f"{name}.csv", (out / name / "curve.csv").read_bytes())
+        if row["algorithm"] != IMITATION:
+            write_bytes(folder / f"{name}.csv", (out / name / "curve.csv").read_bytes())
     report(rows, folder)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from pbd_gym.registry import ENTRIES
 from pbd_gym.training.reports.benchmark_results import read_results
 from pbd_gym.training.reports.result_tables import write_rows
-from pbd_gym.training.settings.algorithms import ALGORITHMS
+from pbd_gym.training.settings.algorithms import ALGORITHMS, IMITATION
 from pbd_gym.training.settings.tuned import TABLE
 
 DOCS = Path(__file__).parents[1]
@@ -100,6 +100,16 @@ def others() -> str:
     return "\n".join(lines)
 
 
+def imitations() -> str:
+    """Return the table of imitation in Markdown."""
+    lines = ["| id | success of imitation | performance | runs |", "|---|---|---|---|"]
+    for entry in ENTRIES:
+        runs = runs_of(entry.id, IMITATION)
+        if runs:
+            lines.append(f"| `{entry.id}` | {success(runs)} | {performance(runs)} | {cost(runs)} |")
+    return "\n".join(lines)
+
+
 def write_baselines(files: list[Path]) -> None:
     """Write baselines.csv from results of the benchmark by experts and by random actions."""
     found = {(result["id"], result["policy"]): result for file in files for result in read_results(file)}
@@ -145,7 +155,8 @@ def main() -> None:
     if "--baselines" in sys.argv:
         write_baselines([Path(name) for name in sys.argv[sys.argv.index("--baselines") + 1 :]])
     put_table(DOCS / "results.md", table())
-    put_table(DOCS / "results.md", others(), 1)
+    put_table(DOCS / "results.md", imitations(), 1)
+    put_table(DOCS / "results.md", others(), 2)
     put_table(DOCS / "environments.md", experts())
 
 

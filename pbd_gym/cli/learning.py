@@ -1,4 +1,4 @@
-"""Commands that train agents and rate them: ``train``, ``sweep``, ``evaluate``, ``benchmark`` and so on."""
+"""Commands that train agents and rate them: ``train``, ``imitate``, ``sweep``, ``benchmark`` and so on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pbd_gym.runtime.files import check_writable
 
 _OWN = {
     "train": ("train", "train PPO, SAC or SAC + HER on an environment"),
+    "imitate": ("train", "imitate the expert of a task: clone it, correct the clone, refine it by PPO"),
     "sweep": ("train", "train ids, algorithms and seeds side by side, and draw learning curves"),
     "evaluate": ("train", "evaluate a checkpoint on unseen seeds"),
     "plan": ("train", "act by the cross-entropy method, which looks into the simulator"),
@@ -49,10 +50,13 @@ def declare(commands: Any) -> None:
 def _learning(args: argparse.Namespace, rest: list[str]) -> None:
     import tyro
 
-    from pbd_gym.training.settings import options
+    from pbd_gym.training.settings import imitation, options
 
-    fields = getattr(options, f"{args.command.capitalize()}Args")
-    given = tyro.cli(fields, args=rest, prog=f"pbd-gym {args.command}")
+    prog = f"pbd-gym {args.command}"
+    if args.command == "imitate":  # whose numbers are there for each id before the command line changes them
+        given: Any = imitation.read(rest, prog)
+    else:
+        given = tyro.cli(getattr(options, f"{args.command.capitalize()}Args"), args=rest, prog=prog)
     check_numbers(given)
     check_outputs(given)
     from pbd_gym.runtime.messages import announced  # imports Warp, and what follows torch: not for --help

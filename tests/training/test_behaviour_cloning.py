@@ -15,7 +15,8 @@ from pbd_gym.training.collect import CollectArgs
 from pbd_gym.training.collect import main as collect
 from pbd_gym.training.data.datasets import Episode
 from pbd_gym.training.episodes.evaluation import evaluate, random_policy, unseen_env
-from pbd_gym.training.learners.fitting import FitArgs, fit, fitted_policy
+from pbd_gym.training.learners.fitting import fit, fitted_policy
+from pbd_gym.training.settings.imitation import FitArgs
 
 KWARGS = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "30"}
 

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pbd_gym.training.agents.policies import Activation, MLPPolicy
+from pbd_gym.training.agents.policies import MLPPolicy
+from pbd_gym.training.settings.algorithms import Activation
 
 
 class _Tanh(torch.autograd.Function):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,10 @@ from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.files import read_arrays, replacing
 from pbd_gym.training.agents.other_packages import MODULES, check_registered, modules_of
 from pbd_gym.training.agents.pointing import Pointing, check_pointing
+from pbd_gym.training.settings.algorithms import Activation
 from pbd_gym.training.symmetry.canonical import Canonical, check_canonical
 
 KIND = "a policy"
-Activation = Literal["tanh", "relu"]
-"""What is between the layers of a network."""
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0.0),

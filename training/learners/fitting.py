@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,9 @@ from torch import Tensor, nn
 from pbd_gym.runtime.checks import whole
 from pbd_gym.training.agents.perceptrons import BETWEEN, arrays_of, linear_layers, set_layers
 from pbd_gym.training.agents.pointing import MORE, Pointing
-from pbd_gym.training.agents.policies import Activation, MLPPolicy
+from pbd_gym.training.agents.policies import MLPPolicy
+from pbd_gym.training.settings.algorithms import Activation
+from pbd_gym.training.settings.imitation import FitArgs
 from pbd_gym.training.symmetry.canonical import Canonical
 from pbd_gym.training.symmetry.images import Images
 
@@ -21,26 +22,6 @@ LEAST_SPREAD = 1e-3
 """Smallest standard deviation that observations are divided by, lest constants be blown up."""
 LIMIT = 5.0
 """Standardised observations are clipped to this: there are no demonstrations beyond."""
-
-
-@dataclass(kw_only=True)
-class FitArgs:
-    """How a network is fitted to actions."""
-
-    epochs: int = 60
-    """passes over the data"""
-    batch_size: int = 512
-    """steps per gradient"""
-    learning_rate: float = 2e-3
-    """of Adam at the start; it falls to zero along a half cosine"""
-    hidden: tuple[int, ...] = (256, 256)
-    """units of each hidden layer"""
-    activation: Activation = "tanh"
-    """between the layers; a choice between many things is learned better with relu"""
-    jitter: float = 0.02
-    """standard deviation of noise on standardised observations, for a network that is smooth between demonstrations"""
-    seed: int = 0
-    """of the network and the order of the data"""
 
 
 def new_network(inputs: int, hidden: tuple[int, ...], outputs: int, activation: Activation) -> nn.Sequential:

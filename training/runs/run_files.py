@@ -14,7 +14,7 @@ from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.files import read_json, write_text
 from pbd_gym.training.agents.other_packages import check_registered, modules_of
-from pbd_gym.training.settings.algorithms import ALGORITHMS, Algorithm, Settings
+from pbd_gym.training.settings.algorithms import ALGORITHMS, IMITATION, Algorithm, Approach, Settings
 from pbd_gym.training.settings.tuned import FALLBACK
 
 NAME = "run.json"
@@ -35,7 +35,7 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRun:
-    """A training run as its ``run.json`` describes it."""
+    """A run of ``pbd-gym train`` as its ``run.json`` describes it."""
 
     env_id: str
     env_kwargs: dict[str, Any]
@@ -60,13 +60,18 @@ def find_folder(checkpoint: Path) -> Path:
     return folder
 
 
-def find_run(checkpoint: Path) -> TrainingRun:
-    """Return the run that a checkpoint belongs to.
+def origin(checkpoint: Path) -> tuple[Approach, int]:
+    """Return how the agent in a checkpoint came about, and with which seed.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`find_folder` and :func:`read_run`.
     """
-    return read_run(find_folder(checkpoint) / NAME)
+    path = find_folder(checkpoint) / NAME
+    run = read_json(path, KIND)
+    if run.get("algorithm") == IMITATION:  # its agent is a file of arrays, which says all else itself
+        return IMITATION, whole(f"the seed in {path}", run.get("seed"), 0)
+    found = read_run(path)
+    return found.algorithm, found.seed
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:

@@ -7,23 +7,29 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Algorithm = Literal["ppo", "sac", "sac-her"]
+"""Of ``pbd-gym train``."""
 ALGORITHMS: tuple[Algorithm, ...] = ("ppo", "sac", "sac-her")
+Approach = Literal["ppo", "sac", "sac-her", "imitation"]
+"""How the agent of a run came about: an algorithm, or ``pbd-gym imitate``."""
+IMITATION: Literal["imitation"] = "imitation"
 Library = Literal["torch", "sb3"]
 """Of PPO: torch alone, or Stable-Baselines3, which has all other algorithms."""
+Activation = Literal["tanh", "relu"]
+"""What is between the layers of a network."""
 RANDOM_STEPS = 30
 """Of random actions, in which observations are measured before training."""
 
 
 METHODS = ("ppo", "ppo-sb3", "sac", "sac-her")
-"""What :func:`method` returns, in the order in which curves are drawn."""
+"""What :func:`method` returns for algorithms, in the order in which curves are drawn."""
 
 
-def method(algorithm: Algorithm, library: Library) -> str:
+def method(algorithm: Approach, library: Library) -> str:
     """Return what runs are called by: the algorithm, and the library too where it is not the usual one."""
     return f"{algorithm}-{library}" if algorithm == "ppo" and library == "sb3" else algorithm
 
 
-def run_name(env_id: str, algorithm: Algorithm, library: Library, seed: int) -> str:
+def run_name(env_id: str, algorithm: Approach, library: Library, seed: int) -> str:
     """Return what the folder of a run is called."""
     return f"{env_id}-{method(algorithm, library)}-{seed}"
 

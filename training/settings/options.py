@@ -12,7 +12,15 @@ import tyro
 
 from pbd_gym.envs.core.presets import with_defaults
 from pbd_gym.training.settings import tuned, tuned_pixels
-from pbd_gym.training.settings.algorithms import Algorithm, Library, PPOSettings, SACSettings, Settings, run_name
+from pbd_gym.training.settings.algorithms import (
+    Algorithm,
+    Approach,
+    Library,
+    PPOSettings,
+    SACSettings,
+    Settings,
+    run_name,
+)
 from pbd_gym.training.settings.arguments import UNSEEN_SEED, episode_arguments
 
 
@@ -128,12 +136,12 @@ class TrainArgs:
 
 @dataclass
 class SweepArgs:
-    """Train ids, algorithms and seeds side by side. Arguments after ``--train`` go to every run."""
+    """Train ids, algorithms and seeds side by side."""
 
     env_ids: Annotated[tuple[str, ...], tyro.conf.Positional]
     """environments"""
-    algorithms: tuple[Algorithm, ...] = ("ppo",)
-    """algorithms of pbd-gym train"""
+    algorithms: tuple[Approach, ...] = ("ppo",)
+    """algorithms of pbd-gym train, and imitation: pbd-gym imitate"""
     libraries: tuple[Library, ...] = ("torch",)
     """of PPO: torch, sb3 or both"""
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -150,6 +158,8 @@ class SweepArgs:
     """train nothing and report the finished runs, for example while another process is still training"""
     train: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """further arguments of pbd-gym train, for example --train=--total-timesteps --train=100000"""
+    imitate: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """further arguments of pbd-gym imitate, for example --imitate=--demonstrations --imitate=200"""
 
 
 @dataclass

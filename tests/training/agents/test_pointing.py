@@ -15,9 +15,10 @@ import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.experts import grip_positions
 from pbd_gym.training.agents.pointing import Pointing, pointing_of
 from pbd_gym.training.agents.policies import MLPPolicy, load_policy
-from pbd_gym.training.imitation import Args, clone
-from pbd_gym.training.learners.fitting import FitArgs, fitted_policy
-from pbd_gym.training.refinement import RefinementArgs, refine
+from pbd_gym.training.imitate import clone
+from pbd_gym.training.learners.fitting import fitted_policy
+from pbd_gym.training.refinement import refine
+from pbd_gym.training.settings.imitation import FitArgs, ImitateArgs, RefinementArgs
 
 ID = "PBDRopeShape-v0"
 SMALL: dict[str, Any] = {"particles": 11, "substeps": 8, "starts": 60}
@@ -104,7 +105,7 @@ def test_at_full_speed_outputs_say_nothing_of_it(batch: Any, tmp_path: Path) -> 
     assert_array_equal(load_policy(tmp_path / "a.npz")(seen), policy(seen))
     with pytest.raises(ValueError, match="for agents that point"):
         small = {name: str(value) for name, value in SMALL.items()}
-        clone(Args(env_id=ID, full_speed=True, env_kwargs=small, refinement=RefinementArgs(steps=0)))
+        clone(ImitateArgs(env_id=ID, full_speed=True, env_kwargs=small, refinement=RefinementArgs(steps=0)))
 
 
 def test_a_file_says_how_its_agent_points(batch: Any, tmp_path: Path) -> None:
@@ -155,15 +156,15 @@ def test_what_cannot_point_is_refused(batch: Any) -> None:
         pointing_of(push)
     push.close()
     with pytest.raises(ValueError, match="steps 0"):
-        clone(Args(env_id=ID, point=True, env_kwargs={name: str(value) for name, value in SMALL.items()}))
+        clone(ImitateArgs(env_id=ID, point=True, env_kwargs={name: str(value) for name, value in SMALL.items()}))
     towel = {"resolution": "7", "starts": "5"}
     with pytest.raises(ValueError, match="learns from no images"):
         images = RefinementArgs(steps=0, images=True)
-        clone(Args(env_id="PBDClothUnfold-v0", point=True, env_kwargs=towel, refinement=images))
+        clone(ImitateArgs(env_id="PBDClothUnfold-v0", point=True, env_kwargs=towel, refinement=images))
     policy = agent(batch, np.zeros((50, 8), dtype=np.float32))
     with pytest.raises(ValueError, match="is not refined"):
         refine(policy, RefinementArgs(steps=10, eval_episodes=2, enough=2.0))
     small = {name: str(value) for name, value in SMALL.items()}
     for wrong in ({"handed": 1.5}, {"corrected": 0.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            clone(Args(env_id=ID, env_kwargs=small, refinement=RefinementArgs(steps=0), **wrong))
+            clone(ImitateArgs(env_id=ID, env_kwargs=small, refinement=RefinementArgs(steps=0), **wrong))

@@ -13,12 +13,17 @@ import pytest
 import torch
 
 from pbd_gym.envs.cloth.manipulation import TRAINING
-from pbd_gym.training import imitation, refinement
+from pbd_gym.training import imitate, refinement
 from pbd_gym.training.agents.policies import load_policy
-from pbd_gym.training.imitation import Args, clone, demonstrate, main
+from pbd_gym.training.imitate import clone, demonstrate, main
 from pbd_gym.training.learners.torch_ppo import Agent
-from pbd_gym.training.refinement import Graded, RefinementArgs, refine, stay_near, take_over, training_world
+from pbd_gym.training.refinement import Graded, refine, stay_near, take_over, training_world
+from pbd_gym.training.runs.run_files import origin
 from pbd_gym.training.settings.algorithms import PPOSettings
+from pbd_gym.training.settings.imitation import ImitateArgs, RefinementArgs, read
+from pbd_gym.training.settings.options import SweepArgs
+from pbd_gym.training.settings.tuned_imitation import IMITATED
+from pbd_gym.training.sweep import Run, check_settings
 from tests.envs.helpers import SMALL_OF
 
 ROPE = {"particles": "9", "substeps": "8", "starts": "60"}
@@ -28,27 +33,61 @@ BRIEF_ENOUGH = dataclasses.replace(BRIEF, enough=0.0)
 
 def test_from_an_expert_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards the whole way: what is written sees as it was taught, and is no worse than the clone it began as."""
-    args = Args(
-        env_id="PBDRopeStraighten-v0", out=tmp_path / "rope.npz", demonstrations=60, abreast=60, epochs=30,
-        batch_size=64, noise=(0.0, 0.05), env_kwargs=ROPE, refinement=BRIEF,
+    args = ImitateArgs(
+        env_id="PBDRopeStraighten-v0", out=tmp_path / "rope", demonstrations=60, abreast=60, epochs=30,
+        batch_size=64, noise=(0.0, 0.05), env_kwargs=ROPE, eval_episodes=8, refinement=BRIEF,
     )  # fmt: skip
     cloned = clone(args)
-    policy = main(args)
-    again = load_policy(tmp_path / "rope.npz")
+    results = main(args)
+    again = load_policy(tmp_path / "rope" / "model.npz")
     assert again.env_kwargs == {"obs_mode": "memory", **{name: int(value) for name, value in ROPE.items()}}
-    assert again.normalized_performance == policy.normalized_performance > 0.8
+    assert again.normalized_performance == results["trained"].normalized_performance > 0.8
     first = refine(cloned, BRIEF_ENOUGH)  # as it was, evaluated
     np.testing.assert_array_equal(first.weights[0], cloned.weights[0])
-    assert policy.success_rate >= first.success_rate and policy.normalized_performance > 0.8
-    still = dataclasses.replace(args, start=args.out, learning_rate=0.0, epochs=1, seed=1000)
+    assert results["trained"].success_rate >= first.success_rate
+    _in_a_sweep(tmp_path, args)
+    still = dataclasses.replace(args, start=args.folder / "model.npz", learning_rate=0.0, epochs=1, seed=3)
     np.testing.assert_array_equal(clone(still).weights[1], again.weights[1])  # a clone that goes on begins as it was
-    monkeypatch.setattr(imitation, "demonstrate", lambda *given: pytest.fail("an episode was run"))
+    monkeypatch.setattr(imitate, "demonstrate", lambda *given: pytest.fail("an episode was run"))
     others: list[tuple[dict[str, Any], str]] = [
         ({"hidden": (8,)}, "hidden"), ({"activation": "relu"}, "activation"), ({"near": True}, "canonical or near"),
     ]  # fmt: skip
     for other, name in others:
         with pytest.raises(ValueError, match=f"has {name} "):
             clone(dataclasses.replace(still, refinement=RefinementArgs(steps=0), **other))
+
+
+def _in_a_sweep(folder: Path, args: ImitateArgs) -> None:
+    """Check that a sweep and the benchmark know a finished run, and that it is not taken for one of other numbers."""
+    run = Run("PBDRopeStraighten-v0", "imitation", args.seed)
+    (folder / "rope").rename(folder / run.name)
+    args.out = folder / run.name
+    assert origin(args.folder / "model.npz") == ("imitation", 0)
+    row = run.row(folder)
+    assert row is not None and row["success_rate"] == load_policy(args.folder / "model.npz").success_rate
+    assert row["steps"] == 60 * 75 + BRIEF.steps
+    told = ["--demonstrations=60", "--abreast=60", "--epochs=30", "--batch-size=64", "--noise", "0.0", "0.05",
+            "--eval-episodes=8", "--env-kwargs", *(word for pair in ROPE.items() for word in pair)]  # fmt: skip
+    told += [f"--refinement.{name.replace('_', '-')}={getattr(BRIEF, name)}" for name in
+             ("steps", "num_envs", "rounds", "watched", "eval_episodes", "enough")]  # fmt: skip
+    asked = SweepArgs(("PBDRopeStraighten-v0",), ("imitation",), seeds=(0,), out=folder, imitate=tuple(told))
+    check_settings(run, asked)
+    with pytest.raises(ValueError, match=r"of other settings \(hidden\)"):
+        check_settings(run, dataclasses.replace(asked, imitate=(*told, "--hidden", "8")))
+
+
+def test_numbers_of_an_id_are_there_before_the_command_line() -> None:
+    """Guards every recipe, and that words win over it: also over what the refinement has."""
+    for env_id, numbers in IMITATED.items():
+        found = dataclasses.asdict(read([env_id], "pbd-gym imitate"))
+        refinement = numbers.get("refinement", {})
+        assert {name: found[name] for name in numbers if name != "refinement"} == {
+            name: value for name, value in numbers.items() if name != "refinement"
+        }
+        assert {name: found["refinement"][name] for name in refinement} == refinement
+    changed = read(["PBDClothFold-v0", "--no-steady", "--refinement.steps", "0"], "pbd-gym imitate")
+    assert (changed.steady, changed.release, changed.refinement.steps) == (False, 10, 0)
+    assert read(["PBDRope-v0"], "pbd-gym imitate") == ImitateArgs(env_id="PBDRope-v0")
 
 
 def test_an_agent_goes_on_where_the_policy_stands() -> None:
@@ -102,7 +141,7 @@ def test_the_reward_is_success_at_the_end() -> None:
 
 def test_an_expert_that_never_succeeds_is_no_teacher() -> None:
     hopeless = {**ROPE, "max_episode_steps": "1", "success_at": "2.0"}
-    args = Args(env_id="PBDRopeStraighten-v0", demonstrations=2, abreast=2, noise=(0.0,), env_kwargs=hopeless)
+    args = ImitateArgs(env_id="PBDRopeStraighten-v0", demonstrations=2, abreast=2, noise=(0.0,), env_kwargs=hopeless)
     with pytest.raises(ValueError, match="did not succeed once"):
         clone(args)
 
@@ -116,7 +155,7 @@ def test_a_learner_acts_until_the_expert_takes_over() -> None:
 
     successes = {}
     for handed in (0.0, 1.0):
-        args = Args(env_id="PBDRopeStraighten-v0", handed=handed)
+        args = ImitateArgs(env_id="PBDRopeStraighten-v0", handed=handed)
         seen, meant, successes[handed] = demonstrate(env, 7, np.zeros(24), args, idle)  # type: ignore[arg-type]
         assert len(seen) == len(meant) == 24 * env.max_episode_steps  # failures too
         assert np.abs(meant).max() == 1.0  # what the expert would have done, who is not idle
@@ -129,7 +168,7 @@ def test_letting_go_is_shown_though_idle_hands_are_not() -> None:
     env: Any = gym.make_vec("PBDRopeStraighten-v0", 24, obs_mode="memory", particles=9, substeps=8, starts=60)
     shown = {}
     for release in (0, 6):
-        args = Args(env_id="PBDRopeStraighten-v0", idle=0.0, release=release)
+        args = ImitateArgs(env_id="PBDRopeStraighten-v0", idle=0.0, release=release)
         _, meant, success = demonstrate(env, 3, np.full(24, 0.02), args)
         hands = meant.reshape(-1, 2, 4)
         shown[release] = int(
@@ -153,29 +192,31 @@ def test_rounds_of_corrections_are_as_many_and_as_long_as_asked_for(monkeypatch:
         steps.append(len(observations))
         return "a policy"
 
-    monkeypatch.setattr(imitation, "demonstrate", shown)
-    monkeypatch.setattr(imitation, "fitted_policy", fitted)
+    monkeypatch.setattr(imitate, "demonstrate", shown)
+    monkeypatch.setattr(imitate, "fitted_policy", fitted)
     clone(
-        Args(
-            env_id="PBDRopeStraighten-v0", env_kwargs=ROPE, demonstrations=16, abreast=4, seed=50,
+        ImitateArgs(
+            env_id="PBDRopeStraighten-v0", env_kwargs=ROPE, demonstrations=16, abreast=4, seed=5,
             corrections=2, corrected=0.5, epochs=3, last_epochs=9,
         )
     )  # fmt: skip
-    assert seeds == [50, 54, 58, 62, 66, 70, 74, 78] and steps == [4, 6, 8] and epochs == [3, 3, 9]
+    assert seeds == [500_000 + 4 * k for k in range(8)] and steps == [4, 6, 8] and epochs == [3, 3, 9]
 
 
 def test_a_task_without_symmetries_is_refused_before_it_is_demonstrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(imitation, "demonstrate", lambda *given: pytest.fail("an episode was run"))
+    monkeypatch.setattr(imitate, "demonstrate", lambda *given: pytest.fail("an episode was run"))
     small = {name: str(value) for name, value in SMALL_OF["PBDSoftPush-v0"].items()}
     mirrored = RefinementArgs(images=True)
     with pytest.raises(ValueError, match="symmetries"):
-        clone(Args(env_id="PBDSoftPush-v0", env_kwargs=small, refinement=mirrored))
+        clone(ImitateArgs(env_id="PBDSoftPush-v0", env_kwargs=small, refinement=mirrored))
     with pytest.raises(ValueError, match="symmetries"):
-        clone(Args(env_id="PBDSoftPush-v0", env_kwargs=small, canonical=True))
+        clone(ImitateArgs(env_id="PBDSoftPush-v0", env_kwargs=small, canonical=True))
     towel = {"resolution": "7", "starts": "5"}
     with pytest.raises(ValueError, match="learns from no other images"):
         clone(
-            Args(env_id="PBDClothUnfold-v0", env_kwargs=towel, canonical=True, refinement=RefinementArgs(images=True))
+            ImitateArgs(
+                env_id="PBDClothUnfold-v0", env_kwargs=towel, canonical=True, refinement=RefinementArgs(images=True)
+            )
         )
 
 
@@ -199,8 +240,8 @@ def test_goals_that_are_held_out_are_not_learned(monkeypatch: pytest.MonkeyPatch
 
 def test_episodes_kept_for_evaluation_are_not_demonstrated() -> None:
     with pytest.raises(ValueError, match="split"):
-        clone(Args(env_id="PBDRopeStraighten-v0", env_kwargs={"split": "eval"}))
+        clone(ImitateArgs(env_id="PBDRopeStraighten-v0", env_kwargs={"split": "eval"}))
     with pytest.raises(ValueError, match="seed"):
-        clone(Args(env_id="PBDRopeStraighten-v0", seed=1_000_000, env_kwargs=ROPE))
+        clone(ImitateArgs(env_id="PBDRopeStraighten-v0", seed=10, env_kwargs=ROPE))
     with pytest.raises(ValueError, match="seed"):
         refine(SimpleNamespace(), RefinementArgs(seed=1_000_000 // 64))  # type: ignore[arg-type]

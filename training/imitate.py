@@ -1,6 +1,6 @@
 """Imitates the expert of a task: a clone of demonstrations, which PPO then refines.
 
-python -m pbd_gym.training.imitation PBDClothFold-v0
+pbd-gym imitate PBDClothFold-v0
 
 Demonstrations are disturbed, so that they show how to go on from errors (DART: Laskey et al. 2017,
 doi:10.48550/arXiv.1703.09327), or corrected where the clone itself goes (DAgger: Ross et al. 2011,
@@ -10,28 +10,31 @@ doi:10.48550/arXiv.1011.0686). Agents see ``obs_mode="memory"``, since scripts a
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
-import tyro
 
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.corrections import Corrections
 from pbd_gym.envs.core.experts import Script, expert_of, held_particles
-from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import number, whole
 from pbd_gym.training.agents.pointing import pointing_of
 from pbd_gym.training.agents.policies import MLPPolicy, load_policy
-from pbd_gym.training.learners.fitting import FitArgs, fitted_policy
-from pbd_gym.training.refinement import RefinementArgs, check_refinable, refine, training_world, written
+from pbd_gym.training.episodes.evaluation import Summary, evaluate, random_policy, table, unseen_env
+from pbd_gym.training.learners.fitting import fitted_policy
+from pbd_gym.training.refinement import check_refinable, refine, training_world
+from pbd_gym.training.reports.curves import Point, write_csv
+from pbd_gym.training.runs.run_files import write_run
+from pbd_gym.training.settings.algorithms import IMITATION
 from pbd_gym.training.settings.arguments import check_seeds, episode_arguments
+from pbd_gym.training.settings.imitation import ImitateArgs
 from pbd_gym.training.symmetry.canonical import canonical_images
 from pbd_gym.training.symmetry.images import Images
 
@@ -39,63 +42,8 @@ NOISY = 0.8
 """Share of an episode in which there may be noise."""
 STILL = 1e-3
 """Largest action of a hand that stays where it is."""
-
-
-@dataclass(kw_only=True)
-class Args(FitArgs):
-    """Imitate the expert of a task."""
-
-    env_id: Annotated[str, tyro.conf.Positional]
-    """environment"""
-    out: Path | None = None
-    """file to write, runs/imitated/ID.npz by default"""
-    start: Path | None = None
-    """file NAME.npz of a clone of the same shape that goes on: it acts in the demonstrations, as in corrections; give
-    another --seed than it has had"""
-    demonstrations: int = 1000
-    """episodes of the expert; those without noise and without success are left out"""
-    noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
-    """standard deviations of the noise on its actions, in turn; each goes on to a moment within the first four fifths
-    of the episode, so that the expert is seen to finish, too, unless it is steady"""
-    steady: bool = False
-    """let the noise go on to the end"""
-    release: int = 0
-    """actions at the end of an episode in which pickers let go whatever the expert does, and stay where they are: a
-    clone that is a little beside the place where its expert lets go would wait there for ever"""
-    corrections: int = 0
-    """rounds of episodes in which the clone acts and learns what the expert would have done; for experts that go by
-    what they see, not for those with a plan"""
-    corrected: float = 0.2
-    """episodes of such a round, as a share of the demonstrations"""
-    handed: float = 0.5
-    """share of them in which the expert takes over at a moment"""
-    idle: float = 1.0
-    """share of the steps to learn from in which empty hands of pickers stay where they are: where the expert is done
-    early, there are so many of them that what it does before counts for little; but all in which pickers let go"""
-    canonical: bool = False
-    """act in canonical images (:mod:`pbd_gym.training.symmetry.canonical`), for tasks with symmetries and goals"""
-    near: bool = False
-    """see how far hands are from keypoints and goals, cut off at 3 cm, for tasks with goals; those who act in canonical
-    images do"""
-    point: bool = False
-    """choose what each hand goes to, or where it takes what it holds, instead of how it moves
-    (:mod:`pbd_gym.training.agents.pointing`)"""
-    full_speed: bool = False
-    """hands that point go as fast as they can, where the expert is never slow for a reason"""
-    abreast: int = 100
-    """episodes that run side by side"""
-    obs_mode: ObsMode = "memory"
-    """what the agent sees"""
-    epochs: int = 20
-    """passes over the data"""
-    last_epochs: int = 0
-    """passes over them after the last round of corrections; 0 for no more than before"""
-    batch_size: int = 256
-    """steps per gradient"""
-    env_kwargs: dict[str, str] = field(default_factory=dict)
-    """arguments of the environment, for example --env-kwargs rows 8 columns 8"""
-    refinement: RefinementArgs = field(default_factory=RefinementArgs)
-    """what follows"""
+EPISODES = 100_000
+"""Seeds of episodes from one seed of a run to the next."""
 
 
 def _idle(env: TaskVectorEnv, actions: np.ndarray) -> np.ndarray:
@@ -108,7 +56,7 @@ def _idle(env: TaskVectorEnv, actions: np.ndarray) -> np.ndarray:
 
 
 def demonstrate(
-    env: TaskVectorEnv, first_seed: int, noise: np.ndarray, args: Args, learner: MLPPolicy | None = None
+    env: TaskVectorEnv, first_seed: int, noise: np.ndarray, args: ImitateArgs, learner: MLPPolicy | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run one episode of the expert in each environment.
 
@@ -155,7 +103,7 @@ def demonstrate(
     return np.array(seen)[kept], np.array(meant)[kept].astype(np.float32), success
 
 
-def _check(args: Args) -> None:
+def _check(args: ImitateArgs) -> None:
     """Check what can be told without an environment, which may take a minute to be made.
 
     Raises:
@@ -173,7 +121,19 @@ def _check(args: Args) -> None:
         raise ValueError("an agent that points learns from no images: they would be images of moves, not of choices")
 
 
-def _start(args: Args, env_id: str) -> MLPPolicy | None:
+def _rounds(args: ImitateArgs) -> tuple[int, int]:
+    """Return how many batches of episodes demonstrate, and how many there are in a round of corrections."""
+    rounds = -(-args.demonstrations // args.abreast)
+    return rounds, math.ceil(args.corrected * rounds)
+
+
+def episodes(args: ImitateArgs) -> int:
+    """Return how many episodes are learned from, those of corrections included."""
+    rounds, corrected = _rounds(args)
+    return args.abreast * (rounds + args.corrections * corrected)
+
+
+def _start(args: ImitateArgs, env_id: str) -> MLPPolicy | None:
     """Return the clone that goes on, None for a new one.
 
     Raises:
@@ -192,7 +152,7 @@ def _start(args: Args, env_id: str) -> MLPPolicy | None:
     return policy
 
 
-def clone(args: Args) -> MLPPolicy:
+def clone(args: ImitateArgs) -> MLPPolicy:
     """Return a clone of the expert.
 
     Raises:
@@ -205,9 +165,9 @@ def clone(args: Args) -> MLPPolicy:
     began, env_id = time.perf_counter(), find(args.env_id).id
     kwargs = ({} if args.obs_mode == "keypoints" else {"obs_mode": args.obs_mode}) | episode_arguments(args.env_kwargs)
     policy = _start(args, env_id)
-    rounds = -(-args.demonstrations // args.abreast)
-    rounds_corrected = math.ceil(args.corrected * rounds)
-    check_seeds(args.seed, args.abreast * (rounds + args.corrections * rounds_corrected))
+    rounds, rounds_corrected = _rounds(args)
+    first = args.seed * EPISODES
+    check_seeds(first, episodes(args))
     env: Any = gym.make_vec(args.env_id, args.abreast, **training_world(env_id, args.refinement.starts, kwargs))
     noise = np.resize(args.noise, env.num_envs)
     # Before the demonstrations: tasks without symmetries are refused here.
@@ -216,7 +176,7 @@ def clone(args: Args) -> MLPPolicy:
     pointing = pointing_of(env, args.full_speed) if args.point else None
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for turn in range(1 + args.corrections):
-        seeds = args.seed + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else rounds_corrected))
+        seeds = first + env.num_envs * (len(lessons) + np.arange(rounds if turn == 0 else rounds_corrected))
         found = [demonstrate(env, int(seed), noise, args, policy) for seed in seeds]
         lessons += found
         won = np.mean([success for *_, success in found], axis=0)
@@ -237,15 +197,38 @@ def clone(args: Args) -> MLPPolicy:
     return policy
 
 
-def main(args: Args) -> MLPPolicy:
-    """Clone, refine, and write the policy for ``pbd-gym enjoy``.
+def main(args: ImitateArgs) -> dict[str, Summary]:
+    """Clone, refine, evaluate, and write the agent ``model.npz``, ``run.json`` and ``curve.csv``, which has one point.
+
+    The steps there are those of all demonstrations and of a whole refinement, which may have stopped before.
+
+    Returns:
+        The final evaluation of the agent and of a random policy.
 
     Raises:
-        ValueError: as :func:`clone`.
+        ValueError: as :func:`clone` and :func:`pbd_gym.training.refinement.refine`.
     """
     torch.set_num_threads(1)
-    return written(refine(clone(args), args.refinement), args.out, "imitated")
-
-
-if __name__ == "__main__":
-    main(tyro.cli(Args))
+    began = time.perf_counter()
+    refinement = replace(args.refinement, seed=args.refinement.seed or args.seed)
+    policy = refine(clone(args), refinement)
+    seconds = time.perf_counter() - began
+    unseen = unseen_env(policy.env_id, args.eval_episodes, **policy.env_kwargs)
+    rows = {"trained": evaluate(policy, unseen), "random": evaluate(random_policy(unseen), unseen, name="random")}
+    unseen.close()
+    found, limit = rows["trained"], unseen.unwrapped.batch.max_episode_steps or 0  # type: ignore[attr-defined]
+    success, performance = found.success_rate, found.normalized_performance
+    policy = replace(policy, success_rate=success, normalized_performance=performance)
+    policy.save(args.folder / "model.npz")
+    point = Point(episodes(args) * limit + refinement.steps, seconds, success, performance, found.mean_return)
+    write_csv(args.folder / "curve.csv", [point])
+    write_run(
+        args.folder,
+        {
+            "env_id": policy.env_id, "algorithm": IMITATION, "env_kwargs": policy.env_kwargs, "seed": args.seed,
+            "settings": args.settings(), "results": {name: dataclasses.asdict(row) for name, row in rows.items()},
+            "training_seconds": seconds, "cpu_seconds": time.process_time(),
+        },
+    )  # fmt: skip
+    print(f"\n{seconds:.0f} s\n\n{table(rows)}\n\n{args.folder / 'model.npz'}")
+    return rows
