@@ -15,9 +15,6 @@ from pbd_gym.kernels.wide import Wide
 NATIVE = {wp.float32: "float", wp.float64: "double"}
 """C++ name of a scalar type."""
 
-BATCH = 8
-"""Constraints that a lone environment projects together: two rows of four numbers fill a register of AVX2."""
-
 _HEADER = """
 PBD_CONTRACT_ON
 #if PBD_BLOCK
@@ -160,7 +157,7 @@ def with_lanes(wide: Wide, code: str) -> str:
     )
 
 
-def in_batches(wide: Wide, code: str, size: int = BATCH) -> str:
+def in_batches(wide: Wide, code: str, size: int) -> str:
     """Wrap C++ statements on ``size`` constraints or pairs of one environment, to stand within :func:`with_lanes`.
 
     There a V holds one number for each of the constraints ``c ... c + size - 1``. ``LOAD`` and ``STORE`` are for

@@ -1,9 +1,9 @@
 """The sweep over the constraints of one kind: what all kinds share of a Gauss-Seidel or Jacobi iteration.
 
 A sweep goes over the colours, and within each over its constraints, of which it projects 1 in every lane or, in a lone
-environment on a CPU, 8 at once. The projection itself is traced from the formula of the kind
-(:mod:`pbd_gym.kernels.projection`); its C++ (:mod:`pbd_gym.kernels.lanes`) reads and writes particles through macros,
-so the same text serves each of these cases. Clusters of any size loop over their members instead:
+environment on a CPU, several at once (:mod:`pbd_gym.kernels.batches`). The projection itself is traced from the formula
+of the kind (:mod:`pbd_gym.kernels.projection`); its C++ (:mod:`pbd_gym.kernels.lanes`) reads and writes particles
+through macros, so the same text serves each of these cases. Clusters of any size loop over their members instead:
 :mod:`pbd_gym.kernels.clusters`.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.formulas import emit
-from pbd_gym.kernels.lanes import in_batches, precision, with_lanes
+from pbd_gym.kernels.batches import batch_loops
+from pbd_gym.kernels.lanes import precision, with_lanes
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.parameter_columns import COMPLIANCE, INV_SIZE, SIZE
 from pbd_gym.kernels.projection import Inputs, project
@@ -176,60 +177,6 @@ _ONE = """
 """
 """Access to the particles of one constraint."""
 
-_BATCH = """
-#define BEFORE(k, axis) [&] { V r; for (int l = 0; l < BATCH; ++l) r[l] = previous[4 * at[WIDTH * l + k] + axis]; \\
-    return r; }()
-#define STIFFNESS(from) [&] { V r; for (int l = 0; l < BATCH; ++l) r[l] = (from)[table.label.data[c + l]]; return r; }()
-// Four rows of a particle each, and four more in the upper half, are turned into four columns and back.
-#define LOWER(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define UPPER(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define FIRSTS(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define LASTS(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define ROW_AT(k, l) *(Row*)(x + 4 * (Index)at[WIDTH * (l) + k])
-#define ROWS(k, l) __builtin_shufflevector(ROW_AT(k, l), ROW_AT(k, l + 4), 0, 1, 2, 3, 4, 5, 6, 7)
-#define GATHER(k, px, py, pz, weight) \\
-    V px, py, pz, weight; { \\
-        const V r0 = ROWS(k, 0), r1 = ROWS(k, 1), r2 = ROWS(k, 2), r3 = ROWS(k, 3); \\
-        const V t0 = LOWER(r0, r1), t1 = UPPER(r0, r1), t2 = LOWER(r2, r3), t3 = UPPER(r2, r3); \\
-        px = FIRSTS(t0, t2); py = LASTS(t0, t2); pz = FIRSTS(t1, t3); weight = LASTS(t1, t3); \\
-    }
-#define STORE_ROWS(k, l, rows) { const V r = rows; \\
-        ROW_AT(k, l) = __builtin_shufflevector(r, r, 0, 1, 2, 3); \\
-        ROW_AT(k, l + 4) = __builtin_shufflevector(r, r, 4, 5, 6, 7); \\
-    }
-#define SCATTER(k, px, py, pz, weight) { \\
-        const V nx = px, ny = py, nz = pz; \\
-        const V t0 = LOWER(nx, ny), t1 = UPPER(nx, ny), t2 = LOWER(nz, weight), t3 = UPPER(nz, weight); \\
-        STORE_ROWS(k, 0, FIRSTS(t0, t2)) \\
-        STORE_ROWS(k, 1, LASTS(t0, t2)) \\
-        STORE_ROWS(k, 2, FIRSTS(t1, t3)) \\
-        STORE_ROWS(k, 3, LASTS(t1, t3)) \\
-    }
-#define PULL(k, px, py, pz, weight) \\
-    if (ANY((weight) <= T(0))) { \\
-        const V fx = px, fy = py, fz = pz; \\
-        for (int l = 0; l < BATCH; ++l) \\
-            if (weight[l] <= T(0)) { \\
-                T* const sum = pull + 3 * at[WIDTH * l + k]; \\
-                sum[0] += fx[l]; sum[1] += fy[l]; sum[2] += fz[l]; \\
-            } \\
-    }
-    typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
-    for (; n + BATCH <= end; n += BATCH) {
-        // Backwards from the end, so that the few that are left are the first ones: those that the loop below comes to.
-        const int c = reversed ? begin + end - BATCH - n : n;
-        PROJECTION
-    }
-#undef ROW_AT
-#undef ROWS
-#undef STORE_ROWS
-#undef LOWER
-#undef UPPER
-#undef FIRSTS
-#undef LASTS
-"""
-"""Access to the particles of :data:`pbd_gym.kernels.lanes.BATCH` constraints of a colour, and the loop over these."""
-
 _DONE = """
 #undef GATHER
 #undef SCATTER
@@ -242,7 +189,7 @@ _DONE = """
 """
 
 
-def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: str, batched: bool = False) -> Any:
+def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: str, width: int = 0) -> Any:
     """Build the sweep over all constraints of a kind, for one group; or over those of one colour.
 
     Args:
@@ -251,13 +198,13 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: st
         options: what to compile for.
         name: of the kind.
         text: C++ statements on lanes that project constraint ``c``.
-        batched: whether several constraints of a colour are projected together.
+        width: particles of a constraint, of which several of a colour are projected together; 0 for one at a time.
     """
     scalar, body_ = wide.scalar, body_type(wide.vec)
     flags = {flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda", "varied")}
     columns = {"size": int(SIZE), "inv_size": int(INV_SIZE), "compliance": int(COMPLIANCE)}
     projection = _PARAMETERS.format(**columns, **flags) + text
-    batches = in_batches(wide, _BATCH.replace("PROJECTION", projection) + _DONE) if batched else ""
+    batches = batch_loops(wide, projection, _DONE, width) if width else ""
     row = 4 if options.packed else 3
     texts = {"batches": batches, "lone": _ONE, "projection": projection, "done": _DONE}
     code = _SWEEP.format(name=name, row=row, **texts, **flags)

@@ -143,6 +143,35 @@ def test_multipliers_of_several_iterations(order: str, lanes: int) -> None:
     assert_same_bits(simulate(range(21), iterations=3, order=order, lanes=lanes, threads=2), single, range(21))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("method", ["gauss-seidel", "symmetric"])
+def test_many_constraints_of_a_colour_at_once(method: Any, dtype: Any) -> None:
+    """Guards a lone environment: 32 springs at once, 16, 8 and the last ones have the bits of one after the other.
+
+    Two iterations, of which the second goes backwards in the symmetric method.
+    """
+    scene = Scene(grip_count=1)
+    cloth = scene.add_cloth(11, 15, size=(0.5, 0.6), position=(0.0, 0.5, 0.0))
+    scene.pin(cloth.corners[0])
+    found = []
+    for lanes in (1, 4):
+        solver = Solver(Model(scene, lanes=lanes, dtype=dtype), substeps=3, iterations=2, method=method, threads=1)
+        if lanes == 1:
+            sizes = np.diff(solver.model.bounds["distance"])
+            assert sizes.min() >= 32 and solver.options.packed
+            assert all(((sizes & last) > 0).any() for last in (16, 8, 7))  # what is left after 32 and so on
+        state, control = solver.state(), solver.control()
+        rest = scene.positions
+        state.set_positions(rest + np.random.default_rng(3).normal(scale=0.01, size=rest.shape))
+        state.hold([[7]])
+        control.move([[[0.01, 0.02, 0.0]]])
+        for _ in range(2):
+            solver.step(state, control, 0.02)
+        found.append({**state.save(), "lam": state.get_lambda()})
+        del found[-1]["parameters"]
+    assert_same_bits(found[0], found[1], [0])
+
+
 def test_order_inside_a_color_changes_no_bit() -> None:
     """Guards the colouring: constraints of a colour commute, so that a GPU may take them at once."""
     model = Model(make_scene(), order="colored")

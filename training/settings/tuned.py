@@ -135,7 +135,9 @@ PPO: dict[str, PPOSettings] = {
     "PBDClothDrop-v0": _letting_go(1_000_000, n_steps=30, batch_size=320),
     "PBDClothFold-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0, images=True),
     "PBDClothFoldDrop-v0": _letting_go(1_000_000, n_steps=80, log_std_end=-3.0, images=True),
-    **{f"PBDCloth{name}-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0) for name in ("FoldDiagonal", "Hang")},
+    "PBDClothFoldDiagonal-v0": _letting_go(1_200_000, n_steps=50, log_std_end=-3.0),
+    # Over a rod it stays just short of the goal as long as hands hold it, and so would never earn by letting go.
+    "PBDClothHang-v0": _letting_go(1_200_000, n_steps=50, success_at=0.8, log_std_end=-3.0),
     # It goes on to learn what holds for coarse towels alone, of 16 x 16 particles more than of 24 x 24: success with
     # 32 x 32 is best after a third of the steps (--target-success 0.9).
     "PBDClothFlatten-v0": _letting_go(
@@ -165,11 +167,11 @@ PPO: dict[str, PPOSettings] = {
     # Heaps and folds: a coarse towel lies otherwise.
     **{
         f"PBDCloth{name}-v0": _suite(
-            steps, 50, 320, "closed", (16, 16), starts=500, reward_mode="dense", log_std_init=-1.0, gamma=0.95
+            400_000, 50, 320, "closed", (16, 16), starts=500, reward_mode="dense", log_std_init=-1.0, gamma=0.95
         )
-        for name, steps in (("FoldCrumpled", 1_000_000), ("Unfold", 800_000))
+        for name in ("FoldCrumpled", "Unfold")
     },
-    "PBDTShirtFold-v0": _suite(200_000, n_steps=50, batch_size=320, hands="closed", log_std_init=-1.0),
+    "PBDTShirtFold-v0": _suite(100_000, n_steps=50, batch_size=320, hands="closed", log_std_init=-1.0),
     # An action is a whole move here, and an episode twenty of them.
     "PBDClothFlattenPickPlace-v0": _suite(
         1_000_000, 40, 320, "mostly apart", (12, 16), 500, log_std_end=-2.5, gamma=0.9, **_FINISH
