@@ -21,64 +21,64 @@ IN_PAIRS = """
     const int touching_room = lists.touching.shape[2];
     for (lane_ = 0; lane_ < LANES; ++lane_) {
         const T* const now = rows + stride * lane_;
-        const T* const more = now + 4 * count;
         for (int k = 0; k < count; ++k) valence[k] = T(0);
         const bool anew = worn[lane_] > T(0) || *length_of() < 0;
         if (anew || *length_of() > 0) place();
         if (anew) make_list();
         const int length = *length_of();
-        const auto fill = [&](Member& m, const int* at, const T* places) {
-            columns(places, 4, at, m.x, m.y, m.z, m.w);
+        const auto fill = [&](Member& m, const int* at) {
+            V all[NUMBERS];
+            numbers(now, at, all);
+            m.x = all[0]; m.y = all[1]; m.z = all[2]; m.w = all[3];
+            m.px = all[4]; m.py = all[5]; m.pz = all[6]; m.flat = all[7];
+            m.nx = all[8]; m.ny = all[9]; m.nz = all[10];
+            m.radius = all[12]; m.extent = all[13]; m.friction = all[14]; m.role = all[15];
 #if RIGID
             for (int s = 0; s < 16; ++s) {
                 m.leverage[s] = table.leverage.data[at[s]];
                 m.crowd[s] = crowd_of[at[s]];
             }
 #endif
-            columns(more, COLUMNS, at, m.px, m.py, m.pz, m.flat);
-#if SURFACES
-            V free;
-            columns(more + 4, COLUMNS, at, m.nx, m.ny, m.nz, free);
-#endif
-            columns(table.traits.data, 4, at, m.radius, m.extent, m.friction, m.role);
         };
         constexpr int SIFTED = 64;
         int one[16 * SIFTED + 32], two[16 * SIFTED + 32], found = 0, touched = 0;
         int pass = 0;  // counts contacts; those that follow part them
-        const auto examine = [&](const int* from, const int* other, int number) {
+        // Which of sixteen pairs touch, a bit for each.
+        const auto touching = [&](const int* from, const int* other) {
             Member a, b;
+            fill(a, from);
+            fill(b, other);
+            return bits(touch(a, b).inside > V(T(0)));
+        };
+        // Count the contacts of those that touch, and keep as many as there is room for.
+        const auto keep = [&](const int* from, const int* other, unsigned hits) {
+            for (; hits; hits &= hits - 1) {
+                const int s = __builtin_ctz(hits), k = from[s], l = other[s];
+                valence[k] += T(1);
+                valence[l] += T(1);
+                if (touched < touching_room) { firsts[touched] = k; seconds[touched] = l; }
+                ++touched;
+            }
+        };
+        const auto separate = [&](const int* from, const int* other, int number) {
+            Member a, b;
+            fill(a, from);
+            fill(b, other);
             Touch t;
             unsigned hits = (1u << number) - 1;
-            const auto look = [&](const T* places) {
-                fill(a, from, places);
-                fill(b, other, places);
+            // Pairs that have been kept are known to have touched at first.
+            if (pass < 2 || touched > touching_room) {
                 t = touch(a, b);
                 hits &= bits(t.inside > V(T(0)));
-            };
-            // Pairs that have been kept are known to have touched at first.
-            if (pass < 2 || touched > touching_room) look(now);
+            }
             V gained = V(T(0));
             if (pass > 1) {
-                const unsigned kept = hits;
-                look(moved);
-                hits = kept;
-                V ax, ay, az, bx, by, bz, unused;
-                columns(now, 4, from, ax, ay, az, unused);
-                columns(now, 4, other, bx, by, bz, unused);
-                ax = (a.x - ax) - (b.x - bx);
-                ay = (a.y - ay) - (b.y - by);
-                az = (a.z - az) - (b.z - bz);
-                gained = ax * t.nx + ay * t.ny + az * t.nz;
-            }
-            if (pass == 0) {
-                for (; hits; hits &= hits - 1) {
-                    const int s = __builtin_ctz(hits), k = from[s], l = other[s];
-                    valence[k] += T(1);
-                    valence[l] += T(1);
-                    if (touched < touching_room) { firsts[touched] = k; seconds[touched] = l; }
-                    ++touched;
-                }
-                return;
+                const V ax = a.x, ay = a.y, az = a.z, bx = b.x, by = b.y, bz = b.z;
+                columns(moved, 4, from, a.x, a.y, a.z, a.w);
+                columns(moved, 4, other, b.x, b.y, b.z, b.w);
+                t = touch(a, b);
+                const V gx = (a.x - ax) - (b.x - bx), gy = (a.y - ay) - (b.y - by), gz = (a.z - az) - (b.z - bz);
+                gained = gx * t.nx + gy * t.ny + gz * t.nz;
             }
             V mine, its, mx, my, mz;
             for (int s = 0; s < 16; ++s) {
@@ -119,14 +119,22 @@ IN_PAIRS = """
             found += number;
         };
         const auto examine_found = [&](bool all) {
-            int at = 0;
-            for (; at + 16 <= found; at += 16) examine(one + at, two + at, 16);
-            for (int s = at; s < found; ++s) { one[s - at] = one[s]; two[s - at] = two[s]; }
-            found -= at;
-            if (!all || found == 0) return;
-            padded(one, two, found);
-            examine(one, two, found);
-            found = 0;
+            const int whole = found / 16, rest = found % 16, begin = 16 * whole;
+            const bool more = all && rest > 0;
+            if (more) padded(one + begin, two + begin, rest);
+            if (pass > 0) {
+                for (int at = 0; at < begin; at += 16) separate(one + at, two + at, 16);
+                if (more) separate(one + begin, two + begin, rest);
+            } else {
+                // First all that touch, and then the branches on it: until such a branch is known to be taken or not,
+                // work on the next sixteen may be in vain.
+                unsigned hits[SIFTED + 2];
+                for (int n = 0; n < whole + more; ++n) hits[n] = touching(one + 16 * n, two + 16 * n);
+                if (more) hits[whole] &= (1u << rest) - 1;
+                for (int n = 0; n < whole + more; ++n) keep(one + 16 * n, two + 16 * n, hits[n]);
+            }
+            found = all ? 0 : rest;
+            for (int s = 0; s < found; ++s) { one[s] = one[begin + s]; two[s] = two[begin + s]; }
         };
         const auto examine_all = [&]() {
             const int* const list = list_of();
@@ -165,7 +173,8 @@ IN_PAIRS = """
 #endif
         for (pass = 1; pass <= PASSES; ++pass) {
             if (pass > 1)
-                for (int n = 0; n < 4 * count; ++n) moved[n] = now[n] + moves[n];
+                for (int k = 0; k < count; ++k)
+                    *(Row*)(moved + 4 * k) = *(const Row*)(now + NUMBERS * k) + *(const Row*)(moves + 4 * k);
 #if RIGID && PASSES > 1
             // Members of rigid bodies go with these, and keep what displaces them.
             if (pass > 1)
@@ -174,7 +183,7 @@ IN_PAIRS = """
             for (int k = 0; k < count; ++k) {
                 const bool rigid_member = table.owner.data[k] >= 0;
                 if (pass > 1 && rigid_member) {
-                    const T* const at = now + 4 * k;
+                    const T* const at = now + NUMBERS * k;
                     carried(k, at[0], at[1], at[2], moved + 4 * k);
                     for (int a = 0; a < 3; ++a) moved[4 * k + a] = at[a] + (at[3] > T(0) ? moved[4 * k + a] : T(0));
                 }
@@ -190,15 +199,16 @@ IN_PAIRS = """
                     const int number = wp::min(16, touched - begin);
                     for (int s = 0; s < number; ++s) { one[s] = firsts[begin + s]; two[s] = seconds[begin + s]; }
                     padded(one, two, number);
-                    examine(one, two, number);
+                    separate(one, two, number);
                 }
         }
         T most = T(0);
         for (int k = 0; k < count; ++k) {
             if (valence[k] == T(0)) continue;
-            const T* const places = PASSES > 1 && !(RIGID && table.owner.data[k] >= 0) ? moved : now;
+            const bool twice = PASSES > 1 && !(RIGID && table.owner.data[k] >= 0);
+            const T* const place = twice ? moved + 4 * k : now + NUMBERS * k;
             for (int a = 0; a < 3; ++a)
-                x[(ROW * members[k] + a) * LANES + lane_] = places[4 * k + a] + moves[4 * k + a];
+                x[(ROW * members[k] + a) * LANES + lane_] = place[a] + moves[4 * k + a];
             most = wp::max(most, valence[k]);
         }
         int& overflow = lists.overflow.data[group * LANES + lane_];

@@ -7,15 +7,17 @@ are compared sixteen at a time, when the list is made and whenever it is read. T
 together, so that most sixteens are farther apart than members reach, which their boxes tell. A list for which there is
 no room is not kept: pairs are found anew whenever they are asked for.
 
-Members of one environment are rows of numbers side by side. Pairs are worked on sixteen at a time as well, whatever the
-number of lanes: their rows are read four numbers at a time, and transposed in registers.
+Members of one environment are rows of sixteen numbers side by side, one line of the cache each in single precision.
+Pairs are worked on sixteen at a time as well, whatever the number of lanes: their rows are transposed in registers.
 """
+
+from pbd_gym.kernels.wide import Wide
 
 CHUNK = 16
 """Members that are compared at a time, and pairs that are worked on."""
-COLUMNS = 8
-"""Numbers of a member beside its position and its inverse mass: position at the start of the substep, flatness, normal,
-and one that is free."""
+NUMBERS = 16
+"""Numbers of a member: position and inverse mass, position at the start of the substep and flatness, normal and one
+that is free, and its traits."""
 LISTED = 8
 """Sixteens of others that it may touch for which the list of an environment has room, for each member."""
 TOUCHING = 8
@@ -41,34 +43,79 @@ KIN = """
 """
 
 LONE_NAMES = f"""
-    constexpr int COLUMNS = {COLUMNS};
+    constexpr int NUMBERS = {NUMBERS};
+    typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
     // Environments a line of the cache farther apart than their rows are long: else all of them want the same places.
-    const size_t stride = (4 + COLUMNS) * count + 16;
+    const size_t stride = NUMBERS * count + 16;
     T* const rows = lists.rows.data + rank * lists.rows.shape[1];
-    // A number of each environment into its row.
-    const auto spread = [&](const T* from, T* to) {{
-        for (int n = 0; n < LANES; ++n) to[n * stride] = from[n];
-    }};
 """
+
+# Vectors of four rows each, r, r + 4, r + 8 and r + 12 in the r-th, are turned into four columns, or back.
+_TRANSPOSE = """
+    const auto transpose = [](V* q) {
+#define EVEN(u, v) __builtin_shufflevector(u, v, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define ODD(u, v) __builtin_shufflevector(u, v, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define FIRSTS(u, v) __builtin_shufflevector(u, v, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define LASTS(u, v) __builtin_shufflevector(u, v, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+        const V ab = EVEN(q[0], q[1]), ab_ = EVEN(q[2], q[3]), cd = ODD(q[0], q[1]), cd_ = ODD(q[2], q[3]);
+        q[0] = FIRSTS(ab, ab_); q[1] = LASTS(ab, ab_); q[2] = FIRSTS(cd, cd_); q[3] = LASTS(cd, cd_);
+#undef EVEN
+#undef ODD
+#undef FIRSTS
+#undef LASTS
+    };
+"""
+
+# Four numbers of each environment into its row: sixteen lanes in registers, fewer one by one.
+_PUT_SIXTEEN = (
+    _TRANSPOSE
+    + """
+    const auto put = [&](T* to, V a, V b, V c, V d) {
+        V q[4] = {a, b, c, d};
+        transpose(q);
+        for (int r = 0; r < 4; ++r) {
+#define QUARTER(j) *(Row*)(to + stride * (4 * j + r)) = \\
+        __builtin_shufflevector(q[r], q[r], 4 * j, 4 * j + 1, 4 * j + 2, 4 * j + 3);
+            QUARTER(0) QUARTER(1) QUARTER(2) QUARTER(3)
+#undef QUARTER
+        }
+    };
+"""
+)
+_PUT = """
+    const auto put = [&](T* to, V a, V b, V c, V d) {
+        T q[4 * LANES];
+        STORE(q, a); STORE(q + LANES, b); STORE(q + 2 * LANES, c); STORE(q + 3 * LANES, d);
+        for (int n = 0; n < LANES; ++n)
+            for (int r = 0; r < 4; ++r) to[n * stride + r] = q[r * LANES + n];
+    };
+"""
+
+
+def put_code(wide: Wide) -> str:
+    """Return the statements that define ``put``, on lanes."""
+    return _PUT_SIXTEEN if wide.lanes == CHUNK else _PUT
+
 
 # On lanes: rows of each member in each environment, and the environments whose lists are worn out.
 ROWS = """
-    for (int k = 0; k < count; ++k) {
-        const int i = members[k];
-        T* const now = rows + 4 * k;
-        T* const other = rows + 4 * count + COLUMNS * k;
-        for (int a = 0; a < 3; ++a) {
-            spread(x + (ROW * i + a) * LANES, now + a);
-            spread(previous + (ROW * i + a) * LANES, other + a);
-        }
+    EACH_LANE for (int k = 0; k < count; ++k) {
+        T* const to = rows + NUMBERS * k;
+        const T* const now = x + ROW * members[k] * LANES;
+        const T* const before = previous + ROW * members[k] * LANES;
+        const V mass = LOAD(w + members[k] * LANES);
 #if SURFACES
-        const T* const traction = (const T*)body.traction.data + i * LANES;
-        for (int n = 0; n < LANES; ++n) now[3 + n * stride] = WEIGHT_OF(w[i * LANES + n], traction[n]);
-        spread(patches + (4 * k + 3) * LANES, other + 3);
-        for (int a = 0; a < 3; ++a) spread(patches + (4 * k + a) * LANES, other + 4 + a);
+        const T* const patch = patches + 4 * k * LANES;
+        const V weight = WEIGHT_OF(mass, LOAD((const T*)body.traction.data + members[k] * LANES));
+        const V flat = LOAD(patch + 3 * LANES);
+        put(to + 8, LOAD(patch), LOAD(patch + LANES), LOAD(patch + 2 * LANES), V(T(0)));
 #else
-        spread(w + i * LANES, now + 3);
+        const V weight = mass, flat = V(T(0));
 #endif
+        put(to, LOAD(now), LOAD(now + LANES), LOAD(now + 2 * LANES), weight);
+        put(to + 4, LOAD(before), LOAD(before + LANES), LOAD(before + 2 * LANES), flat);
+        const Row traits = *(const Row*)(table.traits.data + 4 * k);
+        for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = traits;
     }
     T worn[LANES];
     EACH_LANE {
@@ -102,24 +149,12 @@ ROWS = """
 
 # On vectors of sixteen: `each_row` visits the members of environment `lane_`, each with sixteen others and a bit for
 # each of these that it may touch. Those of the same two sixteens come together; each meets others in order of numbers.
-PAIRS = """
-    typedef T Row __attribute__((ext_vector_type(4), aligned(sizeof(T))));
+PAIRS = (
+    _TRANSPOSE
+    + """
     typedef bool Flags __attribute__((ext_vector_type(16)));
     const auto bits = [](auto condition) {
         return (unsigned)__builtin_bit_cast(unsigned short, __builtin_convertvector(condition, Flags));
-    };
-    // Vectors of four rows each, r, r + 4, r + 8 and r + 12 in the r-th, are turned into four columns, or back.
-    const auto transpose = [](V* q) {
-#define EVEN(u, v) __builtin_shufflevector(u, v, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-#define ODD(u, v) __builtin_shufflevector(u, v, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
-#define FIRSTS(u, v) __builtin_shufflevector(u, v, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-#define LASTS(u, v) __builtin_shufflevector(u, v, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-        const V ab = EVEN(q[0], q[1]), ab_ = EVEN(q[2], q[3]), cd = ODD(q[0], q[1]), cd_ = ODD(q[2], q[3]);
-        q[0] = FIRSTS(ab, ab_); q[1] = LASTS(ab, ab_); q[2] = FIRSTS(cd, cd_); q[3] = LASTS(cd, cd_);
-#undef EVEN
-#undef ODD
-#undef FIRSTS
-#undef LASTS
     };
     // Four numbers in each of sixteen rows, as a vector for each column.
     const auto columns = [&](const T* from, int stride, const int* at, V& a, V& b, V& c, V& d) {
@@ -133,6 +168,29 @@ PAIRS = """
         }
         transpose(q);
         a = q[0]; b = q[1]; c = q[2]; d = q[3];
+    };
+    // All numbers of sixteen rows, a vector for each of them.
+    const auto numbers = [&](const T* from, const int* at, V* out) {
+        for (int g = 0; g < 4; ++g) {  // four rows: fours of them stand in their quarters
+            V q[4];
+            for (int r = 0; r < 4; ++r) q[r] = LOAD(from + NUMBERS * at[4 * g + r]);
+            transpose(q);
+            for (int r = 0; r < 4; ++r) out[4 * g + r] = q[r];
+        }
+#define LOWER(u, v) __builtin_shufflevector(u, v, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23)
+#define UPPER(u, v) __builtin_shufflevector(u, v, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31)
+#define FIRSTS(u, v) __builtin_shufflevector(u, v, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
+#define LASTS(u, v) __builtin_shufflevector(u, v, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+        for (int r = 0; r < 4; ++r) {
+            const V ab = LOWER(out[r], out[4 + r]), cd = LOWER(out[8 + r], out[12 + r]);
+            const V ab_ = UPPER(out[r], out[4 + r]), cd_ = UPPER(out[8 + r], out[12 + r]);
+            out[r] = FIRSTS(ab, cd); out[4 + r] = LASTS(ab, cd);
+            out[8 + r] = FIRSTS(ab_, cd_); out[12 + r] = LASTS(ab_, cd_);
+        }
+#undef LOWER
+#undef UPPER
+#undef FIRSTS
+#undef LASTS
     };
     const int boxed = 16 * ((chunks + 15) / 16);
     T* const xs = lists.spots.data + rank * lists.spots.shape[1];
@@ -149,7 +207,7 @@ PAIRS = """
             int at[16];
             for (int s = 0; s < 16; ++s) at[s] = wp::min(k + s, count - 1);
             V px, py, pz, rest;
-            columns(rows + stride * lane_, 4, at, px, py, pz, rest);
+            columns(rows + stride * lane_, NUMBERS, at, px, py, pz, rest);
             STORE(xs + k, px * INV_SIZE);
             STORE(xs + 16 * chunks + k, py * INV_SIZE);
             STORE(xs + 32 * chunks + k, pz * INV_SIZE);
@@ -228,6 +286,7 @@ PAIRS = """
         scan(table.skin, visit);
     };
 """
+)
 
 # For environment `lane_`: a list of the pairs that may touch until it is worn out.
 LIST = """

@@ -123,9 +123,8 @@ def lists_type(vec: Any) -> Any:
         """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
         (groups, 1, 4) where there are none"""
         rows: wp.array2d[scalar]
-        """on one thread scratch: positions and inverse masses of the members of an environment, then
-        :data:`pbd_gym.kernels.pair_search.COLUMNS` more of each, and a gap of 16, shape
-        (groups, lanes ((4 + COLUMNS) k + 16))"""
+        """on one thread scratch: :data:`pbd_gym.kernels.pair_search.NUMBERS` of each member of an environment, and a
+        gap of 16, shape (groups, lanes (16 k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts

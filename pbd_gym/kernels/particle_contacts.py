@@ -22,7 +22,7 @@ from pbd_gym.kernels.grid_search import SEARCH
 from pbd_gym.kernels.lanes import in_batches, with_lanes
 from pbd_gym.kernels.options import SweepOptions
 from pbd_gym.kernels.pair_contacts import IN_PAIRS
-from pbd_gym.kernels.pair_search import CHUNK, KIN, LIST, LONE_NAMES, PAIRS, ROWS
+from pbd_gym.kernels.pair_search import CHUNK, KIN, LIST, LONE_NAMES, PAIRS, ROWS, put_code
 from pbd_gym.kernels.parameter_columns import FRICTION, INV_SIZE, SIZE
 from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.rigid.carried import CARRIED
@@ -201,7 +201,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
             {SEARCH}{together}{rules}{normals}{carried}{IN_BLOCKS}
         }}
 #else
-        {LONE_NAMES}{alone}{normals}{ROWS}
+        {LONE_NAMES}{alone}{normals}{put_code(wide)}{ROWS}
         {in_batches(wide, PAIRS + LIST + rules + carried + IN_PAIRS, CHUNK)}
 #endif
     }}

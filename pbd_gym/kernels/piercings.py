@@ -53,11 +53,11 @@ _LOOK = """
 #else
     // Rows of one environment lie side by side; on lanes, its numbers are far apart.
     const auto at = [&](int k) {
-        const T* const p = rows + stride * lane_ + 4 * k;
+        const T* const p = rows + stride * lane_ + NUMBERS * k;
         return Point(p[0], p[1], p[2]);
     };
     const auto facing = [&](int k) {
-        const T* const n = rows + stride * lane_ + 4 * count + COLUMNS * k + 4;
+        const T* const n = rows + stride * lane_ + NUMBERS * k + 8;
         return Point(n[0], n[1], n[2]);
     };
 #endif
@@ -155,7 +155,9 @@ _IN_BLOCKS = """
 # Rows have the normals that count, but the positions of before the contacts of this substep.
 _IN_PAIRS = """
     for (int k = 0; k < count; ++k)
-        for (int a = 0; a < 3; ++a) spread(x + (ROW * members[k] + a) * LANES, rows + 4 * k + a);
+        for (int a = 0; a < 3; ++a)
+            for (int n = 0; n < LANES; ++n)
+                rows[stride * n + NUMBERS * k + a] = x[(ROW * members[k] + a) * LANES + n];
     for (lane_ = 0; lane_ < LANES; ++lane_) {
         each_row([&](int k, int d, unsigned hits) {
             for (; hits; hits &= hits - 1) {

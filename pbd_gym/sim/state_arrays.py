@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.pair_search import CHUNK, COLUMNS, LISTED, TOUCHING
+from pbd_gym.kernels.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
 from pbd_gym.kernels.particle_contact_data import lists_type
 from pbd_gym.kernels.poses import FRAMES
 from pbd_gym.kernels.step_data import state_type
@@ -38,7 +38,7 @@ def contact_lists(model: Model) -> Any:
         near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
         touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
         boxed = CHUNK * -(-chunks // CHUNK)
-        rows, cells = lanes * ((4 + COLUMNS) * count + 16), 1
+        rows, cells = lanes * (NUMBERS * count + 16), 1
         spots = 3 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
     valences = count * (1 + model.has_rigid + 3 * model.has_surfaces)
     lists.near = wp.zeros((groups, *near), dtype=wp.int32)

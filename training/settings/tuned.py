@@ -195,8 +195,8 @@ PPO: dict[str, PPOSettings] = {
         training_env=_on(starts=200, reward_mode="finish"),
     ),
     "PBDPourWater-v0": _water(200_000, 50, (0.0, 0.4, -0.4)),
-    "PBDPourWaterAmount-v0": _water(400_000, 50, (0.0, 0.4, -0.4)),
-    "PBDPourSoup-v0": _water(400_000, 60, (0.0, 0.4, -0.4)),
+    "PBDPourWaterAmount-v0": _water(100_000, 50, (0.0, 0.4, -0.4)),
+    "PBDPourSoup-v0": _water(200_000, 60, (0.0, 0.4, -0.4)),
     # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold it up
     # learn to whirl it about. Either takes less than 100 steps.
     "PBDPendulum-v0": PPOSettings(
