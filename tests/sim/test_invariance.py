@@ -144,20 +144,20 @@ def test_multipliers_of_several_iterations(order: str, lanes: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("method", ["gauss-seidel", "symmetric"])
-def test_many_constraints_of_a_colour_at_once(method: Any, dtype: Any) -> None:
+def test_many_constraints_of_a_colour_at_once(dtype: Any) -> None:
     """Guards a lone environment: 32 springs at once, 16, 8 and the last ones have the bits of one after the other.
 
-    Two iterations, of which the second goes backwards in the symmetric method.
+    Two iterations, of which the second goes backwards.
     """
     scene = Scene(grip_count=1)
     cloth = scene.add_cloth(11, 15, size=(0.5, 0.6), position=(0.0, 0.5, 0.0))
     scene.pin(cloth.corners[0])
     found = []
     for lanes in (1, 4):
-        solver = Solver(Model(scene, lanes=lanes, dtype=dtype), substeps=3, iterations=2, method=method, threads=1)
+        model = Model(scene, lanes=lanes, dtype=dtype)
+        solver = Solver(model, substeps=3, iterations=2, method="symmetric", threads=1)
         if lanes == 1:
-            sizes = np.diff(solver.model.bounds["distance"])
+            sizes = np.diff(model.bounds["distance"])
             assert sizes.min() >= 32 and solver.options.packed
             assert all(((sizes & last) > 0).any() for last in (16, 8, 7))  # what is left after 32 and so on
         state, control = solver.state(), solver.control()
