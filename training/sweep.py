@@ -156,8 +156,8 @@ def check_settings(run: Run, args: SweepArgs) -> None:
     changed = [name for name in wanted if name in before and before[name] != wanted[name]]
     if changed:
         raise ValueError(
-            f"{file.parent} is a finished run of other settings ({', '.join(changed)}): give the same --train, take "
-            "another --out, or remove the folder for it to be trained again"
+            f"{file.parent} is a finished run of other settings ({', '.join(changed)}): give the same "
+            f"--{words_of(run, args)[0]}, take another --out, or remove the folder for it to be trained again"
         )
 
 

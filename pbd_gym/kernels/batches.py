@@ -20,10 +20,6 @@ _LOOP = """
 #define BEFORE(k, axis) [&] { V r; for (int l = 0; l < BATCH; ++l) r[l] = previous[4 * at[WIDTH * l + k] + axis]; \\
     return r; }()
 #define STIFFNESS(from) [&] { V r; for (int l = 0; l < BATCH; ++l) r[l] = (from)[table.label.data[c + l]]; return r; }()
-#define LOWER(a, b) __builtin_shufflevector(a, b, LOWER_ORDER)
-#define UPPER(a, b) __builtin_shufflevector(a, b, UPPER_ORDER)
-#define FIRSTS(a, b) __builtin_shufflevector(a, b, FIRSTS_ORDER)
-#define LASTS(a, b) __builtin_shufflevector(a, b, LASTS_ORDER)
 #define ROW_AT(k, l) *(Row*)(x + 4 * (Index)at[WIDTH * (l) + k])
 #define GATHER(k, px, py, pz, weight) \\
     V px, py, pz, weight; { \\
@@ -57,10 +53,6 @@ _LOOP = """
     }
 #undef ROW_AT
 #undef STORE_ROWS
-#undef LOWER
-#undef UPPER
-#undef FIRSTS
-#undef LASTS
 """
 """Access to the particles of so many constraints, and the loop over these."""
 
@@ -70,14 +62,25 @@ def _order(size: int, row: Callable[[int], list[int]]) -> str:
     return ", ".join(str(k) for first in range(0, size, 4) for k in row(first))
 
 
-def _shuffles(size: int) -> dict[str, str]:
-    """Return the shuffles that turn rows into columns, four by four, and columns into rows."""
-    return {
-        "LOWER_ORDER": _order(size, lambda k: [k, size + k, k + 1, size + k + 1]),
-        "UPPER_ORDER": _order(size, lambda k: [k + 2, size + k + 2, k + 3, size + k + 3]),
-        "FIRSTS_ORDER": _order(size, lambda k: [k, k + 1, size + k, size + k + 1]),
-        "LASTS_ORDER": _order(size, lambda k: [k + 2, k + 3, size + k + 2, size + k + 3]),
+def transposing(size: int, code: str) -> str:
+    """Return C++ around which shuffles are defined that turn rows into columns, four by four, and columns into rows.
+
+    ``LOWER`` and ``UPPER`` of two rows come first, then ``FIRSTS`` and ``LASTS`` of two of these.
+
+    Args:
+        size: numbers of a vector.
+        code: what uses them.
+    """
+    orders = {
+        "LOWER": _order(size, lambda k: [k, size + k, k + 1, size + k + 1]),
+        "UPPER": _order(size, lambda k: [k + 2, size + k + 2, k + 3, size + k + 3]),
+        "FIRSTS": _order(size, lambda k: [k, k + 1, size + k, size + k + 1]),
+        "LASTS": _order(size, lambda k: [k + 2, k + 3, size + k + 2, size + k + 3]),
     }
+    defined = "".join(
+        f"#define {name}(u, v) __builtin_shufflevector(u, v, {order})\n" for name, order in orders.items()
+    )
+    return f"\n{defined}{code}\n" + "".join(f"#undef {name}\n" for name in orders)
 
 
 def _joined(size: int, first: int) -> str:
@@ -91,15 +94,12 @@ def _joined(size: int, first: int) -> str:
 
 def _loop(wide: Wide, projection: str, done: str, size: int) -> str:
     """Return the loop over as many constraints at once as ``size`` says, a power of two."""
-    text = _LOOP
-    for name, order in _shuffles(size).items():
-        text = text.replace(name, order)
     rows = " ".join(
         f"ROW_AT(k, l + {k}) = __builtin_shufflevector(r, r, {', '.join(map(str, range(k, k + 4)))});"
         for k in range(0, size, 4)
     )
-    text = f"#define ROWS(k, l) {_joined(size, 0)}\n" + text.replace("STORED", rows)
-    return in_batches(wide, text.replace("PROJECTION", projection) + "#undef ROWS\n" + done, size)
+    text = f"#define ROWS(k, l) {_joined(size, 0)}\n" + _LOOP.replace("STORED", rows).replace("PROJECTION", projection)
+    return in_batches(wide, transposing(size, text) + "#undef ROWS\n" + done, size)
 
 
 def batch_loops(wide: Wide, projection: str, done: str, width: int) -> str:

@@ -11,6 +11,7 @@ Members of one environment are rows of sixteen numbers side by side, one line of
 Pairs are worked on sixteen at a time as well, whatever the number of lanes: their rows are transposed in registers.
 """
 
+from pbd_gym.kernels.batches import transposing
 from pbd_gym.kernels.wide import Wide
 
 CHUNK = 16
@@ -51,20 +52,15 @@ LONE_NAMES = f"""
 """
 
 # Vectors of four rows each, r, r + 4, r + 8 and r + 12 in the r-th, are turned into four columns, or back.
-_TRANSPOSE = """
+_TRANSPOSE = transposing(
+    CHUNK,
+    """
     const auto transpose = [](V* q) {
-#define EVEN(u, v) __builtin_shufflevector(u, v, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-#define ODD(u, v) __builtin_shufflevector(u, v, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
-#define FIRSTS(u, v) __builtin_shufflevector(u, v, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-#define LASTS(u, v) __builtin_shufflevector(u, v, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-        const V ab = EVEN(q[0], q[1]), ab_ = EVEN(q[2], q[3]), cd = ODD(q[0], q[1]), cd_ = ODD(q[2], q[3]);
+        const V ab = LOWER(q[0], q[1]), ab_ = LOWER(q[2], q[3]), cd = UPPER(q[0], q[1]), cd_ = UPPER(q[2], q[3]);
         q[0] = FIRSTS(ab, ab_); q[1] = LASTS(ab, ab_); q[2] = FIRSTS(cd, cd_); q[3] = LASTS(cd, cd_);
-#undef EVEN
-#undef ODD
-#undef FIRSTS
-#undef LASTS
     };
-"""
+""",
+)
 
 # Four numbers of each environment into its row: sixteen lanes in registers, fewer one by one.
 _PUT_SIXTEEN = (

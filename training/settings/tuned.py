@@ -127,6 +127,16 @@ def _water(steps: int, n_steps: int, action: tuple[float, ...], batch_size: int 
     )
 
 
+_STEADY: dict[str, Any] = {
+    "gamma": 0.95,
+    "beta2": 0.99,
+    "log_std_init": -1.7,
+    "log_std_end": -3.5,
+    "training_env": _on(starts=200, reward_mode="finish"),
+}
+"""Of water that is easily spilled: little noise, and less of it in the end."""
+
+
 PPO: dict[str, PPOSettings] = {
     # Half as many steps and seconds as with Adam's usual mean of squared gradients, which lags behind large early ones.
     "PBDCloth-v0": PPOSettings(500_000, n_epochs=10, learning_rate=3e-3, beta2=0.99, log_std_init=-1.0),
@@ -189,23 +199,15 @@ PPO: dict[str, PPOSettings] = {
     # third of the steps between updates, and so many fewer samples, it hurries and spills two percent.
     "PBDPassWater-v0": replace(
         _water(300_000, 75, (0.2,), 1200),
-        gamma=0.95,
         learning_rate=2e-3,
-        beta2=0.99,
-        log_std_init=-1.7,
-        log_std_end=-3.5,
-        training_env=_on(starts=200, reward_mode="finish"),
+        **_STEADY,
     ),
     "PBDPourWater-v0": _water(200_000, 50, (0.0, 0.4, -0.4)),
     "PBDPourWaterAmount-v0": _water(100_000, 50, (0.0, 0.4, -0.4)),
     # As it begins, it pours well in every other episode. With more noise that is lost at first.
     "PBDPourSoup-v0": replace(
         _water(200_000, 60, (0.0, 0.4, -0.4), 1200),
-        gamma=0.95,
-        beta2=0.99,
-        log_std_init=-1.7,
-        log_std_end=-3.5,
-        training_env=_on(starts=200, reward_mode="finish"),
+        **_STEADY,
     ),
     # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold it up
     # learn to whirl it about. Either takes less than 100 steps.
