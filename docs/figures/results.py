@@ -75,39 +75,44 @@ def cost(runs: list[dict[str, str]]) -> str:
     return f"{seeds}; {steps / 1e6:.2f} M steps, {duration(wall)}, CPU {duration(cpu)}"
 
 
+def summary(runs: list[dict[str, str]]) -> list[str]:
+    """Return the cells on the runs of a method, empty ones if there are none."""
+    return [success(runs), performance(runs), cost(runs)] if runs else [""] * 3
+
+
+def markdown(header: tuple[str, ...], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (header, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
+
+
 def table() -> str:
     """Return the table of PPO in Markdown, beside experts and random actions."""
-    lines = ["| id | success of PPO | performance | runs | expert | random |", "|---|---|---|---|---|---|"]
+    rows = []
     baselines = {row["id"]: row for row in rows_of("baselines.csv")}
     for entry in ENTRIES:
         known = baselines.get(entry.id, {})
-        runs = runs_of(entry.id, "ppo")
         expert = f"{spaced(known['expert_success'])}, {known['expert']}" if known.get("expert") else ""
-        cells = [success(runs), performance(runs), cost(runs)] if runs else [""] * 3
-        lines.append(f"| {' | '.join((f'`{entry.id}`', *cells, expert, known.get('random', '')))} |")
-    return "\n".join(lines)
+        rows.append([f"`{entry.id}`", *summary(runs_of(entry.id, "ppo")), expert, known.get("random", "")])
+    return markdown(("id", "success of PPO", "performance", "runs", "expert", "random"), rows)
 
 
 def others() -> str:
     """Return the table of the other methods in Markdown; what has seen episodes of the expert is marked."""
-    lines = ["| id | method | success | performance | runs |", "|---|---|---|---|---|"]
+    rows = []
     for entry, algorithm in itertools.product(ENTRIES, ALGORITHMS):
         runs = runs_of(entry.id, algorithm)
         if runs and algorithm != "ppo":
             shown = " †" if getattr(TABLE[algorithm].get(entry.id), "expert_steps", 0) else ""
-            cells = (f"`{entry.id}`", f"{NAMES[algorithm]}{shown}", success(runs), performance(runs), cost(runs))
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append([f"`{entry.id}`", f"{NAMES[algorithm]}{shown}", *summary(runs)])
+    return markdown(("id", "method", "success", "performance", "runs"), rows)
 
 
 def imitations() -> str:
     """Return the table of imitation in Markdown."""
-    lines = ["| id | success of imitation | performance | runs |", "|---|---|---|---|"]
-    for entry in ENTRIES:
-        runs = runs_of(entry.id, IMITATION)
-        if runs:
-            lines.append(f"| `{entry.id}` | {success(runs)} | {performance(runs)} | {cost(runs)} |")
-    return "\n".join(lines)
+    runs = {entry.id: runs_of(entry.id, IMITATION) for entry in ENTRIES}
+    rows = [[f"`{env_id}`", *summary(found)] for env_id, found in runs.items() if found]
+    return markdown(("id", "success of imitation", "performance", "runs"), rows)
 
 
 def write_baselines(files: list[Path]) -> None:
@@ -126,15 +131,12 @@ def write_baselines(files: list[Path]) -> None:
 
 def experts() -> str:
     """Return the table of experts in Markdown, two ids a line."""
-    cells = [
-        f"`{row['id']}` | {row['expert']} | {row['worst_expert']} | {spaced(row['expert_success'])}"
-        for row in rows_of("baselines.csv")
-        if row["expert"]
-    ]
+    known = [row for row in rows_of("baselines.csv") if row["expert"]]
+    cells = [[f"`{row['id']}`", row["expert"], row["worst_expert"], spaced(row["expert_success"])] for row in known]
     half = -(-len(cells) // 2)
-    cells += [" | | |"] * (2 * half - len(cells))
-    lines = [f"| {' | '.join(('id', 'mean', 'worst', 'success') * 2)} |", "|" + "---|" * 8]
-    return "\n".join(lines + [f"| {cells[k]} | {cells[half + k]} |" for k in range(half)])
+    cells += [[""] * 4] * (2 * half - len(cells))
+    rows = [[*left, *right] for left, right in zip(cells[:half], cells[half:], strict=True)]
+    return markdown(("id", "mean", "worst", "success") * 2, rows)
 
 
 def put_table(page: Path, table: str, which: int = 0) -> None:
