@@ -204,18 +204,11 @@ PPO: dict[str, PPOSettings] = {
     "PBDSoftShape-v0": _suite(200_000, n_steps=60, batch_size=240, hands="squeezing", gamma=0.95),
     # With less noise, a longer horizon or half the learning rate it drives past its goal, to the end of its way. With a
     # third of the steps between updates, and so many fewer samples, it hurries and spills two percent.
-    "PBDPassWater-v0": replace(
-        _water(300_000, 75, (0.2,), 1200),
-        learning_rate=2e-3,
-        **_STEADY,
-    ),
+    "PBDPassWater-v0": replace(_water(300_000, 75, (0.2,), 1200), learning_rate=2e-3, **_STEADY),
     "PBDPourWater-v0": _water(200_000, 50, (0.0, 0.4, -0.4)),
     "PBDPourWaterAmount-v0": _water(100_000, 50, (0.0, 0.4, -0.4)),
     # As it begins, it pours well in every other episode. With more noise that is lost at first.
-    "PBDPourSoup-v0": replace(
-        _water(200_000, 60, (0.0, 0.4, -0.4), 1200),
-        **_STEADY,
-    ),
+    "PBDPourSoup-v0": replace(_water(200_000, 60, (0.0, 0.4, -0.4), 1200), **_STEADY),
     # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold it up
     # learn to whirl it about. Either takes less than 100 steps.
     "PBDPendulum-v0": PPOSettings(
