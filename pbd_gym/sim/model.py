@@ -133,8 +133,8 @@ class Model:
         self.start_velocities = scene.velocities.copy()
         self.tethered_bodies = tuple(scene.tethered_bodies)
         """Bodies that have tethers to what grips hold and to what is pinned."""
-        self.anchor_room = scene.grip_count + PIN_ANCHORS if self.tethered_bodies else 0
-        """Grips and pins for whose tethers kernels have room."""
+        self.anchor_room = 4 * math.ceil((scene.grip_count + PIN_ANCHORS) / 4) if self.tethered_bodies else 0
+        """Grips and pins for whose tethers kernels have room; in fours, so that one hand and two share a kernel."""
         self.scene_pins = len(spread_out(self.tethered_bodies, scene.inv_mass == 0.0, PIN_ANCHORS))
         """Pins of the scene that have tethers."""
         self.rigid_bodies = tuple(scene.rigid_bodies)
