@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,42 +26,30 @@ from tests.kernels.cuda import check_compiles
 ARCHITECTURES = {1: 80, 4: 90}
 """A100, and H100 or H200: which of them code of so many lanes is compiled for. All of it is C++ for either."""
 SCALARS = (wp.float32, wp.float64)
-PLAIN, FULL = (
-    SweepOptions(),
-    SweepOptions(
-        keep_lambda=True,
-        damped=True,
-        symmetric=True,
-        chebyshev=True,
-        particle_contacts=True,
-        surfaces=True,
-        shared=64,
-        varied=True,
-        anchors=10,
-    ),
-)
-GATHERING = SweepOptions(
-    keep_lambda=True,
-    jacobi=True,
-    particle_contacts=True,
-    anchors=10,
-    grip_forces=True,
-    forces=True,
-    wind=True,
-    rigid=True,
-)
+PLAIN = SweepOptions()
+SWEEPING = SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True, shared=64, varied=True)
+FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12)
+JACOBI = SweepOptions(keep_lambda=True, jacobi=True, grip_forces=True, forces=True, wind=True)
+GATHERING = replace(JACOBI, particle_contacts=True, anchors=12, rigid=True)
 FLUID = SweepOptions(
     fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True), varied=True, rigid=True
 )
 # The compiler's time grows faster than the kernel, so kinds are compiled a few at a time: four kernels of five take 10
-# seconds where one of nineteen takes 70. Between them the variants have each kind with each of the options, lane counts
-# and precisions, but not all of these with one another.
+# seconds where one of nineteen takes 70. For the same reason, contacts and tethers, which know nothing of kinds, are
+# compiled without any. Between them the variants have each kind with each of the ways to sweep, lane counts and
+# precisions, but not all of these with one another.
 PARTS_OF_KINDS = [KINDS[k::4] for k in range(4)]
 VARIANTS = [
     (1, wp.float64, PLAIN, ()),
     (4, wp.float64, GATHERING, ()),
-    *itertools.product((1,), (wp.float32,), (PLAIN, GATHERING), PARTS_OF_KINDS),
-    *((lanes, scalar, FULL, some) for lanes, scalar in ((1, wp.float64), (4, wp.float32)) for some in PARTS_OF_KINDS),
+    (1, wp.float64, FULL, ()),
+    (4, wp.float32, FULL, ()),
+    *itertools.product((1,), (wp.float32,), (PLAIN, JACOBI), PARTS_OF_KINDS),
+    *(
+        (lanes, scalar, SWEEPING, some)
+        for lanes, scalar in ((1, wp.float64), (4, wp.float32))
+        for some in PARTS_OF_KINDS
+    ),
 ]
 
 
