@@ -6,9 +6,10 @@ pbd-gym sweep PBDRope-v0 --export docs/results
 
 Every run is ``pbd-gym train`` or ``pbd-gym imitate`` in a process and a folder of its own. Finished runs are not
 repeated and interrupted ones gone on with, those of imitation from the start, so that an interrupted sweep continues
-where it stopped; a run whose files are broken is reported and repeated. ``results.csv`` has a row for each finished
-run. A finished run of other settings than those asked for is refused. Curves are the mean over seeds with the 95 %
-confidence interval of Student's t distribution, which takes three seeds to say much.
+where it stopped; a run whose files are broken is reported and repeated. Another sweep may fill the same folder, as long
+as both are not at the same run. ``results.csv`` has a row for each finished run. A finished run of other settings than
+those asked for is refused. Curves are the mean over seeds with the 95 % confidence interval of Student's t
+distribution, which takes three seeds to say much.
 """
 
 from __future__ import annotations
@@ -184,6 +185,9 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
         while waiting or going:
             while waiting and len(going) < at_once:
                 run = waiting.pop(0)
+                if run.finished(args.out):  # by another sweep into this folder, which may be done with it by now
+                    print(f"{run.name}: finished meanwhile", flush=True)
+                    continue
                 folder = args.out / run.name
                 folder.mkdir(parents=True, exist_ok=True)
                 words = [*words_of(run, args), "--out", str(folder)]

@@ -114,6 +114,30 @@ def test_no_more_runs_at_a_time_than_cores(tmp_path: Path, monkeypatch: pytest.M
     assert resumed == ["3"]
 
 
+def test_a_run_that_another_sweep_has_done_meanwhile_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Guards two sweeps into one folder, each of which begins with runs of its own."""
+    runs = [Run("PBDRope-v0", "ppo", seed) for seed in range(2)]
+
+    class Process:
+        returncode = 0
+
+        def __init__(self, command: list[str], **kwargs: Any) -> None:
+            assert command[command.index("--seed") + 1] == "0"
+            (tmp_path / runs[0].name / "log.txt").unlink()
+            (tmp_path / runs[0].name).rmdir()
+            for run in runs:
+                pretend(tmp_path, run, [0.0, 0.5])
+
+        def poll(self) -> int:
+            return 0
+
+    monkeypatch.setattr(sweep.subprocess, "Popen", Process)
+    assert run_all(runs, SweepArgs(("PBDRope-v0",), seeds=(0, 1), cores=1, cores_per_run=1, out=tmp_path)) == []
+    assert f"{runs[1].name}: finished meanwhile" in capsys.readouterr().out
+
+
 def test_runs_keep_what_they_have_come_to_before_they_are_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
