@@ -42,6 +42,7 @@ PARTS_OF_KINDS = [KINDS[k::4] for k in range(4)]
 VARIANTS = [
     (1, wp.float64, PLAIN, ()),
     (4, wp.float64, GATHERING, ()),
+    (1, wp.float32, GATHERING, ()),
     (1, wp.float64, FULL, ()),
     (4, wp.float32, FULL, ()),
     *itertools.product((1,), (wp.float32,), (PLAIN, JACOBI), PARTS_OF_KINDS),
