@@ -167,7 +167,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
 
     Raises:
         ValueError: as :func:`check_settings` and for arguments that an algorithm does not have, before anything is
-            trained.
+            trained; and where another sweep has finished a run of other settings meanwhile.
         KeyboardInterrupt: after the runs have kept what they had come to.
     """
     waiting = [run for run in runs if run.finished(args.out) is None]
@@ -186,6 +186,7 @@ def run_all(runs: list[Run], args: SweepArgs) -> list[Run]:
             while waiting and len(going) < at_once:
                 run = waiting.pop(0)
                 if run.finished(args.out):  # by another sweep into this folder, which may be done with it by now
+                    check_settings(run, args)
                     print(f"{run.name}: finished meanwhile", flush=True)
                     continue
                 folder = args.out / run.name
