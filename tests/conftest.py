@@ -13,12 +13,15 @@ COMPILING = (
     "colliders/test_contacts.py",
     "colliders/test_every_shape.py",
     "colliders/test_motion.py",
+    "colliders/test_third_party.py",
     "constraints/test_bending.py",
     "constraints/test_closest.py",
     "constraints/test_every_kind.py",
     "constraints/test_grip_tethers.py",
     "constraints/test_line.py",
     "constraints/test_shape_matching.py",
+    "constraints/test_own_kind.py",
+    "constraints/test_plastic.py",
     "constraints/test_taut_line.py",
     "constraints/test_volume.py",
     "kernels/test_barriers.py",
@@ -61,6 +64,7 @@ def one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     Physics has the same bits in all of them: ``sim/test_invariance.py``.
     """
     monkeypatch.setattr("pbd_gym.sim.model.choose_lanes", lambda *_: 1)
+    monkeypatch.setattr("pbd_gym.envs.core.start_bank._lanes", lambda _: 1)
 
 
 @pytest.fixture(autouse=True)

@@ -41,8 +41,8 @@ class ClothBody:
 
         Their time steps are half as long as those of the task: fewer cloths are caught in themselves.
         """
-        config, device = self.config, str(self.batch.model.device.alias)
-        return Handler(self.scene, positions, self.batch.solver.substeps, 0.5 * config.ctrl_dt, 1.0, device)
+        config, device, substeps = self.config, str(self.batch.model.device.alias), self.batch.solver.substeps
+        return Handler(self.scene, positions, substeps, 0.5 * config.ctrl_dt, 1.0, device, config.starts)
 
     def settled(self, handler: Handler) -> np.ndarray:
         """Return the positions [m], shape (copies, n, 3), once all is at rest in time steps of the task.

@@ -204,7 +204,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.disturbance = Disturbance(self, self.control, self.randomization, self.buffers["parameters"])
         self.outputs = Outputs(
             self.buffers, task.score.term_names, self.observations.names, output,
-            self.scene.has_particle_contacts, self.solver.options.piercings, self.scene.fluid is not None,
+            self.scene.has_particle_contacts, self.solver.piercings, self.scene.fluid is not None,
             self.randomization.columns, task.score.completion.conditions,
         )  # fmt: skip
         self.pictures = Pictures(self, self.render_options)

@@ -132,13 +132,22 @@ class Handler:
         step_time: duration of a step [s].
         damping: rate at which particles lose velocity [1/s].
         device: Warp device.
+        starts: states of the whole bank, if more than there are copies: all its batches have one kernel then.
     """
 
     def __init__(
-        self, scene: Scene, positions: np.ndarray, substeps: int, step_time: float, damping: float, device: str
+        self,
+        scene: Scene,
+        positions: np.ndarray,
+        substeps: int,
+        step_time: float,
+        damping: float,
+        device: str,
+        starts: int = 0,
     ) -> None:
+        copies = len(positions)
         self.model = Model(
-            scene, len(positions), device=device, lanes=None if "cuda" in device else _lanes(len(positions))
+            scene, copies, device=device, lanes=None if "cuda" in device else _lanes(max(copies, starts))
         )
         self.solver = Solver(self.model, substeps, damping=damping, piercings=False)
         self.state, self.control = self.solver.state(), self.solver.control()
@@ -165,9 +174,9 @@ class Handler:
         return self.state.get_positions()
 
 
-def _lanes(copies: int) -> int:
-    """Return the lane count for a number of copies: sixteen, or four for few, whose kernel compiles in half the time.
+def _lanes(starts: int) -> int:
+    """Return the lane count for a number of states: sixteen, or where they are few, that of as few environments.
 
-    There are no more kernels than that, as a bank may be made in batches of several sizes.
+    Sixteen lanes would take a little less time then, and one more kernel, which compiles for longer than that.
     """
-    return 16 if copies > 8 else 4
+    return 1 if starts <= 5 else 8 if starts <= 40 else 16

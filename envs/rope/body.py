@@ -113,8 +113,8 @@ class Rope:
     def handler(self, copies: int, damping: float = 1.0) -> Handler:
         """Return copies of the rope to be handled by a script, with the grips of the task."""
         config, start = self.config, np.repeat(self.scene.positions[None], copies, axis=0)
-        device = str(self.batch.model.device.alias)
-        return Handler(self.scene, start, self.batch.solver.substeps, config.ctrl_dt, damping, device)
+        device, substeps = str(self.batch.model.device.alias), self.batch.solver.substeps
+        return Handler(self.scene, start, substeps, config.ctrl_dt, damping, device, config.starts)
 
     def tangled(self, rng: np.random.Generator) -> np.ndarray:
         """Return ropes after random pick-and-places, with their middle above the origin [m], shape (starts, n, 3).

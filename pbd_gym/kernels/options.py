@@ -40,8 +40,6 @@ class SweepOptions:
     """Whether particles collide with one another."""
     surfaces: bool = False
     """Whether some of them are discs of a surface."""
-    piercings: bool = False
-    """Whether edges that go through a surface are counted."""
     packed: bool = False
     """Whether positions have their particle's weight beside them, in rows of four numbers; for one lane on a CPU. The
     constraints of a colour then share the vector units."""

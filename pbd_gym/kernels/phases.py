@@ -38,6 +38,9 @@ class Phase(enum.IntFlag):
     """Density constraints of a fluid."""
     PARTICLE_CONTACTS = enum.auto()
     """Contacts between particles; needs one block for each group."""
+    PIERCINGS = enum.auto()
+    """A count of what goes through surfaces in spite of contacts, after those between particles in the last iteration
+    of all; in a launch that has these too."""
     COLLIDER_CONTACTS = enum.auto()
     """Contacts of particles with colliders."""
     RIGID_SOLVE = enum.auto()
@@ -56,6 +59,6 @@ class Phase(enum.IntFlag):
     """Colliders and held particles exactly where their motion ends."""
     ALL = (
         GRIPS | PREDICT | RIGID_FIND | PLACE | RIGID_TURN | SUPPORTS | TETHERS | FLUID_SEARCH | SWEEP | CORRECT
-        | PULLED | FLUID_DENSITY | PARTICLE_CONTACTS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND | FLUID_VELOCITY
-        | RIGID_SETTLE | ADVANCE | FINISH | ARRIVE
+        | PULLED | FLUID_DENSITY | PARTICLE_CONTACTS | PIERCINGS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND
+        | FLUID_VELOCITY | RIGID_SETTLE | ADVANCE | FINISH | ARRIVE
     )  # fmt: skip

@@ -229,16 +229,16 @@ def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     """
     scalar, body_, lists_, rigid_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec), scratch_type(wide.vec)
     separate = make_particle_contacts(wide, options, data)
-    count_piercings = make_piercings(wide, options, data) if options.piercings else None
+    count_piercings = make_piercings(wide, options, data) if options.surfaces else None
 
     @wp.func
     def resolve(
-        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, is_last: bool, group: int, thread: int,
+        model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, counts: bool, group: int, thread: int,
         threads: int,
     ):  # fmt: skip
         separate(model, body, lists, rigid, inv_h, group, thread, threads)
-        if wp.static(options.piercings):
-            if is_last:
+        if wp.static(options.surfaces):
+            if counts:
                 count_piercings(model, body, lists, group, thread, threads)
 
     return resolve

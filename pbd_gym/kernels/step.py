@@ -215,7 +215,8 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     # What friction has not needed here serves the round below, when layers have been pushed about.
                     collide(colliders, body, True, thread, threads)
                     barrier()
-                separate(model, body, state.contacts, state.rigid, inv_h, is_last, group, thread, threads)
+                counts = is_last and asks(launch, wp.static(int(Phase.PIERCINGS)))
+                separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
         if wp.static(bool(parts)):

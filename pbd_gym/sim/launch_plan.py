@@ -44,12 +44,13 @@ def choose_schedule(model: Model) -> Schedule:
     return "colors" if model.in_blocks and model.group_count <= _FEW_GROUPS and many else "block"
 
 
-def one_launch(model: Model, substeps: int, iterations: int) -> Iterator[Piece]:
-    """Yield the schedule in which a block does everything."""
-    yield Piece(Phase.ALL, (0, substeps), (0, iterations), -1, model.thread_count)
+def one_launch(model: Model, substeps: int, iterations: int, piercings: bool) -> Iterator[Piece]:
+    """Yield the schedule in which a block does everything, piercings only where they are asked for."""
+    phases = Phase.ALL if piercings else Phase.ALL & ~Phase.PIERCINGS
+    yield Piece(phases, (0, substeps), (0, iterations), -1, model.thread_count)
 
 
-def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions) -> Iterator[Piece]:
+def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions, piercings: bool) -> Iterator[Piece]:
     """Yield the schedule with a launch for each colour: whatever has to wait for other threads is a launch later."""
 
     def spread(work: int) -> int:
@@ -89,7 +90,9 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
             if options.fluid:
                 yield Piece(Phase.FLUID_DENSITY, now, once, -1, block)
             if options.particle_contacts:
-                yield Piece(Phase.PARTICLE_CONTACTS, now, once, -1, block)
+                is_last = substep + 1 == substeps and iteration + 1 == iterations
+                counting = Phase.PIERCINGS if piercings and is_last else Phase(0)
+                yield Piece(Phase.PARTICLE_CONTACTS | counting, now, once, -1, block)
             if model.parts and (iteration + 1 < iterations or together):
                 yield Piece(Phase.COLLIDER_CONTACTS, now, once, -1, each)
             if options.rigid:

@@ -32,7 +32,8 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
         raise ValueError(f"phases are launches of their own with schedule='colors', not {solver.schedule!r}")
     solver.step(state, control, ctrl_dt)
     launches = solver.recorded()
-    pieces = solver.threads * list(by_color(solver.model, solver.substeps, solver.iterations, solver.options))
+    plan = by_color(solver.model, solver.substeps, solver.iterations, solver.options, solver.piercings)
+    pieces = solver.threads * list(plan)
     marks = [_Mark(solver.model.device) for _ in range(len(launches) + 1)]
     marks[0].set()
     for launch, mark in zip(launches, marks[1:], strict=True):

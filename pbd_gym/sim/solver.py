@@ -135,6 +135,8 @@ class Solver:
         self.relaxation = relaxation
         self.chebyshev = chebyshev
         self.schedule: Schedule = schedule or choose_schedule(model)
+        self.piercings = switch("piercings", piercings) and model.has_surfaces
+        """Whether what goes through surfaces is counted."""
         by_block = self.schedule == "block"
         self.options = SweepOptions(
             keep_lambda=self.iterations > 1,
@@ -146,7 +148,6 @@ class Solver:
             chebyshev=chebyshev > 0.0,
             particle_contacts=model.contact_count > 0,
             surfaces=model.has_surfaces,
-            piercings=switch("piercings", piercings) and model.has_surfaces,
             packed=by_block and is_packed(model, method),
             shared=shared_particles(model) if model.in_blocks and by_block else 0,
             wide_block=model.thread_count if model.device.is_cuda and model.thread_count == CUDA_BLOCK_DIMS[1] else 0,
@@ -247,7 +248,7 @@ class Solver:
                 self._launches = [self._record(state, control, ctrl_dt, options, *part) for part in self._shares()]
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
-        state.has_piercings = self.options.piercings or not self.model.has_surfaces
+        state.has_piercings = self.piercings or not self.model.has_surfaces
         state.contact_scale = self.substeps / ctrl_dt**2 if self.options.contact_forces else 0.0
         launches = [launches.launch for launches in self._launches]
         if self.model.in_blocks and not self.model.device.is_cuda:
@@ -273,9 +274,9 @@ class Solver:
         h = ctrl_dt / self.substeps
         kernel = self._kernel(options)
         if self.schedule == "block":
-            pieces = one_launch(model, self.substeps, self.iterations)
+            pieces = one_launch(model, self.substeps, self.iterations, self.piercings)
         else:
-            pieces = by_color(model, self.substeps, self.iterations, options)
+            pieces = by_color(model, self.substeps, self.iterations, options, self.piercings)
         inputs = [model.data, model.colliders, self._settings(h), control.data(), state.data()]
         launches = [self._record_piece(kernel, piece, inputs, first, count) for piece in pieces]
         AHEAD.note(kernel, model.device.alias, model.thread_count)

@@ -202,15 +202,15 @@ def piercing_edges(x: np.ndarray, triangles: np.ndarray) -> int:
     return sum(crossings(x, triangles, edge[None]) > 0 for edge in sides(triangles)[0])
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
-def test_edges_that_go_through_are_counted(lanes: int) -> None:
+@pytest.mark.parametrize(("lanes", "schedule"), [(1, "block"), (4, "block"), (4, "colors")])
+def test_edges_that_go_through_are_counted(lanes: int, schedule: Any) -> None:
     """Guards the report of piercings: as many as brute force finds, in each lane its own."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     for k in range(2):
         cloth = scene.add_cloth(6, 6, (0.3, 0.3), position=(0.0, 0.0, 0.1 * k))
         scene.add_surface_contacts(cloth.triangles, THICKNESS)
     model = Model(scene, 3, dtype="float64", lanes=lanes)
-    solver = Solver(model, 1)
+    solver = Solver(model, 1, schedule=schedule)
     state, control = solver.state(), solver.control()
     rng, x = np.random.default_rng(2), np.repeat(scene.positions[None], 3, axis=0)
     turned = x[:, 36:] - (0.0, -0.15, 0.1)

@@ -39,6 +39,7 @@ def test_piercings_need_not_be_counted() -> None:
     counted, plain = (
         gym.make_vec("PBDClothFold-v0", 2, resolution=8, piercings=piercings).unwrapped for piercings in (True, False)
     )
+    assert counted.solver.options == plain.solver.options  # one kernel for both
     actions = random_actions(counted, 4)
     for batch in (counted, plain):
         batch.reset(seed=0)
