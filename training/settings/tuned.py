@@ -190,6 +190,7 @@ PPO: dict[str, PPOSettings] = {
         )
         for name in ("FoldCrumpled", "Unfold")
     },
+    "PBDManipulation-v0": _letting_go(800_000, n_steps=50, starts=500, log_std_end=-3.0),
     "PBDTShirtFold-v0": _suite(100_000, n_steps=50, batch_size=320, hands="closed", log_std_init=-1.0),
     # An action is a whole move here, and an episode twenty of them.
     "PBDClothFlattenPickPlace-v0": _suite(
