@@ -151,7 +151,7 @@ class Instrumented:
             for order in ORDERS:
                 with self.run(order, module, number):
                     same = same and in_child(lambda: result() == expected) == "True"
-            found[place] = found.get(place, True) and same
+            found[place] = same
         return found
 
     @contextmanager
