@@ -64,7 +64,21 @@ def test_what_is_soft_enough_needs_no_more() -> None:
     assert needed_substeps(Scene(), 1 / 30) == 14
 
 
-@pytest.mark.parametrize(("name", "value"), [("softening", 0.0), ("stretch", -1.0), ("longest", 0.0), ("ctrl_dt", 0.0)])
+def test_fast_hands_need_more_the_thinner_the_cloth() -> None:
+    """A fifth of the thinnest layer in a substep; slow hands, or nothing that collides, need no more."""
+    scene = Scene()
+    assert needed_substeps(scene, 0.08, speed=3.0) == 32
+    for k, thickness in enumerate((0.005, 0.002)):
+        cloth = scene.add_cloth(16, 16, (0.4, 0.4), Fabric.preset("towel"), (0.0, 0.1 * k, 0.0), lines=True)
+        scene.add_surface_contacts(cloth.triangles, thickness)
+        # Layers touch at a little more than their thickness.
+        assert_allclose(needed_substeps(scene, 0.08, speed=3.0), 0.08 * 3.0 / (0.2 * thickness), rtol=0.05)
+    assert needed_substeps(scene, 0.08, speed=0.1) == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("softening", 0.0), ("stretch", -1.0), ("longest", 0.0), ("ctrl_dt", 0.0), ("speed", -1.0)]
+)
 def test_bad_numbers(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):
         needed_substeps(rope(3), **{"ctrl_dt": 0.1, name: value})
