@@ -18,7 +18,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import warp as wp
-from gymnasium.envs.registration import load_env_creator
 
 import pbd_gym
 from pbd_gym.envs.core.batch import TaskVectorEnv
@@ -27,7 +26,7 @@ from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
-from pbd_gym.training.episodes.rollouts import reset_to_variations, unseen_starts
+from pbd_gym.training.episodes.rollouts import own_starts, reset_to_variations, unseen_arguments
 from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.runs.named_policies import find_actor
@@ -136,11 +135,9 @@ def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
         env_id: environment.
         **seen: arguments among :data:`SEEN`.
     """
-    batch: Any = load_env_creator(find(env_id).vector)
-    seeded = "starts_seed" in getattr(batch.config_type, "__dataclass_fields__", {})
     # A bank of a seed of its own shares no state with any that an agent may have been trained on, however large.
-    bank = {"split": "all", "starts": STATES, "starts_seed": SEED} if seeded else unseen_starts(env_id, STATES)
-    env: Any = gym.make_vec(env_id, STATES, **bank, **seen)
+    own = own_starts(env_id, STATES, SEED)
+    env: Any = gym.make_vec(env_id, STATES, **({**own, **seen} if own else unseen_arguments(env_id, STATES, seen)))
     return env
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import warp as wp
@@ -47,6 +47,7 @@ TRAINING = (FLAT, *((kind, turn) for kind in FOLDS for turn in range(4) if (kind
 class TowelGoalsConfig(ClothTaskConfig):
     """Numbers of PBDManipulation-v0; each can be given to ``gym.make``."""
 
+    held_out_goals: ClassVar[bool] = True
     starts: int = 160
     """States that episodes start from, each with a goal: four fifths for training, the rest for evaluation; a single
     one serves both."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import warp as wp
@@ -28,6 +28,8 @@ REDUCED_MODES: tuple[ObsMode, ...] = (*OBS_MODES, "reduced", *PIXEL_MODES)
 class ManipulationConfig(SolverConfig):
     """Numbers of tasks that are scored by :class:`WeightedMeasures` and start from a bank of states."""
 
+    held_out_goals: ClassVar[bool] = False
+    """Whether the states for evaluation have goals that none of the others has."""
     damping: float = 1.0
     """Rate at which particles lose velocity to the air [1/s]."""
     friction: float = 0.75

@@ -18,7 +18,7 @@ from pbd_gym.training.episodes.evaluation import evaluate, random_policy, unseen
 from pbd_gym.training.learners.fitting import fit, fitted_policy
 from pbd_gym.training.settings.imitation import FitArgs
 
-KWARGS = {"particles": "9", "substeps": "8", "starts": "5", "max_episode_steps": "30"}
+KWARGS = {"particles": "9", "substeps": "8", "starts": "40", "max_episode_steps": "30"}
 
 
 def test_a_clone_does_as_the_expert_does(tmp_path: Path) -> None:

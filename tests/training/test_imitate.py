@@ -27,7 +27,7 @@ from pbd_gym.training.sweep import Run, check_settings
 from tests.envs.helpers import SMALL_OF
 
 ROPE = {"particles": "9", "substeps": "8", "starts": "60"}
-BRIEF = RefinementArgs(steps=3200, num_envs=16, rounds=2, watched=1, eval_episodes=8, enough=2.0)
+BRIEF = RefinementArgs(steps=3200, num_envs=16, rounds=2, watched=1, eval_episodes=32, enough=2.0)
 BRIEF_ENOUGH = dataclasses.replace(BRIEF, enough=0.0)
 
 
@@ -35,7 +35,7 @@ def test_from_an_expert_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Guards the whole way: what is written sees as it was taught, and is no worse than the clone it began as."""
     args = ImitateArgs(
         env_id="PBDRopeStraighten-v0", out=tmp_path / "rope", demonstrations=60, abreast=60, epochs=30,
-        batch_size=64, noise=(0.0, 0.05), env_kwargs=ROPE, eval_episodes=8, refinement=BRIEF,
+        batch_size=64, noise=(0.0, 0.05), env_kwargs=ROPE, eval_episodes=32, refinement=BRIEF,
     )  # fmt: skip
     cloned = clone(args)
     results = main(args)
@@ -67,7 +67,7 @@ def _in_a_sweep(folder: Path, args: ImitateArgs) -> None:
     assert row is not None and row["success_rate"] == load_policy(args.folder / "model.npz").success_rate
     assert row["steps"] == 60 * 75 + BRIEF.steps
     told = ["--demonstrations=60", "--abreast=60", "--epochs=30", "--batch-size=64", "--noise", "0.0", "0.05",
-            "--eval-episodes=8", "--env-kwargs", *(word for pair in ROPE.items() for word in pair)]  # fmt: skip
+            "--eval-episodes=32", "--env-kwargs", *(word for pair in ROPE.items() for word in pair)]  # fmt: skip
     told += [f"--refinement.{name.replace('_', '-')}={getattr(BRIEF, name)}" for name in
              ("steps", "num_envs", "rounds", "watched", "eval_episodes", "enough")]  # fmt: skip
     asked = SweepArgs(("PBDRopeStraighten-v0",), ("imitation",), seeds=(0,), out=folder, imitate=tuple(told))

@@ -21,6 +21,7 @@ from pbd_gym.training import benchmark
 from pbd_gym.training.agents.policies import load_policy
 from pbd_gym.training.episodes import evaluation
 from pbd_gym.training.episodes.evaluation import evaluate, random_policy, table, unseen_env
+from pbd_gym.training.episodes.rollouts import unseen_arguments
 from pbd_gym.training.learners import torch_learner
 from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
@@ -201,6 +202,7 @@ def test_a_missing_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.Capture
         (["--total-timesteps", "0"], "--total-timesteps must be at least 1, got 0"),
         (["--eval-episodes", "0"], "--eval-episodes must be at least 1, got 0"),
         (["--env-kwargs", "starts_seed", "9000000"], "starts_seed 9000000 has the start states of pbd-gym benchmark"),
+        (["--env-kwargs", "starts_seed", "1000000"], "starts_seed 1000000 has the start states of evaluation"),
         (["--seed", "1953", "--num-envs", "512"], "are kept for evaluation, and these have 999,936 to 1,000,447"),
         (["--seed", "9000000", "--num-envs", "1"], "are kept for evaluation"),
     ],
@@ -301,16 +303,14 @@ def test_planning_leaves_a_row_and_a_picture(tmp_path: Path, capsys: pytest.Capt
 def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
     """Guards the bank that is evaluated on: as many states as episodes, none of them one that is trained on.
 
-    A bank of 20 would begin with the first states of the 64 that are trained on, and evaluate on some of those.
+    A bank of the usual seed would begin with the states that are trained on.
     """
     small = {"rows": 6, "columns": 6, "substeps": 8}
-    env = unseen_env("PBDClothDrop-v0", 4, **small)
+    env = unseen_env("PBDClothFold-v0", 4, **small, starts_seed=0)
     batch = env.unwrapped.batch  # type: ignore[attr-defined]
-    trained_on = gym.make_vec("PBDClothFold-v0", 1, **small).start_positions[:51]  # type: ignore[attr-defined]
-    kept = unseen_env("PBDClothFold-v0", 4, **small).unwrapped.batch.start_positions[-13:]  # type: ignore[attr-defined]
-    assert np.abs(kept[:, None] - trained_on).max(axis=(2, 3)).min() > 0.0
-    assert len(batch.start_positions) == 64
-    assert len(unseen_env("PBDClothFold-v0", 20, **small).unwrapped.batch.start_positions) == 100  # type: ignore[attr-defined]
+    trained_on = gym.make_vec("PBDClothFold-v0", 1, **small).start_positions  # type: ignore[attr-defined]
+    assert len(batch.start_positions) == 4
+    assert np.abs(batch.start_positions[:, None] - trained_on).max(axis=(2, 3)).min() > 0.0
     begun = []
 
     def still(observation: np.ndarray) -> np.ndarray:
@@ -318,4 +318,12 @@ def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
         return np.zeros((4, 8), dtype=np.float32)
 
     evaluate(still, env)
-    assert_array_equal(begun[0], [51, 52, 53, 54])
+    assert_array_equal(begun[0], [0, 1, 2, 3])
+
+
+def test_goals_that_are_held_out_are_evaluated_on() -> None:
+    """Guards tasks whose last fifth of states has goals of its own, and how large its bank is then."""
+    about = "PBDManipulation-v0", {"starts_seed": 3}
+    assert unseen_arguments(about[0], 100, about[1]) == {"split": "eval", "starts": 500, "starts_seed": 3}
+    assert unseen_arguments(about[0], 4, {})["starts"] == 160
+    assert unseen_arguments("PBDCloth-v0", 100, {}) == {"split": "eval"}

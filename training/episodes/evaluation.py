@@ -13,7 +13,7 @@ from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import MLPPolicy
-from pbd_gym.training.episodes.rollouts import Policy, each_start, unseen_starts
+from pbd_gym.training.episodes.rollouts import Policy, each_start, unseen_arguments
 from pbd_gym.training.settings.arguments import UNSEEN_SEED
 
 
@@ -36,7 +36,7 @@ def stacked(env: VecEnv, frames: int) -> VecEnv:
 
 
 def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> VecEnv:
-    """Return a batch for evaluation: where the task has a bank of start states, episodes start from those set aside.
+    """Return a batch for evaluation, each episode of which starts from a state that training has not seen.
 
     Args:
         env_id: environment.
@@ -44,8 +44,7 @@ def unseen_env(env_id: str, episodes: int, frames: int = 1, **kwargs: Any) -> Ve
         frames: observations in a row that the policy is shown.
         **kwargs: arguments of the environment.
     """
-    unseen = unseen_starts(env_id, episodes, kwargs.get("preset"))
-    return stacked(make_sb3_vec_env(env_id, episodes, **{**unseen, **kwargs}), frames)
+    return stacked(make_sb3_vec_env(env_id, episodes, **unseen_arguments(env_id, episodes, kwargs)), frames)
 
 
 def evaluate(policy: Policy, env: VecEnv, first_seed: int = UNSEEN_SEED, name: str = "trained") -> Summary:

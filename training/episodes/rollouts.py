@@ -22,7 +22,7 @@ Policy = Callable[[Any], np.ndarray]
 """Maps a batch of observations to a batch of actions."""
 
 KEPT_OF = 5
-"""One in this many start states of a bank is kept for evaluation."""
+"""One in this many start states of a bank is for evaluation, where it has no seed or goals are held out."""
 
 SHOWN = 4
 """Most episodes that a film shows."""
@@ -45,33 +45,49 @@ class Outcome:
         )
 
 
-def unseen_starts(env_id: str, episodes: int, preset: str | None = None) -> dict[str, Any]:
-    """Return arguments for a bank that keeps as many start states for evaluation as there are episodes.
+def own_starts(env_id: str, count: int, seed: int) -> dict[str, Any]:
+    """Return arguments for start states that no bank of another seed has, nothing where they have no seed.
+
+    Args:
+        env_id: environment.
+        count: how many there are to be.
+        seed: which they are sampled from.
+    """
+    fields = getattr(_batch_type(env_id).config_type, "__dataclass_fields__", {})
+    return {"split": "all", "starts": count, "starts_seed": seed} if "starts_seed" in fields else {}
+
+
+def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments of an environment with a start state for each episode, none of which training has seen.
 
     Args:
         env_id: environment.
         episodes: how many there are.
-        preset: of the environment; its bank may be larger than the usual one.
+        kwargs: what else it is made with; a seed of start states does not count.
     """
-    batch: Any = load_env_creator(find(env_id).vector)
+    batch, own = _batch_type(env_id), own_starts(env_id, episodes, UNSEEN_SEED)
+    if own and not getattr(batch.config_type, "held_out_goals", False):
+        return {**own, **kwargs, "starts_seed": UNSEEN_SEED}
     usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
-    usual = preset_values(batch.presets, preset, None).get("starts", usual)
+    usual = preset_values(batch.presets, kwargs.get("preset"), None).get("starts", usual)
     # Banks of one seed may begin with the same states, so a smaller bank could keep states that training uses.
     bank = {} if usual is None else {"starts": max(KEPT_OF * episodes, usual)}
-    return {"split": "eval", **bank}
+    return {"split": "eval", **bank, **kwargs}
+
+
+def _batch_type(env_id: str) -> Any:
+    return load_env_creator(find(env_id).vector)
 
 
 def make_unseen(env_id: str, episodes: int, film: Path | None = None, **kwargs: Any) -> TaskVectorEnv:
-    """Return a batch whose episodes start from states kept for evaluation. With ``film`` it renders pictures.
+    """Return a batch whose episodes start from states that training has not seen. With ``film`` it renders pictures.
 
     Raises:
         ValueError: as :func:`check_film`.
     """
     check_film(film)
     shown: dict[str, Any] = {"render_mode": "rgb_array", "render_options": {"size": 280}} if film else {}
-    env: Any = gym.make_vec(
-        env_id, episodes, **{**unseen_starts(env_id, episodes, kwargs.get("preset")), **shown, **kwargs}
-    )
+    env: Any = gym.make_vec(env_id, episodes, **unseen_arguments(env_id, episodes, {**shown, **kwargs}))
     return env
 
 

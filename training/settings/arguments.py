@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 UNSEEN_SEED = 1_000_000
-"""First seed of evaluation episodes; training uses small ones."""
+"""Seed of the first evaluation episode, and of the bank that has their start states; training uses small ones."""
 BENCHMARK_SEED = 9_000_000
 """Seed of the first episode of the benchmark, and of the bank that has its start states."""
 KEPT = 1_000
@@ -20,8 +20,8 @@ def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of an environment in which whole episodes are run, as :func:`parsed` has them.
 
     Raises:
-        ValueError: for one of :data:`OWN`, for no time limit: episodes would not end, or for the benchmark's own start
-            states. A split, above all, would put training and its evaluation on the same start states.
+        ValueError: for one of :data:`OWN`, for no time limit: episodes would not end, or for start states that are kept
+            for evaluation. A split, above all, would put training and its evaluation on the same start states.
     """
     for name in OWN:
         if name in words:
@@ -29,8 +29,9 @@ def episode_arguments(words: Mapping[str, str]) -> dict[str, Any]:
     found = parsed(words)
     if found.get("max_episode_steps", 1) in (None, -1):
         raise ValueError("max_episode_steps must be at least 1 here: without it no episode would end")
-    if found.get("starts_seed") == BENCHMARK_SEED:
-        raise ValueError(f"starts_seed {BENCHMARK_SEED} has the start states of pbd-gym benchmark: choose another")
+    for kept, where in ((UNSEEN_SEED, "evaluation"), (BENCHMARK_SEED, "pbd-gym benchmark")):
+        if found.get("starts_seed") == kept:
+            raise ValueError(f"starts_seed {kept} has the start states of {where}: choose another")
     return found
 
 

@@ -20,7 +20,6 @@ from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.core.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
 from pbd_gym.envs.core.validation import make_config
 from pbd_gym.registry import ENTRIES, find
-from pbd_gym.training.episodes.rollouts import unseen_starts
 from pbd_gym.training.refinement import training_world
 from pbd_gym.training.settings.options import TrainArgs
 from tests.envs.helpers import SMALL_OF
@@ -57,7 +56,6 @@ def test_presets_are_plain_data_that_the_task_takes(env_id: str, name: str) -> N
     config = make_config(batch.config_type, fields)
     plain = {key: value for key, value in fields.items() if not isinstance(value, Derived)}
     assert {key: getattr(config, key) for key in plain} == plain
-    assert unseen_starts(env_id, 50, name)["starts"] >= fields["starts"]
     for field in dataclasses.fields(config):
         assert getattr(config, field.name) is not NotImplemented
 
