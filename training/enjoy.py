@@ -8,7 +8,7 @@ from typing import Any
 from pbd_gym.envs.tools.play import play
 from pbd_gym.training.agents.policies import find_policy
 from pbd_gym.training.episodes.record import Stacked
-from pbd_gym.training.episodes.rollouts import Policy, check_film, make_unseen, rollout
+from pbd_gym.training.episodes.rollouts import Policy, check_film, each_start, make_unseen, rollout
 from pbd_gym.training.settings.arguments import UNSEEN_SEED
 
 
@@ -45,7 +45,7 @@ def enjoy(
         play(env_id, seed, policy=policy, split="eval", **kwargs)  # until the window is closed
         return
     env = make_unseen(env_id, episodes, gif, **env_kwargs)
-    print(rollout(policy, env, env.reset(seed=seed)[0], gif))
+    print(rollout(policy, env, env.reset(seed=seed, options=each_start(env, seed))[0], gif))
     if gif is not None:
         print(gif)
     env.close()

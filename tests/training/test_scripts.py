@@ -21,7 +21,7 @@ from pbd_gym.training import benchmark
 from pbd_gym.training.agents.policies import load_policy
 from pbd_gym.training.episodes import evaluation
 from pbd_gym.training.episodes.evaluation import evaluate, random_policy, table, unseen_env
-from pbd_gym.training.episodes.rollouts import unseen_arguments
+from pbd_gym.training.episodes.rollouts import each_start, unseen_arguments
 from pbd_gym.training.learners import torch_learner
 from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
@@ -309,7 +309,7 @@ def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
     env = unseen_env("PBDClothFold-v0", 4, **small, starts_seed=0)
     batch = env.unwrapped.batch  # type: ignore[attr-defined]
     trained_on = gym.make_vec("PBDClothFold-v0", 1, **small).start_positions  # type: ignore[attr-defined]
-    assert len(batch.start_positions) == 4
+    assert len(batch.start_positions) == 16 != len(trained_on)
     assert np.abs(batch.start_positions[:, None] - trained_on).max(axis=(2, 3)).min() > 0.0
     begun = []
 
@@ -319,6 +319,8 @@ def test_every_evaluated_episode_has_a_start_of_its_own() -> None:
 
     evaluate(still, env)
     assert_array_equal(begun[0], [0, 1, 2, 3])
+    drawn = [each_start(batch, seed)["variation"].tolist() for seed in range(5)]
+    assert all(len(set(each)) == 4 for each in drawn) and len(set(map(tuple, drawn))) == 5
 
 
 def test_goals_that_are_held_out_are_evaluated_on() -> None:

@@ -24,6 +24,9 @@ Policy = Callable[[Any], np.ndarray]
 KEPT_OF = 5
 """One in this many start states of a bank is for evaluation, where it has no seed or goals are held out."""
 
+LEAST = 16
+"""Start states that there are to draw from, however few episodes there are."""
+
 SHOWN = 4
 """Most episodes that a film shows."""
 
@@ -60,12 +63,14 @@ def own_starts(env_id: str, count: int, seed: int) -> dict[str, Any]:
 def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return arguments of an environment with a start state for each episode, none of which training has seen.
 
+    There are at least :data:`LEAST` states, unless ``kwargs`` says how many.
+
     Args:
         env_id: environment.
         episodes: how many there are.
         kwargs: what else it is made with; a seed of start states does not count.
     """
-    batch, own = _batch_type(env_id), own_starts(env_id, episodes, UNSEEN_SEED)
+    batch, own = _batch_type(env_id), own_starts(env_id, max(episodes, LEAST), UNSEEN_SEED)
     if own and not getattr(batch.config_type, "held_out_goals", False):
         return {**own, **kwargs, "starts_seed": UNSEEN_SEED}
     usual: int | None = getattr(batch.config_type, "starts", None)  # a field's default
@@ -101,10 +106,16 @@ def check_film(path: Path | None) -> None:
         raise ValueError(f"--gif names a .gif file, got {path.name!r}; pbd-gym record writes an .mp4")
 
 
-def each_start(env: TaskVectorEnv) -> dict[str, Any]:
-    """Return options of a reset that begin an episode from each start state of the batch's split in turn."""
+def each_start(env: TaskVectorEnv, seed: int | None = None) -> dict[str, Any]:
+    """Return options of a reset that begin an episode from each start state of the batch's split, before any again.
+
+    Args:
+        env: the batch.
+        seed: of the order; None for that of the bank.
+    """
     count = split_range(env.split, len(env.start_positions))[1]
-    return {"variation": np.arange(env.num_envs) % count}
+    order = np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
+    return {"variation": np.resize(order, env.num_envs)}
 
 
 def reset_to_variations(env: TaskVectorEnv, first_seed: int = UNSEEN_SEED) -> Any:
