@@ -136,8 +136,8 @@ def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
         **seen: arguments among :data:`SEEN`.
     """
     # A bank of a seed of its own shares no state with any that an agent may have been trained on, however large.
-    own = own_starts(env_id, STATES, SEED)
-    env: Any = gym.make_vec(env_id, STATES, **({**own, **seen} if own else unseen_arguments(env_id, STATES, seen)))
+    bank = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
+    env: Any = gym.make_vec(env_id, STATES, **bank, **seen)
     return env
 
 

@@ -183,7 +183,7 @@ PPO: dict[str, PPOSettings] = {
         learning_rate=1.5e-3,
         beta2=0.99,
     ),
-    # Heaps, folds, and many goals, none of which it solves: docs/results.md says how far it comes.
+    # Heaps, folds and many goals: PPO solves none of them, docs/results.md says how far it comes.
     **{
         f"PBD{name}-v0": _letting_go(steps, n_steps=50, starts=500, log_std_end=-3.0)
         for name, steps in (("ClothFoldCrumpled", 500_000), ("ClothUnfold", 500_000), ("Manipulation", 800_000))

@@ -20,7 +20,9 @@ from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.core.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
 from pbd_gym.envs.core.validation import make_config
 from pbd_gym.registry import ENTRIES, find
+from pbd_gym.training.episodes.rollouts import unseen_arguments
 from pbd_gym.training.refinement import training_world
+from pbd_gym.training.settings.arguments import UNSEEN_SEED
 from pbd_gym.training.settings.options import TrainArgs
 from tests.envs.helpers import SMALL_OF
 
@@ -56,6 +58,8 @@ def test_presets_are_plain_data_that_the_task_takes(env_id: str, name: str) -> N
     config = make_config(batch.config_type, fields)
     plain = {key: value for key, value in fields.items() if not isinstance(value, Derived)}
     assert {key: getattr(config, key) for key in plain} == plain
+    unseen = unseen_arguments(env_id, 50, {"preset": name})
+    assert (unseen["preset"], unseen["starts"], unseen["starts_seed"]) == (name, 50, UNSEEN_SEED)
     for field in dataclasses.fields(config):
         assert getattr(config, field.name) is not NotImplemented
 
