@@ -75,7 +75,7 @@ def main(args: CloneArgs) -> MLPPolicy:
     kwargs = spec.kwargs if spec.max_episode_steps == gym.spec(spec.id).max_episode_steps else spec.kwargs | limit
     policy = fitted_policy(spec.id, kwargs, observations, actions, args)
     print(f"{dataset.total_episodes} episodes, {len(observations):,} steps, {time.perf_counter() - began:.0f} s")
-    policy = scored(policy, args.eval_episodes)
+    policy = scored(policy, args.eval_episodes, device=args.device)
     out = args.out or Path("runs/cloned") / f"{args.dataset.name}.npz"
     policy.save(out)
     print(out)

@@ -168,11 +168,12 @@ def clone(args: ImitateArgs) -> MLPPolicy:
     rounds, rounds_corrected = _rounds(args)
     first = args.seed * EPISODES
     check_seeds(first, episodes(args))
-    env: Any = gym.make_vec(args.env_id, args.abreast, **training_world(env_id, args.refinement.starts, kwargs))
+    world = {"device": args.device, **training_world(env_id, args.refinement.starts, kwargs)}
+    env: Any = gym.make_vec(args.env_id, args.abreast, **world)
     noise = np.resize(args.noise, env.num_envs)
     # Before the demonstrations: tasks without symmetries are refused here.
     canonical = canonical_images(env, args.canonical) if args.canonical or args.near else None
-    images = Images(env, torch.device("cpu")) if args.refinement.images else None
+    images = Images(env, torch.device(args.device)) if args.refinement.images else None
     pointing = pointing_of(env, args.full_speed) if args.point else None
     lessons: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for turn in range(1 + args.corrections):
@@ -211,9 +212,9 @@ def main(args: ImitateArgs) -> dict[str, Summary]:
     torch.set_num_threads(1)
     began = time.perf_counter()
     refinement = replace(args.refinement, seed=args.refinement.seed or args.seed)
-    policy = refine(clone(args), refinement)
+    policy = refine(clone(args), refinement, args.device)
     seconds = time.perf_counter() - began
-    unseen = unseen_env(policy.env_id, args.eval_episodes, **policy.env_kwargs)
+    unseen = unseen_env(policy.env_id, args.eval_episodes, **{"device": args.device, **policy.env_kwargs})
     rows = {"trained": evaluate(policy, unseen), "random": evaluate(random_policy(unseen), unseen, name="random")}
     unseen.close()
     found, limit = rows["trained"], unseen.unwrapped.batch.max_episode_steps or 0  # type: ignore[attr-defined]

@@ -55,6 +55,8 @@ class Args(RefinementArgs):
     """an id with a bundled policy, or a file NAME.npz"""
     out: Path | None = None
     """file to write, runs/refined/ID.npz by default"""
+    device: str = "cpu"
+    """of the physics and of the learner: cpu or cuda:0"""
 
 
 def training_world(env_id: str, starts: int, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class InImages:
     """A batch that an agent sees, and acts in, by canonical images.
 
     Args:
-        env: a batch with tensors of the CPU.
+        env: a batch with tensors.
         canonical: the images.
     """
 
@@ -129,9 +131,9 @@ class InImages:
         return getattr(self.env, name)
 
     def _seen(self, observation: Tensor) -> Tensor:
-        seen = observation.numpy()
+        seen = observation.numpy(force=True)
         self.chosen = self.canonical.choose(seen)
-        return torch.as_tensor(self.canonical.observations(seen, self.chosen))
+        return torch.as_tensor(self.canonical.observations(seen, self.chosen), device=observation.device)
 
     def reset(self, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
         """Begin episodes; returns images of what is seen."""
@@ -140,8 +142,8 @@ class InImages:
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
         """Step the batch with actions whose images these are; returns images of what is seen then."""
-        back = self.canonical.actions_back(actions.numpy(), self.chosen)
-        observation, *others = self.env.step(torch.as_tensor(back))
+        back = self.canonical.actions_back(actions.numpy(force=True), self.chosen)
+        observation, *others = self.env.step(torch.as_tensor(back, device=actions.device))
         return self._seen(observation), *others
 
 
@@ -193,15 +195,21 @@ def watch(trainer: Trainer, rollouts: int) -> None:
         gain = rollout.advantages(settings.gamma, settings.gae_lambda)
         goal, seen = (gain + rollout.values).flatten(), agent.standardised(rollout.observations).flatten(0, 1)
         for _ in range(5):
-            for rows in torch.randperm(len(seen), generator=trainer.noise).split(settings.batch_size):
+            order = torch.randperm(len(seen), generator=trainer.noise, device=trainer.device)
+            for rows in order.split(settings.batch_size):
                 loss = (agent.values(seen[rows]) - goal[rows]).square().mean()
                 adam.zero_grad()
                 loss.backward()
                 adam.step()
 
 
-def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
+def refine(policy: MLPPolicy, args: RefinementArgs, device_name: str = "cpu") -> MLPPolicy:
     """Return the best of a policy and of what becomes of it, by its success over unseen episodes.
+
+    Args:
+        policy: where it begins.
+        args: how it is refined.
+        device_name: of the physics and of the learner.
 
     Raises:
         ValueError: for a seed with which episodes would begin that are kept for evaluation.
@@ -209,11 +217,12 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     check_seeds(args.seed * args.num_envs, args.num_envs)
     kwargs = policy.env_kwargs
     env_id, began = policy.env_id, time.perf_counter()
-    found = [scored(policy, args.eval_episodes, split=SPLIT)]
+    judged = {"split": SPLIT, "device": device_name}
+    found = [scored(policy, args.eval_episodes, **judged)]
     if found[0].success_rate >= args.enough or args.steps == 0:
         return found[0]
     check_refinable(policy.pointing is not None, policy.activation)
-    device = torch.device("cpu")
+    device = torch.device(device_name)
     made = make(env_id, args.num_envs, device, **training_world(env_id, args.starts, kwargs))
     env: Any = Graded(made, args.share)
     if policy.canonical is not None:
@@ -234,7 +243,7 @@ def refine(policy: MLPPolicy, args: RefinementArgs) -> MLPPolicy:
     for _ in trainer.learn():
         if trainer.steps >= args.steps * len(found) / args.rounds:
             after = dataclasses.replace(trainer.agent.to_policy(env_id, kwargs), canonical=policy.canonical)
-            found.append(scored(after, args.eval_episodes, split=SPLIT))
+            found.append(scored(after, args.eval_episodes, **judged))
             print(f"{trainer.steps:,} steps, {time.perf_counter() - began:.0f} s", flush=True)
             if found[-1].success_rate >= args.enough:
                 break
@@ -253,7 +262,7 @@ def written(policy: MLPPolicy, out: Path | None, folder: str) -> MLPPolicy:
 def main(args: Args) -> MLPPolicy:
     """Refine a policy, and write the best."""
     torch.set_num_threads(1)
-    return written(refine(find_policy(args.policy), args), args.out, "refined")
+    return written(refine(find_policy(args.policy), args, args.device), args.out, "refined")
 
 
 if __name__ == "__main__":

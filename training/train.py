@@ -120,7 +120,8 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
-    unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **env_kwargs)
+    world = {"device": str(device), **env_kwargs}
+    unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **world)
     learner = _learner(args, unseen.observation_space, ranks, device, out / "tensorboard")
     baseline = evaluate(random_policy(unseen), unseen, name="random")
     total = settings.total_timesteps

@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+import warp as wp
 
 from pbd_gym.envs.cloth.manipulation import TRAINING
 from pbd_gym.training import imitate, refinement
@@ -55,6 +56,19 @@ def test_from_an_expert_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for other, name in others:
         with pytest.raises(ValueError, match=f"has {name} "):
             clone(dataclasses.replace(still, refinement=RefinementArgs(steps=0), **other))
+
+
+@pytest.mark.gpu
+def test_from_an_expert_to_a_file_on_a_gpu(tmp_path: Path) -> None:
+    """Guards that physics, network and refinement are all where they are asked to be, and what is written is not."""
+    if not wp.is_cuda_available():
+        pytest.skip("there is no CUDA device")
+    args = ImitateArgs(
+        env_id="PBDRopeStraighten-v0", out=tmp_path, device="cuda:0", demonstrations=60, abreast=60, epochs=30,
+        batch_size=64, env_kwargs=ROPE, eval_episodes=32, refinement=dataclasses.replace(BRIEF, images=True),
+    )  # fmt: skip
+    assert main(args)["trained"].normalized_performance > 0.8
+    assert "device" not in load_policy(tmp_path / "model.npz").env_kwargs
 
 
 def _in_a_sweep(folder: Path, args: ImitateArgs) -> None:
@@ -235,7 +249,7 @@ def test_goals_that_are_held_out_are_not_learned(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(refinement, "scored", scored)
     refine(SimpleNamespace(env_id="PBDManipulation-v0", env_kwargs={}), BRIEF_ENOUGH)  # type: ignore[arg-type]
-    assert chosen == {"split": "train"}
+    assert chosen["split"] == "train"
 
 
 def test_episodes_kept_for_evaluation_are_not_demonstrated() -> None:

@@ -55,7 +55,7 @@ def fit(
     images: Images | None = None,
     pointing: Pointing | None = None,
 ) -> nn.Sequential:
-    """Return a network fitted to map standardised observations to actions, by the mean squared error.
+    """Return a network fitted to map standardised observations to actions, by the mean squared error, on the CPU.
 
     Where hands point, it is fitted to choose their targets, by the cross entropy, and to close them.
 
@@ -67,7 +67,7 @@ def fit(
         args: how it is fitted.
         scale: mean and standard deviation that observations are standardised by, shape (size,) each.
         start: policy that it begins as, of the shape that ``args`` say; None for a new one.
-        images: where given, each epoch shows an image of each step at random.
+        images: where given, on the device of ``args``, each epoch shows an image of each step at random.
         pointing: what the outputs mean where hands point.
 
     Raises:
@@ -75,22 +75,24 @@ def fit(
     """
     whole("epochs", args.epochs, 1), whole("batch_size", args.batch_size, 1)
     torch.manual_seed(args.seed)
-    x = torch.as_tensor(observations)
-    y = torch.as_tensor(actions if pointing is None else pointing.lessons(observations, actions))
-    mean, spread = (torch.as_tensor(part, dtype=x.dtype) for part in scale)
-    random = torch.Generator().manual_seed(args.seed)
+    device = torch.device(args.device)
+    x = torch.as_tensor(observations, device=device)
+    y = torch.as_tensor(actions if pointing is None else pointing.lessons(observations, actions), device=device)
+    mean, spread = (torch.as_tensor(part, dtype=x.dtype, device=device) for part in scale)
+    random = torch.Generator(device).manual_seed(args.seed)
     outputs = y.shape[1] if pointing is None else len(pointing.hands) * pointing.outputs
     network = new_network(x.shape[1], args.hidden, outputs, args.activation)
     if start is not None:
         set_layers(linear_layers(network, BETWEEN[args.activation]), start)
+    network.to(device)
     steps = args.epochs * (-(-len(x) // args.batch_size))
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for epoch in range(args.epochs):
-        total = 0.0
-        for rows in torch.randperm(len(x)).split(args.batch_size):
+        total = torch.zeros((), dtype=torch.float64, device=device)
+        for rows in torch.randperm(len(x), device=device).split(args.batch_size):
             seen, done = images(x[rows], y[rows], random) if images else (x[rows], y[rows])
-            noise = args.jitter * torch.randn(len(rows), x.shape[1])
+            noise = args.jitter * torch.randn(len(rows), x.shape[1], device=device)
             features = ((seen - mean) / spread).clamp(-LIMIT, LIMIT) + noise
             found = network(features)
             loss = nn.functional.mse_loss(found, done) if pointing is None else aim(found, done, pointing)
@@ -98,13 +100,13 @@ def fit(
             loss.backward()
             optimizer.step()
             schedule.step()
-            total += loss.item() * len(rows)
+            total += loss.detach() * len(rows)
         if epoch % 10 == 9 or epoch == args.epochs - 1:
             print(
                 f"epoch {epoch + 1:4}   {'mean squared error' if pointing is None else 'loss'} {total / len(x):.4f}",
                 flush=True,
             )
-    return network
+    return network.cpu()
 
 
 def fitted_policy(
@@ -139,8 +141,10 @@ def fitted_policy(
     else:
         seen = observations
         if images is not None:
-            random = torch.Generator().manual_seed(args.seed)
-            seen = images(torch.as_tensor(observations), torch.as_tensor(actions), random)[0].numpy()
+            device = torch.device(args.device)
+            random = torch.Generator(device).manual_seed(args.seed)
+            shown, done = (torch.as_tensor(one, device=device) for one in (observations, actions))
+            seen = images(shown, done, random)[0].numpy(force=True)
         mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), LEAST_SPREAD)
     network = fit(observations, actions, args, (mean, spread), start, images, pointing)
     layers = arrays_of(linear_layers(network, BETWEEN[args.activation]))

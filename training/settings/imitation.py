@@ -35,6 +35,8 @@ class FitArgs:
     """standard deviation of noise on standardised observations, for a network that is smooth between demonstrations"""
     seed: int = 0
     """of the network and the order of the data"""
+    device: str = "cpu"
+    """of the physics and of what is learned: cpu or cuda:0"""
 
 
 @dataclass(kw_only=True)
@@ -139,9 +141,9 @@ class ImitateArgs(FitArgs):
         return self.out or Path("runs") / run_name(self.env_id, IMITATION, "torch", self.seed)
 
     def settings(self) -> dict[str, Any]:
-        """Return what ``run.json`` says of the run: all but its id and its folder."""
+        """Return what ``run.json`` says of the run: all but its id, its folder and the device."""
         told = dataclasses.asdict(self)
-        del told["env_id"], told["out"]
+        del told["env_id"], told["out"], told["device"]
         return {**told, "start": None if self.start is None else str(self.start)}
 
 

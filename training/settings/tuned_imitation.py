@@ -25,6 +25,7 @@ IMITATED: dict[str, dict[str, Any]] = {
         "refinement": _SURE,
     },
     "PBDClothUnfold-v0": {
+        "abreast": 500,
         "canonical": True,
         "point": True,
         "steady": True,
@@ -37,6 +38,7 @@ IMITATED: dict[str, dict[str, Any]] = {
         "refinement": {**_SURE, "starts": 1500},
     },
     "PBDManipulation-v0": {
+        "abreast": 500,
         **_WIDE,
         "canonical": True,
         "demonstrations": 2500,
@@ -45,6 +47,7 @@ IMITATED: dict[str, dict[str, Any]] = {
         "refinement": {"steps": 600_000, "starts": 2000},
     },
     "PBDTShirtFold-v0": {
+        "abreast": 300,
         **_WIDE,
         "demonstrations": 1500,
         "corrections": 1,
@@ -52,6 +55,7 @@ IMITATED: dict[str, dict[str, Any]] = {
         "refinement": {**_SURE, "starts": 800},
     },
     "PBDRopeShape-v0": {
+        "abreast": 500,
         "near": True,
         "point": True,
         "full_speed": True,
@@ -68,6 +72,7 @@ IMITATED: dict[str, dict[str, Any]] = {
         "refinement": {**_SURE, "starts": 4000},
     },
     "PBDRopePush-v0": {
+        "abreast": 600,
         "demonstrations": 3000,
         "noise": (0.0, 0.05, 0.1),
         "corrections": 14,
@@ -78,6 +83,7 @@ IMITATED: dict[str, dict[str, Any]] = {
     "PBDRopeWhip-v0": {"demonstrations": 1500, "refinement": {**_SURE, "starts": 1500}},
     "PBDSoftLift-v0": {"steady": True},
     "PBDSoftShape-v0": {
+        "abreast": 500,
         "demonstrations": 20_000,
         "noise": (0.0, 0.1, 0.2),
         "epochs": 14,
@@ -85,7 +91,7 @@ IMITATED: dict[str, dict[str, Any]] = {
     },
     "PBDPassWater-v0": {"demonstrations": 300},
     "PBDPourWater-v0": {"demonstrations": 200},
-    "PBDPourWaterAmount-v0": {"demonstrations": 1000, "corrections": 8, "refinement": _SURE},
+    "PBDPourWaterAmount-v0": {"abreast": 200, "demonstrations": 1000, "corrections": 8, "refinement": _SURE},
     "PBDPourSoup-v0": {"demonstrations": 150},
 }
 """Fields of :class:`pbd_gym.training.settings.imitation.ImitateArgs` by id, those of its refinement in a dict."""
