@@ -34,7 +34,7 @@ class ClothBody:
 
     def shape(self, env: int) -> np.ndarray:
         """Return where the particles of an environment are [m], shape ``(*indices, 3)``."""
-        return self.batch.state.get_positions()[env][self.indices]
+        return self.batch.state.get_positions(env)[self.indices]
 
     def handler(self, positions: np.ndarray) -> Handler:
         """Return copies of the cloth to be handled by a script, with the grips of the task.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ class Buffers:
         self._views: dict[str, np.ndarray] = {}
         self._shared: set[str] = set()
         self._tensors: dict[str, Any] = {}
+        self._kept: dict[str, np.ndarray] | None = None
 
     def add(self, name: str, shape: tuple[int, ...] = (), dtype: Any = wp.float32) -> Any:
         """Make an array of zeros, shape ``(num_envs, *shape)``, and return it.
@@ -56,7 +59,24 @@ class Buffers:
     def peek(self, name: str) -> np.ndarray:
         """Return the values for reading now: a view of the array on the CPU, a copy on CUDA."""
         view = self._views.get(name)
+        if view is None and self._kept is not None:
+            view = self._kept.get(name)
+            if view is None:
+                view = self._kept[name] = self.arrays[name].numpy()
         return self.arrays[name].numpy() if view is None else view
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Let :meth:`peek` fetch each array once from CUDA meanwhile; nothing may be launched that changes one.
+
+        Scripts look at one environment after the other, and each look would be a transfer of all of them.
+        """
+        before = self._kept
+        self._kept = {} if before is None else before
+        try:
+            yield
+        finally:
+            self._kept = before
 
     def read(self, name: str) -> np.ndarray:
         """Return the values as a fresh NumPy array."""
@@ -71,6 +91,8 @@ class Buffers:
         else:
             array = self.arrays[name]
             array.assign(np.broadcast_to(np.asarray(values, dtype=wp.dtype_to_numpy(array.dtype)), array.shape))
+            if self._kept is not None:
+                self._kept.pop(name, None)
 
     def tensor(self, name: str) -> Any:
         """Return the array as a torch tensor that shares its memory."""

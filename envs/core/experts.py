@@ -53,6 +53,10 @@ class Script:
 
     def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
+        with self.batch.buffers.still():
+            return self._actions()
+
+    def _actions(self) -> np.ndarray:
         batch = self.batch
         if batch.action_mode == "pick_then_place" and self.transfer is not None:
             return transfer_actions(batch, [self.transfer(env) for env in range(batch.num_envs)])

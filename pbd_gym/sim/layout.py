@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -9,6 +11,20 @@ def to_rows(grouped: np.ndarray, num_envs: int) -> np.ndarray:
     """Return a copy of an array (groups, ..., lanes) with one row per environment, shape (num_envs, ...)."""
     by_env = np.moveaxis(grouped, -1, 1).reshape(-1, *grouped.shape[1:-1])
     return np.array(by_env[:num_envs], order="C")  # a copy also where the layout is the same already
+
+
+def row_of(array: Any, num_envs: int, lanes: int, env: int) -> np.ndarray:
+    """Return a copy of the row of one environment in a Warp array (groups, ..., lanes), shape (...).
+
+    From a GPU only its group is fetched: a script that plans for one environment after the other would wait long for
+    copies of all of them.
+
+    Raises:
+        IndexError: for an environment that is not there.
+    """
+    group, lane = divmod(range(num_envs)[env], lanes)
+    fetched = array.numpy()[group] if array.device.is_cpu else array[group].numpy()
+    return np.array(fetched[..., lane], order="C")
 
 
 def to_lanes(rows: np.ndarray, groups: int, lanes: int) -> np.ndarray:

@@ -8,15 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.runtime.checks import FARTHEST, FASTEST, finite
-from pbd_gym.sim.layout import to_lanes, to_rows
+from pbd_gym.sim.layout import row_of, to_lanes, to_rows
 from pbd_gym.sim.step_reports import StepReports
 
 
 class ParticleState(StepReports):
     """Particles, where they are and which of them are pinned."""
 
-    def get_positions(self) -> np.ndarray:
-        """Return a copy of the positions [m], shape (num_envs, n, 3)."""
+    def get_positions(self, env: int | None = None) -> np.ndarray:
+        """Return a copy of the positions [m], shape (num_envs, n, 3), or of those of one environment, shape (n, 3).
+
+        Raises:
+            IndexError: for an environment that is not there.
+        """
+        if env is not None:
+            return row_of(self.positions_scalar, self.model.num_envs, self.model.lanes, env)
         return to_rows(self.positions_scalar.numpy(), self.model.num_envs)
 
     def get_velocities(self) -> np.ndarray:

@@ -50,6 +50,20 @@ def test_state_and_control_refuse(act: Callable[[State, Control], object], words
         assert_array_equal(value, before[key], err_msg=key)
 
 
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_positions_of_one_environment(lanes: int) -> None:
+    """Guards the short way to one row: it is a copy of that of all rows, and there is none beyond the last."""
+    state = Solver(Model(small_scene(), num_envs=6, lanes=lanes)).state()
+    state.set_positions(np.random.default_rng(0).random((6, 9, 3)))
+    for env in range(6):
+        found = state.get_positions(env)
+        assert_array_equal(found, state.get_positions()[env])
+        found[:] = 0.0
+    assert state.get_positions().any(axis=(1, 2)).all()
+    with pytest.raises(IndexError):
+        state.get_positions(6)
+
+
 @pytest.mark.parametrize("held", [np.zeros((3, 2), dtype=int), np.zeros((4, 3), dtype=int)])
 def test_hold_of_another_shape_is_refused(held: np.ndarray) -> None:
     """Guards the shape of the table of grips; nothing is held afterwards."""

@@ -85,3 +85,4 @@ def test_every_task_is_the_same_as_graphs(env_id: str) -> None:
         np.testing.assert_array_equal(found[1].cpu().numpy(), expected[1].astype(np.float32))
     assert not expected[4]["diverged"].any()
     np.testing.assert_array_equal(graphs.state.get_positions(), plain.state.get_positions())
+    np.testing.assert_array_equal(plain.state.get_positions(2), plain.state.get_positions()[2])
