@@ -261,7 +261,8 @@ def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch
     kwargs = ["--env-kwargs", "substeps", "10", "lengths", "(1.0,0.5)", "start_angle", "0.3", "obs_mode", "particles"]
     assert main(["train", "PBDPendulum-v0", *arguments, "--no-progress", "--out", str(tmp_path), *kwargs]) == 0
     given = {"substeps": 10, "lengths": (1.0, 0.5), "start_angle": 0.3, "obs_mode": "particles"}
-    assert made == [given | {"split": "eval"}, given | {"upright_starts": 0.5, "split": "train"}]
+    evaluated = given | {"split": "eval", "device": "cpu"}
+    assert made == [evaluated, given | {"upright_starts": 0.5, "split": "train"}]
     assert json.loads((tmp_path / "run.json").read_text())["settings"]["training_env"] == easier
 
 
