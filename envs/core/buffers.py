@@ -59,11 +59,13 @@ class Buffers:
     def peek(self, name: str) -> np.ndarray:
         """Return the values for reading now: a view of the array on the CPU, a copy on CUDA."""
         view = self._views.get(name)
-        if view is None and self._kept is not None:
-            view = self._kept.get(name)
-            if view is None:
-                view = self._kept[name] = self.arrays[name].numpy()
-        return self.arrays[name].numpy() if view is None else view
+        if view is not None:
+            return view
+        if self._kept is None:
+            return self.arrays[name].numpy()
+        if name not in self._kept:
+            self._kept[name] = self.arrays[name].numpy()
+        return self._kept[name]
 
     @contextmanager
     def still(self) -> Iterator[None]:

@@ -54,24 +54,26 @@ class Corrections:
 
     def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
+        with self.batch.buffers.still():
+            return self._actions()
+
+    def _actions(self) -> np.ndarray:
         batch = self.batch
         hands, holds = grip_positions(batch).astype(np.float64), held_particles(batch) >= 0
         found = np.zeros((batch.num_envs, batch.actions.grip_count, 4), dtype=np.float32)
         found[..., 3] = -1.0
-        with batch.buffers.still():
-            for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
-                if begins:
-                    self.progress[env] = _Progress()
-                waypoint = self._next(env, hands[env], holds[env])
-                if waypoint is None:
-                    continue
-                way, step = within_box(batch, env, waypoint.positions) - hands[env], batch.actions.hands.max_step
-                closed = np.array(waypoint.closed)
-                ready = (closed == holds[env]) | (closed & (self.progress[env].tries >= PATIENCE - 1))
-                # Hands that carry something together arrive together.
-                length = np.abs(way).max() / (waypoint.speed * step)
-                found[env, :, :3] = ready.all() * way / step / max(length, 1.0)
-                found[env, :, 3] = np.where(closed, 1.0, -1.0)
+        for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
+            if begins:
+                self.progress[env] = _Progress()
+            waypoint = self._next(env, hands[env], holds[env])
+            if waypoint is None:
+                continue
+            way, step = within_box(batch, env, waypoint.positions) - hands[env], batch.actions.hands.max_step
+            closed = np.array(waypoint.closed)
+            ready = (closed == holds[env]) | (closed & (self.progress[env].tries >= PATIENCE - 1))
+            length = np.abs(way).max() / (waypoint.speed * step)  # hands that carry something together arrive together
+            found[env, :, :3] = ready.all() * way / step / max(length, 1.0)
+            found[env, :, 3] = np.where(closed, 1.0, -1.0)
         return found.reshape(batch.num_envs, -1)
 
     def _next(self, env: int, hands: np.ndarray, holds: np.ndarray) -> Waypoint | None:
