@@ -206,8 +206,8 @@ PPO: dict[str, PPOSettings] = {
     "PBDPourWater-v0": _water(200_000, 50, (0.0, 0.4, -0.4)),
     # As it begins, it pours well in every other episode. With more noise that is lost at first.
     **{
-        f"PBDPour{name}-v0": replace(_water(200_000, n_steps, (0.0, 0.4, -0.4), 1200), **_STEADY)
-        for name, n_steps in (("Soup", 60), ("WaterAmount", 50))
+        f"PBDPour{name}-v0": replace(_water(steps, n_steps, (0.0, 0.4, -0.4), 1200), **_STEADY)
+        for name, steps, n_steps in (("Soup", 200_000, 60), ("WaterAmount", 600_000, 50))
     },
     # Four in five episodes start upright, so that there is something to swing up for: agents that cannot hold it up
     # learn to whirl it about. Either takes less than 100 steps.
