@@ -283,6 +283,19 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     assert not (path.parent / "run.json").exists()
 
 
+def test_a_curve_of_one_point_is_seen(tmp_path: Path) -> None:
+    """Guards the pictures of runs that are evaluated once: a line through one point draws nothing."""
+    runs = [Run("PBDRope-v0", "ppo", seed) for seed in range(2)]
+    for run in runs:
+        pretend(tmp_path, run, [0.0])
+    curves.plot_seeds(tmp_path / "one.png", "PBDRope-v0", {"ppo": [run.curve(tmp_path) for run in runs]}, 0.0)
+    with Image.open(tmp_path / "one.png") as picture:
+        pixels = np.asarray(picture.convert("RGB")).astype(int)
+    height, width = pixels.shape[:2]
+    middle = pixels[height // 3 : 2 * height // 3, width // 3 : 2 * width // 3]  # success is 50 %, the legend above
+    assert (np.abs(middle - (31, 119, 180)).max(axis=-1) < 10).any()
+
+
 def test_pictures_show_curves_of_other_sweeps_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards the figures of docs/results.md: a sweep over one algorithm took the others out of them."""
     drawn: dict[Path, dict[str, list[float]]] = {}

@@ -96,7 +96,8 @@ def plot_seeds(
 ) -> None:
     """Draw success and normalised performance on unseen episodes over steps: means of each algorithm's seeds.
 
-    Success has a band, its confidence interval. A run that ended early, at its target, keeps what it had then.
+    Success has a band, its confidence interval, or a bar where there is one point, which has a mark. A run that ended
+    early, at its target, keeps what it had then.
 
     Args:
         path: PNG to write.
@@ -115,11 +116,16 @@ def plot_seeds(
             name, color = algorithm.upper(), f"C{number}"
             mean, half = t_interval(success)
             seeds = f"{len(found)} seeds, 95 % interval" if len(found) > 1 else "1 seed"
-            axes.plot(steps / 1e6, mean, color=color, label=f"{name}, success ({seeds})")
-            band = np.clip([mean - half, mean + half], 0.0, 100.0)
-            axes.fill_between(steps / 1e6, *band, color=color, alpha=0.25, linewidth=0)
+            million, one = steps / 1e6, len(steps) == 1  # a line through one point would not be seen
+            dot, cross = ("o", "x") if one else (None, None)
+            axes.plot(million, mean, color=color, marker=dot, label=f"{name}, success ({seeds})")
+            low, high = np.clip([mean - half, mean + half], 0.0, 100.0)
+            if one:
+                axes.errorbar(million, mean, [mean - low, high - mean], color=color, capsize=3)
+            else:
+                axes.fill_between(million, low, high, color=color, alpha=0.25, linewidth=0)
             mean = performance.mean(axis=0)
-            axes.plot(steps / 1e6, mean, color=color, linestyle=":", label=f"{name}, normalised performance")
+            axes.plot(million, mean, color=color, linestyle=":", marker=cross, label=f"{name}, normalised performance")
             lowest = min(lowest, float(mean.min()))
         axes.axhline(random, color="#888888", linestyle="--", label=f"random policy, likewise ({random:.0f})")
         axes.set(xlabel="environment steps [million]", ylabel="unseen episodes [%]", title=env_id)

@@ -191,7 +191,7 @@ PPO: dict[str, PPOSettings] = {
     "PBDTShirtFold-v0": _suite(100_000, n_steps=50, batch_size=320, hands="closed", log_std_init=-1.0),
     # An action is a whole move here, and an episode twenty of them.
     "PBDClothFlattenPickPlace-v0": _suite(
-        1_000_000, 40, 320, "mostly apart", (12, 16), 500, log_std_end=-2.5, gamma=0.9, **_FINISH
+        300_000, 40, 320, "mostly apart", (12, 16), 500, log_std_end=-2.5, gamma=0.9, **_FINISH
     ),
     "PBDClothFoldPickPlace-v0": _suite(400_000, 40, 320, "closed", towel=(8, 16), log_std_init=-1.0, gamma=0.9),
     "PBDRopeShape-v0": _suite(
