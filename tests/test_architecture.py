@@ -13,15 +13,26 @@ from pbd_gym.runtime.extras import install_hint
 ROOT = Path(__file__).parents[1]
 PARTS = ("pbd_gym", "envs", "training")
 
+KERNELS = (
+    "kernels",
+    "kernels.fluid",
+    "kernels.contacts",
+    "kernels.rigid",
+    "kernels.solve",
+    "kernels.motion",
+    "kernels.colliders",
+    "kernels.grips",
+    "kernels.data",
+    "kernels.lanes",
+)
+"""Rooms of the kernels, each of which may import from those after it."""
 ENGINE = (
     "colliders",
     "constraints",
     "constraints.common",
     "formulas",
     "geometry",
-    "kernels",
-    "kernels.fluid",
-    "kernels.rigid",
+    *KERNELS,
     "materials",
     "runtime",
     "scene",
@@ -35,12 +46,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "formulas": (),
     "geometry": ("runtime",),
     "materials": ("geometry", "runtime"),
-    "kernels": ("formulas", "kernels.fluid", "kernels.rigid", "runtime"),
-    "kernels.fluid": ("kernels", "runtime"),
-    "kernels.rigid": ("kernels", "runtime"),
-    "colliders": ("geometry", "kernels", "runtime"),
-    "constraints": ("constraints.common", "formulas", "kernels", "runtime"),
-    "constraints.common": ("formulas", "kernels", "runtime"),
+    **{room: ("formulas", *KERNELS[place:], "runtime") for place, room in enumerate(KERNELS)},
+    "colliders": ("geometry", *KERNELS, "runtime"),
+    "constraints": ("constraints.common", "formulas", *KERNELS, "runtime"),
+    "constraints.common": ("formulas", *KERNELS, "runtime"),
     "scene": ("colliders", "constraints", "geometry", "materials", "runtime"),
     "sim": (
         "colliders",
@@ -48,9 +57,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "constraints.common",
         "formulas",
         "geometry",
-        "kernels",
-        "kernels.fluid",
-        "kernels.rigid",
+        *KERNELS,
         "runtime",
         "scene",
     ),

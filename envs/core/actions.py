@@ -17,7 +17,7 @@ import warp as wp
 from pbd_gym.envs.core import transfers
 from pbd_gym.envs.core.paddles import Paddle, prepare_moves
 from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.kernels.grips import set_held
+from pbd_gym.kernels.grips.holding import set_held
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.state import State
 

@@ -15,7 +15,7 @@ from pbd_gym.envs.core.memory import MemoryObservations
 from pbd_gym.envs.core.overflow import count_overflow
 from pbd_gym.envs.core.paddles import slots_of
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.kernels.parameter_columns import update_inv_mass
+from pbd_gym.kernels.data.parameters import update_inv_mass
 
 REWARD = {
     "dense": int(episodes.DENSE),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels import parameter_columns as columns
+from pbd_gym.kernels.data import parameters as columns
 from pbd_gym.runtime.checks import LARGEST, finite, real
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import LIMITS, check_factor
@@ -25,7 +25,7 @@ FLUIDS = ("viscosity", "fluid_density")
 PUSHES = ("push_x", "push_y", "push_z")
 """Force on the whole object, shared by its particles alike [N]."""
 WINDS = ("wind_x", "wind_y", "wind_z")
-"""Velocity of the air past cloth [m/s]; see :mod:`pbd_gym.kernels.air_drag`."""
+"""Velocity of the air past cloth [m/s]; see :mod:`pbd_gym.kernels.motion.air_drag`."""
 DISTURBANCES = (*PUSHES, *WINDS)
 """They have columns, the last ones, where one of them is drawn."""
 FIRST_LABEL = wp.constant(len(FACTORS) + len(PLACES))

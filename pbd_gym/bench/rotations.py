@@ -11,8 +11,8 @@ from pbd_gym.bench.engine import Engine, sizes
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.timing import measure
 from pbd_gym.geometry.regions import lattice_regions
-from pbd_gym.kernels.rotation import make_rotate
-from pbd_gym.kernels.wide import wide
+from pbd_gym.kernels.lanes.rotation import make_rotate
+from pbd_gym.kernels.lanes.wide import wide
 from pbd_gym.scene.scene import Scene
 
 

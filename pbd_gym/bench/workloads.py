@@ -15,7 +15,7 @@ from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.scenes import folded, hanging_block, hanging_cloth, hanging_rope, towel
 from pbd_gym.bench.timing import measure
 from pbd_gym.colliders import Plane
-from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.kernels.lanes.wide import LANE_COUNTS
 from pbd_gym.rendering import Camera, Renderer, Style
 from pbd_gym.rendering.batched import Rasterizer
 from pbd_gym.rendering.pictures.scenes import scene_frame

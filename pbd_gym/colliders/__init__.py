@@ -17,8 +17,8 @@ from pbd_gym.colliders.mesh import MeshCollider
 from pbd_gym.colliders.plane import Plane
 from pbd_gym.colliders.solid import Solid, check_rotation
 from pbd_gym.colliders.sphere import Sphere
-from pbd_gym.kernels.collider_table import Distance, table_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.data.colliders import Distance, table_type
+from pbd_gym.kernels.lanes.wide import Wide
 
 SHAPES = (plane, sphere, box, capsule, cylinder, mesh)
 """Modules of the package's own collider shapes, in the order in which contacts are resolved."""

@@ -8,8 +8,8 @@ import warp as wp
 
 from pbd_gym.colliders.capsule import Segment, lathe, row, sideways
 from pbd_gym.colliders.solid import Mesh
-from pbd_gym.kernels.collider_table import Distance, table_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.data.colliders import Distance, table_type
+from pbd_gym.kernels.lanes.wide import Wide
 
 __all__ = ["SWEPT", "Cylinder", "make_distance", "row"]
 

@@ -13,9 +13,9 @@ from pbd_gym.colliders.grid import Grid, sample
 from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
 from pbd_gym.geometry.nearest import nearest_triangles
 from pbd_gym.geometry.surfaces import closed_surface, winding_number
-from pbd_gym.kernels.collider_table import Distance, table_type
-from pbd_gym.kernels.lanes import NATIVE
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.data.colliders import Distance, table_type
+from pbd_gym.kernels.lanes.snippets import NATIVE
+from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.runtime.checks import shaped
 
 SWEPT = True

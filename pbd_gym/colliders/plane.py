@@ -10,8 +10,8 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders.solid import Point, Solid
-from pbd_gym.kernels.collider_table import Distance, table_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.data.colliders import Distance, table_type
+from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.runtime.checks import FARTHEST, number, shaped
 
 SWEPT = False

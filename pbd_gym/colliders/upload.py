@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders.solid import Solid
-from pbd_gym.kernels.collider_table import Part, table_type
+from pbd_gym.kernels.data.colliders import Part, table_type
 
 
 def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[Any]) -> dict[Part, list[int]]:

@@ -28,7 +28,7 @@ from pbd_gym.constraints import (
     triangle_side,
 )
 from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.kernels.projection import Residual, energy
+from pbd_gym.kernels.solve.projection import Residual, energy
 
 __all__ = ["KINDS", "Kind", "Residual", "energy", "kinds", "register"]
 

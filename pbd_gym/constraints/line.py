@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.kernels.lines import line_text
+from pbd_gym.kernels.solve.lines import line_text
 from pbd_gym.runtime.checks import finite
 
 
@@ -55,7 +55,7 @@ KIND = Kind(
 )
 """``C_k(x) = |x_{k+1} - x_k| - l_k`` [m] of every segment k of a line, for all k together.
 
-Energy ``sum C_k^2 / (2 compliance_k)``, compliance in m/N. :mod:`pbd_gym.kernels.lines` has the linear system and its
-solution. A correction reaches the ends of a line at once, where distance constraints pass it on by one particle in
+Energy ``sum C_k^2 / (2 compliance_k)``, compliance in m/N. :mod:`pbd_gym.kernels.solve.lines` has the linear system and
+its solution. A correction reaches the ends of a line at once, where distance constraints pass it on by one particle in
 each iteration, so that fine cloth and long ropes keep their lengths.
 """

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.kernels.clusters import cluster_text
+from pbd_gym.kernels.solve.clusters import cluster_text
 from pbd_gym.runtime.checks import finite
 
 
@@ -38,7 +38,7 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
 KIND = Kind("shape_matching", None, prepare, member_fields={"rest": (3,)}, text=cluster_text)
 """``C(x) = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] of the goals g, the rest shape in the best rigid motion.
 
-Energy ``C^2 / (2 compliance)``, compliance in s^2; :mod:`pbd_gym.kernels.clusters` derives gradients and steps. One
-cluster is the shape matching of Mueller et al. 2005; clusters that overlap are its region-based form. The rotation is
-that of :mod:`pbd_gym.kernels.rotation`, so a flat or inverted cluster returns to its shape.
+Energy ``C^2 / (2 compliance)``, compliance in s^2; :mod:`pbd_gym.kernels.solve.clusters` derives gradients and steps.
+One cluster is the shape matching of Mueller et al. 2005; clusters that overlap are its region-based form. The rotation
+is that of :mod:`pbd_gym.kernels.lanes.rotation`, so a flat or inverted cluster returns to its shape.
 """

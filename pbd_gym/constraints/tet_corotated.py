@@ -2,8 +2,8 @@
 
 from pbd_gym.constraints.common.tet_fem import make_kind
 from pbd_gym.formulas import Matrix, Number, contract
-from pbd_gym.kernels.projection import Residual, energy
-from pbd_gym.kernels.rotation import nearest_rotation
+from pbd_gym.kernels.lanes.rotation import nearest_rotation
+from pbd_gym.kernels.solve.projection import Residual, energy
 
 
 def corotated(f: Matrix, shear: Number, bulk: Number) -> Residual:
@@ -11,7 +11,8 @@ def corotated(f: Matrix, shear: Number, bulk: Number) -> Residual:
 
     R is the proper rotation nearest to F. It minimises ``|F - R|`` and maximises ``tr(R^T F)``, so that its own change
     drops out of ``dpsi/dF = 2 mu (F - R) + lambda (tr(R^T F) - 3) R``. An inverted tetrahedron is pulled back across
-    its smallest extent. Mueller, Gross 2004, Interactive virtual materials; R as in :mod:`pbd_gym.kernels.rotation`.
+    its smallest extent. Mueller, Gross 2004, Interactive virtual materials; R as in
+    :mod:`pbd_gym.kernels.lanes.rotation`.
     """
     rotation = nearest_rotation(f)
     off = f - rotation

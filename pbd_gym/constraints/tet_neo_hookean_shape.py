@@ -2,7 +2,7 @@
 
 from pbd_gym.constraints.common.tet_fem import green_strain, make_kind, neo_hookean_prepare
 from pbd_gym.formulas import Matrix, Number, contract, det, maximum, trace, where
-from pbd_gym.kernels.projection import Residual, energy
+from pbd_gym.kernels.solve.projection import Residual, energy
 
 
 def deviatoric(f: Matrix, shear: Number, bulk: Number) -> Residual:

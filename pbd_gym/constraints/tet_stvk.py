@@ -2,7 +2,7 @@
 
 from pbd_gym.constraints.common.tet_fem import green_strain, make_kind
 from pbd_gym.formulas import Matrix, Number, contract, trace
-from pbd_gym.kernels.projection import Residual, energy
+from pbd_gym.kernels.solve.projection import Residual, energy
 
 
 def saint_venant_kirchhoff(f: Matrix, shear: Number, bulk: Number) -> Residual:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.formulas import Number, Vec3, norm
-from pbd_gym.kernels.projection import Residual
+from pbd_gym.kernels.solve.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 

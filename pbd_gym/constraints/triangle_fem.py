@@ -9,7 +9,7 @@ from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.material_frame import inverse_rest
 from pbd_gym.constraints.common.tet_fem import green_strain
 from pbd_gym.formulas import Matrix, Number, Vec3
-from pbd_gym.kernels.projection import Residual, energy
+from pbd_gym.kernels.solve.projection import Residual, energy
 from pbd_gym.runtime.checks import finite, reals
 
 
@@ -76,8 +76,8 @@ def orthotropic(x: Sequence[Vec3], inv_rest: Matrix, moduli: Sequence[Number], i
     ``G = (F^T F - I) / 2`` and the stress S (second Piola-Kirchhoff) of an orthotropic St. Venant-Kirchhoff sheet:
     ``S00 = E (G00 + nu' G11) / (1 - nu nu')``, ``S11 = E' (G11 + nu G00) / (1 - nu nu')``, ``S01 = 2 G_shear G01``,
     with ``nu' / E' = nu / E``, without which S would have no energy. The energy ``A psi = C^2 / (2 compliance)`` with
-    ``compliance = 1 / (E A)`` is that of the material exactly; see :func:`pbd_gym.kernels.projection.energy`. Bender et
-    al. 2014, doi:10.1016/j.cag.2014.07.004, section 4, here with compliance: Macklin et al. 2016,
+    ``compliance = 1 / (E A)`` is that of the material exactly; see :func:`pbd_gym.kernels.solve.projection.energy`.
+    Bender et al. 2014, doi:10.1016/j.cag.2014.07.004, section 4, here with compliance: Macklin et al. 2016,
     doi:10.1145/2994258.2994272, eq. 17-18.
     """
     strain = green_strain(Matrix.of_columns(x[1] - x[0], x[2] - x[0]) @ (inv_rest * inv_size))

@@ -1,7 +1,7 @@
 """C++ of traced expressions: the same statements for SIMD lanes, for batches of constraints, and for CUDA.
 
-The text is in the language of :mod:`pbd_gym.kernels.lanes`: a ``V`` is one number for each lane, an ``N`` one that all
-lanes share, and ``T`` the scalar type. What a ``V`` is, is decided where the text is compiled.
+The text is in the language of :mod:`pbd_gym.kernels.lanes.snippets`: a ``V`` is one number for each lane, an ``N`` one
+that all lanes share, and ``T`` the scalar type. What a ``V`` is, is decided where the text is compiled.
 
 An expression that is used once is written where it is used, and any other gets a name. This decides where a product
 and a sum become one fused operation, which a compiler may do within a statement only; as there is but one text, the

@@ -4,7 +4,7 @@ One thread block serves one group of environments. On the CPU a block is a singl
 on CUDA its threads stride over particles and over the constraints of a colour.
 
 One huge environment wants more threads than a block has. Launches of many blocks then do one
-:class:`pbd_gym.kernels.phases.Phase` each, a sweep for one colour: what a barrier is within a block, the end of a
+:class:`pbd_gym.kernels.data.phases.Phase` each, a sweep for one colour: what a barrier is within a block, the end of a
 launch is for all of them.
 """
 
@@ -13,25 +13,25 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.air_drag import make_air_drag
-from pbd_gym.kernels.collider_contacts import make_collider_contacts
-from pbd_gym.kernels.collider_table import Part, table_type
-from pbd_gym.kernels.contact_forces import make_clear_pushes, make_contact_forces
+from pbd_gym.kernels.colliders.contacts import make_collider_contacts
+from pbd_gym.kernels.colliders.poses import make_pose_motion
+from pbd_gym.kernels.colliders.supports import make_supports
+from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
+from pbd_gym.kernels.contacts.piercings import make_contacts
+from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.group import body_type, make_clear, make_load, make_substep, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.phases import Phase
+from pbd_gym.kernels.data.step import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.fluid.phases import make_fluid
-from pbd_gym.kernels.grip_forces import make_grip_forces
-from pbd_gym.kernels.grip_motion import make_grip_motion
-from pbd_gym.kernels.group_data import body_type, make_clear, make_load, make_substep, substep_type
-from pbd_gym.kernels.integration import make_advance, make_finish, make_predict
-from pbd_gym.kernels.iterations import make_correct, make_next_omega, make_sweeps
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.phases import Phase
-from pbd_gym.kernels.piercings import make_contacts
-from pbd_gym.kernels.poses import make_pose_motion
+from pbd_gym.kernels.grips.forces import make_grip_forces
+from pbd_gym.kernels.grips.motion import make_grip_motion
+from pbd_gym.kernels.lanes.wide import Wide, barrier, wide
+from pbd_gym.kernels.motion.air_drag import make_air_drag
+from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.rigid.phases import make_rigid
-from pbd_gym.kernels.step_data import Launch, control_type, model_data, settings_type, state_type
-from pbd_gym.kernels.supports import make_supports
-from pbd_gym.kernels.tethers import PULLED, make_tethers
-from pbd_gym.kernels.wide import Wide, barrier, wide
+from pbd_gym.kernels.solve.iterations import make_correct, make_next_omega, make_sweeps
+from pbd_gym.kernels.solve.tethers import PULLED, make_tethers
 
 
 @wp.func
@@ -243,7 +243,7 @@ def make_step(
     """Build the kernel for a lane count and precision, with the constraints and colliders that a scene uses.
 
     Args:
-        lanes: environments per group, see :data:`pbd_gym.kernels.wide.LANE_COUNTS`.
+        lanes: environments per group, see :data:`pbd_gym.kernels.lanes.wide.LANE_COUNTS`.
         scalar: ``wp.float32`` or ``wp.float64``.
         options: what iterations do.
         kinds: the constraint kinds, in the order in which an iteration sweeps them.

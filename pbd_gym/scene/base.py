@@ -293,7 +293,7 @@ class BaseScene:
         """Let a surface collide with itself and with what other calls name, as a sheet of some thickness.
 
         Its layers lie a thickness apart where they are smooth, whatever the distance of its particles; where they are
-        creased they keep about that distance. See :mod:`pbd_gym.kernels.contact_geometry`. Particles that are close
+        creased they keep about that distance. See :mod:`pbd_gym.kernels.contacts.geometry`. Particles that are close
         along the surface, as it is now, do not collide: constraints hold them apart. Edges that have been pulled
         through the surface all the same are counted in :meth:`State.get_piercings`.
 
@@ -322,8 +322,8 @@ class BaseScene:
     def add_air_drag(self, triangles: ArrayLike, normal: float = 1.2, tangential: float = 0.02) -> None:
         """Let triangles feel the air, once :meth:`pbd_gym.Control.set_wind` says how it moves.
 
-        The formula is in :mod:`pbd_gym.kernels.air_drag`. By default the coefficients are those of a square plate
-        across the flow (Hoerner 1965, Fluid-Dynamic Drag, chapter 3), and of skin friction on both sides of it.
+        The formula is in :mod:`pbd_gym.kernels.motion.air_drag`. By default the coefficients are those of a square
+        plate across the flow (Hoerner 1965, Fluid-Dynamic Drag, chapter 3), and of skin friction on both sides of it.
 
         Args:
             triangles: their particles, such as ``Cloth.triangles``, shape (t, 3), int.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.air_drag import air_type
+from pbd_gym.kernels.data.air import air_type
 from pbd_gym.scene.base import BaseScene
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.geometry.edges import both_ways, by_owner
-from pbd_gym.kernels.contact_geometry import ball_radius
-from pbd_gym.kernels.particle_contact_data import BALL, INNER, RIM, SCANNED, stranger_masks
+from pbd_gym.kernels.contacts.geometry import ball_radius
+from pbd_gym.kernels.data.particle_contacts import BALL, INNER, RIM, SCANNED, stranger_masks
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
 
@@ -31,7 +31,7 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     """Fill the table of particle contacts, and return how many members it has.
 
     Args:
-        table: see :func:`pbd_gym.kernels.particle_contact_data.table_type`.
+        table: see :func:`pbd_gym.kernels.data.particle_contacts.table_type`.
         scene: what one environment holds, with particle contacts.
         scalar: ``wp.float32`` or ``wp.float64``.
         device: where it goes.

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.kernels.step_data import control_type
+from pbd_gym.kernels.data.step import control_type
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite
 from pbd_gym.sim.air_upload import make_air
 from pbd_gym.sim.layout import pad_rows, to_lanes
@@ -44,7 +44,7 @@ class Control:
         self.has_forces = False
         """Whether a step has to add forces."""
         self.air: Any = None
-        """Wind and its scratch memory, see :func:`pbd_gym.kernels.air_drag.air_type`; None until there is wind."""
+        """Wind and its scratch memory, see :func:`pbd_gym.kernels.data.air.air_type`; None until there is wind."""
         self.wind_scalar: Any = None
         """Its velocity [m/s] and density [kg/m^3], shape (groups, 4, lanes)."""
         self.has_wind = False
@@ -154,8 +154,8 @@ class Control:
         """Let air flow past the triangles of :meth:`Scene.add_air_drag`, until it is set again or cleared.
 
         Air at rest, of velocity 0, brakes them. Drag is worked out in every substep, see
-        :mod:`pbd_gym.kernels.air_drag`, and :meth:`State.get_grip_forces` feels what reaches hands through the cloth.
-        The first wind takes memory and the compilation of a kernel.
+        :mod:`pbd_gym.kernels.motion.air_drag`, and :meth:`State.get_grip_forces` feels what reaches hands through the
+        cloth. The first wind takes memory and the compilation of a kernel.
 
         Args:
             velocity: of the air [m/s], broadcast to (num_envs, 3), up to 1e6 along each axis.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pbd_gym.kernels.clusters import PINNED_FACTOR
+from pbd_gym.kernels.solve.clusters import PINNED_FACTOR
 from pbd_gym.sim.state import State
 from pbd_gym.sim.traced import TracedKind
 
@@ -55,7 +55,7 @@ def _segment_squares(
 def _cluster_squares(
     state: State, env: int, rows: list[np.ndarray], rest: np.ndarray, positions: np.ndarray
 ) -> np.ndarray:
-    """Return ``C^2 = sum m |x - g|^2`` of each cluster; see :mod:`pbd_gym.kernels.clusters`."""
+    """Return ``C^2 = sum m |x - g|^2`` of each cluster; see :mod:`pbd_gym.kernels.solve.clusters`."""
     count, members = len(rows), np.concatenate(rows)
     cluster = np.repeat(np.arange(count), [len(row) for row in rows])
     group, lane = divmod(env, state.model.lanes)

@@ -9,8 +9,8 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane
-from pbd_gym.kernels.fluid.data import CHUNK, PLANE, PLANES, scratch_type
-from pbd_gym.kernels.options import FluidOptions
+from pbd_gym.kernels.data.fluid import CHUNK, PLANE, PLANES, scratch_type
+from pbd_gym.kernels.data.options import FluidOptions
 from pbd_gym.runtime.checks import FARTHEST, INT32_MAX
 from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
@@ -65,11 +65,11 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
     """Fill the table of a fluid.
 
     Args:
-        table: see :func:`pbd_gym.kernels.fluid.data.table_type`.
+        table: see :func:`pbd_gym.kernels.data.fluid.table_type`.
         scene: what one environment holds, with a fluid.
         colliders: the table of all colliders.
         device: where it goes.
-        column: first of the :data:`pbd_gym.kernels.fluid.data.COLUMNS` parameters of fluids.
+        column: first of the :data:`pbd_gym.kernels.data.fluid.COLUMNS` parameters of fluids.
         remembered: first of what nozzles remember.
     """
     table.remembered = remembered

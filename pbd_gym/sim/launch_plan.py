@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.phases import Phase
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.phases import Phase
 from pbd_gym.sim.model import Model
 
 Schedule = Literal["block", "colors"]

@@ -13,11 +13,11 @@ from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
-from pbd_gym.kernels.fluid.data import COLUMNS
-from pbd_gym.kernels.parameter_columns import COMPLIANCE
-from pbd_gym.kernels.step_data import model_data
-from pbd_gym.kernels.tether_data import PIN_ANCHORS, fill_tethers
-from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.kernels.data.fluid import COLUMNS
+from pbd_gym.kernels.data.parameters import COMPLIANCE
+from pbd_gym.kernels.data.step import model_data
+from pbd_gym.kernels.data.tethers import PIN_ANCHORS, fill_tethers
+from pbd_gym.kernels.lanes.wide import LANE_COUNTS
 from pbd_gym.runtime.blocks import choose_block_dim, fitting_block_dim
 from pbd_gym.runtime.checks import instance, whole
 from pbd_gym.runtime.devices import find_device

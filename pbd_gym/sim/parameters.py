@@ -9,8 +9,8 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.kernels.fluid.data import FLUID_DENSITY, VISCOSITY
-from pbd_gym.kernels.parameter_columns import COMPLIANCE, DAMPING, DENSITY, FRICTION, GRAVITY, INV_SIZE, SIZE
+from pbd_gym.kernels.data.fluid import FLUID_DENSITY, VISCOSITY
+from pbd_gym.kernels.data.parameters import COMPLIANCE, DAMPING, DENSITY, FRICTION, GRAVITY, INV_SIZE, SIZE
 from pbd_gym.runtime.checks import LARGEST, finite
 from pbd_gym.sim.layout import to_lanes, to_rows
 from pbd_gym.sim.model import Model
@@ -50,7 +50,7 @@ class Parameters:
         self.model = model
         count = int(COMPLIANCE) + len(model.labels) + model.fluid_columns
         self.rows = wp.empty((model.group_count, count), dtype=model.vec, device=model.device)
-        """Columns as :mod:`pbd_gym.kernels.parameter_columns` names them, shape (groups, columns)."""
+        """Columns as :mod:`pbd_gym.kernels.data.parameters` names them, shape (groups, columns)."""
         self.rows_scalar = wp.array(
             ptr=self.rows.ptr, shape=(*self.rows.shape, model.lanes), dtype=model.scalar, device=model.device
         )

@@ -6,7 +6,7 @@ import time
 
 import warp as wp
 
-from pbd_gym.kernels.phases import Phase
+from pbd_gym.kernels.data.phases import Phase
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import by_color
 from pbd_gym.sim.solver import Solver

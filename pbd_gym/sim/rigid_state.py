@@ -142,7 +142,7 @@ class RigidState(ParticleState):
 def quaternions(turns: np.ndarray) -> np.ndarray:
     """Return unit quaternions (x, y, z, w), w not negative, of rotations, shape (e, 4) of (e, 3, 3); NaN of NaN.
 
-    Each is the eigenvector of the largest eigenvalue of the matrix that :mod:`pbd_gym.kernels.rotation` squares.
+    Each is the eigenvector of the largest eigenvalue of the matrix that :mod:`pbd_gym.kernels.lanes.rotation` squares.
     """
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = turns.transpose(1, 2, 0)
     rows = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.rigid.data import COLUMNS, NUMBERS, SLOTS, WIDTH, scratch_type
+from pbd_gym.kernels.data.rigid import COLUMNS, NUMBERS, SLOTS, WIDTH, scratch_type
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
 from pbd_gym.scene.rigid_bodies import RigidBody
@@ -23,7 +23,7 @@ def fill_rigid(table: Any, scene: BaseScene, scalar: Any, device: Any) -> None:
     """Fill the table of rigid bodies.
 
     Args:
-        table: see :func:`pbd_gym.kernels.rigid.data.table_type`.
+        table: see :func:`pbd_gym.kernels.data.rigid.table_type`.
         scene: what one environment holds, with rigid bodies.
         scalar: ``wp.float32`` or ``wp.float64``.
         device: where it goes.

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.step import Launch, settings_type
 from pbd_gym.kernels.step import make_step
-from pbd_gym.kernels.step_data import Launch, settings_type
 from pbd_gym.runtime.background_compile import AHEAD
 from pbd_gym.runtime.blocks import CUDA_BLOCK_DIMS, ONE_AT_A_TIME, with_blocks
 from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole

@@ -8,8 +8,8 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
-from pbd_gym.kernels import grips
-from pbd_gym.kernels.parameter_columns import DENSITY, SIZE, update_inv_mass
+from pbd_gym.kernels.data.parameters import DENSITY, SIZE, update_inv_mass
+from pbd_gym.kernels.grips import holding
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, as_array, broadcast, finite
 from pbd_gym.runtime.compile_messages import first_launch
 from pbd_gym.sim.layout import pad_rows, to_lanes, to_rows
@@ -273,9 +273,9 @@ class State(RigidState):
     def _hold(self, wanted: np.ndarray) -> None:
         model = self.model
         target = wp.array(wanted.astype(np.int32), device=model.device)
-        with first_launch(grips.hold, model.device):
+        with first_launch(holding.hold, model.device):
             wp.launch(
-                grips.hold,
+                holding.hold,
                 dim=model.num_envs,
                 inputs=[
                     target, self.free_inv_mass_scalar, model.lanes,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
-from pbd_gym.kernels.particle_contact_data import lists_type
-from pbd_gym.kernels.poses import FRAMES
-from pbd_gym.kernels.step_data import state_type
-from pbd_gym.kernels.tether_data import LOOSE, PIN_ANCHORS
+from pbd_gym.kernels.colliders.poses import FRAMES
+from pbd_gym.kernels.contacts.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
+from pbd_gym.kernels.data.particle_contacts import lists_type
+from pbd_gym.kernels.data.step import state_type
+from pbd_gym.kernels.data.tethers import LOOSE, PIN_ANCHORS
 from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.fluid_upload import fluid_scratch
 from pbd_gym.sim.layout import pad_rows
@@ -134,7 +134,7 @@ class StateArrays:
             self.poses = wp.zeros((slots, moving, 7), dtype=model.scalar)
             """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (slots, moving, 7)."""
             self.frames = wp.zeros((groups, moving, FRAMES), dtype=model.vec)
-            """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.poses`."""
+            """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.colliders.poses`."""
             self.diverged = wp.zeros(slots, dtype=wp.int32)
             """1 where the last step produced a NaN or ran away, shape (slots,), int32."""
         self.positions_scalar = self._by_scalar(self.positions)

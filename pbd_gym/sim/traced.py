@@ -14,7 +14,7 @@ import numpy as np
 
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.formulas import Graph, Matrix, Number, Vec3, evaluate, gradients
-from pbd_gym.kernels.projection import GIVEN, Residual, needs
+from pbd_gym.kernels.solve.projection import GIVEN, Residual, needs
 
 _ROUNDING = 1e-12
 """A field whose numbers are all smaller is 0: a sheet that is flat but for rounding has no bend at rest."""

@@ -20,7 +20,7 @@ import warp as wp
 
 from pbd_gym.bench.scenes import CTRL_DT, hanging_block, hanging_cloth, towel
 from pbd_gym.constraints import KINDS
-from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.step import make_step
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.step_data import model_data
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import wide
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.step import model_data
+from pbd_gym.kernels.lanes.wide import wide
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver

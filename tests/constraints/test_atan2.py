@@ -7,8 +7,8 @@ import pytest
 import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.kernels.lanes import with_lanes
-from pbd_gym.kernels.wide import LANE_COUNTS, wide
+from pbd_gym.kernels.lanes.snippets import with_lanes
+from pbd_gym.kernels.lanes.wide import LANE_COUNTS, wide
 
 from .helpers import DTYPES, EPS
 

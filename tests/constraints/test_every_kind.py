@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.constraints import KINDS
-from pbd_gym.kernels.lines import SLACK
-from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.kernels.lanes.wide import LANE_COUNTS
+from pbd_gym.kernels.solve.lines import SLACK
 
 from .helpers import rotations
 from .samples import COUNT, SAMPLES, deformed, every_sample

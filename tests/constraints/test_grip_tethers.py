@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Fabric, Model, Scene, Solver, State
 from pbd_gym.constraints.tether import geodesics
 from pbd_gym.geometry.garments import tshirt
-from pbd_gym.kernels.tethers import GATHERING, PULLED
+from pbd_gym.kernels.solve.tethers import GATHERING, PULLED
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial
 from pbd_gym.scene.tethered_body import TetheredBody, spread_out
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.trimeshes import trimesh
-from pbd_gym.kernels.lines import LEAST_COMPLIANCE, ROUND_COMPLIANCE, ROUNDS, SLACK, TAUT
+from pbd_gym.kernels.solve.lines import LEAST_COMPLIANCE, ROUND_COMPLIANCE, ROUNDS, SLACK, TAUT
 
 from .helpers import EPS, NO_GRAVITY, lanes_and_dtypes
 

@@ -5,8 +5,8 @@ import pytest
 import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.kernels.rotation import make_rotate
-from pbd_gym.kernels.wide import LANE_COUNTS, wide
+from pbd_gym.kernels.lanes.rotation import make_rotate
+from pbd_gym.kernels.lanes.wide import LANE_COUNTS, wide
 
 from .helpers import DTYPES, EPS, lanes_and_dtypes, load
 
@@ -63,7 +63,8 @@ def test_agrees_with_singular_values(dtype: str) -> None:
     Eight units of rounding in single precision; in double the reference rounds as well, and it is 64.
 
     Where the gap is below 0.05 in single precision or 0.005 in double, the next eigenvector is not yet damped to
-    rounding (:func:`pbd_gym.kernels.rotation.rotation_code` gives the rate): there only a proper rotation is asked for.
+    rounding (:func:`pbd_gym.kernels.lanes.rotation.rotation_code` gives the rate): there only a proper rotation is
+    asked for.
     """
     matrices = np.random.default_rng(0).normal(size=(16384, 3, 3)).astype(dtype).astype(np.float64)
     wanted, s = nearest(matrices)

@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose
 
 from pbd_gym.constraints import kinds
 from pbd_gym.formulas import Vec3, evaluate
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.projection import Inputs
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.solve.projection import Inputs
 from tests.constraints.samples import SAMPLES, every_sample
 
 STEP = 1e-30

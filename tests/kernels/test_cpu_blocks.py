@@ -82,7 +82,7 @@ def test_only_the_macros_ask_for_cuda() -> None:
         for path in folder.rglob("*.py")
         if words.search(path.read_text())
     }
-    assert found == {"pbd_gym/kernels/blocks.py"}
+    assert found == {"pbd_gym/kernels/lanes/blocks.py"}
 
 
 def test_kernels_of_environments_have_nothing_to_wait_for() -> None:

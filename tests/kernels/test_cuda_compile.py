@@ -12,12 +12,13 @@ import warp as wp
 
 from pbd_gym.colliders import SHAPES, grid, plane, sphere
 from pbd_gym.constraints import KINDS
-from pbd_gym.kernels import grips, parameter_columns
-from pbd_gym.kernels.collider_table import Part, table_type
-from pbd_gym.kernels.options import FluidOptions, SweepOptions
-from pbd_gym.kernels.rotation import make_rotate
+from pbd_gym.kernels.data import parameters as parameter_columns
+from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.options import FluidOptions, SweepOptions
+from pbd_gym.kernels.grips import holding
+from pbd_gym.kernels.lanes.rotation import make_rotate
+from pbd_gym.kernels.lanes.wide import wide
 from pbd_gym.kernels.step import make_step
-from pbd_gym.kernels.wide import wide
 from pbd_gym.rendering.batched import backdrops
 from pbd_gym.rendering.batched.pixels import make_draw
 from pbd_gym.rendering.batched.tiles import Images
@@ -62,8 +63,8 @@ def layout_kernels() -> ModuleType:
             "inv_mass": wp.array(dtype=scalar, ndim=3),
             "velocities": wp.array(dtype=scalar, ndim=4),
         }
-        wp.overload(grips.hold, weights)
-    return grips
+        wp.overload(holding.hold, weights)
+    return holding
 
 
 def parameters_kernels() -> ModuleType:

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.colliders import Plane
 from pbd_gym.geometry.intersections import crossings
-from pbd_gym.kernels.particle_contact_data import SCANNED
+from pbd_gym.kernels.data.particle_contacts import SCANNED
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.colliders import Plane, Sphere
-from pbd_gym.kernels.wide import LANE_COUNTS
+from pbd_gym.kernels.lanes.wide import LANE_COUNTS
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.coloring import batches, dependency_levels, find_conflict
 from pbd_gym.sim.control import Control

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.constraints.common.limit import sides
 from pbd_gym.formulas import Number, Scalar, Vec3, by_precision, clamp, dot, maximum, norm, stop_gradient, where
-from pbd_gym.kernels.projection import Residual
+from pbd_gym.kernels.solve.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 

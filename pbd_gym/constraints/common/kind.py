@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.kernels import sweep
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.projection import GIVEN, Inputs, needs
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.solve import sweep
+from pbd_gym.kernels.solve.projection import GIVEN, Inputs, needs
 
 _TAKEN = frozenset(
     [
@@ -60,7 +60,7 @@ class Kind:
     and (k, l) a matrix."""
     formula: Callable[..., Any] | None = None
     """C as a function of the positions of its particles, a list of :class:`pbd_gym.formulas.Vec3`, and of any fields,
-    which it takes by name. It returns a traced number, or a :class:`pbd_gym.kernels.projection.Residual`.
+    which it takes by name. It returns a traced number, or a :class:`pbd_gym.kernels.solve.projection.Residual`.
 
     It may also take ``size``, the size of the environment (1 unless set), and ``inv_size``; ``before``, the positions
     at the start of the substep; ``inv_h``, one over the time step [1/s]; ``memory``, a number that lasts from substep
@@ -70,12 +70,12 @@ class Kind:
     """Power of an environment's size that the compliance grows with."""
     one_sided: bool = False
     """Whether a field ``side`` says on which side a constraint acts: 1 for ``C <= 0``, -1 for ``C >= 0``, 0 for both;
-    see :func:`pbd_gym.kernels.projection.one_sided`."""
+    see :func:`pbd_gym.kernels.solve.projection.one_sided`."""
     member_fields: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Likewise for arrays with one row per particle of a cluster, those of the first cluster first."""
     text: Callable[[SweepOptions, Any], str] | None = None
     """In place of a formula, for any number of particles: from options and scalar type to C++ on lanes that projects
-    one constraint, like :func:`pbd_gym.kernels.clusters.cluster_text`."""
+    one constraint, like :func:`pbd_gym.kernels.solve.clusters.cluster_text`."""
     chain: bool = False
     """Whether neighbours along its particles are constraints of their own, each with a multiplier."""
 
@@ -156,7 +156,7 @@ class Kind:
         return wp.struct(type(name, (), {"__annotations__": fields, "__module__": __name__}))
 
     def make_sweep(self, wide: Wide, data: Any, options: SweepOptions) -> Any:
-        """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.sweep.make_sweep`."""
+        """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.solve.sweep.make_sweep`."""
         if self.text is not None:
             return sweep.make_sweep(wide, data, options, self.name, self.text(options, wide.scalar))
         assert self.formula is not None and self.width is not None

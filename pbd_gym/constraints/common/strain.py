@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.formulas import Number, Scalar, Vec3, dot, gradients, maximum, minimum, norm, where
-from pbd_gym.kernels.projection import Residual
+from pbd_gym.kernels.solve.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 _VANISHING = 1e-3

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.common.kind import Kind
 from pbd_gym.formulas import Matrix, Number, Vec3, dot
-from pbd_gym.kernels.projection import Residual
+from pbd_gym.kernels.solve.projection import Residual
 from pbd_gym.runtime.checks import finite
 
 _FLAT = 1e-9
@@ -107,8 +107,8 @@ def make_kind(
     """Make a kind of elastic tetrahedra: ``C = sqrt(2 psi / E)``, whose energy is ``E V C^2 / 2 = V psi``.
 
     That energy is ``C^2 / (2 compliance)`` with ``compliance = 1 / (E V)``: the material's exactly. At rest the
-    gradient of C is 0/0; :func:`pbd_gym.kernels.projection.energy` says why the step needs no threshold. Macklin et al.
-    2016, doi:10.1145/2994258.2994272, eq. 17-18.
+    gradient of C is 0/0; :func:`pbd_gym.kernels.solve.projection.energy` says why the step needs no threshold. Macklin
+    et al. 2016, doi:10.1145/2994258.2994272, eq. 17-18.
 
     Args:
         name: of the kind.

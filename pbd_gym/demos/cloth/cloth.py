@@ -4,8 +4,8 @@ Distance constraints along rows, columns and diagonals are solved one after the 
 compliance, the inverse of its stiffness. Given enough iterations to converge, further ones or shorter steps change the
 stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count, and with
 `mass-spring`, which explodes where the time step is too long. The sheet weighs 0.25 kg/m^2, as bed linen does, gusts
-move it (:mod:`pbd_gym.kernels.air_drag`), and it lies down on the ground and on itself: press `c` to let go of its
-corners.
+move it (:mod:`pbd_gym.kernels.motion.air_drag`), and it lies down on the ground and on itself: press `c` to let go of
+its corners.
 
 Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
 corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's extrapolation

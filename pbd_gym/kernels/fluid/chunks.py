@@ -1,6 +1,6 @@
 """C++ on chunks of neighbours: SIMD code for one thread, plain code for a block, with sums in the same order.
 
-``F`` holds a number for each of :data:`pbd_gym.kernels.fluid.data.CHUNK` neighbours: a vector of Clang's, or, in a
+``F`` holds a number for each of :data:`pbd_gym.kernels.data.fluid.CHUNK` neighbours: a vector of Clang's, or, in a
 block of threads, each of which goes through the neighbours one after the other, a plain number. What stands in the
 braces of ``EACH_PART`` is done once on vectors, or once for every place in a chunk; loops within start at ``FIRST``. A
 ``Sum`` is put together from the parts, always in the same order, so that the bits are the same.
@@ -8,10 +8,10 @@ braces of ``EACH_PART`` is done once on vectors, or once for every place in a ch
 
 from typing import Any
 
-from pbd_gym.kernels.blocks import BLOCKS
-from pbd_gym.kernels.fluid.data import CHUNK, FLUID_DENSITY, PLANE, PLANES, VISCOSITY
-from pbd_gym.kernels.lanes import NATIVE
-from pbd_gym.kernels.parameter_columns import DENSITY, INV_SIZE, SIZE
+from pbd_gym.kernels.data.fluid import CHUNK, FLUID_DENSITY, PLANE, PLANES, VISCOSITY
+from pbd_gym.kernels.data.parameters import DENSITY, INV_SIZE, SIZE
+from pbd_gym.kernels.lanes.blocks import BLOCKS
+from pbd_gym.kernels.lanes.snippets import NATIVE
 
 _HEADER = f"""
 PBD_CONTRACT_ON
@@ -112,7 +112,7 @@ _CLEAR = "".join(
 def with_chunks(scalar: Any, varied: bool, packed: bool, code: str) -> str:
     """Wrap C++ statements that use F, T and the macros above into a snippet for ``wp.func_native``.
 
-    They find what :mod:`pbd_gym.kernels.fluid.data` holds for their group under the names of its fields: ``sets``,
+    They find what :mod:`pbd_gym.kernels.data.fluid` holds for their group under the names of its fields: ``sets``,
     ``order``, ``near``, ``lengths``, ``slopes``, ``planes``, ``mobility``; ``wet`` is the last part of ``near``, the
     boundary near each particle of the fluid.
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.fluid.chunks import with_chunks
-from pbd_gym.kernels.fluid.data import scratch_type
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.lanes.wide import Wide
 
 _BOUNDARY_IN = """
     // Constraints of other bodies have moved these since.

@@ -8,14 +8,13 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.collider_table import Part
-from pbd_gym.kernels.fluid.data import scratch_type
+from pbd_gym.kernels.data.colliders import Part
+from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.step import control_type
 from pbd_gym.kernels.fluid.nozzles import make_count_leaving, make_emit
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.step_data import control_type
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide, barrier
+from pbd_gym.kernels.lanes.wide import Wide, barrier
 
 
 @functools.cache

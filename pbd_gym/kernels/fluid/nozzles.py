@@ -9,13 +9,12 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.collider_table import Part
-from pbd_gym.kernels.fluid.data import scratch_type
+from pbd_gym.kernels.data.colliders import Part
+from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.step import control_type
 from pbd_gym.kernels.fluid.walls import make_stop_at_all
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.step_data import control_type
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.lanes.wide import Wide
 
 NEAREST = 1.6
 """Radii that a particle keeps from others when it comes out: where a jet slows down, the one before is not two away."""

@@ -5,18 +5,17 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from pbd_gym.kernels.collider_table import Part
-from pbd_gym.kernels.fluid.data import scratch_type
+from pbd_gym.kernels.data.colliders import Part
+from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.step import control_type
 from pbd_gym.kernels.fluid.density import make_project
 from pbd_gym.kernels.fluid.flow import make_flow
 from pbd_gym.kernels.fluid.search import make_search
 from pbd_gym.kernels.fluid.velocity import make_settle
 from pbd_gym.kernels.fluid.walls import make_stops, make_walls
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.step_data import control_type
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.lanes.wide import Wide
 
 
 class FluidPhases(NamedTuple):

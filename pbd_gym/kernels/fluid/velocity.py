@@ -9,19 +9,19 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.fluid.chunks import with_chunks
-from pbd_gym.kernels.fluid.data import scratch_type
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.lanes.wide import Wide
 
 MOST_AT_ONCE = 0.5
 """Share of the differences of velocity that one pass evens out at most: what is more viscous takes several passes."""
 MOST_PASSES = 16
 """Beyond these a fluid is no more viscous."""
 
-# Coulomb's law, as in pbd_gym.kernels.contact_response: what the walls have pushed in this substep holds back the slip.
+# Coulomb's law, as in pbd_gym.kernels.colliders.response: what the walls have pushed in this substep holds back the
+# slip.
 _FRICTION = """
     T* const speeds = sets + 4 * row_count;
     for (int i = thread; i < active; i += thread_count) {

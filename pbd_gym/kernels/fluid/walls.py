@@ -10,16 +10,16 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.blocks import BLOCKS
-from pbd_gym.kernels.collider_table import Part, table_type
-from pbd_gym.kernels.continuous_contacts import make_stop
+from pbd_gym.kernels.colliders.continuous import make_stop
+from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.parameters import SIZE
 from pbd_gym.kernels.fluid.chunks import with_chunks
-from pbd_gym.kernels.fluid.data import scratch_type
-from pbd_gym.kernels.frames import make_frame
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.parameter_columns import SIZE
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide, wide
+from pbd_gym.kernels.lanes.blocks import BLOCKS
+from pbd_gym.kernels.lanes.wide import Wide, wide
 
 _LOAD = f"""{BLOCKS}
 const int stride = fluid.spots.shape[2];

@@ -1,9 +1,8 @@
 """Vectors and rotations on lanes: C++ that the kernels of rigid bodies begin with."""
 
-from pbd_gym.kernels.lanes import with_lanes
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.parameter_columns import DENSITY, SIZE
-from pbd_gym.kernels.rigid.data import (
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.parameters import DENSITY, SIZE
+from pbd_gym.kernels.data.rigid import (
     CENTER,
     COLUMNS,
     DRAG,
@@ -24,7 +23,8 @@ from pbd_gym.kernels.rigid.data import (
     WIDTH,
     WORLD,
 )
-from pbd_gym.kernels.wide import Wide
+from pbd_gym.kernels.lanes.snippets import with_lanes
+from pbd_gym.kernels.lanes.wide import Wide
 
 _VECTORS = """
     struct VECTOR { NUMBER x, y, z; };

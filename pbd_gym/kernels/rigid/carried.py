@@ -1,12 +1,12 @@
-"""Where a first pass of contacts leads rigid bodies: C++ that :mod:`pbd_gym.kernels.particle_contacts` includes.
+"""Where a first pass of contacts leads rigid bodies: C++ that :mod:`pbd_gym.kernels.contacts.particles` includes.
 
 What displaces a ball of a rigid body is an impulse of the ball's own small mass: the ball itself goes where its body
 goes, with all that pushes at the others. A second pass has to look at it there. Taken at its word, the displacement is
 many times too far, and what the second pass took back of it would be energy from nowhere.
 """
 
+from pbd_gym.kernels.data.rigid import CENTER, COLUMNS, GONE, INV_MASS, INVERSE, TURN
 from pbd_gym.kernels.rigid.algebra import vectors_of
-from pbd_gym.kernels.rigid.data import CENTER, COLUMNS, GONE, INV_MASS, INVERSE, TURN
 
 CARRIED = (
     "{"

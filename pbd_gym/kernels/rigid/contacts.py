@@ -16,15 +16,14 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.collider_table import Part, table_type
-from pbd_gym.kernels.frames import make_frame
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.options import SweepOptions
-from pbd_gym.kernels.parameter_columns import SIZE
+from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.parameters import SIZE
+from pbd_gym.kernels.data.rigid import CENTER, scratch_type
+from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.algebra import rigid_code
-from pbd_gym.kernels.rigid.data import CENTER, scratch_type
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
 
 SWEEPS = 12
 """Over the contacts of a body, forth and back in turn."""

@@ -16,11 +16,11 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.rigid import scratch_type
+from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.algebra import rigid_code
-from pbd_gym.kernels.rigid.data import scratch_type
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
 
 SWEEPS = 4
 """Over the joints in an iteration, forth and back in turn."""

@@ -1,13 +1,13 @@
 """Contacts of rigid bodies with each other, solved for whole bodies.
 
-Contacts between particles (:mod:`pbd_gym.kernels.particle_contacts`) part all balls once, each for itself, with a bound
-for the inverse mass of their bodies. That is little for a stack: each body sinks into the next until balls go past each
-other. So what overlaps afterwards is looked at again. All balls of one body that a ball touches are one contact, along
-the mean of their normals, which is nearly that of the surface. Its impulse pushes both bodies as a whole, by the
-inverse mass ``1 / M + (r x n) . I^-1 (r x n)`` that they have at that point, and is never negative; friction holds the
-point of contact where it was on the other, with at most the coefficient times that of the push. Sweeps over all
-contacts, as in :mod:`pbd_gym.kernels.rigid.contacts`, alternate with contacts with colliders, so that the ground
-carries what does not lie on it.
+Contacts between particles (:mod:`pbd_gym.kernels.contacts.particles`) part all balls once, each for itself, with a
+bound for the inverse mass of their bodies. That is little for a stack: each body sinks into the next until balls go
+past each other. So what overlaps afterwards is looked at again. All balls of one body that a ball touches are one
+contact, along the mean of their normals, which is nearly that of the surface. Its impulse pushes both bodies as a
+whole, by the inverse mass ``1 / M + (r x n) . I^-1 (r x n)`` that they have at that point, and is never negative;
+friction holds the point of contact where it was on the other, with at most the coefficient times that of the push.
+Sweeps over all contacts, as in :mod:`pbd_gym.kernels.rigid.contacts`, alternate with contacts with colliders, so that
+the ground carries what does not lie on it.
 
 Environments have different contacts, so these are plain numbers, one environment after the other, on one thread: an
 environment in which no bodies meet keeps its bits.
@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.rigid import scratch_type
+from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.algebra import rigid_code, vectors_of
-from pbd_gym.kernels.rigid.data import scratch_type
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
 
 ROUNDS = 3
 """Of contacts between bodies, then with colliders, while bodies meet."""

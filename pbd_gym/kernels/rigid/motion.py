@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.rigid import scratch_type
+from pbd_gym.kernels.lanes.rotation import rotation_code
+from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.algebra import rigid_code
-from pbd_gym.kernels.rigid.data import scratch_type
-from pbd_gym.kernels.rotation import rotation_code
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide
 
 _SQUARINGS = {wp.float32: 14, wp.float64: 18}
-"""As for clusters, :mod:`pbd_gym.kernels.clusters`."""
+"""As for clusters, :mod:`pbd_gym.kernels.solve.clusters`."""
 ROUNDS = 6
 """Of the iteration for the turn. Each takes off what is left by half the angle of a substep or more."""
 

@@ -6,7 +6,7 @@ particles. So all that knows particles knows rigid bodies: constraints, contacts
 What these do to a particle becomes an impulse on its body (:mod:`pbd_gym.kernels.rigid.joints`). Colliders, joints and
 other bodies (:mod:`pbd_gym.kernels.rigid.meetings`) act on the body as a whole and do not wait for particles to drag it
 along; nor do contacts with other particles, which reckon with the mass of the body
-(:mod:`pbd_gym.kernels.particle_contacts`).
+(:mod:`pbd_gym.kernels.contacts.particles`).
 
 What is held or pinned counts as many times heavier than its body, so that the body turns about it, and it stays where
 it is.
@@ -17,16 +17,15 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from pbd_gym.kernels.collider_table import Part, table_type
-from pbd_gym.kernels.group_data import substep_type
-from pbd_gym.kernels.options import SweepOptions
+from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.group import body_type, substep_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.rigid import scratch_type
+from pbd_gym.kernels.lanes.wide import Wide, barrier
 from pbd_gym.kernels.rigid.contacts import make_collide
-from pbd_gym.kernels.rigid.data import scratch_type
 from pbd_gym.kernels.rigid.joints import make_gather
 from pbd_gym.kernels.rigid.meetings import ROUNDS, make_meetings
 from pbd_gym.kernels.rigid.motion import make_motion
-from pbd_gym.kernels.sweep import body_type
-from pbd_gym.kernels.wide import Wide, barrier
 
 
 class RigidPhases(NamedTuple):

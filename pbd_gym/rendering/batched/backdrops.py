@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from pbd_gym.kernels.wide import barrier
+from pbd_gym.kernels.lanes.wide import barrier
 from pbd_gym.rendering.batched.tables import CAMERA, EYE, FORWARD, LENS, RIGHT, TARGET, UP, Backdrop, Shapes
 from pbd_gym.rendering.batched.vertices import pose_origin, pose_turn
 

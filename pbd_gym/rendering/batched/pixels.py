@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.wide import barrier
+from pbd_gym.kernels.lanes.wide import barrier
 from pbd_gym.rendering.batched.glass import draw_glass
 from pbd_gym.rendering.batched.goals import make_draw_goals
 from pbd_gym.rendering.batched.rounds import make_draw_rounds

@@ -5,7 +5,7 @@ They say where above the ground something is. What covers a pixel is found first
 
 import warp as wp
 
-from pbd_gym.kernels.wide import barrier
+from pbd_gym.kernels.lanes.wide import barrier
 from pbd_gym.rendering.backdrop import SHADOW_ALPHA, SHADOW_POINTS
 from pbd_gym.rendering.batched.backdrops import plane_now
 from pbd_gym.rendering.batched.tables import EYE, FORWARD, LENS, PARTICLE, RIGHT, UP, Scratch, Shapes

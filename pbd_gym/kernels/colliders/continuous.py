@@ -1,0 +1,116 @@
+"""Continuous collision detection: a fast particle does not pass through a collider within a substep."""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.colliders.response import contact_type, make_response
+from pbd_gym.kernels.colliders.sphere_tracing import make_trace
+from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.lanes.wide import Wide
+
+_ROUNDS = 4
+"""How often the path of a fast particle is followed, which each time has slid on along another wall."""
+
+
+@functools.cache
+def make_is_fast(wide: Wide, moving: bool) -> Any:
+    """Build the question whether a particle could have passed through something.
+
+    Args:
+        wide: lane count and precision.
+        moving: whether some of the colliders move: then any particle could.
+    """
+    vec, any_positive = wide.vec, wide.any_positive
+    body_, table = body_type(vec), table_type(wide.scalar)
+
+    @wp.func
+    def is_fast(colliders: table, body: body_, i: int):
+        """Return whether particle ``i`` has moved farther than the thinnest collider at rest is thick."""
+        if wp.static(moving):
+            return True
+        else:
+            dx = body.x[i, 0] - body.previous[i, 0]
+            dy = body.x[i, 1] - body.previous[i, 1]
+            dz = body.x[i, 2] - body.previous[i, 2]
+            safe = colliders.contact_radius + colliders.thinnest
+            return any_positive(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe))
+
+    return is_fast
+
+
+@functools.cache
+def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, supports: bool = False) -> Any:
+    """Build what stops a particle at the colliders of one part, instead of letting it pass through.
+
+    Args:
+        wide: lane count and precision.
+        part: the colliders.
+        index: number of the part.
+        carries: see :func:`pbd_gym.kernels.colliders.response.make_response`.
+        supports: likewise.
+    """
+    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    table, body_, contact_ = table_type(scalar), body_type(vec), contact_type(vec)
+    distance, normal = part.shape.make_distance(wide)
+    to_local, to_world, to_point, _ = make_frame(wide, part.moving)
+    respond, trace = make_response(wide, carries, supports), make_trace(wide, part.shape)
+
+    @wp.func
+    def stop(colliders: table, body: body_, i: int):
+        """Take particle ``i`` back to where it would have passed through.
+
+        Where it has moved farther than a collider is thick, its path (relative to the collider) is followed to the
+        first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
+        that plane, it may come to another wall of the same collider: hence a few rounds.
+        """
+        none = vec(scalar(0.0))
+        radius = colliders.contact_radius
+        for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            half = colliders.half_thickness[k]
+            safe = radius + half
+            px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
+            ox, oy, oz = to_local(body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2])
+            dx = px - ox
+            dy = py - oy
+            dz = pz - oz
+            far = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe)
+            far = pick(body.inv_mass[i], far, none)
+            # Fine enough for walls of that thickness, and for corners that a path cuts.
+            step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
+            deep = scalar(0.0)
+            active = far
+            for turn in range(wp.static(_ROUNDS)):
+                if not any_positive(active):
+                    break
+                px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
+                hx, hy, hz, hit = trace(colliders, k, ox, oy, oz, px, py, pz, active, radius, step, deep)
+                # Later rounds: to what is deep, or else to the little that the last one has left.
+                if turn == 0:
+                    active = hit
+                    deep = scalar(2.0) * step
+                ox = pick(hit, hx, ox)
+                oy = pick(hit, hy, oy)
+                oz = pick(hit, hz, oz)
+                reach = distance(colliders, k, hx, hy, hz)
+                nx, ny, nz = normal(colliders, k, hx, hy, hz)
+                depth = vec(radius) - reach
+                depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
+                wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
+                ax, ay, az = to_point(body.frames, k, ox, oy, oz)  # the way before the contact was free
+                contact = contact_()
+                contact.nx = wx
+                contact.ny = wy
+                contact.nz = wz
+                contact.depth = pick(active, depth, none)
+                contact.ax = ax
+                contact.ay = ay
+                contact.az = az
+                contact.kinetic = colliders.surfaces[k, 0] * body.friction
+                contact.sticking = colliders.surfaces[k, 1] * body.friction
+                respond(body, i, contact)
+
+    return stop

@@ -1,0 +1,114 @@
+"""Points and directions between the world and the frame of a collider."""
+
+import functools
+from typing import Any, NamedTuple
+
+import warp as wp
+
+from pbd_gym.kernels.lanes.wide import Wide
+
+
+class Frame(NamedTuple):
+    """Warp functions of (frames, k, ..., x, y, z): the frames of a group, a collider, and a point or direction [m].
+
+    Frames are those of :mod:`pbd_gym.kernels.colliders.poses`. Each function returns three vectors.
+    """
+
+    to_local: Any
+    """From a point in the world to one in the collider's frame, at the end (0) or the start (12) of the substep."""
+    to_world: Any
+    """From a direction in the collider's frame to one in the world, at the end of the substep."""
+    to_point: Any
+    """From a point in the collider's frame to one in the world, at the end of the substep."""
+    travel: Any
+    """Displacement in the world, over the substep, of a point that is fixed to the collider."""
+
+
+@functools.cache
+def make_frame(wide: Wide, moving: bool, lone: Any = None) -> Frame:
+    """Build the functions for colliders that move, or for those at rest, whose frame is that of the world.
+
+    Args:
+        wide: of the points.
+        moving: whether the colliders move.
+        lone: type of the frames of a single environment, where points are several particles of it and not one in each
+            environment.
+    """
+    return _moving(wide, lone) if moving else _resting(wide, lone or wide.vec)
+
+
+def _resting(wide: Wide, frame: Any) -> Frame:
+    vec, scalar = wide.vec, wide.scalar
+
+    @wp.func
+    def to_local(frames: wp.array2d[frame], k: int, first: int, x: vec, y: vec, z: vec):
+        return x, y, z
+
+    @wp.func
+    def to_world(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
+        return x, y, z
+
+    @wp.func
+    def travel(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
+        none = vec(scalar(0.0))
+        return none, none, none
+
+    return Frame(to_local, to_world, to_world, travel)
+
+
+def _moving(wide: Wide, lone: Any) -> Frame:
+    vec = wide.vec
+    frame = lone or vec
+
+    @wp.func
+    def entry(frames: wp.array2d[frame], k: int, number: int):
+        if wp.static(lone is None):
+            return frames[k, number]
+        else:
+            return vec(frames[k, number][0])
+
+    @wp.func
+    def to_local(frames: wp.array2d[frame], k: int, first: int, x: vec, y: vec, z: vec):
+        dx = x - entry(frames, k, first)
+        dy = y - entry(frames, k, first + 1)
+        dz = z - entry(frames, k, first + 2)
+        lx = wp.cw_mul(entry(frames, k, first + 3), dx)
+        lx += wp.cw_mul(entry(frames, k, first + 6), dy)
+        lx += wp.cw_mul(entry(frames, k, first + 9), dz)
+        ly = wp.cw_mul(entry(frames, k, first + 4), dx)
+        ly += wp.cw_mul(entry(frames, k, first + 7), dy)
+        ly += wp.cw_mul(entry(frames, k, first + 10), dz)
+        lz = wp.cw_mul(entry(frames, k, first + 5), dx)
+        lz += wp.cw_mul(entry(frames, k, first + 8), dy)
+        lz += wp.cw_mul(entry(frames, k, first + 11), dz)
+        return lx, ly, lz
+
+    @wp.func
+    def to_world(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
+        wx = wp.cw_mul(entry(frames, k, 3), x) + wp.cw_mul(entry(frames, k, 4), y) + wp.cw_mul(entry(frames, k, 5), z)
+        wy = wp.cw_mul(entry(frames, k, 6), x) + wp.cw_mul(entry(frames, k, 7), y) + wp.cw_mul(entry(frames, k, 8), z)
+        wz = wp.cw_mul(entry(frames, k, 9), x) + wp.cw_mul(entry(frames, k, 10), y) + wp.cw_mul(entry(frames, k, 11), z)
+        return wx, wy, wz
+
+    @wp.func
+    def to_point(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
+        wx, wy, wz = to_world(frames, k, x, y, z)
+        return entry(frames, k, 0) + wx, entry(frames, k, 1) + wy, entry(frames, k, 2) + wz
+
+    @wp.func
+    def travel(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
+        sx = entry(frames, k, 0) - entry(frames, k, 12)
+        sy = entry(frames, k, 1) - entry(frames, k, 13)
+        sz = entry(frames, k, 2) - entry(frames, k, 14)
+        sx += wp.cw_mul(entry(frames, k, 3) - entry(frames, k, 15), x)
+        sx += wp.cw_mul(entry(frames, k, 4) - entry(frames, k, 16), y)
+        sx += wp.cw_mul(entry(frames, k, 5) - entry(frames, k, 17), z)
+        sy += wp.cw_mul(entry(frames, k, 6) - entry(frames, k, 18), x)
+        sy += wp.cw_mul(entry(frames, k, 7) - entry(frames, k, 19), y)
+        sy += wp.cw_mul(entry(frames, k, 8) - entry(frames, k, 20), z)
+        sz += wp.cw_mul(entry(frames, k, 9) - entry(frames, k, 21), x)
+        sz += wp.cw_mul(entry(frames, k, 10) - entry(frames, k, 22), y)
+        sz += wp.cw_mul(entry(frames, k, 11) - entry(frames, k, 23), z)
+        return sx, sy, sz
+
+    return Frame(to_local, to_world, to_point, travel)

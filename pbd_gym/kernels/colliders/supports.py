@@ -1,0 +1,82 @@
+"""What carries the particles of lines: curved colliders, found before lines are solved for.
+
+A line that lies taut over a rod would be shortened to chords, which run through the rod. The rod would push its
+particles out afterwards, and the line would be too long again, for good where friction holds it. So a particle that a
+collider carries has no weight along the collider's normal n in the system of a line
+(:mod:`pbd_gym.kernels.solve.lines`): ``w (1 - n n^T)`` instead of ``w``, wherever tension would only press it on the
+collider. How far tension would have moved it is kept, and counts with the depth for friction: a rope about a rod holds
+what a capstan holds.
+
+Round the edge of a box a line is a chord from face to face. A particle near the edge is pulled nearly straight into its
+face, and Coulomb's law there would hold it whatever pulls: the cone of friction contains the pull. So a line counts
+with no more than the thread it stands for would press by, its pull along the face times half the angle by which it
+turns at the particle; on a rod that is the same. What it presses by beyond that is taken off the load for friction.
+
+Particles that just do not touch count as well, and tension takes all of them a little way into the collider, so that
+they have a contact, with friction, when colliders are looked at.
+"""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.colliders.contacts import then
+from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.lanes.wide import Wide
+
+REACH = 1.0 / 64.0
+"""Share of the contact radius within which a collider carries a particle, and by which tension takes it in."""
+
+
+@functools.cache
+def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
+    """Build the search for what carries each particle: the last collider that it is in. Flat ones do not count.
+
+    Args:
+        wide: lane count and precision.
+        parts: colliders by shape and by whether they move.
+
+    Returns:
+        (colliders, body, thread, thread_count): writes ``body.support``.
+    """
+    vec, scalar, body_, table = wide.vec, wide.scalar, body_type(wide.vec), table_type(wide.scalar)
+    found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
+    feel = functools.reduce(functools.partial(then, wide), found)
+
+    @wp.func
+    def support(colliders: table, body: body_, thread: int, thread_count: int):
+        for i in range(thread, body.x.shape[0], thread_count):
+            for axis in range(5):
+                body.support[i, axis] = vec(scalar(0.0))
+            feel(colliders, body, i)
+
+    return support
+
+
+def _make_feel(wide: Wide, part: Part, index: int) -> Any:
+    """Build the question which of the colliders of one part carries particle ``i``."""
+    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    table, body_ = table_type(wide.scalar), body_type(wide.vec)
+    distance, normal = part.shape.make_distance(wide)
+    to_local, to_world, _, _ = make_frame(wide, part.moving)
+
+    @wp.func
+    def feel(colliders: table, body: body_, i: int):
+        for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
+            depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
+            reach = vec(scalar(REACH) * colliders.contact_radius)
+            near = depth + reach
+            if any_positive(near):
+                nx, ny, nz = normal(colliders, k, px, py, pz)
+                wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
+                body.support[i, 0] = pick(near, wx, body.support[i, 0])
+                body.support[i, 1] = pick(near, wy, body.support[i, 1])
+                body.support[i, 2] = pick(near, wz, body.support[i, 2])
+                room = pick(reach - depth, reach - depth, vec(scalar(0.0)))
+                body.support[i, 4] = pick(near, room, body.support[i, 4])
+
+    return feel

@@ -1,0 +1,62 @@
+"""Forces of contacts on particles: what contacts have moved them by, summed over a step.
+
+A contact that moves a particle of mass m by d within a substep h has pushed it with m d / h^2, friction included,
+unless it moves where the particle was before as well. Pins and what grips hold are not moved. Bounces change velocities
+only, and are not counted; nor are the walls of fluids.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import warp as wp
+
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.data.step import state_type
+from pbd_gym.kernels.lanes.wide import Wide, barrier
+
+
+class ContactForces(NamedTuple):
+    """Warp functions with the arguments (state, body, group, thread, threads), for all threads."""
+
+    before: Any
+    """Notes how far particles have come in this substep."""
+    after: Any
+    """Adds how much farther they have come."""
+
+
+@functools.cache
+def make_clear_pushes(wide: Wide) -> Any:
+    """Build the function (state, group, thread, threads) that begins a step."""
+    vec, scalar = wide.vec, wide.scalar
+    state_ = state_type(vec)
+
+    @wp.func
+    def clear(state: state_, group: int, thread: int, threads: int):
+        for i in range(thread, state.pushes.shape[1], threads):
+            for axis in range(3):
+                state.pushes[group, i, axis] = vec(scalar(0.0))
+
+    return clear
+
+
+@functools.cache
+def make_contact_forces(wide: Wide) -> ContactForces:
+    """Build the functions around contacts."""
+    state_, body_ = state_type(wide.vec), body_type(wide.vec)
+
+    @wp.func
+    def before(state: state_, body: body_, group: int, thread: int, threads: int):
+        for i in range(thread, body.x.shape[0], threads):
+            for axis in range(3):
+                state.untouched[group, i, axis] = body.x[i, axis] - body.previous[i, axis]
+        barrier()  # contacts move particles of other threads as well
+
+    @wp.func
+    def after(state: state_, body: body_, group: int, thread: int, threads: int):
+        for i in range(thread, body.x.shape[0], threads):
+            for axis in range(3):
+                state.pushes[group, i, axis] += (
+                    body.x[i, axis] - body.previous[i, axis] - state.untouched[group, i, axis]
+                )
+
+    return ContactForces(before, after)

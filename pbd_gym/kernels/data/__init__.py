@@ -1,0 +1,1 @@
+"""Structs that kernels share: options, model, state, and what a launch does."""

@@ -1,0 +1,144 @@
+"""Contacts between particles: their constants, and the lists that a state keeps of them."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+INNER, RIM, BALL = 0, 1, 2
+"""What a member is: a disc in the middle of a surface or at its rim, or a ball."""
+
+SCANNED = 4096
+"""Members up to which there is a table of which pairs can collide."""
+
+
+def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
+    """Return which members can collide at all.
+
+    Args:
+        count: number of members, k.
+        kin: pairs of members that cannot, shape (m, 2), int.
+
+    Returns:
+        A bit for each other member, sixteen in a number, shape (k ceil(k / 16),), uint16.
+    """
+    allowed = np.zeros((count, 16 * -(-count // 16)), dtype=bool)
+    allowed[:, :count] = ~np.eye(count, dtype=bool)
+    allowed[kin[:, 0], kin[:, 1]] = allowed[kin[:, 1], kin[:, 0]] = False
+    return np.packbits(allowed, axis=1, bitorder="little").view("<u2").ravel()
+
+
+@functools.cache
+def table_type(scalar: Any) -> Any:
+    """Warp struct of what is constant: one row for each colliding particle (*member*)."""
+
+    @wp.struct
+    class ParticleContactTable:
+        members: wp.array[wp.int32]
+        """particle, shape (k,)"""
+        traits: wp.array[scalar]
+        """half of the thickness of a disc, or the radius of a ball [m]; radius of the disc [m], 0 for a ball; Coulomb
+        coefficient; and :data:`INNER`, :data:`RIM` or :data:`BALL`: shape (4 k,)"""
+        halo: wp.array[scalar]
+        """two members touch within the sum of these [m], shape (k,)"""
+        alike: wp.int32
+        """whether candidates are all that are within the largest distance at which any two members touch"""
+        chords: wp.array[wp.int32]
+        """four particles of its surface, shape (4 k,): the cross product of the lines from the second to the first and
+        from the fourth to the third is along its normal; -1 for a ball"""
+        chord_squares: wp.array[scalar]
+        """one over the squares of the lengths of these lines at rest [1/m^2], shape (2 k,)"""
+        ring_start: wp.array[wp.int32]
+        """first row of ``ring`` for each member, and the end, shape (k + 1,)"""
+        ring: wp.array[wp.int32]
+        """edges of each member: other end, and number of the edge, in rows of two"""
+        fan_start: wp.array[wp.int32]
+        """first row of ``fan`` for each member, and the end, shape (k + 1,)"""
+        fan: wp.array[wp.int32]
+        """triangles of each member: the two other corners, in rows of two"""
+        kin_start: wp.array[wp.int32]
+        """first of ``kin`` for each member, and the end, shape (k + 1,)"""
+        kin: wp.array[wp.int32]
+        """members that one does not collide with, as their constraints hold them apart"""
+        strangers: wp.array[wp.uint16]
+        """which others a member can collide with at all, sixteen in a number, shape (k ceil(k / 16),); up to
+        :data:`SCANNED` members"""
+        owner: wp.array[wp.int32]
+        """rigid body that a member belongs to, -1 for none, shape (k,)"""
+        leverage: wp.array[scalar]
+        """inverse mass of that body at the member, along the axis where it is largest, over that of the member alone; 1
+        for others; shape (k,)"""
+        crowd_start: wp.array[wp.int32]
+        """first of ``crowd`` for each rigid body, and the end, shape (b + 1,)"""
+        crowd: wp.array[wp.int32]
+        """its members"""
+        crowd_count: wp.int32
+        """rigid bodies"""
+        capacity: wp.int32
+        """most contacts of one member that are not reported; in blocks the longest list of one, and one with more
+        candidates is compared with all"""
+        bits: wp.int32
+        """the grid has 2^bits cells along each axis, and repeats"""
+        skin: scalar
+        """how much farther than contact candidates may be [m]"""
+        cell: scalar
+        """width of a cell [m]: the largest distance at which two members touch, and the skin"""
+        separation_speed: scalar
+        """fastest way out of an overlap that did not come from this substep [m/s]"""
+        cushion: scalar
+        """how far from touching discs brake each other [m]"""
+        braking_time: scalar
+        """time in which their approach fades away [s]"""
+        gentle_speed: scalar
+        """the same for patches that face each other"""
+
+    return ParticleContactTable
+
+
+@functools.cache
+def lists_type(vec: Any) -> Any:
+    """Warp struct of candidates, which last from one substep to the next, and of scratch."""
+    scalar = vec._wp_scalar_type_
+
+    @wp.struct
+    class ParticleContactLists:
+        near: wp.array3d[wp.int32]
+        """candidates. On one thread, for each environment, members and beside each the number of sixteen others, times
+        2^16, and a bit for each that it may touch, shape (groups, lanes, 2 room). In blocks, a list for each member, a
+        column of shape (groups, capacity, k)"""
+        touching: wp.array3d[wp.int32]
+        """on one thread scratch: first and second members of the pairs of one environment that touch, shape
+        (groups, 2, room). In blocks, those of ``near`` that touch in some lane, sorted, shape (groups, capacity, k)"""
+        counts: wp.array3d[wp.int32]
+        """on one thread, length of the list of each environment, -1 where there are more than there is room for, shape
+        (groups, lanes, 1). In blocks, lengths of the lists in ``near`` and ``touching``, -1 likewise, shape
+        (groups, 2, k)"""
+        valence: wp.array2d[vec]
+        """in blocks, contacts of each member; where there are rigid bodies then those of its body, else 1; where
+        there are surfaces then its second corrections; shape (groups, k to 5 k)"""
+        anchors: wp.array3d[vec]
+        """points that members are near, in the sizes of the scene [m], shape (groups, k, 3)"""
+        patches: wp.array3d[vec]
+        """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
+        (groups, 1, 4) where there are none"""
+        rows: wp.array2d[scalar]
+        """on one thread scratch: :data:`pbd_gym.kernels.contacts.pair_search.NUMBERS` of each member of an environment,
+        and a gap of 16, shape (groups, lanes (16 k + 16))"""
+        spots: wp.array2d[scalar]
+        """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
+        their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts
+        of their bodies: shape (groups, 48 ceil(k / 16) + 96 ceil(k / 256) + 6 k or 10 k). In blocks anchors
+        [m] and numbers of members, cell by cell, shape (groups, 4 k)"""
+        cells: wp.array2d[wp.int32]
+        """scratch in blocks: start of each cell of the grid, then the cell of each member"""
+        pierced: wp.array2d[wp.int32]
+        """scratch: lanes in which an edge goes through a triangle, a bit for each, shape (groups, edges)"""
+        piercings: wp.array1d[wp.int32]
+        """edges that go through a triangle, shape (slots,)"""
+        stale: wp.array1d[wp.int32]
+        """in blocks, whether lists have to be made anew, shape (groups,)"""
+        overflow: wp.array1d[wp.int32]
+        """most contacts beyond the capacity that one member had in this control step, shape (slots,)"""
+
+    return ParticleContactLists

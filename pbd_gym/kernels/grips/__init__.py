@@ -1,0 +1,1 @@
+"""Particles that are held: what moves them, and the forces that takes."""

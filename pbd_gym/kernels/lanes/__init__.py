@@ -1,0 +1,1 @@
+"""Numbers with one value for each environment of a group, and C++ on them."""

@@ -1,0 +1,104 @@
+"""Wide numbers: one value for each of the L environments that advance together.
+
+A group of L environments shares one topology, so the same instruction can serve all of them. The kernels therefore
+work on vectors of length L (*lanes*), which LLVM turns into SIMD instructions on a CPU. Arithmetic on lanes is plain
+Warp (``+``, ``-``, ``wp.cw_mul``, ``wp.cw_div``); the few operations Warp lacks for vectors are native snippets here.
+
+Particle state is stored as ``array3d[vec]`` of shape (groups, particles, 3), one vector per coordinate, and never as
+3xL matrices: LLVM keeps one coordinate in one register, but scrambles a matrix (measured: 57 k against 10 k frames/s).
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.lanes.blocks import BLOCKS
+
+LANE_COUNTS = (1, 4, 8, 16)
+"""Vector lengths that compile to SIMD code. Longer vectors fall off the vector path (DESIGN: 32 is 10 times slower)."""
+
+_MAP = "auto r = a; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) r.c[i] = {}; return r;"
+
+_ANY = "bool r = false; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) r |= {}; return r;"
+
+
+@wp.func_native(f"{BLOCKS}PBD_SYNC();\n")
+def barrier(): ...  # nothing where one thread serves a whole group
+
+
+_BLOCK_MEMORY = f"""{BLOCKS}
+alignas(16) PBD_SHARED char memory[SIZE];
+return (uint64_t)memory;
+"""
+
+
+@functools.cache
+def make_block_memory(size: int) -> Any:
+    """Build the function that returns the address of ``size`` bytes that the threads of a block share.
+
+    On a CPU, where a block is one thread, it is plain memory, the same for every thread: it serves tests there.
+    """
+
+    @wp.func_native(_BLOCK_MEMORY.replace("SIZE", str(max(size, 16))))
+    def block_memory() -> wp.uint64: ...
+
+    return block_memory
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Types and lane-wise functions for one combination of lane count and scalar type."""
+
+    lanes: int
+    scalar: Any
+    vec: Any
+    sqrt: Any
+    """(a: vec) -> vec: square root."""
+    floor: Any
+    """(a: vec, low: scalar) -> vec: the larger of the two."""
+    positive: Any
+    """(a: vec, value: scalar) -> vec: ``value`` where a > 0, else 0."""
+    pick: Any
+    """(a: vec, yes: vec, no: vec) -> vec: ``yes`` where a > 0, else ``no``."""
+    power: Any
+    """(a: scalar, b: vec) -> vec: a to the power b."""
+    exceeds: Any
+    """(a: vec, limit: scalar, flag: vec) -> vec: 1 where a is above the limit or NaN, else ``flag``."""
+    any_positive: Any
+    """(a: vec) -> bool: whether a > 0 in some lane."""
+
+
+@functools.cache
+def wide(lanes: int, scalar: Any) -> Wide:
+    """Return the wide types of ``lanes`` environments in precision ``scalar`` (``wp.float32`` or ``wp.float64``)."""
+    if lanes not in LANE_COUNTS:
+        raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
+    vec = wp.types.vector(length=lanes, dtype=scalar)
+
+    @wp.func_native(_MAP.format("sqrt(a.c[i])"))
+    def wide_sqrt(a: vec) -> vec: ...
+
+    @wp.func_native(_MAP.format("a.c[i] > low ? a.c[i] : low"))
+    def wide_floor(a: vec, low: scalar) -> vec: ...
+
+    @wp.func_native(_MAP.format("a.c[i] > 0 ? value : 0"))
+    def wide_positive(a: vec, value: scalar) -> vec: ...
+
+    @wp.func_native(_MAP.format("a.c[i] > 0 ? yes.c[i] : no.c[i]"))
+    def wide_pick(a: vec, yes: vec, no: vec) -> vec: ...
+
+    @wp.func_native(_MAP.replace("auto r = a", "auto r = b").replace("a.c", "b.c").format("pow(a, b.c[i])"))
+    def wide_power(a: scalar, b: vec) -> vec: ...
+
+    # Written as "not (a <= limit)" so that a NaN counts as too large.
+    @wp.func_native(_MAP.format("a.c[i] <= limit ? flag.c[i] : 1"))
+    def wide_exceeds(a: vec, limit: scalar, flag: vec) -> vec: ...
+
+    @wp.func_native(_ANY.format("a.c[i] > 0"))
+    def wide_any_positive(a: vec) -> bool: ...
+
+    return Wide(
+        lanes, scalar, vec, wide_sqrt, wide_floor, wide_positive, wide_pick, wide_power, wide_exceeds, wide_any_positive
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Projection of constraints: sweeps, lines, tethers and clusters."""

@@ -1,0 +1,142 @@
+"""Iterations of a substep: one sweep over all kinds, and what Jacobi and Chebyshev make of it."""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.step import state_type
+from pbd_gym.kernels.lanes.wide import Wide, barrier
+
+
+@functools.cache
+def make_sweeps(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, ...]) -> Any:
+    """Build the sweep over the constraints of all kinds, in their order.
+
+    With ``options.symmetric`` every second iteration goes through kinds, colours and constraints backwards.
+
+    Args:
+        wide: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        kinds: the constraint kinds, in the order in which an iteration sweeps them.
+    """
+    scalar, body_ = wide.scalar, body_type(wide.vec)
+    join = functools.partial(_then, wide, data)
+    sweeps = [kind.make_sweep(wide, data, options) for kind in kinds] or [_nothing(wide, data)]
+    forwards = functools.reduce(join, sweeps)
+    if not options.symmetric:
+        return forwards
+    backwards = functools.reduce(join, sweeps[::-1])
+
+    @wp.func
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
+        if iteration % 2 == 1:
+            backwards(model, body, inv_h, iteration, only, thread, thread_count)
+        else:
+            forwards(model, body, inv_h, iteration, only, thread, thread_count)
+
+    return sweep
+
+
+def _nothing(wide: Wide, data: Any) -> Any:
+    """Return the sweep of a scene without constraints."""
+    scalar, body_ = wide.scalar, body_type(wide.vec)
+
+    @wp.func
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
+        pass
+
+    return sweep
+
+
+def _then(wide: Wide, data: Any, before: Any, last: Any) -> Any:
+    """Join two sweeps into one."""
+    scalar, body_ = wide.scalar, body_type(wide.vec)
+
+    @wp.func
+    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
+        before(model, body, inv_h, iteration, only, thread, thread_count)
+        last(model, body, inv_h, iteration, only, thread, thread_count)
+
+    return sweep
+
+
+@functools.cache
+def make_next_omega(scalar: Any) -> Any:
+    """Build the recurrence of Chebyshev's weights."""
+
+    @wp.func
+    def next_omega(omega: scalar, spectral_radius: scalar, iteration: int):
+        """Return the weight of an iteration from that of the one before.
+
+        It is 1 twice, ``2 / (2 - rho^2)``, then ``4 / (4 - rho^2 omega)``: Golub, Varga 1961; Wang 2015,
+        doi:10.1145/2816795.2818063, eq. 11. Acceleration starts with the third iteration, the first that has two before
+        it.
+        """
+        square = spectral_radius * spectral_radius
+        following = scalar(4.0) / (scalar(4.0) - square * omega)
+        if iteration < 2:
+            following = scalar(1.0)
+        if iteration == 2:
+            following = scalar(2.0) / (scalar(2.0) - square)
+        return following
+
+    return next_omega
+
+
+@functools.cache
+def make_correct(wide: Wide, options: SweepOptions) -> Any:
+    """Build what follows a sweep: Jacobi's corrections are applied, and iterations are extrapolated.
+
+    Chebyshev acceleration is ``y = omega (y_new - y_older) + y_older``, for positions and for multipliers: a position
+    that moved without its multiplier would break the balance of forces that iterations are to reach.
+    """
+    vec, body_, state_ = wide.vec, body_type(wide.vec), state_type(wide.vec)
+    scalar = wide.scalar
+
+    @wp.func
+    def add_delta(body: body_, thread: int, thread_count: int):
+        for i in range(thread, body.x.shape[0], thread_count):
+            for axis in range(3):
+                body.x[i, axis] = body.x[i, axis] + body.delta[i, axis]
+                body.delta[i, axis] = vec(scalar(0.0))
+
+    @wp.func
+    def extrapolated(value: vec, older: vec, omega: scalar, iteration: int):
+        found = value
+        if iteration > 1:
+            found = omega * (value - older) + older
+        return found
+
+    @wp.func
+    def extrapolate(
+        state: state_, body: body_, group: int, omega: scalar, iteration: int, thread: int, thread_count: int
+    ):
+        recent = state.recent[group]
+        older = state.older[group]
+        for i in range(thread, body.x.shape[0], thread_count):
+            for axis in range(3):
+                value = extrapolated(body.x[i, axis], older[i, axis], omega, iteration)
+                older[i, axis] = recent[i, axis]
+                recent[i, axis] = value
+                body.x[i, axis] = value
+        lam_recent = state.lam_recent[group]
+        lam_older = state.lam_older[group]
+        for c in range(thread, body.lam.shape[0], thread_count):
+            multiplier = extrapolated(body.lam[c], lam_older[c], omega, iteration)
+            lam_older[c] = lam_recent[c]
+            lam_recent[c] = multiplier
+            body.lam[c] = multiplier
+
+    @wp.func
+    def correct(state: state_, body: body_, group: int, omega: scalar, iteration: int, thread: int, thread_count: int):
+        if wp.static(options.jacobi):
+            add_delta(body, thread, thread_count)
+        if wp.static(options.chebyshev):
+            extrapolate(state, body, group, omega, iteration, thread, thread_count)
+        barrier()
+
+    return correct

@@ -1,0 +1,268 @@
+"""The projection of a constraint, traced from its formula: positions in, corrected positions and multiplier out.
+
+The whole of it is one graph: C, gradients, weights, multiplier and moves. What two of these have in common is computed
+once, and what one multiplies and the next divides by cancels.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pbd_gym.formulas import (
+    Graph,
+    Matrix,
+    Number,
+    Scalar,
+    Vec3,
+    by_precision,
+    combine,
+    dot,
+    factor_out,
+    gradients,
+    maximum,
+    sqrt,
+    where,
+    without_factor,
+)
+from pbd_gym.kernels.data.options import SweepOptions
+
+GIVEN = ("size", "inv_size", "before", "memory", "inv_h", "first_iteration")
+"""What a formula may take besides positions and the fields of its kind."""
+
+
+@dataclass(frozen=True)
+class Residual:
+    """What a formula returns where C alone does not do."""
+
+    value: Number
+    """C."""
+    scale: Scalar = 1.0
+    """What gradients are multiplied by: ``q = scale grad C``. With the right scale q needs no division, nor does the
+    step, which is then finite where the gradient is 0/0."""
+    gradient_of: Number | None = None
+    """What has the gradient of C, where C is written otherwise to keep its digits, or is held back; by default C."""
+    potential: Number | None = None
+    """What has the gradient q, scale included, instead."""
+    gradient: Sequence[Vec3] | None = None
+    """q of each particle, where it is written by hand instead."""
+    memory: Number | None = None
+    """What the constraint remembers from now on, if it remembers anything."""
+
+    def gradients(self, positions: Sequence[Vec3]) -> list[Vec3]:
+        """Return q of each particle.
+
+        Raises:
+            ValueError: for a gradient that does not have one vector for each particle.
+        """
+        if self.gradient is not None:
+            if len(self.gradient) != len(positions):
+                raise ValueError(f"the gradient has {len(self.gradient)} vectors for {len(positions)} particles")
+            return list(self.gradient)
+        inputs = [coordinate for point in positions for coordinate in point]
+        if self.potential is not None:
+            found = gradients(self.potential, inputs)
+        else:
+            found = gradients(self.value if self.gradient_of is None else self.gradient_of, inputs, self.scale)
+        return [Vec3(*found[k : k + 3]) for k in range(0, len(found), 3)]
+
+
+def energy(psi: Number, twice: Number | None = None) -> Residual:
+    """Return ``C = sqrt(2 psi)``, so that ``C^2 / 2`` is an energy.
+
+    The gradient of C is that of psi over C, at rest 0/0. With C as the scale the step takes the gradient of psi alone,
+    which is zero at rest and needs no threshold.
+
+    Args:
+        psi: the energy, up to a constant.
+        twice: twice the energy without that constant, by default ``2 psi``; rounding may leave it below zero.
+    """
+    value = sqrt(maximum(2.0 * psi if twice is None else twice, 0.0))
+    return Residual(value, scale=value, potential=psi)
+
+
+class Inputs:
+    """What the formulas of a kernel are given: symbols of one trace.
+
+    Args:
+        options: what the kernel is compiled for.
+    """
+
+    def __init__(self, options: SweepOptions) -> None:
+        self.options = options
+        self.graph = graph = Graph()
+        one, none = graph.const(1.0), graph.const(0.0)
+        self.size = graph.symbol("size") if options.varied else one
+        self.inv_size = graph.symbol("inv_size") if options.varied else one
+        self.inv_h = graph.symbol("inv_h", uniform=True)
+        self.memory = graph.symbol("LOAD(memory + LANES * c)")
+        self.first_iteration = graph.flag("(iteration == 0)") if options.keep_lambda else one > none
+        self.old = graph.symbol("old") if options.keep_lambda else none
+        self.gamma = self.field("damping_time", ()) * self.inv_h if options.damped else none
+        self.alpha = self.field("compliance", ()) * graph.symbol("inv_h2", uniform=True)
+        if options.varied:
+            self.alpha = self.alpha * graph.symbol("stiffness")
+
+    def positions(self, width: int) -> list[Vec3]:
+        """Return the positions of the particles of a constraint."""
+        return [Vec3(*(self.graph.symbol(f"{axis}{k}") for axis in "xyz")) for k in range(width)]
+
+    def before(self, width: int) -> list[Vec3]:
+        """Return their positions at the start of the substep."""
+        return [Vec3(*(self.graph.symbol(f"BEFORE({k}, {i})") for i in range(3))) for k in range(width)]
+
+    def weights(self, width: int) -> list[Number]:
+        """Return their inverse masses."""
+        return [self.graph.symbol(f"w{k}") for k in range(width)]
+
+    def field(self, name: str, shape: tuple[int, ...]) -> Any:
+        """Return a field of a kind: a number, a tuple, a vector where there are three, or a matrix."""
+        if not shape:
+            return self.graph.symbol(f"NUMBER({name})", uniform=True)
+        width = shape[-1]
+        rows = [
+            tuple(self.graph.symbol(f"ENTRY({name}, {row * width + k})", uniform=True) for k in range(width))
+            for row in range(shape[0] if len(shape) == 2 else 1)
+        ]
+        if len(shape) == 2:
+            return Matrix(tuple(rows))
+        return Vec3(*rows[0]) if width == 3 else rows[0]
+
+    def residual(self, formula: Callable[..., Any], width: int, fields: Mapping[str, tuple[int, ...]]) -> Residual:
+        """Trace a formula.
+
+        Args:
+            formula: of positions, fields by name, and what is :data:`GIVEN` by name.
+            width: particles of a constraint.
+            fields: shape of each field.
+
+        Raises:
+            TypeError: for a formula that returns something else than a number or a :class:`Residual`.
+        """
+        given: dict[str, Any] = {}
+        for name in needs(formula):
+            if name == "before":
+                given[name] = self.before(width)
+            else:
+                given[name] = getattr(self, name) if name in GIVEN else self.field(name, fields[name])
+        found = formula(self.positions(width), **given)
+        if isinstance(found, Residual):
+            return found
+        if not isinstance(found, Number):
+            raise TypeError(f"formula {formula.__name__} must return a number or a Residual, got {found!r}")
+        return Residual(found)
+
+
+def needs(formula: Callable[..., Any]) -> list[str]:
+    """Return the names of what a formula takes besides positions."""
+    return list(inspect.signature(formula).parameters)[1:]
+
+
+def solve(
+    inputs: Inputs, value: Number, scale: Number, weight: Number, advance: Number | None, alpha: Number
+) -> Number:
+    """Return s, with which particle k moves by ``w_k q_k s`` and the multiplier grows by ``scale s``.
+
+    With gradients g, inverse masses w and alpha = compliance / h^2, XPBD's step is
+    ``delta_lambda = -(C + alpha lambda + gamma g.(x - x_prev)) / ((1 + gamma) sum w |g|^2 + alpha)``; gamma = tau / h
+    for damping in proportion to the stiffness with the time constant tau (Rayleigh; XPBD's alpha beta / h with
+    beta = tau / compliance, so that it also damps rigid constraints). Macklin et al. 2016,
+    doi:10.1145/2994258.2994272, eq. 18 and 26. With q = scale g, ``s = delta_lambda / scale`` needs no division by
+    ``scale``, which may be zero where g is 0/0.
+
+    Args:
+        inputs: of the trace.
+        value: C.
+        scale: of the gradients.
+        weight: ``sum w |q|^2``.
+        advance: ``sum q . (x - x_prev)``, if anything is damped.
+        alpha: compliance over the square of the time step.
+    """
+    error = value + alpha * inputs.old
+    square = scale * scale
+    per_square = without_factor(weight, square) if square.value is None else None
+    if per_square is not None:  # gradients of constant length: one factor of the scale cancels
+        numerator, total = -error, per_square + alpha
+        if advance is not None:
+            numerator = numerator - inputs.gamma * advance / maximum(scale, 1e-30)
+            total = per_square + inputs.gamma * per_square + alpha
+        return numerator / maximum(total * scale, 1e-30)
+    numerator, total = -error * scale, weight + alpha * square
+    if advance is not None:
+        numerator = numerator - inputs.gamma * advance
+        total = weight + inputs.gamma * weight + alpha * square
+    return numerator / maximum(total, by_precision(weight, 1e-20, 1e-30))
+
+
+def relaxation(inputs: Inputs) -> Number:
+    """Return the part of its correction that a constraint may take in a Jacobi iteration."""
+    return inputs.graph.symbol("body.relaxation", uniform=True) * inputs.field("share", ())
+
+
+def one_sided(inputs: Inputs, s: Number, value: Number, scale: Number) -> Number:
+    """Return the step of a constraint that acts on one side only: contacts push, tethers pull.
+
+    Where the new multiplier would have the sign of ``side``, it becomes zero instead. Where the constraint is slack and
+    no earlier iteration has used it, nothing happens at all: damping alone is no reason.
+
+    The multiplier is that of all iterations of a substep, so a later iteration can take back what an earlier one did
+    too much (projected Gauss-Seidel: Erleben 2013, Numerical methods for linear complementarity problems in
+    physics-based animation, SIGGRAPH course notes). ``side`` is 1 for ``C <= 0``, -1 for ``C >= 0``, and 0 for a
+    constraint that acts on both sides.
+    """
+    side, old = inputs.field("side", ()), inputs.old
+    limited = where(side * (old + s * scale) > 0.0, -old / maximum(scale, 1e-30), s)
+    held = where(side * old < 0.0, limited, 0.0)
+    return where(side * value < 0.0, held, limited)
+
+
+def project(
+    inputs: Inputs, residual: Residual, width: int, power: int, limited: bool
+) -> list[tuple[str, list[Number]]]:
+    """Return what the projection of one constraint does, for :func:`pbd_gym.formulas.emit`.
+
+    Args:
+        inputs: of the trace.
+        residual: of the constraint.
+        width: particles of a constraint.
+        power: of an environment's size that the compliance grows with.
+        limited: whether it acts on one side only.
+    """
+    options, graph = inputs.options, inputs.graph
+    points, weights = inputs.positions(width), inputs.weights(width)
+    scale, value = residual.value.same(residual.scale), residual.value
+    q = residual.gradients(points)
+    shared = [factor_out(list(vector)) for vector in q]
+    weight = graph.const(0.0)
+    terms = [
+        (1.0, w * (factor * factor * dot(rest, rest)))
+        for w, factor, rest in ((w, factor, Vec3(*rest)) for w, (factor, rest) in zip(weights, shared, strict=True))
+    ]
+    coefficient, weight = combine(terms)
+    weight = coefficient * weight
+    advance = None
+    if options.damped:
+        parts = [dot(g, x - p) for g, x, p in zip(q, points, inputs.before(width), strict=True)]
+        advance = sum(parts[1:], parts[0])
+    alpha = inputs.alpha * (inputs.size**power if power >= 0 else inputs.inv_size**-power)
+    s = solve(inputs, value, scale, weight, advance, alpha)
+    if limited:
+        s = one_sided(inputs, s, value, scale)
+    if options.jacobi:
+        s = s * relaxation(inputs)
+    done: list[tuple[str, list[Number]]] = []
+    if residual.memory is not None:
+        done.append(("STORE(memory + LANES * c, {});", [residual.memory]))
+    if options.keep_lambda:
+        done.append(("STORE(lam + LANES * c, {});", [inputs.old + s * scale]))
+    for k, (w, point, (factor, rest)) in enumerate(zip(weights, points, shared, strict=True)):
+        if options.grip_forces:
+            done.append((f"PULL({k}, {{}}, {{}}, {{}}, w{k})", list(Vec3(*rest) * (s * factor))))
+        step = s * w * factor
+        onto = point
+        if options.jacobi:
+            onto = Vec3(*(graph.symbol(f"GATHERED({k}, {i})") for i in range(3)))
+        done.append((f"SCATTER({k}, {{}}, {{}}, {{}}, w{k})", list(onto + Vec3(*rest) * step)))
+    return done
