@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -78,6 +78,7 @@ class PendulumConfig(ReachingConfig):
 
 
 @wp.kernel
+@no_type_check
 def sample_pendulum(
     # In:
     chosen: wp.array1d[wp.int32],

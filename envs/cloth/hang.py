@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -29,6 +29,7 @@ wp.set_module_options({"enable_backward": False})
 
 
 @wp.kernel
+@no_type_check
 def move_rod(
     # In:
     chosen: wp.array1d[wp.int32],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args, no_type_check
 
 import numpy as np
 import warp as wp
@@ -83,12 +83,14 @@ class Hands:
 
 
 @wp.func
+@no_type_check
 def particle(positions: wp.array4d[float], group: int, i: int, lane: int):
     """Position of a particle [m]."""
     return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
 
 
 @wp.func
+@no_type_check
 def limit_stretch(a: wp.vec3, b: wp.vec3, limit: float):
     """Return two points pulled together until they are at most ``limit`` apart."""
     gap = b - a
@@ -101,6 +103,7 @@ def limit_stretch(a: wp.vec3, b: wp.vec3, limit: float):
 
 
 @wp.kernel
+@no_type_check
 def move_grips(
     # In:
     actions: wp.array2d[float],
@@ -187,6 +190,7 @@ def move_grips(
 
 
 @wp.kernel
+@no_type_check
 def grasp(
     # In:
     actions: wp.array2d[float],
@@ -225,6 +229,7 @@ def grasp(
 
 
 @wp.kernel
+@no_type_check
 def pin(
     # In:
     actions: wp.array2d[float],

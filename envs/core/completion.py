@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -57,6 +57,7 @@ def put_down(config: Any, action_mode: ActionMode) -> Completion:
 
 
 @wp.kernel
+@no_type_check
 def count_rest(
     # In:
     farthest: float,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -11,6 +11,7 @@ wp.set_module_options({"enable_backward": False})
 
 
 @wp.func
+@no_type_check
 def is_there(depot: wp.vec3, x: float, y: float, z: float) -> bool:
     """Return whether a particle at x, y, z [m] is anywhere but in the depot."""
     return x != depot[0] or y != depot[1] or z != depot[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -31,6 +31,7 @@ def expose_to_wind(scene: Scene) -> None:
 
 
 @wp.kernel
+@no_type_check
 def disturb(
     # In:
     chosen: wp.array1d[wp.int32],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import no_type_check
 
 import warp as wp
 
@@ -37,6 +38,7 @@ def speed_limit(hands: Hands, ctrl_dt: float, gravity: float, ranges: Mapping[st
 
 
 @wp.kernel
+@no_type_check
 def inspect(
     # In:
     grip_position: wp.array3d[float],

@@ -1,5 +1,7 @@
 """What is the same for every task: the end of a step, and the start of an episode."""
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.envs.core.randomization import SIZE, scaled
@@ -22,12 +24,14 @@ FINISH = wp.constant(4)
 
 
 @wp.func
+@no_type_check
 def random_stream(seed: wp.int32, episode: wp.int32):
     """Random state of one episode of one environment; it does not depend on the batch the environment sits in."""
     return wp.rand_init(seed, episode)
 
 
 @wp.func
+@no_type_check
 def empty_share(held: wp.array2d[wp.int32], env: int):
     """Share of the grips of an environment that hold nothing; 1 if it has none."""
     empty = int(0)
@@ -38,6 +42,7 @@ def empty_share(held: wp.array2d[wp.int32], env: int):
 
 
 @wp.func
+@no_type_check
 def sum_of_terms(terms: wp.array2d[float], env: int):
     """Sum of the reward terms of an environment."""
     total = float(0.0)
@@ -47,6 +52,7 @@ def sum_of_terms(terms: wp.array2d[float], env: int):
 
 
 @wp.func
+@no_type_check
 def finish_reward(normalized: float, at_goal: wp.int32, done: float, success: wp.int32):
     """Reward for putting something down: the normalised performance, what else is ``done``, and success.
 
@@ -57,6 +63,7 @@ def finish_reward(normalized: float, at_goal: wp.int32, done: float, success: wp
 
 
 @wp.func
+@no_type_check
 def done_share(let_go: int, empty: float, rest_steps: wp.int32, rest_needed: int):
     """Return what is done of what success asks for beside the goal.
 
@@ -69,6 +76,7 @@ def done_share(let_go: int, empty: float, rest_steps: wp.int32, rest_needed: int
 
 
 @wp.kernel
+@no_type_check
 def conclude(
     # In:
     autoreset: int,
@@ -191,6 +199,7 @@ def conclude(
 
 
 @wp.kernel
+@no_type_check
 def reset_state(
     # In:
     chosen: wp.array1d[wp.int32],
@@ -254,6 +263,7 @@ def reset_state(
 
 
 @wp.kernel
+@no_type_check
 def begin(
     # In:
     chosen: wp.array1d[wp.int32],
@@ -284,6 +294,7 @@ def begin(
 
 
 @wp.kernel
+@no_type_check
 def remember(
     # In:
     chosen: wp.array1d[wp.int32],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -29,6 +29,7 @@ class Features:
 
 
 @wp.kernel
+@no_type_check
 def observe_particles(
     # In:
     lanes: int,

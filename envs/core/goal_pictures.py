@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -32,6 +32,7 @@ WITH_GOAL_PICTURES = (
 
 
 @wp.kernel
+@no_type_check
 def find_new(
     # In:
     seed: wp.array1d[wp.int32],

@@ -3,6 +3,8 @@
 Environments may differ in size. All measures are scaled back to size one, so that they can be compared.
 """
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.envs.core.randomization import SIZE, scaled
@@ -11,6 +13,7 @@ wp.set_module_options({"enable_backward": False})
 
 
 @wp.func
+@no_type_check
 def point(positions: wp.array4d[float], group: int, i: int, lane: int):
     """Position of a particle [m]."""
     return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
@@ -23,10 +26,11 @@ word = (word & 0x33333333u) + ((word >> 2) & 0x33333333u);
 word = (word + (word >> 4)) & 0x0F0F0F0Fu;
 return (word * 0x01010101u) >> 24;
 """)
-def ones(word: wp.uint32) -> int: ...  # bits that are set
+def ones(word: wp.uint32) -> int: ...  # type: ignore[empty-body]  # bits that are set
 
 
 @wp.kernel
+@no_type_check
 def covered_area(
     # In:
     particles: wp.array1d[wp.int32],
@@ -87,6 +91,7 @@ def covered_area(
 
 
 @wp.func
+@no_type_check
 def distance_to_goals(
     env: int,
     particles: wp.array1d[wp.int32],
@@ -104,6 +109,7 @@ def distance_to_goals(
 
 
 @wp.kernel
+@no_type_check
 def mean_distance_to_goals(
     # In:
     particles: wp.array1d[wp.int32],
@@ -120,6 +126,7 @@ def mean_distance_to_goals(
 
 
 @wp.kernel
+@no_type_check
 def weighted_distance_to_shapes(
     # In:
     start: wp.array1d[wp.int32],
@@ -144,6 +151,7 @@ def weighted_distance_to_shapes(
 
 
 @wp.kernel
+@no_type_check
 def mean_distance_of_pairs(
     # In:
     first: wp.array1d[wp.int32],
@@ -165,6 +173,7 @@ def mean_distance_of_pairs(
 
 
 @wp.kernel
+@no_type_check
 def mean_distance_to_paddles(
     # In:
     particle: int,
@@ -187,6 +196,7 @@ def mean_distance_to_paddles(
 
 
 @wp.func
+@no_type_check
 def mean_square(actions: wp.array2d[float], env: int):
     """Mean square of an action, as it is clipped."""
     effort = float(0.0)
@@ -197,6 +207,7 @@ def mean_square(actions: wp.array2d[float], env: int):
 
 
 @wp.func
+@no_type_check
 def begin_rating(
     env: int,
     now: float,
@@ -214,6 +225,7 @@ def begin_rating(
 
 
 @wp.kernel
+@no_type_check
 def weigh(
     # In:
     measures: wp.array2d[float],
@@ -240,6 +252,7 @@ def weigh(
 
 
 @wp.kernel
+@no_type_check
 def rate_start(
     # In:
     chosen: wp.array1d[wp.int32],
@@ -261,6 +274,7 @@ def rate_start(
 
 
 @wp.kernel
+@no_type_check
 def copy_goals(
     # In:
     chosen: wp.array1d[wp.int32],
@@ -281,6 +295,7 @@ def copy_goals(
 
 
 @wp.kernel
+@no_type_check
 def rate_goals(
     # In:
     achieved: wp.array3d[float],
@@ -300,6 +315,7 @@ def rate_goals(
 
 
 @wp.func
+@no_type_check
 def goal_reward(mean: float, sparse: int, radius: float):
     """Reward for a mean distance to the goals."""
     if sparse != 0:
@@ -308,6 +324,7 @@ def goal_reward(mean: float, sparse: int, radius: float):
 
 
 @wp.kernel
+@no_type_check
 def reach_goals(
     # In:
     distance: wp.array2d[float],

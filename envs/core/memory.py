@@ -6,7 +6,7 @@ memory of a single moment do what those without cannot learn, and need no recurr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -28,6 +28,7 @@ SINCE, ELAPSED = wp.constant(32), wp.constant(80)
 
 
 @wp.func
+@no_type_check
 def tick(actions: int, mark: int, last: int):
     """Return how near a time is to a mark, from 1 at it to 0 at the next; the last one is for all that comes after."""
     time = wp.min(float(actions) / TICK, float(last))
@@ -35,6 +36,7 @@ def tick(actions: int, mark: int, last: int):
 
 
 @wp.kernel
+@no_type_check
 def recall(
     # In:
     elapsed: wp.array1d[wp.int32],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, no_type_check
 
 import numpy as np
 import warp as wp
@@ -23,11 +23,13 @@ OBS_LIMIT = 100.0
 
 
 @wp.func
+@no_type_check
 def bounded(value: float):
     return wp.clamp(value, -100.0, 100.0)
 
 
 @wp.kernel
+@no_type_check
 def observe(
     # In:
     particles: wp.array1d[wp.int32],
@@ -84,6 +86,7 @@ def observe(
 
 
 @wp.kernel
+@no_type_check
 def observe_reduced(
     # In:
     particles: wp.array1d[wp.int32],
@@ -193,7 +196,7 @@ class Observations:
         self.goal_size = goal_size
         box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
         self.space: spaces.Space[Any] = box
-        self.names = ("observation",)
+        self.names: tuple[str, ...] = ("observation",)
         """Arrays that an observation is made of."""
         if mode == "goal":
             goal_box = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (goal_size,), np.float32)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import warp as wp
 
 wp.set_module_options({"enable_backward": False})
 
 
 @wp.kernel
+@no_type_check
 def count_overflow(
     # In:
     left_out: wp.array2d[wp.int32],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -29,12 +29,14 @@ class Paddle:
 
 
 @wp.func
+@no_type_check
 def angle_of(poses: wp.array3d[float], env: int, slot: int):
     """Angle of a solid that turns about the vertical only [rad], from -pi to pi."""
     return 2.0 * wp.atan2(poses[env, slot, 4], poses[env, slot, 6])
 
 
 @wp.kernel
+@no_type_check
 def move_paddles(
     # In:
     actions: wp.array2d[float],

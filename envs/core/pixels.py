@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -79,12 +79,18 @@ class Pixels:
         object.__setattr__(self, "cameras", tuple(cameras))
 
     @property
+    def resolution(self) -> tuple[int, int]:
+        """Width and height [pixels]."""
+        return image_size(self.size)
+
+    @property
     def varied(self) -> bool:
         """Whether environments differ in how they are seen."""
         return max(self.turn, self.shift, self.zoom, self.color) > 0.0
 
 
 @wp.kernel
+@no_type_check
 def look(
     # In:
     seed: wp.array1d[wp.int32],
@@ -154,7 +160,7 @@ class PixelObservations:
         goals = () if goal_pictures is None else tuple(f"goal_{name}" for name in self._images)
         self.names = (*self._images, *goals)
         """Arrays that an observation is made of."""
-        width, height = pixels.size
+        width, height = pixels.resolution
         views = max(len(pixels.cameras), 1)
         boxes: dict[str, spaces.Space[Any]] = {
             "rgb": spaces.Box(0, 255, (height, width, 3 * views), np.uint8),
@@ -186,9 +192,9 @@ class PixelObservations:
         from pbd_gym.rendering.batched import Rasterizer
 
         pixels, model = self.pixels, state.model
-        cameras: Any = pixels.cameras or [Camera.overview(*view_box, pixels.size)]
+        cameras: Any = pixels.cameras or [Camera.overview(*view_box, pixels.resolution)]
         self.rasterizer = Rasterizer(
-            model, cameras, pixels.size, self._images, goals=buffers["goals"],
+            model, cameras, pixels.resolution, self._images, goals=buffers["goals"],
             goal_particles=self.goal_particles, goal_radius=goal_radius, far=pixels.far, own_views=pixels.varied,
             shadows=pixels.shadows, **options,
         )  # fmt: skip

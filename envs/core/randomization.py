@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -312,6 +312,7 @@ def strongest_wind(ranges: Mapping[str, Range]) -> float:
 
 
 @wp.func
+@no_type_check
 def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
     """Return where a point of the nominal task is in one of another size; ``anchor`` stays where it is."""
     if size == 1.0:
@@ -320,6 +321,7 @@ def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
 
 
 @wp.kernel
+@no_type_check
 def sample(
     # In:
     chosen: wp.array1d[wp.int32],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -60,6 +60,7 @@ class ReachingConfig(SolverConfig):
 
 
 @wp.func
+@no_type_check
 def goal_terms(mean: float, nearness: float, worst: float, sparse: int, radius: float, weights: wp.vec4):
     """Terms of the reward that depend on the goals alone: ``distance`` and ``near``."""
     if sparse != 0:
@@ -68,6 +69,7 @@ def goal_terms(mean: float, nearness: float, worst: float, sparse: int, radius: 
 
 
 @wp.func
+@no_type_check
 def closeness(distance: float, radius: float):
     """1 at the goal, 1/2 at the radius, and towards 0 far away: a bounded pull that is felt from anywhere."""
     ratio = distance / radius
@@ -75,6 +77,7 @@ def closeness(distance: float, radius: float):
 
 
 @wp.kernel
+@no_type_check
 def rate_goals(
     achieved: wp.array3d[float],
     desired: wp.array3d[float],
@@ -102,6 +105,7 @@ def rate_goals(
 
 
 @wp.kernel
+@no_type_check
 def score(
     # In:
     particles: wp.array1d[wp.int32],
@@ -158,6 +162,7 @@ def score(
 
 
 @wp.kernel
+@no_type_check
 def sample_carried(
     # In:
     chosen: wp.array1d[wp.int32],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import no_type_check
 
 import numpy as np
 import warp as wp
@@ -20,6 +21,7 @@ SETTLING = 7
 
 
 @wp.kernel
+@no_type_check
 def stage(
     # In:
     actions: wp.array2d[float],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -83,6 +83,7 @@ class RopeConfig(ReachingConfig):
 
 
 @wp.kernel
+@no_type_check
 def sample_line(
     # In:
     chosen: wp.array1d[wp.int32],

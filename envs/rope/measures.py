@@ -1,5 +1,7 @@
 """How well a rope lies: kernels over the batch, as in :mod:`pbd_gym.envs.core.measures`, in the sizes of the scene."""
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.envs.core.measures import distance_to_goals, point
@@ -12,6 +14,7 @@ UNREACHED = wp.constant(1.0e9)
 
 
 @wp.kernel
+@no_type_check
 def length_error(
     # In:
     first: int,
@@ -32,6 +35,7 @@ def length_error(
 
 
 @wp.kernel
+@no_type_check
 def mean_distance_to_shape(
     # In:
     start: wp.array1d[wp.int32],
@@ -55,6 +59,7 @@ def mean_distance_to_shape(
 
 
 @wp.kernel
+@no_type_check
 def matched_distance(
     # In:
     particles: wp.array1d[wp.int32],
@@ -131,6 +136,7 @@ def matched_distance(
 
 
 @wp.kernel
+@no_type_check
 def forget_closest(
     # In:
     chosen: wp.array1d[wp.int32],
@@ -144,6 +150,7 @@ def forget_closest(
 
 
 @wp.kernel
+@no_type_check
 def closest_approach(
     # In:
     particles: wp.array1d[wp.int32],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -25,6 +25,7 @@ COLUMNS = 5
 
 
 @wp.kernel
+@no_type_check
 def look_into(
     # In:
     members: wp.array1d[wp.int32],
@@ -71,6 +72,7 @@ def look_into(
 
 
 @wp.kernel
+@no_type_check
 def share_of(contents: wp.array2d[float], column: int, missing: int, out: wp.array1d[float]):
     """Share of the particles that a column counts or, where ``missing`` is not 0, of all others."""
     env = wp.tid()
@@ -79,6 +81,7 @@ def share_of(contents: wp.array2d[float], column: int, missing: int, out: wp.arr
 
 
 @wp.kernel
+@no_type_check
 def distance_from(poses: wp.array3d[float], cup: CupRow, goal: float, out: wp.array1d[float]):
     """Distance of a cup from a place along x [m]."""
     env = wp.tid()
@@ -86,6 +89,7 @@ def distance_from(poses: wp.array3d[float], cup: CupRow, goal: float, out: wp.ar
 
 
 @wp.kernel
+@no_type_check
 def error_of_share(contents: wp.array2d[float], targets: wp.array2d[float], out: wp.array1d[float]):
     """Difference between how many particles were poured and how many should be, as a share of all.
 
@@ -97,6 +101,7 @@ def error_of_share(contents: wp.array2d[float], targets: wp.array2d[float], out:
 
 
 @wp.kernel
+@no_type_check
 def draw_shares(
     # In:
     chosen: wp.array1d[wp.int32],
@@ -112,6 +117,7 @@ def draw_shares(
 
 
 @wp.kernel
+@no_type_check
 def observe_one(
     # In:
     contents: wp.array2d[float],
@@ -136,6 +142,7 @@ def observe_one(
 
 
 @wp.kernel
+@no_type_check
 def observe_two(
     # In:
     contents: wp.array2d[float],
@@ -169,6 +176,7 @@ def observe_two(
 
 
 @wp.kernel
+@no_type_check
 def observe_column(values: wp.array2d[float], column: int, first: int, observation: wp.array2d[float]):
     """Write one more number: a column of a buffer."""
     env = wp.tid()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -125,12 +125,14 @@ def add_cup(
 
 
 @wp.func
+@no_type_check
 def tilt(poses: wp.array3d[float], env: int, slot: int):
     """Angle about the z axis of what turns about that only [rad], from -pi to pi."""
     return 2.0 * wp.atan2(poses[env, slot, 5], poses[env, slot, 6])
 
 
 @wp.func
+@no_type_check
 def rim_above(poses: wp.array3d[float], env: int, cup: CupRow):
     """Height of the rim of a cup above its origin, along its axis [m]."""
     dx = poses[env, cup.wall, 0] - poses[env, cup.floor, 0]
@@ -140,6 +142,7 @@ def rim_above(poses: wp.array3d[float], env: int, cup: CupRow):
 
 
 @wp.func
+@no_type_check
 def is_inside(poses: wp.array3d[float], env: int, cup: CupRow, rim: float, x: float, y: float, z: float):
     """Whether a point is in a cup: between the middles of its walls, above that of its floor, and below the rim."""
     dx = x - poses[env, cup.floor, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -22,6 +22,7 @@ SLACK = wp.constant(1.0e-5)
 
 
 @wp.func
+@no_type_check
 def overlap(
     x: float, y: float, angle: float, half_width: float, low: float, high: float,
     left: float, right: float, top: float,
@@ -48,6 +49,7 @@ def overlap(
 
 
 @wp.kernel
+@no_type_check
 def move_cup(
     # In:
     actions: wp.array2d[float],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -90,6 +90,7 @@ def swing(name: str, scene: Scene, num_envs: int, device: str, substeps: int, da
 
 
 @wp.kernel
+@no_type_check
 def _move_hands(
     inv_mass: wp.array1d[float], shift: wp.vec3, kept: float, q: wp.array1d[wp.vec3], qd: wp.array1d[wp.vec3]
 ):

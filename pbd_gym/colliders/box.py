@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -65,8 +65,8 @@ class Box(Solid):
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Box":
         """Return the box in another place."""
-        rotation = np.asarray(turn) @ np.array(self.rotation)
-        return replace(self, center=tuple(np.asarray(origin)), rotation=tuple(map(tuple, rotation)))
+        rotation: Any = tuple(map(tuple, np.asarray(turn) @ np.array(self.rotation)))
+        return replace(self, center=tuple(np.asarray(origin)), rotation=rotation)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far points are from the surface, in NumPy.
@@ -115,10 +115,12 @@ def make_distance(wide: Wide) -> Distance:
     sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
 
     @wp.func
+    @no_type_check
     def sign(a: vec):
         return pick(-a, vec(scalar(-1.0)), vec(scalar(1.0)))
 
     @wp.func
+    @no_type_check
     def local(colliders: table, k: int, x: vec, y: vec, z: vec):
         """Return the point in the axes of the box."""
         dx = x - vec(colliders.rows[k, 0])
@@ -130,6 +132,7 @@ def make_distance(wide: Wide) -> Distance:
         return lx, ly, lz
 
     @wp.func
+    @no_type_check
     def beyond(colliders: table, k: int, lx: vec, ly: vec, lz: vec):
         """Return how far beyond the faces the point is, along each axis."""
         qx = wp.cw_mul(sign(lx), lx) - vec(colliders.rows[k, 12])
@@ -138,6 +141,7 @@ def make_distance(wide: Wide) -> Distance:
         return qx, qy, qz
 
     @wp.func
+    @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
         none = scalar(0.0)
         lx, ly, lz = local(colliders, k, x, y, z)
@@ -151,6 +155,7 @@ def make_distance(wide: Wide) -> Distance:
         return gap - floor(-nearest, none)
 
     @wp.func
+    @no_type_check
     def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
         none = scalar(0.0)
         tiny = scalar(1e-18)

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -175,6 +175,7 @@ def make_distance(wide: Wide) -> Distance:
     sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
 
     @wp.func
+    @no_type_check
     def radial(colliders: table, k: int, x: vec, y: vec, z: vec):
         """Return the way from the nearest point of the segment, and its length."""
         ux = colliders.rows[k, 3]
@@ -192,11 +193,13 @@ def make_distance(wide: Wide) -> Distance:
         return rx, ry, rz, sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
 
     @wp.func
+    @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
         _x, _y, _z, length = radial(colliders, k, x, y, z)
         return length - vec(colliders.rows[k, 7])
 
     @wp.func
+    @no_type_check
     def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
         rx, ry, rz, length = radial(colliders, k, x, y, z)
         core = colliders.rows[k, 8]

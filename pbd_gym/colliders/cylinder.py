@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import no_type_check
 
 import numpy as np
 import warp as wp
@@ -83,6 +84,7 @@ def make_distance(wide: Wide) -> Distance:
     sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
 
     @wp.func
+    @no_type_check
     def radial(colliders: table, k: int, x: vec, y: vec, z: vec):
         """Return height above the middle, the way from the axis, and its length."""
         ux = colliders.rows[k, 3]
@@ -98,6 +100,7 @@ def make_distance(wide: Wide) -> Distance:
         return height, rx, ry, rz, sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
 
     @wp.func
+    @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
         height, _x, _y, _z, reach = radial(colliders, k, x, y, z)
         over = pick(-height, -height, height) - vec(colliders.rows[k, 6])
@@ -108,6 +111,7 @@ def make_distance(wide: Wide) -> Distance:
         return gap - floor(-pick(beside - over, beside, over), scalar(0.0))
 
     @wp.func
+    @no_type_check
     def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
         zero = vec(scalar(0.0))
         one = vec(scalar(1.0))

@@ -1,6 +1,7 @@
 """Grids of sampled signed distances, made from closed triangle meshes."""
 
 from dataclasses import dataclass
+from typing import no_type_check
 
 import numpy as np
 import warp as wp
@@ -91,6 +92,7 @@ def sample(vertices: np.ndarray, triangles: np.ndarray, cell: float | None, marg
 
 
 @wp.kernel
+@no_type_check
 def measure(mesh: wp.uint64, first: wp.vec3, cell: float, values: wp.array3d[float]):
     """Write the signed distance of each node of a grid."""
     i, j, k = wp.tid()
@@ -101,6 +103,7 @@ def measure(mesh: wp.uint64, first: wp.vec3, cell: float, values: wp.array3d[flo
 
 
 @wp.kernel
+@no_type_check
 def thickness(
     mesh: wp.uint64, starts: wp.array[wp.vec3], faces: wp.array[wp.int32], skip: float, found: wp.array[float]
 ):

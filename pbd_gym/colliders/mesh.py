@@ -3,7 +3,7 @@
 import copy
 import functools
 from dataclasses import InitVar, dataclass, field
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -170,9 +170,11 @@ return r;
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
     """Build distance and normal of a mesh."""
-    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
+    table = table_type(wide.scalar)
+    vec: Any = wide.vec
+    scalar: Any = wide.scalar
     sqrt, floor, pick, any_positive = wide.sqrt, wide.floor, wide.pick, wide.any_positive
-    rows = wp.types.matrix(shape=(4, wide.lanes), dtype=scalar)
+    rows: Any = wp.types.matrix(shape=(4, wide.lanes), dtype=scalar)
 
     @wp.func_native(_LOOKUP.format(lanes=wide.lanes, scalar=NATIVE[scalar]))
     def lookup(
@@ -180,10 +182,12 @@ def make_distance(wide: Wide) -> Distance:
     ) -> rows: ...  # fmt: skip
 
     @wp.func
+    @no_type_check
     def clamp(a: vec, high: scalar):
         return -floor(-floor(a, scalar(0.0)), -high)
 
     @wp.func
+    @no_type_check
     def local(colliders: table, k: int, x: vec, y: vec, z: vec):
         """Return the point in the axes of the mesh, from the lowest corner of the grid, in cells."""
         dx = x - vec(colliders.rows[k, 0])
@@ -199,6 +203,7 @@ def make_distance(wide: Wide) -> Distance:
         return gx, gy, gz
 
     @wp.func
+    @no_type_check
     def read(colliders: table, k: int, gx: vec, gy: vec, gz: vec):
         nx = int(colliders.rows[k, 17])
         ny = int(colliders.rows[k, 18])
@@ -206,6 +211,7 @@ def make_distance(wide: Wide) -> Distance:
         return lookup(colliders.samples, colliders.first[k], nx, ny, nz, gx, gy, gz)
 
     @wp.func
+    @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
         """Inside the grid its value. Outside, what is left at least: the way to the grid and its margin."""
         gx, gy, gz = local(colliders, k, x, y, z)
@@ -219,6 +225,7 @@ def make_distance(wide: Wide) -> Distance:
         return result
 
     @wp.func
+    @no_type_check
     def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
         gx, gy, gz = local(colliders, k, x, y, z)
         found = read(colliders, k, gx, gy, gz)

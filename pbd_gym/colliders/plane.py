@@ -3,7 +3,7 @@
 import functools
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -72,11 +72,13 @@ def make_distance(wide: Wide) -> Distance:
     vec, table = wide.vec, table_type(wide.scalar)
 
     @wp.func
+    @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
         height = colliders.rows[k, 0] * x + colliders.rows[k, 1] * y + colliders.rows[k, 2] * z
         return height - vec(colliders.rows[k, 3])
 
     @wp.func
+    @no_type_check
     def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
         return vec(colliders.rows[k, 0]), vec(colliders.rows[k, 1]), vec(colliders.rows[k, 2])
 

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -77,6 +77,7 @@ def make_distance(wide: Wide) -> Distance:
     vec, scalar, sqrt, floor, table = wide.vec, wide.scalar, wide.sqrt, wide.floor, table_type(wide.scalar)
 
     @wp.func
+    @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
         dx = x - vec(colliders.rows[k, 0])
         dy = y - vec(colliders.rows[k, 1])
@@ -84,6 +85,7 @@ def make_distance(wide: Wide) -> Distance:
         return sqrt(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz)) - vec(colliders.rows[k, 3])
 
     @wp.func
+    @no_type_check
     def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
         dx = x - vec(colliders.rows[k, 0])
         dy = y - vec(colliders.rows[k, 1])

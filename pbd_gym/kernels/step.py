@@ -9,7 +9,7 @@ launch is for all of them.
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -35,6 +35,7 @@ from pbd_gym.kernels.solve.tethers import PULLED, make_tethers
 
 
 @wp.func
+@no_type_check
 def asks(launch: Launch, phase: int):
     """Return whether a launch includes a phase."""
     return (launch.phases & phase) != 0
@@ -60,6 +61,7 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
     begin_wind = make_air_drag(numbers, options, control_).begin
 
     @wp.func
+    @no_type_check
     def begin(
         model: data, colliders: colliders_, settings: settings_, control: control_, state: state_, group: int,
         thread: int, threads: int,
@@ -100,6 +102,7 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
     report_forces = make_grip_forces(numbers, options.forces)[1]
 
     @wp.func
+    @no_type_check
     def end(
         colliders: colliders_, settings: settings_, control: control_, state: state_, now: substep_,
         group: int, thread: int, threads: int,
@@ -131,6 +134,7 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     find_rigid = make_rigid(wide, options, data, parts, bouncing).find
 
     @wp.func
+    @no_type_check
     def start(
         launch: Launch, model: data, control: control_, state: state_, body: body_, now: substep_, group: int,
         thread: int, threads: int,
@@ -165,6 +169,7 @@ def make_settle(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part,
     settle_rigid = make_rigid(wide, options, data, parts, bouncing).settle
 
     @wp.func
+    @no_type_check
     def settle(
         launch: Launch, model: data, settings: settings_, control: control_, state: state_, body: body_,
         now: substep_, substep: int, group: int, thread: int, threads: int,
@@ -201,6 +206,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     before, after = make_contact_forces(numbers)
 
     @wp.func
+    @no_type_check
     def touch(
         launch: Launch, model: data, colliders: colliders_, state: state_, body: body_, inv_h: scalar, is_last: bool,
         group: int, thread: int, threads: int,
@@ -262,21 +268,21 @@ def make_step(
     has_moving = any(part.moving for part in parts)
     load, prepare = make_load(numbers, options), make_substep(numbers, options.varied, data)
     begin, end = make_begin(numbers, options, data, has_moving), make_end(numbers, options, has_moving)
-    place_colliders = make_pose_motion(numbers).place
-    _, turn_rigid, solve_rigid, _ = make_rigid(numbers, options, data, parts, bouncing)
-    start = make_start(numbers, options, data, parts, bouncing)
-    settle = make_settle(numbers, options, data, parts, bouncing)
+    place_colliders, gather_wind = make_pose_motion(numbers).place, make_air_drag(numbers, options, control_).gather
+    whole = (numbers, options, data, parts, bouncing)
+    _, turn_rigid, solve_rigid, _ = make_rigid(*whole)
+    start, settle = make_start(*whole), make_settle(*whole)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
     support = make_supports(numbers, parts) if options.supports else None
     touch = make_contact_phases(numbers, options, data, parts)
     _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid, options.surfaces, options.supports)
-    gather_wind = make_air_drag(numbers, options, control_).gather
-    search_fluid, project_fluid, _ = make_fluid(numbers, options, data, parts, bouncing)
+    search_fluid, project_fluid, _ = make_fluid(*whole)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
 
     @wp.kernel(module="unique", enable_backward=False, **options.registers)
+    @no_type_check
     def step(launch: Launch, model: data, colliders: colliders_, settings: settings_, control: control_, state: state_):
         """Advance a group by extended position-based dynamics with small steps (doi:10.1145/3309486.3340247).
 

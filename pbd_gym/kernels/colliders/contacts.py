@@ -1,7 +1,7 @@
 """Contacts of particles with colliders of every shape."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -52,6 +52,7 @@ def make_collider_contacts(
     update_velocity = make_restitution(wide, parts)
 
     @wp.func
+    @no_type_check
     def concerned(colliders: table, i: int):
         if wp.static(leaves_out):
             return colliders.left_out[i] == 0
@@ -59,6 +60,7 @@ def make_collider_contacts(
             return True
 
     @wp.func
+    @no_type_check
     def collide(colliders: table, body: body_, first: bool, thread: int, thread_count: int):
         for i in range(thread, body.x.shape[0], thread_count):
             if wp.static(carries):
@@ -71,6 +73,7 @@ def make_collider_contacts(
                 touch(colliders, body, i)
 
     @wp.func
+    @no_type_check
     def bounce(colliders: table, body: body_, now: substep_, thread: int, thread_count: int):
         for i in range(thread, body.x.shape[0], thread_count):
             if concerned(colliders, i):
@@ -88,6 +91,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     respond = make_response(wide, carries, supports)
 
     @wp.func
+    @no_type_check
     def touch(colliders: table, body: body_, i: int):
         """Bring particle ``i`` out of every collider of the part."""
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
@@ -121,6 +125,7 @@ def then(wide: Wide, before: Any, last: Any) -> Any:
     body_, table = body_type(wide.vec), table_type(wide.scalar)
 
     @wp.func
+    @no_type_check
     def both(colliders: table, body: body_, i: int):
         before(colliders, body, i)
         last(colliders, body, i)

@@ -1,7 +1,7 @@
 """Continuous collision detection: a fast particle does not pass through a collider within a substep."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -28,6 +28,7 @@ def make_is_fast(wide: Wide, moving: bool) -> Any:
     body_, table = body_type(vec), table_type(wide.scalar)
 
     @wp.func
+    @no_type_check
     def is_fast(colliders: table, body: body_, i: int):
         """Return whether particle ``i`` has moved farther than the thinnest collider at rest is thick."""
         if wp.static(moving):
@@ -60,6 +61,7 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
     respond, trace = make_response(wide, carries, supports), make_trace(wide, part.shape)
 
     @wp.func
+    @no_type_check
     def stop(colliders: table, body: body_, i: int):
         """Take particle ``i`` back to where it would have passed through.
 

@@ -1,7 +1,7 @@
 """Points and directions between the world and the frame of a collider."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -41,14 +41,17 @@ def _resting(wide: Wide, frame: Any) -> Frame:
     vec, scalar = wide.vec, wide.scalar
 
     @wp.func
+    @no_type_check
     def to_local(frames: wp.array2d[frame], k: int, first: int, x: vec, y: vec, z: vec):
         return x, y, z
 
     @wp.func
+    @no_type_check
     def to_world(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
         return x, y, z
 
     @wp.func
+    @no_type_check
     def travel(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
         none = vec(scalar(0.0))
         return none, none, none
@@ -61,6 +64,7 @@ def _moving(wide: Wide, lone: Any) -> Frame:
     frame = lone or vec
 
     @wp.func
+    @no_type_check
     def entry(frames: wp.array2d[frame], k: int, number: int):
         if wp.static(lone is None):
             return frames[k, number]
@@ -68,6 +72,7 @@ def _moving(wide: Wide, lone: Any) -> Frame:
             return vec(frames[k, number][0])
 
     @wp.func
+    @no_type_check
     def to_local(frames: wp.array2d[frame], k: int, first: int, x: vec, y: vec, z: vec):
         dx = x - entry(frames, k, first)
         dy = y - entry(frames, k, first + 1)
@@ -84,6 +89,7 @@ def _moving(wide: Wide, lone: Any) -> Frame:
         return lx, ly, lz
 
     @wp.func
+    @no_type_check
     def to_world(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
         wx = wp.cw_mul(entry(frames, k, 3), x) + wp.cw_mul(entry(frames, k, 4), y) + wp.cw_mul(entry(frames, k, 5), z)
         wy = wp.cw_mul(entry(frames, k, 6), x) + wp.cw_mul(entry(frames, k, 7), y) + wp.cw_mul(entry(frames, k, 8), z)
@@ -91,11 +97,13 @@ def _moving(wide: Wide, lone: Any) -> Frame:
         return wx, wy, wz
 
     @wp.func
+    @no_type_check
     def to_point(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
         wx, wy, wz = to_world(frames, k, x, y, z)
         return entry(frames, k, 0) + wx, entry(frames, k, 1) + wy, entry(frames, k, 2) + wz
 
     @wp.func
+    @no_type_check
     def travel(frames: wp.array2d[frame], k: int, x: vec, y: vec, z: vec):
         sx = entry(frames, k, 0) - entry(frames, k, 12)
         sy = entry(frames, k, 1) - entry(frames, k, 13)

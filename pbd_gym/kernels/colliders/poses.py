@@ -1,7 +1,7 @@
 """Where moving colliders are during a step: their poses, interpolated over the substeps."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -30,6 +30,7 @@ def make_pose_motion(wide: Wide) -> PoseMotion:
     settings_ = settings_type(scalar)
 
     @wp.func
+    @no_type_check
     def turn(pose: wp.array1d[scalar], motion: wp.array1d[scalar], share: scalar):
         """Return the orientation (x, y, z, w) after a share of the rotation vector, in the axes of the world.
 
@@ -59,6 +60,7 @@ def make_pose_motion(wide: Wide) -> PoseMotion:
         return bx, by, bz, bw
 
     @wp.func
+    @no_type_check
     def place(
         colliders: table,
         state: state_,
@@ -96,6 +98,7 @@ def make_pose_motion(wide: Wide) -> PoseMotion:
                 frames_scalar[k, 11, lane] = one - two * (x * x + y * y)
 
     @wp.func
+    @no_type_check
     def arrive(
         colliders: table,
         state: state_,

@@ -95,13 +95,14 @@ def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> 
         supports: whether what lines have pressed the particle on its collider by counts with the depth, for friction,
             or, where it is negative, less than the depth does: see :mod:`pbd_gym.kernels.colliders.supports`.
     """
-    body_, contact_ = body_type(wide.vec), contact_type(wide.vec)
+    body_: Any = body_type(wide.vec)
+    contact_: Any = contact_type(wide.vec)
 
     flags = {"CARRIES": int(carries), "SUPPORTS": int(supports)}
     defined = "".join(f"#define {name} {value}\n" for name, value in flags.items())
     text = defined + _RESPOND + "".join(f"\n#undef {name}\n" for name in flags)
 
     @wp.func_native(with_lanes(wide, text))
-    def respond(body: body_, i: int, contact: contact_): ...
+    def respond(body: body_, i: int, contact: contact_) -> None: ...
 
     return respond

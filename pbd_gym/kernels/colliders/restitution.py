@@ -1,7 +1,7 @@
 """Restitution: what particles that hit a collider bounce back with."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -19,6 +19,7 @@ def make_restitution(wide: Wide, parts: tuple[Part, ...]) -> Any:
     rebound = functools.reduce(functools.partial(_then, wide), rebounds)
 
     @wp.func
+    @no_type_check
     def update_velocity(colliders: table, body: body_, now: substep_, i: int):
         """Replace the velocity of particle ``i`` at the start of the substep by that at its end."""
         vx = (body.x[i, 0] - body.previous[i, 0]) * now.inv_h
@@ -42,6 +43,7 @@ def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
     rounding = 64.0 * (2.0**-52 if scalar is wp.float64 else 2.0**-23)
 
     @wp.func
+    @no_type_check
     def rebound(colliders: table, body: body_, now: substep_, i: int, vx: vec, vy: vec, vz: vec):
         """Return the velocity of particle ``i`` after bounces.
 
@@ -94,6 +96,7 @@ def _then(wide: Wide, before: Any, last: Any) -> Any:
     substep_ = substep_type(vec)
 
     @wp.func
+    @no_type_check
     def rebound(colliders: table, body: body_, now: substep_, i: int, vx: vec, vy: vec, vz: vec):
         ux, uy, uz = before(colliders, body, now, i, vx, vy, vz)
         return last(colliders, body, now, i, ux, uy, uz)

@@ -1,7 +1,7 @@
 """Sphere tracing: where the path of a fast particle first meets a surface."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -20,6 +20,7 @@ def make_trace(wide: Wide, shape: Any) -> Any:
     distance, _ = shape.make_distance(wide)
 
     @wp.func
+    @no_type_check
     def trace(
         colliders: table,
         k: int,

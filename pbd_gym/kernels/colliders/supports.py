@@ -17,7 +17,7 @@ they have a contact, with friction, when colliders are looked at.
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -47,6 +47,7 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     feel = functools.reduce(functools.partial(then, wide), found)
 
     @wp.func
+    @no_type_check
     def support(colliders: table, body: body_, thread: int, thread_count: int):
         for i in range(thread, body.x.shape[0], thread_count):
             for axis in range(5):
@@ -64,6 +65,7 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
     to_local, to_world, _, _ = make_frame(wide, part.moving)
 
     @wp.func
+    @no_type_check
     def feel(colliders: table, body: body_, i: int):
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])

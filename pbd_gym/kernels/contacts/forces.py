@@ -6,7 +6,7 @@ only, and are not counted; nor are the walls of fluids.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -31,6 +31,7 @@ def make_clear_pushes(wide: Wide) -> Any:
     state_ = state_type(vec)
 
     @wp.func
+    @no_type_check
     def clear(state: state_, group: int, thread: int, threads: int):
         for i in range(thread, state.pushes.shape[1], threads):
             for axis in range(3):
@@ -45,6 +46,7 @@ def make_contact_forces(wide: Wide) -> ContactForces:
     state_, body_ = state_type(wide.vec), body_type(wide.vec)
 
     @wp.func
+    @no_type_check
     def before(state: state_, body: body_, group: int, thread: int, threads: int):
         for i in range(thread, body.x.shape[0], threads):
             for axis in range(3):
@@ -52,6 +54,7 @@ def make_contact_forces(wide: Wide) -> ContactForces:
         barrier()  # contacts move particles of other threads as well
 
     @wp.func
+    @no_type_check
     def after(state: state_, body: body_, group: int, thread: int, threads: int):
         for i in range(thread, body.x.shape[0], threads):
             for axis in range(3):

@@ -173,8 +173,10 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
             a factor.
         data: the struct of the whole model.
     """
-    scalar, body_, lists_ = wide.scalar, body_type(wide.vec), lists_type(wide.vec)
-    rigid_ = scratch_type(wide.vec)
+    scalar: Any = wide.scalar
+    body_: Any = body_type(wide.vec)
+    lists_: Any = lists_type(wide.vec)
+    rigid_: Any = scratch_type(wide.vec)
     weight = "FLOOR((contacts) * less, 1) * m.w"
     if options.rigid:
         weight += " * m.leverage * FLOOR(m.crowd * less, 1)"
@@ -218,6 +220,6 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     def separate(
         model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, group: int, thread: int,
         thread_count: int,
-    ): ...  # fmt: skip
+    ) -> None: ...  # fmt: skip
 
     return separate

@@ -9,7 +9,7 @@ fraction of the thickness. Between them only what is through by more than a thic
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -192,7 +192,8 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
         options: what the kernel is compiled for.
         data: the struct of the whole model.
     """
-    body_, lists_ = body_type(wide.vec), lists_type(wide.vec)
+    body_: Any = body_type(wide.vec)
+    lists_: Any = lists_type(wide.vec)
     look = _LOOK.replace("NEARNESS", str(0.95 * FATNESS)).replace("TURNED", str(TURNED))
     text = f"""
 {sizes_code(options)}
@@ -213,7 +214,9 @@ def make_piercings(wide: Wide, options: SweepOptions, data: Any) -> Any:
 """
 
     @wp.func_native(with_lanes(wide, text))
-    def count_piercings(model: data, body: body_, lists: lists_, group: int, thread: int, thread_count: int): ...
+    def count_piercings(
+        model: data, body: body_, lists: lists_, group: int, thread: int, thread_count: int
+    ) -> None: ...
 
     return count_piercings
 
@@ -232,6 +235,7 @@ def make_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
     count_piercings = make_piercings(wide, options, data) if options.surfaces else None
 
     @wp.func
+    @no_type_check
     def resolve(
         model: data, body: body_, lists: lists_, rigid: rigid_, inv_h: scalar, counts: bool, group: int, thread: int,
         threads: int,

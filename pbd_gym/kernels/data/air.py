@@ -9,7 +9,7 @@ import warp as wp
 @functools.cache
 def air_type(vec: Any) -> Any:
     """Warp struct of wind, of the triangles that feel it, and of what it does to them."""
-    scalar = vec._wp_scalar_type_
+    scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
     class Air:

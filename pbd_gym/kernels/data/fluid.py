@@ -26,7 +26,7 @@ COLUMNS = 2
 @functools.cache
 def table_type(scalar: Any) -> Any:
     """Warp struct of what is constant: lengths are in the size of the scene."""
-    colliders_ = colliders_type(scalar)
+    colliders_: Any = colliders_type(scalar)
 
     @wp.struct
     class FluidTable:

@@ -1,7 +1,7 @@
 """What the threads of a block work on: the rows of one group, and the numbers of one substep."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -14,7 +14,7 @@ from pbd_gym.kernels.lanes.wide import Wide, make_block_memory
 @functools.cache
 def body_type(vec: Any) -> Any:
     """Warp struct of what the phases of a step read and write of one group: rows of the state."""
-    scalar = vec._wp_scalar_type_
+    scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
     class Body:
@@ -67,6 +67,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
     shared_memory = make_block_memory(options.shared * 7 * row_bytes)
 
     @wp.func
+    @no_type_check
     def load(state: state_, settings: settings_, control: control_, group: int):
         """Return the :class:`Body` of a group."""
         body = body_()
@@ -108,7 +109,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
 @functools.cache
 def substep_type(vec: Any) -> Any:
     """Warp struct of the numbers of a substep, the same for all particles of an environment."""
-    scalar = vec._wp_scalar_type_
+    scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
     class Substep:
@@ -140,6 +141,7 @@ def make_gravity(wide: Wide, varied: bool, data: Any) -> Any:
     vec, body_ = wide.vec, body_type(wide.vec)
 
     @wp.func
+    @no_type_check
     def fall(model: data, body: body_, axis: int, time: vec):
         """Return what a particle gains in velocity along an axis [m/s] in a time [s], which is 0 unless it is free."""
         if wp.static(varied):
@@ -163,6 +165,7 @@ def make_gain(wide: Wide, options: SweepOptions, data: Any) -> Any:
     fall = make_gravity(wide, options.varied, data)
 
     @wp.func
+    @no_type_check
     def gain(model: data, body: body_, i: int, axis: int, w: vec, time: vec):
         """Return what particle i gains in velocity along an axis [m/s] in a time [s]: 0 unless it is free.
 
@@ -190,6 +193,7 @@ def make_substep(wide: Wide, varied: bool, data: Any) -> Any:
     fall = make_gravity(wide, varied, data)
 
     @wp.func
+    @no_type_check
     def prepare(model: data, settings: settings_, body: body_):
         """Return the :class:`Substep` of a group; all substeps of a control step are alike."""
         now = substep_()
@@ -216,6 +220,7 @@ def make_clear(wide: Wide, options: SweepOptions) -> Any:
     lanes, state_ = wide.lanes, state_type(wide.vec)
 
     @wp.func
+    @no_type_check
     def clear(state: state_, group: int):
         for lane in range(wp.static(lanes)):
             slot = group * wp.static(lanes) + lane

@@ -1,6 +1,6 @@
 """Parameters that may differ between environments: their columns in a row, and the masses that follow from them."""
 
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -23,6 +23,7 @@ COMPLIANCE = wp.constant(8)
 
 
 @wp.kernel
+@no_type_check
 def update_inv_mass(
     # In:
     chosen: wp.array1d[wp.int32],

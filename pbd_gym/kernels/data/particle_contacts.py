@@ -99,7 +99,7 @@ def table_type(scalar: Any) -> Any:
 @functools.cache
 def lists_type(vec: Any) -> Any:
     """Warp struct of candidates, which last from one substep to the next, and of scratch."""
-    scalar = vec._wp_scalar_type_
+    scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
     class ParticleContactLists:

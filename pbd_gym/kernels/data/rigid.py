@@ -72,7 +72,7 @@ def table_type(scalar: Any) -> Any:
 @functools.cache
 def scratch_type(vec: Any) -> Any:
     """Warp struct of what rigid bodies work on in a step; nothing of it lasts."""
-    scalar = vec._wp_scalar_type_
+    scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
     class RigidScratch:

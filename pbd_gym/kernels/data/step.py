@@ -50,7 +50,8 @@ def model_data(
 @functools.cache
 def control_type(vec: Any) -> Any:
     """Warp struct of what moves a batch from outside, see :class:`pbd_gym.sim.control.Control`."""
-    scalar, air_ = vec._wp_scalar_type_, air_type(vec)
+    scalar: Any = vec._wp_scalar_type_
+    air_: Any = air_type(vec)
 
     @wp.struct
     class ControlData:
@@ -118,9 +119,10 @@ def state_type(vec: Any) -> Any:
 
     Slot ``group * lanes + lane`` is an environment, or idle at the end of the last group.
     """
-    scalar = vec._wp_scalar_type_
-    contact_lists = particle_contact_data.lists_type(vec)
-    fluid_scratch, rigid_scratch = fluid_data.scratch_type(scalar), rigid_data.scratch_type(vec)
+    scalar: Any = vec._wp_scalar_type_
+    contact_lists: Any = particle_contact_data.lists_type(vec)
+    fluid_scratch: Any = fluid_data.scratch_type(scalar)
+    rigid_scratch: Any = rigid_data.scratch_type(vec)
 
     @wp.struct
     class StateData:

@@ -241,7 +241,8 @@ def make_project(wide: Wide, options: SweepOptions, data: Any) -> Any:
         options: what the kernel is compiled for.
         data: the struct of the whole model.
     """
-    body_, scratch_ = body_type(wide.vec), scratch_type(wide.scalar)
+    body_: Any = body_type(wide.vec)
+    scratch_: Any = scratch_type(wide.scalar)
     assert options.fluid is not None
     has_boundary = options.fluid.boundary
     text = f"#define BOUNDARY {int(has_boundary)}\n" + _PROJECT + "#undef BOUNDARY\n"
@@ -257,6 +258,6 @@ def make_project(wide: Wide, options: SweepOptions, data: Any) -> Any:
     @wp.func_native(with_chunks(wide.scalar, options.varied, options.packed, text))
     def project(
         model: data, body: body_, fluid: scratch_, iterations: int, group: int, thread: int, thread_count: int
-    ): ...
+    ) -> None: ...
 
     return project

@@ -4,7 +4,7 @@ A particle that is not there is in exactly the place of the depot. So positions 
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -36,6 +36,7 @@ def make_flow(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, .
     has_flow, count_leaving = options.fluid.flow, make_count_leaving(wide, data)
 
     @wp.func
+    @no_type_check
     def waits(model: data, body: body_, i: int):
         """Return whether a particle is in the depot, or in a drain."""
         found = True
@@ -53,6 +54,7 @@ def make_flow(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, .
         return found
 
     @wp.func
+    @no_type_check
     def wait(model: data, body: body_, i: int):
         """Put a particle into the depot."""
         for axis in range(3):
@@ -62,6 +64,7 @@ def make_flow(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, .
     emit = make_emit(wide, data, parts, wait)
 
     @wp.func
+    @no_type_check
     def flow(
         model: data, body: body_, fluid: scratch_, control: control_, now: substep_, group: int, thread: int,
         thread_count: int,

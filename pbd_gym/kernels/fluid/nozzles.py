@@ -5,7 +5,7 @@ several particles a substep included, each put where it would be had it left in 
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -33,6 +33,7 @@ def make_ahead(wide: Wide, data: Any) -> Any:
     scalar = wide.scalar
 
     @wp.func
+    @no_type_check
     def ahead(model: data, site: int, axis: int, way: scalar):
         return model.fluid.sites[site, axis] + way * model.fluid.sites[site, axis + 3]
 
@@ -51,6 +52,7 @@ def make_count_leaving(wide: Wide, data: Any) -> Any:
     ahead = make_ahead(wide, data)
 
     @wp.func
+    @no_type_check
     def has_room(model: data, body: body_, fluid: scratch_, group: int, x: scalar, y: scalar, z: scalar):
         """Return whether no particle is near a place, as of the start of the substep."""
         least = scalar(NEAREST) * model.fluid.radius
@@ -65,6 +67,7 @@ def make_count_leaving(wide: Wide, data: Any) -> Any:
         return True
 
     @wp.func
+    @no_type_check
     def count_leaving(model: data, body: body_, fluid: scratch_, opening: scalar, group: int, site: int):
         """Return how many particles leave a place of a nozzle in this substep, if as many wait."""
         count = int(0)
@@ -100,6 +103,7 @@ def make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any:
     stop, ahead = make_stop_at_all(wide, parts), make_ahead(wide, data)
 
     @wp.func
+    @no_type_check
     def clear_of_new(model: data, body: body_, first: int, end: int, nozzle: int, fluid: scratch_, group: int, i: int):
         """Return whether particle i is not near one that has just left another nozzle."""
         least = scalar(NEAREST) * model.fluid.radius
@@ -114,6 +118,7 @@ def make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any:
         return True
 
     @wp.func
+    @no_type_check
     def put(model: data, body: body_, i: int, site: int, way: scalar, step: scalar):
         """Put particle i some way [m] in front of a place, and a step [m] further; return whether it can get there."""
         for axis in range(3):
@@ -131,6 +136,7 @@ def make_emit(wide: Wide, data: Any, parts: tuple[Part, ...], wait: Any) -> Any:
         return there
 
     @wp.func
+    @no_type_check
     def emit(model: data, body: body_, fluid: scratch_, control: control_, now: substep_, group: int):
         """Let particles that wait come out, each a spacing behind the one before it."""
         n = int(0)

@@ -1,7 +1,7 @@
 """What a step does with a fluid: before, in and after the iterations of a substep."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -51,6 +51,7 @@ def make_fluid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     # A particle, its row and its lists are served by the same thread from here to the first sweep, and the first thing
     # that sorting does is to wait for all threads.
     @wp.func
+    @no_type_check
     def search(
         model: data, body: body_, fluid: scratch_, control: control_, now: substep_, group: int, thread: int,
         thread_count: int,

@@ -254,12 +254,13 @@ def make_search(wide: Wide, options: SweepOptions, data: Any) -> Any:
         options: what the kernel is compiled for.
         data: the struct of the whole model.
     """
-    body_, scratch_ = body_type(wide.vec), scratch_type(wide.scalar)
+    body_: Any = body_type(wide.vec)
+    scratch_: Any = scratch_type(wide.scalar)
     assert options.fluid is not None
     find = f"#if PBD_BLOCK\n{_FIND_EACH}#else\n{_FIND_TOGETHER}#endif\n"
     text = f"#define BOUNDARY {int(options.fluid.boundary)}\n" + _TOOLS + _SORT + find + _SEARCH + "#undef BOUNDARY\n"
 
     @wp.func_native(with_chunks(wide.scalar, options.varied, options.packed, text))
-    def search(model: data, body: body_, fluid: scratch_, group: int, thread: int, thread_count: int): ...
+    def search(model: data, body: body_, fluid: scratch_, group: int, thread: int, thread_count: int) -> None: ...
 
     return search

@@ -226,7 +226,9 @@ def make_settle(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
         data: the struct of the whole model.
         bouncing: whether velocities are taken from ``body.velocity`` after this.
     """
-    body_, scratch_, substep_ = body_type(wide.vec), scratch_type(wide.scalar), substep_type(wide.vec)
+    body_: Any = body_type(wide.vec)
+    scratch_: Any = scratch_type(wide.scalar)
+    substep_: Any = substep_type(wide.vec)
     assert options.fluid is not None
     text = "const T h = now.h, inv_h = now.inv_h;\n" + _FRICTION + _VISCOSITY
     text += _COHESION if options.fluid.cohesion else ""
@@ -238,6 +240,6 @@ def make_settle(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
     @wp.func_native(with_chunks(wide.scalar, options.varied, options.packed, text))
     def settle(
         model: data, body: body_, fluid: scratch_, now: substep_, group: int, thread: int, thread_count: int
-    ): ...
+    ) -> None: ...
 
     return settle

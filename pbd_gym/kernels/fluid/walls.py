@@ -6,7 +6,7 @@ as any other.
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -61,8 +61,11 @@ def make_walls(lone: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     """
     assert options.fluid is not None
     many = wide(options.fluid.width, lone.scalar)
-    vec, scalar, width = many.vec, lone.scalar, options.fluid.width
-    body_, scratch_ = body_type(lone.vec), scratch_type(lone.scalar)
+    width = options.fluid.width
+    vec: Any = many.vec
+    scalar: Any = lone.scalar
+    body_: Any = body_type(lone.vec)
+    scratch_: Any = scratch_type(lone.scalar)
 
     @wp.func_native(_LOAD)
     def load(fluid: scratch_, group: int, axis: int, first: int, like: vec) -> vec: ...
@@ -71,6 +74,7 @@ def make_walls(lone: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     note = functools.reduce(functools.partial(_then, lone, many, data), parts_)
 
     @wp.func
+    @no_type_check
     def walls(model: data, body: body_, fluid: scratch_, group: int, thread: int, thread_count: int):
         size = scalar(1.0)
         if wp.static(options.varied):
@@ -87,8 +91,11 @@ def make_walls(lone: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
 
 def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: Part, index: int) -> Any:
     """Build what notes the colliders of one part near some particles."""
-    vec, scalar, any_positive = many.vec, many.scalar, many.any_positive
-    body_, scratch_ = body_type(lone.vec), scratch_type(lone.scalar)
+    any_positive = many.any_positive
+    vec: Any = many.vec
+    scalar: Any = many.scalar
+    body_: Any = body_type(lone.vec)
+    scratch_: Any = scratch_type(lone.scalar)
     distance, normal = part.shape.make_distance(many)
     to_local, to_world, _, travel = make_frame(many, part.moving, lone.vec)
     record_text = _RECORD.replace("WIDTH", str(many.lanes))
@@ -97,9 +104,10 @@ def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: P
     def record(
         model: data, body: body_, fluid: scratch_, group: int, first: int, near_by: vec, distance: vec,
         nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: scalar, sticking: scalar,
-    ): ...  # fmt: skip
+    ) -> None: ...  # fmt: skip
 
     @wp.func
+    @no_type_check
     def note(model: data, body: body_, fluid: scratch_, group: int, first: int, reach: scalar, x: vec, y: vec, z: vec):
         for k in range(model.fluid.colliders.bounds[index], model.fluid.colliders.bounds[index + 1]):
             px, py, pz = to_local(body.frames, k, 0, x, y, z)
@@ -124,6 +132,7 @@ def _then(lone: Wide, many: Wide, data: Any, before: Any, last: Any) -> Any:
     body_, scratch_ = body_type(lone.vec), scratch_type(lone.scalar)
 
     @wp.func
+    @no_type_check
     def both(model: data, body: body_, fluid: scratch_, group: int, first: int, reach: scalar, x: vec, y: vec, z: vec):
         before(model, body, fluid, group, first, reach, x, y, z)
         last(model, body, fluid, group, first, reach, x, y, z)
@@ -161,6 +170,7 @@ def make_stops(lone: Wide, data: Any, parts: tuple[Part, ...]) -> Any:
     safe = functools.reduce(functools.partial(_least, lone, data), [_make_safe(lone, data, *one) for one in swept])
 
     @wp.func
+    @no_type_check
     def stops(model: data, body: body_, thread: int, thread_count: int):
         longest = safe(model, body)
         for n in range(thread, model.fluid.members.shape[0], thread_count):
@@ -179,6 +189,7 @@ def _make_safe(lone: Wide, data: Any, index: int, part: Part) -> Any:
     scalar, body_ = lone.scalar, body_type(lone.vec)
 
     @wp.func
+    @no_type_check
     def safe(model: data, body: body_):
         least = scalar(1e30)
         for k in range(model.fluid.colliders.bounds[index], model.fluid.colliders.bounds[index + 1]):
@@ -205,6 +216,7 @@ def _least(lone: Wide, data: Any, before: Any, last: Any) -> Any:
     body_ = body_type(lone.vec)
 
     @wp.func
+    @no_type_check
     def least(model: data, body: body_):
         return wp.min(before(model, body), last(model, body))
 
@@ -216,6 +228,7 @@ def _both_stops(lone: Wide, before: Any, last: Any) -> Any:
     body_, colliders_ = body_type(lone.vec), table_type(lone.scalar)
 
     @wp.func
+    @no_type_check
     def both(colliders: colliders_, body: body_, i: int):
         before(colliders, body, i)
         last(colliders, body, i)

@@ -6,7 +6,7 @@ over all substeps, is what the body pulls with, exactly: in each substep interna
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -37,6 +37,7 @@ def make_grip_forces(wide: Wide, forces: bool) -> GripForces:
     control_ = control_type(vec)
 
     @wp.func
+    @no_type_check
     def clear(state: state_, group: int, thread: int, thread_count: int):
         none = vec(scalar(0.0))
         for i in range(thread, state.pull.shape[1], thread_count):
@@ -46,6 +47,7 @@ def make_grip_forces(wide: Wide, forces: bool) -> GripForces:
                     state.tether_pull[group, grip, i, axis] = none
 
     @wp.func
+    @no_type_check
     def report(state: state_, settings: settings_, control: control_, now: substep_, group: int):
         per_step = now.inv_h * now.inv_h / scalar(settings.substeps)
         for grip in range(state.held.shape[1]):

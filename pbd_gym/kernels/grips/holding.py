@@ -1,6 +1,6 @@
 """Which particles grips hold: a held particle is infinitely heavy."""
 
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -8,6 +8,7 @@ wp.set_module_options({"enable_backward": False})
 
 
 @wp.func
+@no_type_check
 def set_held(
     env: int,
     slot: int,
@@ -37,6 +38,7 @@ def set_held(
 
 
 @wp.kernel
+@no_type_check
 def hold(
     wanted: wp.array2d[wp.int32],
     free_inv_mass: wp.array3d[Any],

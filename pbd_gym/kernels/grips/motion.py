@@ -1,7 +1,7 @@
 """What grips do during a step: a held particle is an infinitely heavy one that moves at a given velocity."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -25,6 +25,7 @@ def make_grip_motion(wide: Wide) -> GripMotion:
     state_, control_, settings_ = state_type(wide.vec), control_type(wide.vec), settings_type(scalar)
 
     @wp.func
+    @no_type_check
     def start(state: state_, control: control_, settings: settings_, group: int):
         inv_time = scalar(1.0) / settings.h / scalar(settings.substeps)
         for lane in range(wp.static(lanes)):
@@ -38,6 +39,7 @@ def make_grip_motion(wide: Wide) -> GripMotion:
                         state.grip_targets[env, grip, axis] = state.positions_scalar[group, i, axis, lane] + move
 
     @wp.func
+    @no_type_check
     def arrive(state: state_, control: control_, settings: settings_, group: int):
         inv_time = scalar(1.0) / settings.h / scalar(settings.substeps)
         for lane in range(wp.static(lanes)):

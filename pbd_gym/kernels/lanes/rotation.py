@@ -6,7 +6,7 @@ and the same text serves CUDA, where a lane is a plain number.
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
@@ -137,7 +137,7 @@ def make_rotate(wide: Wide) -> Any:
     Its arguments are two arrays of shape (n, 9), entries row by row and one vector of lanes each, the second for the
     results; a launch has n threads. See :func:`rotation_code`.
     """
-    vec = wide.vec
+    vec: Any = wide.vec
     names = [f"{row}{column}" for row in range(3) for column in range(3)]
     code = "".join(
         [
@@ -149,9 +149,10 @@ def make_rotate(wide: Wide) -> Any:
     )
 
     @wp.func_native(lanes_code(wide, code))
-    def rotate_one(matrices: wp.array1d[vec], rotations: wp.array1d[vec]): ...
+    def rotate_one(matrices: wp.array1d[vec], rotations: wp.array1d[vec]) -> None: ...
 
     @wp.kernel(module="unique", enable_backward=False)
+    @no_type_check
     def rotate(matrices: wp.array2d[vec], rotations: wp.array2d[vec]):
         i = wp.tid()
         rotate_one(matrices[i], rotations[i])

@@ -25,7 +25,7 @@ _ANY = "bool r = false; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); +
 
 
 @wp.func_native(f"{BLOCKS}PBD_SYNC();\n")
-def barrier(): ...  # nothing where one thread serves a whole group
+def barrier() -> None: ...  # nothing where one thread serves a whole group
 
 
 _BLOCK_MEMORY = f"""{BLOCKS}
@@ -42,7 +42,7 @@ def make_block_memory(size: int) -> Any:
     """
 
     @wp.func_native(_BLOCK_MEMORY.replace("SIZE", str(max(size, 16))))
-    def block_memory() -> wp.uint64: ...
+    def block_memory() -> wp.uint64: ...  # type: ignore[empty-body]
 
     return block_memory
 
@@ -75,7 +75,7 @@ def wide(lanes: int, scalar: Any) -> Wide:
     """Return the wide types of ``lanes`` environments in precision ``scalar`` (``wp.float32`` or ``wp.float64``)."""
     if lanes not in LANE_COUNTS:
         raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
-    vec = wp.types.vector(length=lanes, dtype=scalar)
+    vec: Any = wp.types.vector(length=lanes, dtype=scalar)
 
     @wp.func_native(_MAP.format("sqrt(a.c[i])"))
     def wide_sqrt(a: vec) -> vec: ...
@@ -97,7 +97,7 @@ def wide(lanes: int, scalar: Any) -> Wide:
     def wide_exceeds(a: vec, limit: scalar, flag: vec) -> vec: ...
 
     @wp.func_native(_ANY.format("a.c[i] > 0"))
-    def wide_any_positive(a: vec) -> bool: ...
+    def wide_any_positive(a: vec) -> bool: ...  # type: ignore[empty-body]
 
     return Wide(
         lanes, scalar, vec, wide_sqrt, wide_floor, wide_positive, wide_pick, wide_power, wide_exceeds, wide_any_positive

@@ -15,7 +15,7 @@ share, by area, of the mass that the body has where it is pushed, however little
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -89,7 +89,9 @@ def _make_blow(wide: Wide, velocities: str) -> Any:
         wide: lane count and precision.
         velocities: C++ for the sum of the velocities of the three corners along an axis.
     """
-    vec, scalar, air_ = wide.vec, wide.scalar, air_type(wide.vec)
+    vec: Any = wide.vec
+    scalar: Any = wide.scalar
+    air_: Any = air_type(wide.vec)
     macros = f"#define SUM_OF_VELOCITIES(k) {velocities}\n#define THIRD (T(1) / T(3))\n"
     code = macros + with_lanes(wide, _BLOW) + "#undef SUM_OF_VELOCITIES\n#undef THIRD\n"
 
@@ -97,7 +99,7 @@ def _make_blow(wide: Wide, velocities: str) -> Any:
     def blow(
         air: air_, positions: wp.array2d[vec], before: wp.array2d[vec], inv_h: scalar, group: int, thread: int,
         thread_count: int,
-    ): ...  # fmt: skip
+    ) -> None: ...  # fmt: skip
 
     return blow
 
@@ -114,6 +116,7 @@ def make_air_drag(wide: Wide, options: SweepOptions, control_: Any) -> AirDrag:
     vec, scalar, floor = wide.vec, wide.scalar, wide.floor
 
     @wp.func
+    @no_type_check
     def gather(control: control_, inv_mass: wp.array1d[vec], h: scalar, group: int, thread: int, thread_count: int):
         drag = control.air.drag[group]
         forces = control.air.forces[group]

@@ -1,7 +1,7 @@
 """Positions from velocities and back: the prediction of a substep, and what follows from its corrected positions."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -31,6 +31,7 @@ def make_predict(wide: Wide, options: SweepOptions, data: Any) -> Any:
     gain = make_gain(wide, options, data)
 
     @wp.func
+    @no_type_check
     def predict(model: data, state: state_, body: body_, now: substep_, group: int, thread: int, thread_count: int):
         positions = state.positions[group]
         inv_mass = state.inv_mass[group]
@@ -69,6 +70,7 @@ def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -
         return make_packed_advance(wide, data)
 
     @wp.func
+    @no_type_check
     def advance(model: data, body: body_, now: substep_, thread: int, thread_count: int):
         one = vec(scalar(1.0))
         for i in range(thread, body.x.shape[0], thread_count):
@@ -106,6 +108,7 @@ def make_finish(wide: Wide, options: SweepOptions, bouncing: bool) -> Any:
     copied = options.shared > 0 or options.packed
 
     @wp.func
+    @no_type_check
     def finish(
         state: state_, settings: settings_, body: body_, now: substep_, group: int, thread: int, thread_count: int
     ):

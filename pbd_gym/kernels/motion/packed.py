@@ -60,9 +60,10 @@ def make_packed_advance(wide: Wide, data: Any) -> Any:
         wide: lane count and precision.
         data: the struct of the whole model.
     """
-    body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
+    body_: Any = body_type(wide.vec)
+    substep_: Any = substep_type(wide.vec)
 
     @wp.func_native(_ADVANCE.replace("SCALAR", NATIVE[wide.scalar]))
-    def advance(model: data, body: body_, now: substep_, thread: int, thread_count: int): ...
+    def advance(model: data, body: body_, now: substep_, thread: int, thread_count: int) -> None: ...
 
     return advance

@@ -12,7 +12,7 @@ A ball that comes on faster than gravity makes it in two substeps bounces: it is
 """
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -142,6 +142,7 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
 
     def then(before: Any, last: Any) -> Any:
         @wp.func
+        @no_type_check
         def both(
             model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int,
             b: int,
@@ -156,9 +157,13 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
 
 def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: int) -> Any:
     """Build the contacts of a body with the colliders of one part."""
-    vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
-    colliders_, body_, rigid_ = table_type(scalar), body_type(vec), scratch_type(vec)
-    substep_ = substep_type(vec)
+    any_positive = wide.any_positive
+    vec: Any = wide.vec
+    scalar: Any = wide.scalar
+    colliders_ = table_type(scalar)
+    body_: Any = body_type(vec)
+    rigid_: Any = scratch_type(vec)
+    substep_: Any = substep_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
 
@@ -166,12 +171,13 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
     def record(
         model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int, j: int, count: int,
         depth: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec, sticking: vec, bounce: scalar,
-    ): ...  # fmt: skip
+    ) -> None: ...  # fmt: skip
 
     @wp.func_native(rigid_code(wide, options, _SOLVE, **_NUMBERS))
-    def solve(model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, count: int): ...
+    def solve(model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, count: int) -> None: ...
 
     @wp.func
+    @no_type_check
     def collide(
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int
     ):  # fmt: skip

@@ -113,9 +113,10 @@ def make_gather(wide: Wide, options: SweepOptions, data: Any) -> Any:
         options: what the kernel is compiled for.
         data: the struct of the whole model.
     """
-    body_, rigid_ = body_type(wide.vec), scratch_type(wide.vec)
+    body_: Any = body_type(wide.vec)
+    rigid_: Any = scratch_type(wide.vec)
 
     @wp.func_native(rigid_code(wide, options, _GATHER, SWEEPS=SWEEPS))
-    def gather(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int): ...
+    def gather(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int) -> None: ...
 
     return gather

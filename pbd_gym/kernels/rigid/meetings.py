@@ -271,15 +271,17 @@ def make_meetings(wide: Wide, options: SweepOptions, data: Any) -> Meetings:
         options: what the kernel is compiled for, with contacts between particles.
         data: the struct of the whole model.
     """
-    body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
+    body_: Any = body_type(wide.vec)
+    rigid_: Any = scratch_type(wide.vec)
+    substep_: Any = substep_type(wide.vec)
     push_text = _EACH_ENVIRONMENT.replace("BODY", _COLLECT + _WEIGH + _SWEEP + _MOVE)
 
     @wp.func_native(rigid_code(wide, options, _TOOLS + _NEAR, MARGIN=MARGIN))
-    def find(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int): ...
+    def find(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int) -> None: ...
 
     @wp.func_native(rigid_code(wide, options, _TOOLS + push_text, SWEEPS=SWEEPS))
     def push(
         model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, thread: int, thread_count: int
-    ): ...
+    ) -> None: ...
 
     return Meetings(find, push)

@@ -163,7 +163,9 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
         data: the struct of the whole model.
         bouncing: whether velocities are taken from ``body.velocity`` after this.
     """
-    body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
+    body_: Any = body_type(wide.vec)
+    rigid_: Any = scratch_type(wide.vec)
+    substep_: Any = substep_type(wide.vec)
     rotation = rotation_code(wide.scalar, _SQUARINGS[wide.scalar])
     find_text = rigid_code(wide, options, _FIND.replace("ROTATION", rotation))
     turn_text = rigid_code(wide, options, _TURN, ROUNDS=ROUNDS)
@@ -172,16 +174,16 @@ def make_motion(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) ->
     @wp.func_native(find_text)
     def find_bodies(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
-    ): ...
+    ) -> None: ...
 
     @wp.func_native(turn_text)
     def turn_bodies(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
-    ): ...
+    ) -> None: ...
 
     @wp.func_native(settle_text)
     def settle_bodies(
         model: data, body: body_, rigid: rigid_, now: substep_, group: int, thread: int, thread_count: int
-    ): ...
+    ) -> None: ...
 
     return RigidMotion(find_bodies, turn_bodies, settle_bodies)

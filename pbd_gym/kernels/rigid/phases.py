@@ -13,7 +13,7 @@ it is.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -62,6 +62,7 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     find_near, push = make_meetings(wide, options, data) if options.particle_contacts else (None, None)
 
     @wp.func
+    @no_type_check
     def solve(
         model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, group: int, thread: int,
         thread_count: int,

@@ -1,7 +1,7 @@
 """Iterations of a substep: one sweep over all kinds, and what Jacobi and Chebyshev make of it."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -32,6 +32,7 @@ def make_sweeps(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, 
     backwards = functools.reduce(join, sweeps[::-1])
 
     @wp.func
+    @no_type_check
     def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
         if iteration % 2 == 1:
             backwards(model, body, inv_h, iteration, only, thread, thread_count)
@@ -46,6 +47,7 @@ def _nothing(wide: Wide, data: Any) -> Any:
     scalar, body_ = wide.scalar, body_type(wide.vec)
 
     @wp.func
+    @no_type_check
     def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
         pass
 
@@ -57,6 +59,7 @@ def _then(wide: Wide, data: Any, before: Any, last: Any) -> Any:
     scalar, body_ = wide.scalar, body_type(wide.vec)
 
     @wp.func
+    @no_type_check
     def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int):
         before(model, body, inv_h, iteration, only, thread, thread_count)
         last(model, body, inv_h, iteration, only, thread, thread_count)
@@ -69,6 +72,7 @@ def make_next_omega(scalar: Any) -> Any:
     """Build the recurrence of Chebyshev's weights."""
 
     @wp.func
+    @no_type_check
     def next_omega(omega: scalar, spectral_radius: scalar, iteration: int):
         """Return the weight of an iteration from that of the one before.
 
@@ -98,6 +102,7 @@ def make_correct(wide: Wide, options: SweepOptions) -> Any:
     scalar = wide.scalar
 
     @wp.func
+    @no_type_check
     def add_delta(body: body_, thread: int, thread_count: int):
         for i in range(thread, body.x.shape[0], thread_count):
             for axis in range(3):
@@ -105,6 +110,7 @@ def make_correct(wide: Wide, options: SweepOptions) -> Any:
                 body.delta[i, axis] = vec(scalar(0.0))
 
     @wp.func
+    @no_type_check
     def extrapolated(value: vec, older: vec, omega: scalar, iteration: int):
         found = value
         if iteration > 1:
@@ -112,6 +118,7 @@ def make_correct(wide: Wide, options: SweepOptions) -> Any:
         return found
 
     @wp.func
+    @no_type_check
     def extrapolate(
         state: state_, body: body_, group: int, omega: scalar, iteration: int, thread: int, thread_count: int
     ):
@@ -132,6 +139,7 @@ def make_correct(wide: Wide, options: SweepOptions) -> Any:
             body.lam[c] = multiplier
 
     @wp.func
+    @no_type_check
     def correct(state: state_, body: body_, group: int, omega: scalar, iteration: int, thread: int, thread_count: int):
         if wp.static(options.jacobi):
             add_delta(body, thread, thread_count)

@@ -159,7 +159,8 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: st
         text: C++ statements on lanes that project constraint ``c``.
         width: particles of a constraint, of which several of a colour are projected together; 0 for one at a time.
     """
-    scalar, body_ = wide.scalar, body_type(wide.vec)
+    scalar: Any = wide.scalar
+    body_: Any = body_type(wide.vec)
     flags = {flag: int(getattr(options, flag)) for flag in ("damped", "jacobi", "symmetric", "keep_lambda", "varied")}
     columns = {"size": int(SIZE), "inv_size": int(INV_SIZE), "compliance": int(COMPLIANCE)}
     projection = _PARAMETERS.format(**columns, **flags) + text
@@ -169,6 +170,8 @@ def make_sweep(wide: Wide, data: Any, options: SweepOptions, name: str, text: st
     code = _SWEEP.format(name=name, row=row, **texts, **flags)
 
     @wp.func_native(with_lanes(wide, code))
-    def sweep(model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int): ...
+    def sweep(
+        model: data, body: body_, inv_h: scalar, iteration: int, only: int, thread: int, thread_count: int
+    ) -> None: ...
 
     return sweep

@@ -14,7 +14,7 @@ the force at the hands is more than what the material alone would pull with.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
@@ -145,10 +145,14 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         options: what the kernel is compiled for; ``anchors`` is how many there is room for.
         data: the struct of the whole model.
     """
-    scalar, vec, lanes = wide.scalar, wide.vec, wide.lanes
-    state_, body_ = state_type(vec), body_type(vec)
+    lanes = wide.lanes
+    scalar: Any = wide.scalar
+    vec: Any = wide.vec
+    state_ = state_type(vec)
+    body_: Any = body_type(vec)
 
     @wp.func
+    @no_type_check
     def anchor_of(state: state_, slot: int, a: int):
         """Return the particle that an anchor is, -1 for none: grips come first, then pins."""
         if a < state.held.shape[1]:
@@ -156,6 +160,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         return state.pins[slot, a - state.held.shape[1]]
 
     @wp.func
+    @no_type_check
     def way(model: data, j: int, i: int):
         """Return how far particle i may be from particle j [m]."""
         found = scalar(LOOSE)
@@ -174,6 +179,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         return found
 
     @wp.func
+    @no_type_check
     def lengthen(model: data, state: state_, group: int, thread: int, thread_count: int):
         for a in range(state.tethered.shape[1]):
             for lane in range(wp.static(lanes)):
@@ -184,6 +190,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
                         state.tether_lengths_scalar[group, a, i, lane] = way(model, j, i)
 
     @wp.func
+    @no_type_check
     def settle(model: data, state: state_, group: int):
         for a in range(state.tethered.shape[1]):
             first = int(state.tether_lengths.shape[2])
@@ -201,6 +208,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
             state.tether_bounds[group, a, 1] = last
 
     @wp.func
+    @no_type_check
     def measure(model: data, state: state_, group: int, thread: int, thread_count: int):
         lengthen(model, state, group, thread, thread_count)
         barrier()  # what has been measured is then taken for done
@@ -231,9 +239,10 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         group: int,
         thread: int,
         thread_count: int,
-    ): ...
+    ) -> None: ...
 
     @wp.func
+    @no_type_check
     def hold(state: state_, body: body_, inv_h: scalar, least: scalar, group: int, thread: int, thread_count: int):
         pull_back(
             body, state.tether_lengths[group], state.tether_bounds[group], state.tethered, state.tether_pull[group],

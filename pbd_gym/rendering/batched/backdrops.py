@@ -1,5 +1,7 @@
 """The kernel of what stands behind everything: the sky and checkered planes, as :mod:`pbd_gym.rendering.backdrop`."""
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.kernels.lanes.wide import barrier
@@ -19,6 +21,7 @@ def key_size(planes: int) -> int:
 
 
 @wp.func
+@no_type_check
 def plane_now(shapes: Shapes, poses: wp.array3d[float], env: int, plane: int):
     """Return the normal and the offset of a plane, which may have been moved."""
     normal = wp.vec3(shapes.planes[plane, 0], shapes.planes[plane, 1], shapes.planes[plane, 2])
@@ -31,6 +34,7 @@ def plane_now(shapes: Shapes, poses: wp.array3d[float], env: int, plane: int):
 
 
 @wp.func
+@no_type_check
 def compare(
     shapes: Shapes,
     cameras: wp.array2d[wp.vec3],
@@ -67,6 +71,7 @@ def compare(
 
 
 @wp.func
+@no_type_check
 def wave(along: float, width: float):
     """Return a pattern of cells from -1 to 1, faded where a pixel covers much of one."""
     phase = along * 0.5 + 0.25
@@ -75,6 +80,7 @@ def wave(along: float, width: float):
 
 
 @wp.func
+@no_type_check
 def border(along: float, width: float):
     """Return how much of the lines between cells a pixel covers."""
     shifted = along + 0.5
@@ -84,6 +90,7 @@ def border(along: float, width: float):
 
 
 @wp.kernel
+@no_type_check
 def draw_backdrop(
     # In:
     shapes: Shapes,

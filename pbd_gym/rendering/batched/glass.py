@@ -1,5 +1,7 @@
 """Glass in a tile: triangles that let through a share of what is behind them."""
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.rendering.batched.tables import Canvas, Scratch, Shapes
@@ -8,6 +10,7 @@ from pbd_gym.rendering.batched.vertices import NEAR
 
 
 @wp.func
+@no_type_check
 def draw_glass(shapes: Shapes, palette: wp.array2d[wp.vec3], canvas: Canvas, scratch: Scratch, tile: Tile):
     """Mix the colours of what faces the eye into those of pixels that show nothing nearer.
 

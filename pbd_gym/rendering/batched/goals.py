@@ -1,7 +1,7 @@
 """Goals in a tile: rings over what is drawn."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -17,6 +17,7 @@ def make_draw_goals(images: Images) -> Any:
     """Build the function that draws goals."""
 
     @wp.func
+    @no_type_check
     def draw_goals(
         shapes: Shapes,
         cameras: wp.array2d[wp.vec3],

@@ -1,7 +1,7 @@
 """The kernel that draws pictures: triangles, balls, tubes and goals over a backdrop, each pixel by one thread."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -23,6 +23,7 @@ def make_draw(images: Images) -> Any:
     draw_rounds, draw_goals = make_draw_rounds(images), make_draw_goals(images)
 
     @wp.kernel(module="unique", enable_backward=False)
+    @no_type_check
     def draw(
         # In:
         shapes: Shapes,

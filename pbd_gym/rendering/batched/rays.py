@@ -1,11 +1,14 @@
 """Where rays from the eye meet balls and tubes."""
 
+from typing import no_type_check
+
 import warp as wp
 
 MISS = wp.constant(1.0e30)
 
 
 @wp.func
+@no_type_check
 def hit_ball(ray: wp.vec3, center: wp.vec3, radius: float):
     """Return the depth at which a ray from the eye, of depth one, enters a ball, or MISS."""
     away = wp.cross(ray, center)
@@ -19,6 +22,7 @@ def hit_ball(ray: wp.vec3, center: wp.vec3, radius: float):
 
 
 @wp.func
+@no_type_check
 def hit_tube(ray: wp.vec3, a: wp.vec3, b: wp.vec3, radius: float):
     """Return the depth at which a ray enters the tube round a segment, without its ends, or MISS."""
     depth = MISS

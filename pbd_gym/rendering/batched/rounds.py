@@ -1,7 +1,7 @@
 """Balls and tubes in a tile: particles, ropes and pickers, by ray casting."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -18,6 +18,7 @@ def make_draw_rounds(images: Images) -> Any:
     """Build the function that draws balls and tubes."""
 
     @wp.func
+    @no_type_check
     def draw_rounds(
         shapes: Shapes,
         cameras: wp.array2d[wp.vec3],

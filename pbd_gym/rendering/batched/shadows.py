@@ -3,6 +3,8 @@
 They say where above the ground something is. What covers a pixel is found first, then the edges are blurred.
 """
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.kernels.lanes.wide import barrier
@@ -20,6 +22,7 @@ TAPS = wp.constant(4)
 
 
 @wp.func
+@no_type_check
 def weight(k: int):
     """Return a weight of the blur, about a Gaussian of 1.4 pixels: 8 over k + 4, of 256."""
     away = wp.abs(k)
@@ -36,12 +39,14 @@ def weight(k: int):
 
 
 @wp.func
+@no_type_check
 def blur_step(width: int, height: int):
     """Return how many pixels the taps of the blur are apart."""
     return wp.max(int(wp.round(float(wp.min(width, height)) / float(POINTS))), 1)
 
 
 @wp.func
+@no_type_check
 def grow(scratch: Scratch, picture: int, box: wp.vec4i):
     """Note that something may be dark in a box."""
     if box[0] < box[2] and box[1] < box[3]:
@@ -52,6 +57,7 @@ def grow(scratch: Scratch, picture: int, box: wp.vec4i):
 
 
 @wp.func
+@no_type_check
 def dark_area(scratch: Scratch, picture: int, width: int, height: int):
     """Return the pixels that may be dark, with those that the blur reaches."""
     margin = TAPS * blur_step(width, height)
@@ -64,6 +70,7 @@ def dark_area(scratch: Scratch, picture: int, width: int, height: int):
 
 
 @wp.func
+@no_type_check
 def cast(
     shapes: Shapes,
     cameras: wp.array2d[wp.vec3],
@@ -139,12 +146,14 @@ def cast(
 
 
 @wp.func
+@no_type_check
 def on_ground(point: wp.vec3, normal: wp.vec3, level: float, fall: wp.vec3):
     """Return the point of the ground straight below another."""
     return point - (wp.dot(normal, point) + level) * fall
 
 
 @wp.func
+@no_type_check
 def lay_triangles(
     shapes: Shapes,
     focal: float,
@@ -186,6 +195,7 @@ def lay_triangles(
 
 
 @wp.func
+@no_type_check
 def lay_rounds(
     shapes: Shapes,
     focal: float,
@@ -232,6 +242,7 @@ def lay_rounds(
 
 
 @wp.func
+@no_type_check
 def dim(scratch: Scratch, picture: int, box: wp.vec4i, x: int, y: int, width: int, height: int):
     """Return how dark the ground is at a pixel within :func:`dark_area`, from 0 to 1."""
     dark = float(0.0)

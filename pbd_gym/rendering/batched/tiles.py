@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -58,6 +58,7 @@ class Tile:
 
 
 @wp.func
+@no_type_check
 def paint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: float, gloss: float):
     """Write the colour of a pixel, times its brightness and with its highlight added."""
     for channel in range(3):
@@ -66,6 +67,7 @@ def paint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: fl
 
 
 @wp.func
+@no_type_check
 def tint(canvas: Canvas, tile: Tile, x: int, y: int, color: wp.vec3, bright: float, gloss: float, share: float):
     """Mix a share of a colour, times its brightness and with its highlight added, into that of a pixel."""
     for channel in range(3):
@@ -79,6 +81,7 @@ def make_fill(images: Images) -> Any:
     """Build the function that copies the backdrop into a tile, and darkens it where shadows are."""
 
     @wp.func
+    @no_type_check
     def fill(
         backdrop: Backdrop,
         canvas: Canvas,

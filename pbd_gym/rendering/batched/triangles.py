@@ -1,7 +1,7 @@
 """Triangles in a tile: cloth, soft bodies and colliders."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
@@ -15,6 +15,7 @@ def make_draw_triangles(images: Images) -> Any:
     """Build the function that draws triangles by their edge functions, those nearest to the eye."""
 
     @wp.func
+    @no_type_check
     def draw_triangles(
         shapes: Shapes,
         palette: wp.array2d[wp.vec3],

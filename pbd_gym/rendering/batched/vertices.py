@@ -1,5 +1,7 @@
 """From particles to edge functions: what is worked out once per picture, before any pixel."""
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.rendering.batched.tables import COLLIDER, EYE, FORWARD, LIGHT, PARTICLE, RIGHT, UP, Scratch, Shapes
@@ -11,6 +13,7 @@ FAR = wp.constant(1.0e6)
 
 
 @wp.func
+@no_type_check
 def shade(normal: wp.vec3, to_eye: wp.vec3, light: wp.vec3, up: wp.vec3):
     """Return the brightness and the gloss of a surface.
 
@@ -27,16 +30,19 @@ def shade(normal: wp.vec3, to_eye: wp.vec3, light: wp.vec3, up: wp.vec3):
 
 
 @wp.func
+@no_type_check
 def pose_turn(poses: wp.array3d[float], env: int, slot: int):
     return wp.quat(poses[env, slot, 3], poses[env, slot, 4], poses[env, slot, 5], poses[env, slot, 6])
 
 
 @wp.func
+@no_type_check
 def pose_origin(poses: wp.array3d[float], env: int, slot: int):
     return wp.vec3(poses[env, slot, 0], poses[env, slot, 1], poses[env, slot, 2])
 
 
 @wp.func
+@no_type_check
 def place(
     shapes: Shapes,
     cameras: wp.array2d[wp.vec3],
@@ -74,6 +80,7 @@ def place(
 
 
 @wp.func
+@no_type_check
 def light_vertices(
     shapes: Shapes, cameras: wp.array2d[wp.vec3], view: int, scratch: Scratch, picture: int, thread: int, threads: int
 ):
@@ -99,6 +106,7 @@ def light_vertices(
 
 
 @wp.func
+@no_type_check
 def bounds(low_x: float, high_x: float, low_y: float, high_y: float, width: int, height: int):
     """Return the pixels whose centres may lie in a rectangle, given relative to the middle of the picture."""
     w = float(width)
@@ -111,6 +119,7 @@ def bounds(low_x: float, high_x: float, low_y: float, high_y: float, width: int,
 
 
 @wp.func
+@no_type_check
 def triangle_bounds(a: wp.vec3, b: wp.vec3, c: wp.vec3, focal: float, width: int, height: int):
     """Return the pixels in which a triangle may be seen; all of them if it reaches behind the eye."""
     box = wp.vec4i(0, 0, width, height)
@@ -130,11 +139,13 @@ def triangle_bounds(a: wp.vec3, b: wp.vec3, c: wp.vec3, focal: float, width: int
 
 
 @wp.func
+@no_type_check
 def lower(value: float, near: float, far: float):
     return wp.min(value * near, value * far)
 
 
 @wp.func
+@no_type_check
 def round_bounds(a: wp.vec3, b: wp.vec3, radius: float, focal: float, width: int, height: int):
     """Return the pixels in which a capsule may be seen: those of the boxes round the balls at its ends."""
     box = wp.vec4i(0, 0, width, height)
@@ -155,6 +166,7 @@ def round_bounds(a: wp.vec3, b: wp.vec3, radius: float, focal: float, width: int
 
 
 @wp.func
+@no_type_check
 def nearest_on(a: wp.vec3, b: wp.vec3, point: wp.vec3):
     """Return the point of a segment that is nearest to another point."""
     along = b - a
@@ -166,6 +178,7 @@ def nearest_on(a: wp.vec3, b: wp.vec3, point: wp.vec3):
 
 
 @wp.func
+@no_type_check
 def edge_of(focal: float, a: wp.vec3, b: wp.vec3):
     """Return the edge function through two points: b less a, so that what is far away keeps its digits."""
     start = wp.vec3(focal * a[0], -focal * a[1], a[2])
@@ -174,6 +187,7 @@ def edge_of(focal: float, a: wp.vec3, b: wp.vec3):
 
 
 @wp.func
+@no_type_check
 def edge(scratch: Scratch, picture: int, focal: float, i: int, j: int):
     """Return the edge function through two vertices; the other way round it is the negative, to the last bit."""
     low = wp.min(i, j)
@@ -187,6 +201,7 @@ def edge(scratch: Scratch, picture: int, focal: float, i: int, j: int):
 
 
 @wp.func
+@no_type_check
 def set_up_triangles(
     shapes: Shapes, focal: float, width: int, height: int, scratch: Scratch, picture: int, thread: int, threads: int
 ):
@@ -220,12 +235,14 @@ def set_up_triangles(
 
 
 @wp.func
+@no_type_check
 def is_shown(shapes: Shapes, held: wp.array2d[wp.int32], env: int, grip: int):
     """Return whether a round is drawn: all are, but that of the hand only while it holds something."""
     return grip < 0 or grip != shapes.hand or held[env, wp.max(grip, 0)] >= 0
 
 
 @wp.func
+@no_type_check
 def set_up_rounds(
     shapes: Shapes,
     held: wp.array2d[wp.int32],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 import warp as wp
 
@@ -20,6 +22,7 @@ def camera_row(camera: Camera, size: tuple[int, int]) -> np.ndarray:
 
 
 @wp.func
+@no_type_check
 def aim(cameras: wp.array2d[wp.vec3], row: int, target: wp.vec3, distance: float, yaw: float, pitch: float):
     """Write the row of a camera that circles a target, like :class:`pbd_gym.rendering.Camera`; its lens is kept."""
     tilt = wp.clamp(pitch, -LIMIT, LIMIT)

@@ -1,5 +1,7 @@
 """The kernel that lays glass over a picture: faces that let through a share of what is behind them."""
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
@@ -10,12 +12,14 @@ wp.set_module_options({"enable_backward": False})
 
 
 @wp.func
+@no_type_check
 def value_at(coefficients: wp.array2d[float], t: int, k: int, x: float, y: float):
     """Value of a function that is linear in the picture."""
     return coefficients[t, k] * x + coefficients[t, k + 1] * y + coefficients[t, k + 2]
 
 
 @wp.kernel
+@no_type_check
 def glaze(
     # In:
     panes: Primitives,

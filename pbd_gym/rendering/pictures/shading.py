@@ -4,6 +4,8 @@ Colours are worked out only where something is, and once for each surface that a
 a few comparisons. The arithmetic of triangles, balls and tubes is that of :mod:`pbd_gym.rendering.batched`.
 """
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.rendering.batched.rays import hit_ball, hit_tube
@@ -18,6 +20,7 @@ SAME = wp.constant(0.02)
 
 
 @wp.func
+@no_type_check
 def round_color(primitives: Primitives, view: View, k: int, px: float, py: float):
     """Return the colour of a tube at a point of the picture; near its outline, that of the outline."""
     ray = wp.vec3(px / view.focal, -py / view.focal, 1.0)
@@ -41,6 +44,7 @@ def round_color(primitives: Primitives, view: View, k: int, px: float, py: float
 
 
 @wp.kernel
+@no_type_check
 def darken(
     # In:
     shadow: wp.array2d[float],
@@ -71,6 +75,7 @@ def darken(
 
 
 @wp.func
+@no_type_check
 def point_color(
     primitives: Primitives,
     view: View,
@@ -91,6 +96,7 @@ def point_color(
 
 
 @wp.kernel
+@no_type_check
 def paint(
     # In:
     primitives: Primitives,
@@ -167,6 +173,7 @@ BEHIND = wp.constant(0.3)
 
 
 @wp.kernel
+@no_type_check
 def mark(
     # In:
     count: int,
@@ -220,6 +227,7 @@ def mark(
 
 
 @wp.kernel
+@no_type_check
 def cover(points: wp.array1d[wp.vec2], corners: wp.array2d[wp.int32], count: int, mask: wp.array2d[wp.uint8]):
     """Set the mask to one where its points lie in the first ``count`` triangles, of any orientation.
 

@@ -4,6 +4,8 @@ What colours depend on is computed once per triangle, as coefficients of functio
 Written as Warp operations, one pixel after another, a picture took more than twice as long.
 """
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.rendering.pictures.meshes import BORDER, LINE
@@ -26,17 +28,20 @@ _WIRE_DARK = wp.constant(0.25)
 
 
 @wp.func
+@no_type_check
 def put(coefficients: wp.array2d[float], t: int, at: int, values: wp.vec3):
     for k in range(3):
         coefficients[t, at + k] = values[k]
 
 
 @wp.func
+@no_type_check
 def growth(edge: wp.vec3):
     return 1.0 / wp.max(wp.sqrt(edge[0] * edge[0] + edge[1] * edge[1]), 1.0e-12)
 
 
 @wp.func
+@no_type_check
 def gather(
     coefficients: wp.array2d[float],
     primitives: Primitives,
@@ -171,7 +176,7 @@ def span(
     up: wp.vec3,
     at: int,
     row_colors: wp.array2d[float],
-):
+) -> None:
     """Work out the colour of a triangle at ``count`` points that are a pixel apart, from (x, y) on to the right.
 
     They go into the columns of ``row_colors``, shape (3, columns), from ``at`` on; up to LANES - 1 columns after them
@@ -206,7 +211,7 @@ return count;
 
 
 @wp.func_native(_SETTLE)
-def settle(
+def settle(  # type: ignore[empty-body]
     y: int,
     left: int,
     right: int,

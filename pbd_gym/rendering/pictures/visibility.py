@@ -1,5 +1,7 @@
 """The kernels that find what is seen at each point of a picture, and where in the picture anything is."""
 
+from typing import no_type_check
+
 import warp as wp
 
 from pbd_gym.rendering.batched.rays import MISS, hit_ball, hit_tube
@@ -14,6 +16,7 @@ LANES = 8
 
 
 @wp.func
+@no_type_check
 def triangle_box(primitives: Primitives, view: View, visible: Visible, t: int):
     """Return where a triangle may be seen, and work out what its colours depend on."""
     focal = view.focal
@@ -38,6 +41,7 @@ def triangle_box(primitives: Primitives, view: View, visible: Visible, t: int):
 
 
 @wp.func
+@no_type_check
 def round_box(primitives: Primitives, view: View, k: int):
     """Return where a ball or a tube may be seen."""
     a3 = primitives.ends[k, 0]
@@ -65,7 +69,7 @@ for (long long y = top; y < bottom; ++y) {
 def clear(
     left: int, top: int, right: int, bottom: int, ground: wp.array2d[float], nearest_primitive: wp.array2d[wp.int32],
     near: wp.array2d[float],
-):  # fmt: skip
+) -> None:  # fmt: skip
     """Let nothing be seen but the ground."""
 
 
@@ -120,11 +124,12 @@ def fill(
     t: int, coefficients: wp.array2d[float], box: wp.vec4i, step: float, first_x: float, first_y: float,
     farthest: float, wire: bool, line0: bool, line1: bool, line2: bool, nearest_primitive: wp.array2d[wp.int32],
     near: wp.array2d[float],
-):  # fmt: skip
+) -> None:  # fmt: skip
     """Put a triangle where it is the nearest; of a wire, only where a line is."""
 
 
 @wp.kernel
+@no_type_check
 def find_visible(
     # In:
     primitives: Primitives,
