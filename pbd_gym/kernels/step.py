@@ -29,6 +29,7 @@ from pbd_gym.kernels.grips.motion import make_grip_motion
 from pbd_gym.kernels.lanes.wide import Wide, barrier, wide
 from pbd_gym.kernels.motion.air_drag import make_air_drag
 from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.rigid.phases import make_rigid
 from pbd_gym.kernels.solve.iterations import make_correct, make_next_omega, make_sweeps
 from pbd_gym.kernels.solve.tethers import PULLED, make_tethers
@@ -281,7 +282,7 @@ def make_step(
     search_fluid, project_fluid, _ = make_fluid(*whole)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
 
-    @wp.kernel(module="unique", enable_backward=False, **options.registers)
+    @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False, **options.registers)
     @no_type_check
     def step(launch: Launch, model: data, colliders: colliders_, settings: settings_, control: control_, state: state_):
         """Advance a group by extended position-based dynamics with small steps (doi:10.1145/3309486.3340247).

@@ -6,8 +6,8 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.data.group import body_type
-from pbd_gym.kernels.lanes.snippets import with_lanes
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import call, lanes_type
 
 
 @functools.cache
@@ -34,50 +34,6 @@ def contact_type(vec: Any) -> Any:
     return Contact
 
 
-# Products and sums stay apart, as in the plain Warp around: results do not depend on what a compiler joins.
-_RESPOND = """
-    T* const at = (T*)wp::address(body.x, i, 0);
-    const T* const w = (const T*)wp::address(body.inv_mass, i);
-    EACH_LANE {
-        PBD_CONTRACT_OFF
-        const V kx = LOAD(contact.nx.c), ky = LOAD(contact.ny.c), kz = LOAD(contact.nz.c);
-        const V none = V(T(0)), one = V(T(1));
-        // A held lane is treated like one without contact.
-        const V push = LOAD(w) > T(0) ? FLOOR(LOAD(contact.depth.c), 0) : none;
-        const V qx = LOAD(at) + kx * push, qy = LOAD(at + LANES) + ky * push, qz = LOAD(at + 2 * LANES) + kz * push;
-        const V ux = qx - LOAD(contact.ax.c), uy = qy - LOAD(contact.ay.c), uz = qz - LOAD(contact.az.c);
-        const V along = ux * kx + uy * ky + uz * kz;
-        const V tx = ux - along * kx, ty = uy - along * ky, tz = uz - along * kz;
-        const V slip = SQRT(tx * tx + ty * ty + tz * tz);
-        const V all = push > T(0) ? one : none;
-#if SUPPORTS
-        T* const pressed = (T*)wp::address(body.support, i, 3);
-        const V load = FLOOR(push + (push > T(0) ? LOAD(pressed) : none), 0);
-        STORE(pressed, push > T(0) ? none : LOAD(pressed));
-#else
-        const V load = push;
-#endif
-#if CARRIES
-        T* const kept = (T*)wp::address(body.traction, i);
-        const V carried = all * LOAD(kept);
-#else
-        const V carried = none;
-#endif
-        // Share of the slip that friction takes: all of it where it sticks, and none without depth.
-        const V slides = slip - (LOAD(contact.sticking.c) * load + carried);
-        const V most = LOAD(contact.kinetic.c) * load + carried;
-        const V taken = slides > T(0) ? most : all;
-        const V share = taken / (slides > T(0) ? FLOOR(slip, 1e-30) : one);
-#if CARRIES
-        STORE(kept, push > T(0) ? FLOOR(most - slip, 0) : LOAD(kept));
-#endif
-        STORE(at, qx - share * tx);
-        STORE(at + LANES, qy - share * ty);
-        STORE(at + 2 * LANES, qz - share * tz);
-    }
-"""
-
-
 @functools.cache
 def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> Any:
     """Build the response of particle ``i`` to one contact.
@@ -98,11 +54,10 @@ def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> 
     body_: Any = body_type(wide.vec)
     contact_: Any = contact_type(wide.vec)
 
-    flags = {"CARRIES": int(carries), "SUPPORTS": int(supports)}
-    defined = "".join(f"#define {name} {value}\n" for name, value in flags.items())
-    text = defined + _RESPOND + "".join(f"\n#undef {name}\n" for name in flags)
+    lanes = lanes_type(wide.lanes, wide.scalar)
+    code = call("respond_to_collider", lanes, carries, supports, arguments="body, i, contact")
 
-    @wp.func_native(with_lanes(wide, text))
+    @wp.func_native(code)
     def respond(body: body_, i: int, contact: contact_) -> None: ...
 
     return respond

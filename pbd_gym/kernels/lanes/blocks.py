@@ -27,30 +27,37 @@ _CPU_BLOCK = "WP_TILE_BLOCK_DIM > 1" if hasattr(wp.config, "enable_cpu_blocks") 
 
 BLOCKS = f"""
 #ifndef PBD_BLOCK
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || {_CPU_BLOCK}
 #define PBD_BLOCK 1
-#define PBD_SYNC() __syncthreads()
+#else
+#define PBD_BLOCK 0
+#endif
+#if defined(__CUDA_ARCH__)
 #define PBD_SHARED __shared__
-#define PBD_ATOMIC_ADD(where, what) atomicAdd(&(where), what)
-#define PBD_ATOMIC_MAX(where, what) atomicMax(&(where), what)
-#define PBD_ATOMIC_OR(where, what) atomicOr(&(where), what)
 #define PBD_CONTRACT_ON
 #define PBD_CONTRACT_OFF
 #else
-#if {_CPU_BLOCK}
-#define PBD_BLOCK 1
-#define PBD_SYNC() wp_cpu_tile_sync()
-#else
-#define PBD_BLOCK 0
-#define PBD_SYNC()
-#endif
 // Fibers share static memory, and change places at barriers only.
 #define PBD_SHARED static
+#define PBD_CONTRACT_ON _Pragma("clang fp contract(on)")
+#define PBD_CONTRACT_OFF _Pragma("clang fp contract(off)")
+#endif
+#endif
+#ifndef PBD_SYNC
+#if defined(__CUDA_ARCH__)
+#define PBD_SYNC() __syncthreads()
+#define PBD_ATOMIC_ADD(where, what) atomicAdd(&(where), what)
+#define PBD_ATOMIC_MAX(where, what) atomicMax(&(where), what)
+#define PBD_ATOMIC_OR(where, what) atomicOr(&(where), what)
+#else
+#if PBD_BLOCK
+#define PBD_SYNC() wp_cpu_tile_sync()
+#else
+#define PBD_SYNC()
+#endif
 #define PBD_ATOMIC_ADD(where, what) ((where) += (what), (where) - (what))
 #define PBD_ATOMIC_MAX(where, what) ((where) = (where) > (what) ? (where) : (what))
 #define PBD_ATOMIC_OR(where, what) ((where) |= (what))
-#define PBD_CONTRACT_ON _Pragma("clang fp contract(on)")
-#define PBD_CONTRACT_OFF _Pragma("clang fp contract(off)")
 #endif
 #endif
 """

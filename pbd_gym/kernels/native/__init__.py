@@ -1,32 +1,45 @@
-"""C++ that kernels are made of: headers of templates over the type of a number, and how a function calls into them.
+"""C++ of the kernels: headers of templates, and how Warp functions call them.
 
-The headers in this folder are included at the scope of every module whose kernels call :func:`native` functions: a
-step passes :data:`MODULE_OPTIONS` to ``wp.kernel``, a module of kernels to ``wp.set_module_options``. There templates
-may stand, which the body of a native function may not hold. ``pbd.h`` includes them all.
+The body of a ``wp.func_native`` stands within a function, where there are no templates. So the C++ is in headers, at
+the scope of the module: ``@wp.kernel(module="unique", module_options=MODULE_OPTIONS)``, or
+``wp.set_module_options(MODULE_OPTIONS)`` for all kernels of a Python module. A native function is one :func:`call`.
+What is chosen when a kernel is built is a template argument.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import warp as wp
 
 FOLDER = Path(__file__).parent
-"""Where the headers are."""
+"""Folder of the headers."""
+_NATIVE = {wp.float32: "float", wp.float64: "double"}
+_PREAMBLE = f'#define PBD_CPU_BLOCKS {int(hasattr(wp.config, "enable_cpu_blocks"))}\n#include "pbd.h"\n'  # 0: Warp 1.18
+
+MODULE_OPTIONS: dict[str, Any] = {
+    "extra_build_options": wp.ModuleBuildOptions(
+        extra_cpu_include_dirs=[FOLDER],
+        extra_cuda_include_dirs=[FOLDER],
+        extra_cpu_preamble=_PREAMBLE,
+        extra_cuda_preamble=_PREAMBLE,
+        extra_build_dependencies=sorted(FOLDER.glob("*.h")),
+    )
+}
+"""Options of a Warp module whose kernels call functions of the headers."""
 
 
-def native(code: str) -> Callable[[Any], Any]:
-    """Return the decorator that makes a Warp function of C++ statements.
+def lanes_type(lanes: int, scalar: Any) -> str:
+    """Return the C++ name of ``pbd::Lanes`` for a lane count and ``wp.float32`` or ``wp.float64``."""
+    return f"pbd::Lanes<{_NATIVE[scalar]}, {lanes}>"
 
-    It is ``wp.func_native`` for stubs that a type checker is told to leave alone by ``@typing.no_type_check``: Warp
-    would find no return type in those.
+
+def call(function: str, *template: Any, arguments: str) -> str:
+    """Return the C++ statement that calls a function template of the headers.
 
     Args:
-        code: body of the function, in the names of its arguments.
+        function: name in the namespace ``pbd``.
+        *template: its template arguments: types by their C++ names, bools, ints, and floats.
+        arguments: what it is called with, in the names of the Warp function.
     """
-
-    def decorate(stub: Any) -> Any:
-        stub.__dict__.pop("__no_type_check__", None)
-        return wp.func_native(code)(stub)
-
-    return decorate
+    written = (str(int(each)) if isinstance(each, bool) else str(each) for each in template)
+    return f"pbd::{function}<{', '.join(written)}>({arguments});"

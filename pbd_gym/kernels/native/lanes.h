@@ -1,0 +1,63 @@
+// Lanes: numbers with one value for each of the environments that advance together.
+//
+// Arithmetic is written once, on numbers of type V. For one thread V is a vector of Clang's, which becomes SIMD code;
+// in a block of threads each thread serves one lane after the other, and V is a plain number. Comparisons of vectors
+// are vectors, and `condition ? yes : no` chooses lane by lane. There are no branches on one lane.
+#pragma once
+#include "block.h"
+
+namespace pbd {
+
+// Type of one of the numbers that a V holds.
+template <class V> struct ElementOf { using type = decltype(V()[0] + 0); };
+template <> struct ElementOf<float> { using type = float; };
+template <> struct ElementOf<double> { using type = double; };
+template <class V> using Element = typename ElementOf<V>::type;
+
+// N numbers in one register of Clang's, or just one.
+template <class T, int N> struct Register {
+    typedef T type __attribute__((ext_vector_type(N), aligned(sizeof(T))));
+};
+template <class T> struct Register<T, 1> {
+    using type = T;
+};
+
+// How a thread reads and writes numbers that are stored with LANES values side by side:
+//
+//     for (int lane = 0; lane < L::ROUNDS; ++lane) { const V a = L::load(numbers, lane); ... }
+template <class Scalar, int Count> struct Lanes {
+    using T = Scalar;
+    static constexpr int LANES = Count;
+#if PBD_BLOCK
+    using V = T;
+    using Index = int;
+    static constexpr int ROUNDS = LANES;
+    PBD_INLINE static V load(const T* numbers, int lane) { return numbers[lane]; }
+    PBD_INLINE static void store(T* numbers, int lane, V value) { numbers[lane] = value; }
+#else
+    using V = typename Register<T, LANES>::type;
+    using Index = long long;  // as wide as an address: with a narrower one every access works its address out anew
+    static constexpr int ROUNDS = 1;
+    PBD_INLINE static V load(const T* numbers, int) { return *(const V*)numbers; }
+    PBD_INLINE static void store(T* numbers, int, V value) { *(V*)numbers = value; }
+#endif
+};
+
+// Square root of each number.
+PBD_INLINE float root(float a) { return wp::sqrt(a); }
+PBD_INLINE double root(double a) { return wp::sqrt(a); }
+
+// Whether a condition holds in some lane, and in all; in a block of threads, in this one.
+PBD_INLINE bool any(bool condition) { return condition; }
+PBD_INLINE bool all(bool condition) { return condition; }
+
+#if !PBD_BLOCK
+template <class V> PBD_INLINE V root(V a) { return __builtin_elementwise_sqrt(a); }
+template <class M> PBD_INLINE bool any(M condition) { return __builtin_reduce_or(condition) != 0; }
+template <class M> PBD_INLINE bool all(M condition) { return __builtin_reduce_and(condition) != 0; }
+#endif
+
+// Each number, but no less than `low`.
+template <class V> PBD_INLINE V at_least(V a, Element<V> low) { return a > low ? a : V(low); }
+
+}  // namespace pbd
