@@ -31,7 +31,7 @@ def prepare(
     Args:
         positions: of all particles of the scene [m], shape (n, 3).
         indices: particles of each constraint, shape (m, 4): the shared edge, then the wing of each triangle, as
-            :func:`pbd_gym.geometry.hinges.hinges` gives them.
+            :func:`pbd_gym.geometry.edges.hinges` gives them.
         compliance: inverse stiffness [rad^2/J], one number or shape (m,); 0 is rigid.
         rest_angle: signed [rad], 0 is flat, one number or shape (m,); by default the angle the particles make now.
 

@@ -61,7 +61,7 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
         positions: of all particles of the scene, at rest [m], shape (n, 3). Only lengths and angles of the triangles
             count: the constraint wants the hinge flat, whatever its fold is now.
         indices: particles of each constraint, shape (m, 4): the shared edge, then the wing of each triangle, as
-            :func:`pbd_gym.geometry.hinges.hinges` gives them.
+            :func:`pbd_gym.geometry.edges.hinges` gives them.
         compliance: inverse stiffness [1/J], one number or shape (m,); 0 is rigid.
 
     Returns:

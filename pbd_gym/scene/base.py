@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Solid, shapes
 from pbd_gym.constraints import kinds
-from pbd_gym.geometry.surface_paths import check_surface_lines
+from pbd_gym.geometry.paths import check_surface_lines
 from pbd_gym.runtime.checks import (
     FARTHEST,
     FASTEST,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.geometry.tetrahedra import TetMesh
+from pbd_gym.geometry.tetmeshes import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh, check_used
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, switch, whole
 from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled, usual_spacing

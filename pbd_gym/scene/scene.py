@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.geometry.edge_paths import edge_paths
+from pbd_gym.geometry.edges import hinges
 from pbd_gym.geometry.grids import Grid, grid
-from pbd_gym.geometry.hinges import hinges
-from pbd_gym.geometry.tetrahedra import TetMesh
+from pbd_gym.geometry.paths import edge_paths
+from pbd_gym.geometry.tetmeshes import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh, check_areas, check_indices, check_manifold, check_used
 from pbd_gym.materials import springs
 from pbd_gym.materials.fabrics import Cord, Fabric
@@ -157,7 +157,7 @@ class Scene(RigidScene):
             position: where the origin of the mesh goes [m], shape (3,).
             rotation: orthonormal matrix applied before, shape (3, 3).
             lines: whether paths along the edges that go nearly straight are each solved as a whole; see
-                :func:`pbd_gym.geometry.edge_paths.edge_paths` and :meth:`add_cloth`.
+                :func:`pbd_gym.geometry.paths.edge_paths` and :meth:`add_cloth`.
             tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
                 rest; see :meth:`add_grip_tethers`.
 

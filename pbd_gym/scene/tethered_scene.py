@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.tether import attachments
-from pbd_gym.geometry.geodesics import unfolded_links
+from pbd_gym.geometry.paths import unfolded_links
 from pbd_gym.geometry.trimeshes import TriMesh, groups
 from pbd_gym.runtime.checks import number, shaped
 from pbd_gym.scene.fluid_scene import FluidScene
