@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, atan2, cross, dot, maximum, norm, where
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import finite, not_negative
 
 
 def angles(corners: np.ndarray) -> np.ndarray:
@@ -44,11 +44,11 @@ def prepare(
     """
     if rest_angle is None:
         rest_angle = angles(positions[indices])
-    values = {}
-    for name, value in (("rest_angle", rest_angle), ("compliance", compliance)):
-        values[name] = finite(name, value, (len(indices),))
-    if (values["compliance"] < 0).any():
-        raise ValueError("compliance must not be negative")
+    shape = (len(indices),)
+    values = {
+        "rest_angle": finite("rest_angle", rest_angle, shape),
+        "compliance": not_negative("compliance", compliance, shape),
+    }
     if (np.abs(values["rest_angle"]) > np.pi).any():
         raise ValueError("rest_angle must be from -pi to pi")
     # The kernel compares directions, not angles: it has no use for the angle itself.

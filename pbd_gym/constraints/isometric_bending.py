@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, dot
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import not_negative
 
 
 def bending_coefficients(corners: np.ndarray) -> np.ndarray:
@@ -70,9 +70,7 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
     Raises:
         ValueError: for a triangle without area, a compliance that is negative or not finite, or a wrong shape.
     """
-    stiff = finite("compliance", compliance, (len(indices),))
-    if (stiff < 0).any():
-        raise ValueError("compliance must not be negative")
+    stiff = not_negative("compliance", compliance, (len(indices),))
     return {"coefficients": bending_coefficients(positions[indices]), "compliance": stiff}
 
 

@@ -19,6 +19,7 @@ from pbd_gym.runtime.checks import (
     finite,
     instance,
     integers,
+    not_negative,
     number,
     shaped,
     switch,
@@ -216,9 +217,7 @@ class BaseScene:
             if (ordered[:, 1:] == ordered[:, :-1]).any():
                 raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
         values = chosen.numbers(self.positions, found, **parameters)
-        values["damping_time"] = finite("damping_time", damping_time, (len(found),))
-        if (values["damping_time"] < 0).any():
-            raise ValueError("damping_time must not be negative")
+        values["damping_time"] = not_negative("damping_time", damping_time, (len(found),))
         label = label or kind
         if label not in self.labels:
             self.labels.append(label)

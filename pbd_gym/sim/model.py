@@ -11,8 +11,7 @@ import warp as wp
 from pbd_gym.colliders import shapes
 from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
-from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.kernels.data.fluid import COLUMNS
 from pbd_gym.kernels.data.parameters import COMPLIANCE
 from pbd_gym.kernels.data.step import model_data
@@ -29,6 +28,7 @@ from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
 from pbd_gym.sim.contact_upload import fill_contacts
 from pbd_gym.sim.fluid_upload import fill_fluid, fluid_options
 from pbd_gym.sim.rigid_upload import fill_rigid, left_out
+from pbd_gym.sim.upload.constraints import cluster_values, fill_table, in_solve_order
 
 Order = Literal["colored", "given"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Graph, Matrix, Number, Vec3, evaluate, gradients
 from pbd_gym.kernels.solve.projection import GIVEN, Residual, needs
 
@@ -101,7 +101,7 @@ class TracedKind:
         return [Vec3(*(graph.symbol(f"{name}{k}_{axis}") for axis in "xyz")) for k in range(self.width)]
 
     def _field(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Return a field as the formula takes it; see :attr:`pbd_gym.constraints.common.kind.Kind.fields`."""
+        """Return a field as the formula takes it; see :attr:`pbd_gym.constraints.kind.Kind.fields`."""
         array = self._values[name].reshape(self.count, -1)
         if self.count and np.abs(array).max() < _ROUNDING:
             entries: tuple[Number, ...] = (self._graph.const(0.0),) * array.shape[1]
