@@ -74,6 +74,11 @@ class MeshCollider(Solid):
         return self.position
 
     @property
+    def convex(self) -> bool:
+        """No: a mesh may be anything."""
+        return False
+
+    @property
     def half_thickness(self) -> float:
         """Half of the thinnest part [m]."""
         return self.grid.thickness / 2
