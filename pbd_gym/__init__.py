@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pbd_gym.scene.rigid_bodies import RigidBody as RigidBody
     from pbd_gym.scene.scene import Scene as Scene
     from pbd_gym.sim.control import Control as Control
-    from pbd_gym.sim.memory_report import memory_report as memory_report
+    from pbd_gym.sim.costs import memory_report as memory_report
     from pbd_gym.sim.model import Model as Model
     from pbd_gym.sim.solver import Solver as Solver
     from pbd_gym.sim.state import State as State
@@ -73,7 +73,7 @@ _HOMES = {
     "export": "pbd_gym.export",
     "formulas": "pbd_gym.formulas",
     "geometry": "pbd_gym.geometry",
-    "memory_report": "pbd_gym.sim.memory_report",
+    "memory_report": "pbd_gym.sim.costs",
     "needed_substeps": "pbd_gym.sim.substeps",
     "rendering": "pbd_gym.rendering",
     "substep_limits": "pbd_gym.sim.substeps",

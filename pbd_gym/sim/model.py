@@ -9,7 +9,6 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import shapes
-from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.kernels.data.fluid import COLUMNS
@@ -23,12 +22,13 @@ from pbd_gym.runtime.devices import find_device
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
-from pbd_gym.sim.air_upload import Dragged
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
-from pbd_gym.sim.contact_upload import fill_contacts
-from pbd_gym.sim.fluid_upload import fill_fluid, fluid_options
-from pbd_gym.sim.rigid_upload import fill_rigid, left_out
+from pbd_gym.sim.upload.air import Dragged
+from pbd_gym.sim.upload.colliders import arrange, fill_colliders
 from pbd_gym.sim.upload.constraints import cluster_values, fill_table, in_solve_order
+from pbd_gym.sim.upload.contacts import fill_contacts
+from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
+from pbd_gym.sim.upload.rigid import fill_rigid, left_out
 
 Order = Literal["colored", "given"]
 

@@ -22,6 +22,7 @@ from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.state import State
+from pbd_gym.sim.state_arrays import Room
 
 # Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
 _SHARED_BYTES = 40 * 1024
@@ -206,13 +207,13 @@ class Solver:
         Raises:
             MemoryError: if the batch would not fit into the memory that is free now.
         """
-        return State(self.model, *self._memory(self.options))
+        return State(self.model, self._room)
 
-    @staticmethod
-    def _memory(options: SweepOptions) -> tuple[bool, ...]:
-        """Return what a state needs memory for, in the order of its arguments."""
-        room = (options.keep_lambda, options.jacobi, options.chebyshev, options.packed, options.grip_forces)
-        return *room, options.contact_forces
+    @property
+    def _room(self) -> Room:
+        """What a state needs memory for."""
+        on = self.options
+        return Room(on.keep_lambda, on.jacobi, on.chebyshev, on.packed, on.grip_forces, on.contact_forces)
 
     def control(self) -> Control:
         """Make a control that moves nothing."""
@@ -237,7 +238,7 @@ class Solver:
             if state.model is not self.model or control.model is not self.model:
                 raise ValueError("state and control must be of the solver's own model")
             ctrl_dt = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
-            state.make_room(*self._memory(self.options))
+            state.make_room(self._room)
             options = replace(
                 self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
             )

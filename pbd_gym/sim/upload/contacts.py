@@ -1,4 +1,4 @@
-"""Contacts between particles: from the scene to the table that kernels read."""
+"""Contacts between particles: from the scene to the table that kernels read, and the lists of a batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import warp as wp
 
 from pbd_gym.geometry.edges import both_ways, by_owner
 from pbd_gym.kernels.contacts.geometry import ball_radius
-from pbd_gym.kernels.data.particle_contacts import BALL, INNER, RIM, SCANNED, stranger_masks
+from pbd_gym.kernels.contacts.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
+from pbd_gym.kernels.data.particle_contacts import BALL, INNER, RIM, SCANNED, lists_type, stranger_masks
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
 
@@ -146,3 +147,42 @@ def _rings(groups: Sequence[ParticleContacts], firsts: np.ndarray, place: np.nda
         ring += [np.column_stack([edges[:, [a, 1 - a]], numbers]) for a in (0, 1)]
         fan += [np.roll(corners, -a, axis=1) for a in range(3)]
     return {"ring": np.concatenate(ring), "fan": np.concatenate(fan)}
+
+
+def contact_lists(model: Any) -> Any:
+    """Make the lists of particle contacts: none yet, and anchors that make the first step search.
+
+    Args:
+        model: the :class:`pbd_gym.sim.model.Model`.
+    """
+    lists = lists_type(model.vec)()
+    table = model.data.particle_contacts if model.contact_count else None
+    groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
+    lanes, chunks = model.lanes, -(-count // CHUNK)
+    if not table:
+        near, touching, counts, rows, spots, cells = (1, 1), (1, 1), (1, 1), 1, 1, 1
+    elif model.in_blocks:
+        near, touching, counts = (capacity, count), (capacity, count), (2, count)
+        rows, spots = 1, 4 * count
+        cells = 2 ** (3 * table.bits) + 1 + count
+    else:
+        near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
+        touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
+        boxed = CHUNK * -(-chunks // CHUNK)
+        rows, cells = lanes * (NUMBERS * count + 16), 1
+        spots = 3 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
+    valences = count * (1 + model.has_rigid + 3 * model.has_surfaces)
+    lists.near = wp.zeros((groups, *near), dtype=wp.int32)
+    lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
+    lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
+    lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
+    lists.anchors = wp.full((groups, count, 3), model.vec(np.nan), dtype=model.vec)
+    lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
+    lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
+    lists.spots = wp.zeros((groups, spots), dtype=model.scalar)
+    lists.cells = wp.zeros((groups, cells), dtype=wp.int32)
+    lists.pierced = wp.zeros((groups, max(model.surface_edge_count, 1)), dtype=wp.int32)
+    lists.piercings = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
+    lists.stale = wp.full(groups, 1, dtype=wp.int32)
+    lists.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
+    return lists
