@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -158,7 +160,10 @@ class Solver:
             contact_forces=contact_forces,
             fluid=model.fluid_options,
         )
-        self._launches: list[Any] = []
+        self._turn: AbstractContextManager[Any] = (
+            ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
+        )
+        self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
     def set_steps(self, *, substeps: int | None = None, iterations: int | None = None) -> None:
@@ -235,28 +240,13 @@ class Solver:
             raise ValueError("the scene has got other colliders since its Model was made: add them before Model(scene)")
         key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces, control.has_wind)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
-            if state.model is not self.model or control.model is not self.model:
-                raise ValueError("state and control must be of the solver's own model")
-            ctrl_dt = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
-            state.make_room(self._room)
-            options = replace(
-                self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
-            )
-            model = self.model
-            kinds = [kind.name for kind in model.kinds]
-            made_of = model.lanes, model.dtype, options, kinds, model.parts, model.bouncing
-            with compiling_once(*made_of, model.device.alias, model.thread_count), with_blocks(model.thread_count):
-                self._launches = [self._record(state, control, ctrl_dt, options, *part) for part in self._shares()]
+            self._launches = self._record(state, control, ctrl_dt)
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         state.has_piercings = self.piercings or not self.model.has_surfaces
         state.contact_scale = self.substeps / ctrl_dt**2 if self.options.contact_forces else 0.0
-        launches = [launches.launch for launches in self._launches]
-        if self.model.in_blocks and not self.model.device.is_cuda:
-            with ONE_AT_A_TIME:
-                run_together(launches)
-        else:
-            run_together(launches)
+        with self._turn:
+            run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
 
     def recorded(self) -> list[Any]:
@@ -268,20 +258,34 @@ class Solver:
         edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)
         return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
 
-    def _record(
-        self, state: State, control: Control, ctrl_dt: float, options: SweepOptions, first: int, count: int
-    ) -> Any:
-        model = self.model
-        h = ctrl_dt / self.substeps
-        kernel = self._kernel(options)
+    def _record(self, state: State, control: Control, ctrl_dt: float) -> list[Replay]:
+        """Compile what a step needs, and record its launches, those of each thread."""
+        model, on_device = self.model, (self.model.device.alias, self.model.thread_count)
+        if state.model is not model or control.model is not model:
+            raise ValueError("state and control must be of the solver's own model")
+        h = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST) / self.substeps
+        state.make_room(self._room)
+        varied, forces, wind = state.parameters.varied, control.has_forces, control.has_wind
+        options = replace(self.options, varied=varied, forces=forces, wind=wind)
+        kinds = [kind.name for kind in model.kinds]
+        made_of = model.lanes, model.dtype, options, kinds, model.parts, model.bouncing
+        with compiling_once(*made_of, *on_device), with_blocks(model.thread_count):
+            kernel = self._kernel(options)
+            inputs = [model.data, model.colliders, self._settings(h), control.data(), state.data()]
+            replays = [
+                Replay(
+                    model.device,
+                    [self._record_piece(kernel, piece, inputs, *share) for piece in self._pieces(options)],
+                )
+                for share in self._shares()
+            ]
+        AHEAD.note(kernel, *on_device)
+        return replays
+
+    def _pieces(self, options: SweepOptions) -> Iterator[Piece]:
         if self.schedule == "block":
-            pieces = one_launch(model, self.substeps, self.iterations, self.piercings)
-        else:
-            pieces = by_color(model, self.substeps, self.iterations, options, self.piercings)
-        inputs = [model.data, model.colliders, self._settings(h), control.data(), state.data()]
-        launches = [self._record_piece(kernel, piece, inputs, first, count) for piece in pieces]
-        AHEAD.note(kernel, model.device.alias, model.thread_count)
-        return Replay(model.device, launches)
+            return one_launch(self.model, self.substeps, self.iterations, self.piercings)
+        return by_color(self.model, self.substeps, self.iterations, options, self.piercings)
 
     def _settings(self, h: float) -> Any:
         """Return what the kernel needs to know of this solver, for substeps of h seconds."""
