@@ -244,7 +244,7 @@ class Solver:
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         state.has_piercings = self.piercings or not self.model.has_surfaces
-        state.contact_scale = self.substeps / ctrl_dt**2 if self.options.contact_forces else 0.0
+        state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
