@@ -42,7 +42,7 @@ from pbd_gym.envs.core.validation import (
 from pbd_gym.envs.core.views import make_observations
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
-from pbd_gym.runtime.compile_messages import compiling_once
+from pbd_gym.runtime.compilation import compiling_once
 from pbd_gym.runtime.messages import announced
 from pbd_gym.runtime.threads import default_threads
 from pbd_gym.sim.costs import memory_report

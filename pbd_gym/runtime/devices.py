@@ -7,7 +7,7 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.runtime.compile_messages import cache_errors
+from pbd_gym.runtime.compilation import cache_errors
 from pbd_gym.runtime.messages import start_warp
 
 

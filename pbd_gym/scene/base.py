@@ -51,16 +51,7 @@ class ConstraintBatch:
 
 
 class BaseScene:
-    """What ONE environment holds, before there are bodies: particles, constraints, colliders, pins and grips.
-
-    Args:
-        gravity: acceleration [m/s^2], shape (3,).
-        contact_radius: distance that particles keep from colliders [m].
-        grip_count: how many hands (pickers) an environment has; each holds at most one particle.
-
-    Raises:
-        ValueError: if an argument has the wrong shape, is not finite, or is negative where it must not be.
-    """
+    """What ONE environment holds, before there are bodies; its arguments are those of the whole scene."""
 
     def __init__(
         self, gravity: ArrayLike = (0.0, -9.81, 0.0), contact_radius: float = 0.005, grip_count: int = 0

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pbd_gym.kernels.data.parameters import DENSITY, SIZE, update_inv_mass
 from pbd_gym.kernels.grips import holding
 from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, as_array, broadcast, finite, whole
-from pbd_gym.runtime.compile_messages import first_launch
+from pbd_gym.runtime.compilation import first_launch
 from pbd_gym.scene.rigid_bodies import RigidBody
 from pbd_gym.sim import rigid_motion
 from pbd_gym.sim.layout import pad_rows, row_of, scatter, to_rows

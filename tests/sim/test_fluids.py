@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Model, Scene, ShapeMaterial, Solver
 from pbd_gym.colliders import Box, Plane
 from pbd_gym.geometry import tetmeshes
-from pbd_gym.materials.fluids import FluidMaterial
-from pbd_gym.materials.smoothing import Smoothing
+from pbd_gym.materials.fluids import FluidMaterial, Smoothing
 from pbd_gym.sim.upload.fluid import cohesion
 from tests.sim.fluid_reference import behind, substep
 
