@@ -17,7 +17,6 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.runtime.blocks import with_blocks
 from pbd_gym.runtime.file_lock import first_time
 from pbd_gym.runtime.messages import announced, quiet_warp, start_warp
 
@@ -92,6 +91,20 @@ def first_launch(kernel: Any, device: Any) -> Iterator[None]:
     with compiling():
         yield
     _launched.add(key)
+
+
+@contextmanager
+def with_blocks(block_dim: int) -> Iterator[None]:
+    """Let Warp compile and record launches with blocks of several threads on a CPU meanwhile."""
+    before = getattr(wp.config, "enable_cpu_blocks", None)
+    if before is None:
+        yield
+        return
+    wp.config.enable_cpu_blocks = before or block_dim > 1
+    try:
+        yield
+    finally:
+        wp.config.enable_cpu_blocks = before
 
 
 class Ahead:

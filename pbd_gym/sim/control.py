@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.data.step import control_type
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite
-from pbd_gym.sim.layout import by_scalar, pad_rows, scatter
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.upload.air import make_air
+from pbd_gym.sim.upload.arrays import by_scalar, pad_rows, scatter
+from pbd_gym.sim.upload.bodies import make_air
 
 
 class Control:

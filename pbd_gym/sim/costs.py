@@ -8,9 +8,8 @@ from typing import Any, Literal
 import warp as wp
 
 from pbd_gym.kernels.data.phases import Phase
-from pbd_gym.runtime.blocks import choose_block_dim
 from pbd_gym.runtime.checks import whole
-from pbd_gym.runtime.devices import find_device
+from pbd_gym.runtime.devices import choose_block_dim, find_device
 from pbd_gym.runtime.threads import default_threads
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.control import Control

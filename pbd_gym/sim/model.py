@@ -16,19 +16,18 @@ from pbd_gym.kernels.data.parameters import COMPLIANCE
 from pbd_gym.kernels.data.step import model_data
 from pbd_gym.kernels.data.tethers import PIN_ANCHORS, fill_tethers
 from pbd_gym.kernels.lanes.wide import LANE_COUNTS
-from pbd_gym.runtime.blocks import choose_block_dim, fitting_block_dim
 from pbd_gym.runtime.checks import instance, whole
-from pbd_gym.runtime.devices import find_device
+from pbd_gym.runtime.devices import choose_block_dim, find_device, fitting_block_dim
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
-from pbd_gym.sim.upload.air import Dragged
+from pbd_gym.sim.upload.arrays import fill
+from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out
 from pbd_gym.sim.upload.colliders import arrange, fill_colliders
-from pbd_gym.sim.upload.constraints import cluster_values, fill_table, in_solve_order
+from pbd_gym.sim.upload.constraints import cluster_values, in_solve_order
 from pbd_gym.sim.upload.contacts import fill_contacts
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
-from pbd_gym.sim.upload.rigid import fill_rigid, left_out
 
 Order = Literal["colored", "given"]
 
@@ -159,11 +158,15 @@ class Model:
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
-        with wp.ScopedDevice(self.device):
-            self.colliders = fill_colliders(
-                self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
-            )
-            self.colliders.left_out = wp.array(left_out(scene), dtype=wp.int32)
+        self.colliders = fill_colliders(
+            self.dtype.type,
+            scene.colliders,
+            self.moving_colliders,
+            parts,
+            scene.contact_radius,
+            left_out(scene),
+            self.device,
+        )
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
         self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
         """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
@@ -219,7 +222,7 @@ class Model:
             bodies = list(self.tethered_bodies)
             fill_tethers(self.data.tethers, bodies, self.particle_count, self.dtype.type, self.device)
         if self.has_rigid:
-            fill_rigid(self.data.rigid, scene, self.scalar, self.device)
+            fill_rigid(self.data.rigid, scene, self.device)
 
     def _upload_fluid(self) -> None:
         fluid = self.scene.fluid
@@ -242,7 +245,7 @@ class Model:
         """Edges of these surfaces."""
         if scene.has_particle_contacts:
             table = self.data.particle_contacts
-            self.contact_count = fill_contacts(table, scene, self.scalar, self.device, self.in_blocks)
+            self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks)
 
     def _fit_blocks(self) -> None:
         """Let a block of a GPU have as many threads as there is work for."""
@@ -276,9 +279,8 @@ class Model:
             indices, values = rows[permutation], {name: value[permutation] for name, value in values.items()}
         else:
             indices, values = in_solve_order(rows, values, permutation, {*kind.member_fields, "mass", "part"})
-        table = getattr(self.data, kind.name)
-        fill_table(table, indices, bounds, self.constraint_count, self.memory_count, values, self.device)
-        table.first_color = self.color_count
+        firsts = {"first": self.constraint_count, "first_memory": self.memory_count, "first_color": self.color_count}
+        fill(getattr(self.data, kind.name), self.device, indices=indices, bounds=bounds, **firsts, **values)
         self.color_count += len(bounds) - 1
         self.constraint_order[kind.name] = permutation
         self.bounds[kind.name] = bounds

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from pbd_gym.kernels.data.fluid import FLUID_DENSITY, VISCOSITY
 from pbd_gym.kernels.data.parameters import COMPLIANCE, DAMPING, DENSITY, FRICTION, GRAVITY, INV_SIZE, SIZE
 from pbd_gym.runtime.checks import LARGEST, finite
-from pbd_gym.sim.layout import by_scalar, scatter, to_rows
 from pbd_gym.sim.model import Model
+from pbd_gym.sim.upload.arrays import by_scalar, scatter, to_rows
 
 LIMITS = {
     "size": 1e-3, "density": 1e-6, "stiffness": 1e-6, "friction": 0.0, "damping": 0.0, "viscosity": 0.0,

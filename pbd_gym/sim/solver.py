@@ -15,9 +15,9 @@ import warp as wp
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import Launch, settings_type
 from pbd_gym.kernels.step import make_step
-from pbd_gym.runtime.blocks import CUDA_BLOCK_DIMS, ONE_AT_A_TIME, with_blocks
 from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
-from pbd_gym.runtime.compilation import AHEAD, compiling_once
+from pbd_gym.runtime.compilation import AHEAD, compiling_once, with_blocks
+from pbd_gym.runtime.devices import CUDA_BLOCK_DIMS, ONE_AT_A_TIME
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch

@@ -15,11 +15,11 @@ from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, as_array, broadca
 from pbd_gym.runtime.compilation import first_launch
 from pbd_gym.scene.rigid_bodies import RigidBody
 from pbd_gym.sim import rigid_motion
-from pbd_gym.sim.layout import pad_rows, row_of, scatter, to_rows
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Stiffness
 from pbd_gym.sim.state_arrays import Room, StateArrays
 from pbd_gym.sim.state_checks import check_held, check_orientation, check_saved
+from pbd_gym.sim.upload.arrays import pad_rows, row_of, scatter, to_rows
 
 
 class State(StateArrays):

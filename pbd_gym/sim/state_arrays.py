@@ -13,13 +13,13 @@ from pbd_gym.kernels.colliders.poses import FRAMES
 from pbd_gym.kernels.data.step import state_type
 from pbd_gym.kernels.data.tethers import LOOSE, PIN_ANCHORS
 from pbd_gym.scene.tethered_body import spread_out
-from pbd_gym.sim.layout import by_scalar, pad_rows
 from pbd_gym.sim.memory import count_memory
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Parameters
+from pbd_gym.sim.upload.arrays import by_scalar, pad_rows
+from pbd_gym.sim.upload.bodies import rigid_scratch
 from pbd_gym.sim.upload.contacts import contact_lists
 from pbd_gym.sim.upload.fluid import fluid_scratch
-from pbd_gym.sim.upload.rigid import rigid_scratch
 
 
 class Room(NamedTuple):

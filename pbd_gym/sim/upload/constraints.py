@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
-import warp as wp
 
 
 def cluster_values(rows: Sequence[np.ndarray], mass: np.ndarray, valence: np.ndarray) -> dict[str, np.ndarray]:
@@ -52,31 +50,3 @@ def in_solve_order(
     ordered = {name: value[members if name in per_member else permutation] for name, value in values.items()}
     ordered["offsets"] = np.concatenate([[0], np.cumsum(sizes[permutation])]).astype(np.int32)
     return np.concatenate([np.zeros(0, dtype=np.int32), *rows])[members], ordered
-
-
-def fill_table(
-    table: Any,
-    indices: np.ndarray,
-    bounds: np.ndarray,
-    first: int,
-    first_memory: int,
-    values: dict[str, np.ndarray],
-    device: Any,
-) -> None:
-    """Upload constraints that are already in solve order into the table of their kind.
-
-    Args:
-        table: instance of the kind's ``table_type``; its array fields are filled in the types they are declared with.
-        indices: particles of each constraint, shape (m, k), or of one cluster after the other, int32; field
-            ``indices``.
-        bounds: first constraint of each colour, and the end, shape (colours + 1,), int32; field ``bounds``.
-        first: where the kind's multipliers start among those of all kinds; field ``first``.
-        first_memory: likewise of the numbers that constraints remember; field ``first_memory``.
-        values: what the kind's ``prepare`` returned, and what goes with it; a field of the same name each.
-        device: Warp device.
-    """
-    for name, array in {"indices": indices, "bounds": bounds, **values}.items():
-        declared = table._cls.vars[name].type
-        setattr(table, name, wp.array(array, dtype=declared.dtype, ndim=declared.ndim, device=device))
-    table.first = first
-    table.first_memory = first_memory

@@ -1,4 +1,4 @@
-"""The two layouts of batched arrays: one row per environment for users, groups of lanes for kernels."""
+"""Arrays on their way to a device and back: rows of environments, groups of lanes, and the structs of kernels."""
 
 from __future__ import annotations
 
@@ -50,3 +50,18 @@ def by_scalar(model: Any, array: Any) -> Any:
 def scatter(model: Any, target: Any, rows: np.ndarray) -> None:
     """Write rows of environments (num_envs, ...) into a Warp array (groups, ..., lanes)."""
     target.assign(to_lanes(rows, model.group_count, model.lanes))
+
+
+def fill(table: Any, device: Any, **values: Any) -> None:
+    """Set fields of a Warp struct, arrays in the types that it declares them with.
+
+    Args:
+        table: instance of a struct.
+        device: where arrays go.
+        **values: numbers, structs, and whatever NumPy makes arrays of.
+    """
+    for name, value in values.items():
+        declared = table._cls.vars[name].type
+        if wp.types.is_array(declared):
+            value = wp.array(np.asarray(value), dtype=declared.dtype, ndim=declared.ndim, device=device)
+        setattr(table, name, value)
