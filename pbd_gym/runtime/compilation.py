@@ -17,7 +17,7 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.runtime.file_lock import first_time
+from pbd_gym.runtime.files import first_time
 from pbd_gym.runtime.messages import announced, quiet_warp, start_warp
 
 DELAY = 0.8

@@ -21,11 +21,10 @@ from pbd_gym.runtime.devices import choose_block_dim, find_device, fitting_block
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
-from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
+from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order
 from pbd_gym.sim.upload.arrays import fill
 from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out
 from pbd_gym.sim.upload.colliders import arrange, fill_colliders
-from pbd_gym.sim.upload.constraints import cluster_values, in_solve_order
 from pbd_gym.sim.upload.contacts import fill_contacts
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
 
