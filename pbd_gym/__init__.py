@@ -6,9 +6,9 @@ first used.
 
 from typing import TYPE_CHECKING
 
-from pbd_gym._version import __version__
+from pbd_gym._version import __version__ as __version__
 from pbd_gym.registry import register_all
-from pbd_gym.runtime.lazy import lazy_names
+from pbd_gym.runtime.lazy import public_names
 
 if TYPE_CHECKING:
     from pbd_gym import colliders as colliders
@@ -38,52 +38,14 @@ if TYPE_CHECKING:
     from pbd_gym.scene.rigid_bodies import RigidBody as RigidBody
     from pbd_gym.scene.scene import Scene as Scene
     from pbd_gym.sim.control import Control as Control
-    from pbd_gym.sim.memory_report import memory_report as memory_report
+    from pbd_gym.sim.costs import memory_report as memory_report
     from pbd_gym.sim.model import Model as Model
     from pbd_gym.sim.solver import Solver as Solver
     from pbd_gym.sim.state import State as State
     from pbd_gym.sim.substeps import needed_substeps as needed_substeps
     from pbd_gym.sim.substeps import substep_limits as substep_limits
 
-_HOMES = {
-    "Box": "pbd_gym.colliders",
-    "Capsule": "pbd_gym.colliders",
-    "ClothMaterial": "pbd_gym.materials.materials",
-    "Control": "pbd_gym.sim.control",
-    "Cord": "pbd_gym.materials.fabrics",
-    "Cylinder": "pbd_gym.colliders",
-    "Fabric": "pbd_gym.materials.fabrics",
-    "ImplicitEuler": "pbd_gym.bench.implicit_euler",
-    "FluidMaterial": "pbd_gym.materials.fluids",
-    "MeshCollider": "pbd_gym.colliders",
-    "Model": "pbd_gym.sim.model",
-    "Plane": "pbd_gym.colliders",
-    "Plasticity": "pbd_gym.materials.materials",
-    "RigidBody": "pbd_gym.scene.rigid_bodies",
-    "RopeMaterial": "pbd_gym.materials.materials",
-    "Scene": "pbd_gym.scene.scene",
-    "ShapeMaterial": "pbd_gym.materials.materials",
-    "SoftMaterial": "pbd_gym.materials.materials",
-    "Solver": "pbd_gym.sim.solver",
-    "Sphere": "pbd_gym.colliders",
-    "State": "pbd_gym.sim.state",
-    "colliders": "pbd_gym.colliders",
-    "constraints": "pbd_gym.constraints",
-    "envs": "pbd_gym.envs",
-    "export": "pbd_gym.export",
-    "formulas": "pbd_gym.formulas",
-    "geometry": "pbd_gym.geometry",
-    "memory_report": "pbd_gym.sim.memory_report",
-    "needed_substeps": "pbd_gym.sim.substeps",
-    "rendering": "pbd_gym.rendering",
-    "substep_limits": "pbd_gym.sim.substeps",
-    "training": "pbd_gym.training",
-    "view": "pbd_gym.rendering.window.scene_viewer",
-}
-
-__all__ = [*_HOMES, "__version__"]
-
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__, __all__ = public_names(__name__, "__version__")
 
 register_all()

@@ -30,7 +30,6 @@ KERNELS = (
 ENGINE = (
     "colliders",
     "constraints",
-    "constraints.common",
     "formulas",
     "geometry",
     *KERNELS,
@@ -38,6 +37,7 @@ ENGINE = (
     "runtime",
     "scene",
     "sim",
+    "sim.upload",
 )
 DRAWING = ("rendering", "rendering.batched", "rendering.pictures")
 ENVS = ("", "envs.core", "envs.tools", "runtime")
@@ -49,19 +49,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "materials": ("geometry", "runtime"),
     **{room: ("formulas", *KERNELS[place:], "runtime") for place, room in enumerate(KERNELS)},
     "colliders": ("geometry", *KERNELS, "runtime"),
-    "constraints": ("constraints.common", "formulas", *KERNELS, "runtime"),
-    "constraints.common": ("formulas", *KERNELS, "runtime"),
+    "constraints": ("formulas", *KERNELS, "runtime"),
     "scene": ("colliders", "constraints", "geometry", "materials", "runtime"),
-    "sim": (
-        "colliders",
-        "constraints",
-        "constraints.common",
-        "formulas",
-        "geometry",
-        *KERNELS,
-        "runtime",
-        "scene",
-    ),
+    "sim.upload": ("colliders", "geometry", *KERNELS, "runtime", "scene"),
+    "sim": ("sim.upload", "colliders", "constraints", "formulas", "geometry", *KERNELS, "runtime", "scene"),
     "rendering": ("runtime",),
     "rendering.batched": ("rendering", *ENGINE),
     "rendering.pictures": ("rendering", "rendering.batched", *ENGINE),

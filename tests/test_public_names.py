@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pbd_gym.runtime.lazy import public_names
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("pbd_gym", "pbd_gym.envs", "pbd_gym.training")
 
@@ -28,16 +30,25 @@ def test_every_name_is_there_and_listed(name: str) -> None:
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_type_checkers_see_the_same_names(name: str) -> None:
-    """The block for type checkers repeats the table that is used at run time."""
+    """What the block for type checkers imports is what users get at run time, and all of it."""
     package = importlib.import_module(name)
     tree = ast.parse(Path(str(package.__file__)).read_text())
-    seen = {}
+    seen = set()
     for block in [node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name)]:
         for node in [node for node in block.body if isinstance(node, ast.ImportFrom)]:
             for alias in node.names:
-                module = f"{node.module}.{alias.name}"
-                seen[alias.asname] = module if module in package._HOMES.values() else node.module
-    assert seen == package._HOMES
+                assert alias.asname == alias.name, "type checkers take it for private"
+                exec(f"from {node.module} import {alias.name} as found", scope := {})
+                assert getattr(package, alias.name) is scope["found"]
+                seen.add(alias.name)
+    assert seen == set(package.__all__) - {"__version__"}
+
+
+def test_a_package_without_its_source_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = importlib.import_module("pbd_gym.training")
+    monkeypatch.setattr(package.__spec__.loader, "get_source", lambda name: None, raising=False)
+    with pytest.raises(ImportError, match="names that pbd_gym\\.training exports"):
+        public_names("pbd_gym.training")
 
 
 def test_a_function_named_like_its_module_is_exported() -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pbd_gym.runtime.lazy import lazy_names
+from pbd_gym.runtime.lazy import public_names
 
 if TYPE_CHECKING:
     from pbd_gym.training.agents.auxiliary_loss import StatePrediction as StatePrediction
@@ -13,17 +13,5 @@ if TYPE_CHECKING:
     from pbd_gym.training.data.datasets import write_dataset as write_dataset
     from pbd_gym.training.settings import tuned as tuned
 
-_HOMES = {
-    "MLPPolicy": "pbd_gym.training.agents.policies",
-    "StatePrediction": "pbd_gym.training.agents.auxiliary_loss",
-    "find_policy": "pbd_gym.training.agents.policies",
-    "load_policy": "pbd_gym.training.agents.policies",
-    "read_dataset": "pbd_gym.training.data.datasets",
-    "tuned": "pbd_gym.training.settings.tuned",
-    "write_dataset": "pbd_gym.training.data.datasets",
-}
-
-__all__ = [*_HOMES]
-
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__, __all__ = public_names(__name__)

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 import pbd_gym  # noqa: F401  (registers the environments)
-from pbd_gym.sim.elastic_energy import elastic_energy
+from pbd_gym.sim.traced import elastic_energy
 
 CORNERS = np.linspace(0.03, 0.15, 24)
 """Heights of the triangles that are turned over [m]."""

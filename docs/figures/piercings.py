@@ -17,7 +17,7 @@ from gymnasium.envs.registration import load_env_creator
 import pbd_gym  # noqa: F401  (registers the environments)
 from pbd_gym.envs.cloth.towel import ClothTaskConfig
 from pbd_gym.geometry.edges import sides
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.registry import ENTRIES
 
 NUM_ENVS = 192

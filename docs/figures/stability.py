@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pbd_gym.colliders import Box, Plane
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.geometry.tetmeshes import ball as ball_mesh
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, SoftMaterial
 from pbd_gym.scene.scene import Scene

@@ -9,8 +9,7 @@ import numpy as np
 
 from pbd_gym.envs.core.start_bank import Handler
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.scene.bodies import Cloth, Garment
-from pbd_gym.scene.scene import Scene
+from pbd_gym.scene.scene import Cloth, Garment, Scene
 
 
 class ClothBody:

@@ -18,7 +18,7 @@ from pbd_gym.envs.core.presets import PRESETS
 from pbd_gym.envs.core.single import TaskEnv
 from pbd_gym.envs.core.starts import StartBank
 from pbd_gym.envs.core.task import Task
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.geometry.trimeshes import TriMesh
 
 

@@ -42,11 +42,11 @@ from pbd_gym.envs.core.validation import (
 from pbd_gym.envs.core.views import make_observations
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
-from pbd_gym.runtime.compile_messages import compiling_once
+from pbd_gym.runtime.compilation import compiling_once
 from pbd_gym.runtime.messages import announced
 from pbd_gym.runtime.threads import default_threads
-from pbd_gym.sim.memory_report import memory_report
-from pbd_gym.sim.memory_usage import MemoryReport
+from pbd_gym.sim.costs import memory_report
+from pbd_gym.sim.memory import MemoryReport
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.substeps import needed_substeps

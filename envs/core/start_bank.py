@@ -15,8 +15,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core.identity import identity_of, package_digest
-from pbd_gym.runtime.file_lock import locked
-from pbd_gym.runtime.files import replacing
+from pbd_gym.runtime.files import locked, replacing
 from pbd_gym.runtime.messages import announced
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model

@@ -14,7 +14,7 @@ import numpy as np
 
 from pbd_gym.bench.cantilever import FRAME, LONGEST
 from pbd_gym.geometry.grids import LYING, Grid, grid
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.runtime.messages import Progress

@@ -17,7 +17,7 @@ from pbd_gym.bench.timing import compare
 from pbd_gym.bench.water import compression, level
 from pbd_gym.colliders import Plane
 from pbd_gym.scene.scene import Scene
-from pbd_gym.sim.fluid_upload import softness
+from pbd_gym.sim.upload.fluid import softness
 
 SOURCE = Path(__file__).with_name("fluid_limit.c")
 SPACING = 0.02

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 
 from pbd_gym.bench.rows import Options, Row
-from pbd_gym.sim.phase_times import phase_times
+from pbd_gym.sim.costs import phase_times
 from pbd_gym.sim.solver import Solver
 
 SHOWN = 8

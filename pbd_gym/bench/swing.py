@@ -17,8 +17,7 @@ from pbd_gym.bench.implicit_euler import ImplicitEuler
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.geometry.grids import grid
 from pbd_gym.materials.materials import ClothMaterial
-from pbd_gym.scene.bodies import Cloth
-from pbd_gym.scene.scene import Scene
+from pbd_gym.scene.scene import Cloth, Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.substeps import needed_substeps

@@ -8,7 +8,7 @@ from pbd_gym.bench.peers import Peer
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
 from pbd_gym.bench.water import walls
 from pbd_gym.scene.scene import Scene
-from pbd_gym.sim.fluid_upload import softness
+from pbd_gym.sim.upload.fluid import softness
 
 CAPACITY = 64
 """Room for the neighbours of a particle."""

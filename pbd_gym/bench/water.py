@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.materials.smoothing import bell
+from pbd_gym.materials.fluids import bell
 from pbd_gym.scene.scene import Scene
 
 

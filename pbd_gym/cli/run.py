@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import pbd_gym
 from pbd_gym.cli import about, learning, measuring, watching
-from pbd_gym.runtime.errors import DisplayError
-from pbd_gym.runtime.extras import DISTRIBUTIONS, install_hint
+from pbd_gym.runtime.extras import DISTRIBUTIONS, DisplayError, install_hint
 
 ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[\w.-]+-v\d+")
 """An id of another package as Gymnasium writes it: the module that registers it, a colon, and the id."""

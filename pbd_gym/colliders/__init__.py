@@ -1,47 +1,33 @@
 """Collider shapes. Each module owns one shape: its dataclass, its numbers for the kernel and its signed distance.
 
 To add a shape: write a module with a :class:`Solid` that has a ``mesh()`` to draw, ``SWEPT``, ``row`` and
-``make_distance`` like :mod:`pbd_gym.colliders.capsule`, and name it in :data:`SHAPES`. Contacts, friction, restitution,
-poses and the sweeping of fast particles follow from these. A shape of one's own is such a module outside the package,
-which :func:`register` makes known; docs/custom_colliders.md shows one.
+``make_distance`` like :mod:`pbd_gym.colliders.sphere`, and name the class in :data:`SOLIDS`. Contacts, friction,
+restitution, poses and the sweeping of fast particles follow from these. A shape of one's own is such a module outside
+the package, which :func:`register` makes known; docs/custom_colliders.md shows one.
 """
 
 import sys
 from types import ModuleType
 
-from pbd_gym.colliders import box, capsule, cylinder, mesh, plane, sphere
-from pbd_gym.colliders.box import Box
-from pbd_gym.colliders.capsule import Capsule
-from pbd_gym.colliders.cylinder import Cylinder
-from pbd_gym.colliders.mesh import MeshCollider
-from pbd_gym.colliders.plane import Plane
-from pbd_gym.colliders.solid import Solid, check_rotation
-from pbd_gym.colliders.sphere import Sphere
-from pbd_gym.kernels.data.colliders import Distance, table_type
-from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.colliders.box import Box as Box
+from pbd_gym.colliders.capsule import Capsule as Capsule
+from pbd_gym.colliders.cylinder import Cylinder as Cylinder
+from pbd_gym.colliders.mesh import MeshCollider as MeshCollider
+from pbd_gym.colliders.plane import Plane as Plane
+from pbd_gym.colliders.solid import Solid as Solid
+from pbd_gym.colliders.solid import check_rotation as check_rotation
+from pbd_gym.colliders.sphere import Sphere as Sphere
+from pbd_gym.kernels.data.colliders import Distance as Distance
+from pbd_gym.kernels.data.colliders import table_type as table_type
+from pbd_gym.kernels.lanes.wide import Wide as Wide
 
-SHAPES = (plane, sphere, box, capsule, cylinder, mesh)
-"""Modules of the package's own collider shapes, in the order in which contacts are resolved."""
+SOLIDS = (Plane, Sphere, Box, Capsule, Cylinder, MeshCollider)
+"""The package's own collider shapes, in the order in which contacts are resolved."""
+SHAPES = tuple(sys.modules[solid.__module__] for solid in SOLIDS)
+"""Their modules."""
 
-Collider = Plane | Sphere | Box | Capsule | Cylinder | MeshCollider
-
-__all__ = [
-    "SHAPES",
-    "Box",
-    "Capsule",
-    "Collider",
-    "Cylinder",
-    "Distance",
-    "MeshCollider",
-    "Plane",
-    "Solid",
-    "Sphere",
-    "Wide",
-    "check_rotation",
-    "register",
-    "shapes",
-    "table_type",
-]
+__all__ = ["SHAPES", "SOLIDS", "Distance", "Solid", "Wide", "check_rotation", "register", "shapes", "table_type"]
+__all__ += [solid.__name__ for solid in SOLIDS]
 
 _registered: dict[str, ModuleType] = {}
 

@@ -2,49 +2,19 @@
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, no_type_check
+from typing import no_type_check
 
 import numpy as np
 import warp as wp
-from numpy.typing import ArrayLike
 
-from pbd_gym.colliders.solid import Mesh, Point, Solid
+from pbd_gym.colliders.segment import SEGMENTS, Segment, core, lathe, make_axis, row, sideways
+from pbd_gym.colliders.solid import Mesh
 from pbd_gym.kernels.data.colliders import Distance, table_type
 from pbd_gym.kernels.lanes.wide import Wide
-from pbd_gym.runtime.checks import FARTHEST, number, shaped
+
+__all__ = ["SWEPT", "Capsule", "make_distance", "row"]
 
 SWEPT = True
-
-SEGMENTS = 32
-"""Sides of the meshes that round shapes are drawn as."""
-
-
-@dataclass(frozen=True)
-class Segment(Solid):
-    """A solid round the segment from ``start`` to ``end``."""
-
-    start: Point
-    """One end of the segment [m]; the middle of a flat end for a cylinder."""
-    end: Point
-    """Its other end [m]."""
-    radius: float
-    """[m]"""
-
-    def __post_init__(self) -> None:
-        check_segment(self, type(self).__name__.lower())
-
-    @property
-    def origin(self) -> np.ndarray:
-        """The middle of the segment [m], shape (3,)."""
-        return np.add(self.start, self.end) / 2
-
-    def moved(self, origin: ArrayLike, turn: ArrayLike) -> Any:
-        """Return the shape in another place."""
-        half = np.asarray(turn) @ np.subtract(self.end, self.start) / 2
-        origin = np.asarray(origin, dtype=np.float64)
-        return replace(self, start=tuple((origin - half).tolist()), end=tuple((origin + half).tolist()))
 
 
 class Capsule(Segment):
@@ -78,7 +48,7 @@ class Capsule(Segment):
         share = np.clip(away @ (end - start) / ((end - start) @ (end - start)), 0.0, 1.0)
         radial = away - share[:, None] * (end - start)
         length = np.linalg.norm(radial, axis=1)
-        on_axis = length < _core(self, np.float64)
+        on_axis = length < core(self, np.float64)
         normal = np.where(on_axis[:, None], sideways(self), radial / np.where(on_axis, 1.0, length)[:, None])
         return length - self.radius, normal
 
@@ -91,123 +61,33 @@ class Capsule(Segment):
         return lathe(self, [(-top, 0.0), *((-t, r) for t, r in reversed(rings)), *rings, (top, 0.0)])
 
 
-def check_segment(shape: Any, name: str) -> None:
-    """Check a shape round a segment and make its ends tuples, which can be hashed.
-
-    Raises:
-        TypeError: for anything but numbers.
-        ValueError: if it is not one.
-    """
-    ends = [shaped(f"the {field} of a {name}", getattr(shape, field), (3,)) for field in ("start", "end")]
-    number(f"the radius of a {name}", shape.radius, most=FARTHEST, positive=True)
-    shape.check_surface()
-    # Ends closer than rounding can tell apart (in float32, which kernels use) have no direction.
-    if np.linalg.norm(ends[1] - ends[0]) <= 1e-6 * max(1e-6, float(np.abs(ends).max())):
-        raise ValueError(f"a {name} needs two ends that differ, got {shape}")
-    for field, end in zip(("start", "end"), ends, strict=True):
-        object.__setattr__(shape, field, tuple(end.tolist()))
-
-
-def sideways(shape: Any) -> np.ndarray:
-    """Return the normal of points on the axis: at right angles to it and as far up as can be, or +x; shape (3,)."""
-    along = np.subtract(shape.end, shape.start)
-    along /= np.linalg.norm(along)
-    up = np.array([0.0, 1.0, 0.0])
-    side = up - (up @ along) * along
-    if np.linalg.norm(side) < 1e-6:
-        side = np.array([1.0, 0.0, 0.0]) - along[0] * along
-    side /= np.linalg.norm(side)
-    side -= (side @ along) * along
-    return side / np.linalg.norm(side)
-
-
-def _core(shape: Any, dtype: Any) -> float:
-    """Return the distance from the axis below which rounding decides on the direction [m]."""
-    return 16.0 * float(np.finfo(dtype).eps) * (float(np.abs([shape.start, shape.end]).max()) + shape.radius)
-
-
-def row(shape: Segment, dtype: Any) -> np.ndarray:
-    """Return what a kernel needs to know of a shape round a segment.
-
-    Returns:
-        middle (3) [m], unit direction (3), half the length [m], radius [m], core [m], normal in the core (3); shape
-        (12,), float64.
-    """
-    start, end = np.array(shape.start), np.array(shape.end)
-    length = np.linalg.norm(end - start)
-    middle, direction = (start + end) / 2, (end - start) / length
-    return np.r_[middle, direction, length / 2, shape.radius, _core(shape, dtype), sideways(shape)]
-
-
-def lathe(shape: Any, profile: Sequence[tuple[float, float]]) -> Mesh:
-    """Turn a profile round the axis of a shape.
-
-    Args:
-        shape: has ``start`` and ``end``.
-        profile: (height above the middle along the axis, distance from it) [m], from the start to the end; the first
-            and the last are on the axis.
-    """
-    start, end = np.array(shape.start), np.array(shape.end)
-    direction = (end - start) / np.linalg.norm(end - start)
-    side = sideways(shape)
-    other = np.cross(direction, side)
-    turn = np.linspace(0.0, 2 * np.pi, SEGMENTS, endpoint=False)
-    circle = np.cos(turn)[:, None] * side + np.sin(turn)[:, None] * other
-    rings = [(start + end) / 2 + height * direction + reach * circle for height, reach in profile[1:-1]]
-    poles = [(start + end) / 2 + profile[k][0] * direction for k in (0, -1)]
-    count = len(rings)
-    index = np.arange(count * SEGMENTS).reshape(count, SEGMENTS)
-    after = np.roll(index, -1, axis=1)
-    low, high = count * SEGMENTS, count * SEGMENTS + 1
-    triangles = [
-        *(np.stack(corners, axis=-1).reshape(-1, 3) for corners in (
-            (index[:-1], after[:-1], after[1:]), (index[:-1], after[1:], index[1:]),
-            (after[0], index[0], np.full(SEGMENTS, low)), (index[-1], after[-1], np.full(SEGMENTS, high)),
-        )),
-    ]  # fmt: skip
-    return np.concatenate([*rings, np.array(poles)]), np.concatenate(triangles).astype(np.int64)
-
-
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
     """Build distance and normal of a capsule."""
-    vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
-    sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
+    vec, floor, table = wide.vec, wide.floor, table_type(wide.scalar)
+    height, radial, side = make_axis(wide)
 
     @wp.func
     @no_type_check
-    def radial(colliders: table, k: int, x: vec, y: vec, z: vec):
+    def from_segment(colliders: table, k: int, x: vec, y: vec, z: vec):
         """Return the way from the nearest point of the segment, and its length."""
-        ux = colliders.rows[k, 3]
-        uy = colliders.rows[k, 4]
-        uz = colliders.rows[k, 5]
         half = colliders.rows[k, 6]
-        dx = x - vec(colliders.rows[k, 0])
-        dy = y - vec(colliders.rows[k, 1])
-        dz = z - vec(colliders.rows[k, 2])
-        along = ux * dx + uy * dy + uz * dz
+        dx, dy, dz, along = height(colliders, k, x, y, z)
         along = -floor(-floor(along, -half), -half)
-        rx = dx - ux * along
-        ry = dy - uy * along
-        rz = dz - uz * along
-        return rx, ry, rz, sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
+        rx, ry, rz, length = radial(colliders, k, dx, dy, dz, along)
+        return rx, ry, rz, length
 
     @wp.func
     @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
-        _x, _y, _z, length = radial(colliders, k, x, y, z)
+        _x, _y, _z, length = from_segment(colliders, k, x, y, z)
         return length - vec(colliders.rows[k, 7])
 
     @wp.func
     @no_type_check
     def normal(colliders: table, k: int, x: vec, y: vec, z: vec):
-        rx, ry, rz, length = radial(colliders, k, x, y, z)
-        core = colliders.rows[k, 8]
-        off_axis = length - vec(core)
-        inverse = wp.cw_div(vec(scalar(1.0)), floor(length, core))
-        nx = pick(off_axis, wp.cw_mul(rx, inverse), vec(colliders.rows[k, 9]))
-        ny = pick(off_axis, wp.cw_mul(ry, inverse), vec(colliders.rows[k, 10]))
-        nz = pick(off_axis, wp.cw_mul(rz, inverse), vec(colliders.rows[k, 11]))
+        rx, ry, rz, length = from_segment(colliders, k, x, y, z)
+        nx, ny, nz = side(colliders, k, rx, ry, rz, length)
         return nx, ny, nz
 
     return Distance(distance, normal)

@@ -7,7 +7,7 @@ from typing import no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.colliders.capsule import Segment, lathe, row, sideways
+from pbd_gym.colliders.segment import Segment, core, lathe, make_axis, row, sideways
 from pbd_gym.colliders.solid import Mesh
 from pbd_gym.kernels.data.colliders import Distance, table_type
 from pbd_gym.kernels.lanes.wide import Wide
@@ -51,7 +51,7 @@ class Cylinder(Segment):
         height = (points - start) @ direction
         radial = points - start - height[:, None] * direction
         away = np.linalg.norm(radial, axis=1)
-        on_axis = away < 16 * np.finfo(np.float64).eps * (np.abs([start, end]).max() + self.radius)
+        on_axis = away < core(self, np.float64)
         side = np.where(on_axis[:, None], sideways(self), radial / np.where(on_axis, 1.0, away)[:, None])
         inside = (height >= 0) & (height <= length) & (away <= self.radius)
         # Outside: towards the nearest point of the solid.
@@ -83,31 +83,30 @@ def make_distance(wide: Wide) -> Distance:
     vec, scalar, table = wide.vec, wide.scalar, table_type(wide.scalar)
     sqrt, floor, pick = wide.sqrt, wide.floor, wide.pick
 
+    height, radial, side = make_axis(wide)
+
     @wp.func
     @no_type_check
-    def radial(colliders: table, k: int, x: vec, y: vec, z: vec):
-        """Return height above the middle, the way from the axis, and its length."""
-        ux = colliders.rows[k, 3]
-        uy = colliders.rows[k, 4]
-        uz = colliders.rows[k, 5]
-        dx = x - vec(colliders.rows[k, 0])
-        dy = y - vec(colliders.rows[k, 1])
-        dz = z - vec(colliders.rows[k, 2])
-        height = ux * dx + uy * dy + uz * dz
-        rx = dx - ux * height
-        ry = dy - uy * height
-        rz = dz - uz * height
-        return height, rx, ry, rz, sqrt(wp.cw_mul(rx, rx) + wp.cw_mul(ry, ry) + wp.cw_mul(rz, rz))
+    def beyond(colliders: table, k: int, along: vec, reach: vec):
+        """Return how far beyond the ends and the side a point is, the same outside, and its way from the rectangle."""
+        over = pick(-along, -along, along) - vec(colliders.rows[k, 6])
+        beside = reach - vec(colliders.rows[k, 7])
+        over_out = floor(over, scalar(0.0))
+        beside_out = floor(beside, scalar(0.0))
+        return (
+            over,
+            beside,
+            over_out,
+            beside_out,
+            sqrt(wp.cw_mul(over_out, over_out) + wp.cw_mul(beside_out, beside_out)),
+        )
 
     @wp.func
     @no_type_check
     def distance(colliders: table, k: int, x: vec, y: vec, z: vec):
-        height, _x, _y, _z, reach = radial(colliders, k, x, y, z)
-        over = pick(-height, -height, height) - vec(colliders.rows[k, 6])
-        beside = reach - vec(colliders.rows[k, 7])
-        over_out = floor(over, scalar(0.0))
-        beside_out = floor(beside, scalar(0.0))
-        gap = sqrt(wp.cw_mul(over_out, over_out) + wp.cw_mul(beside_out, beside_out))
+        dx, dy, dz, along = height(colliders, k, x, y, z)
+        _x, _y, _z, reach = radial(colliders, k, dx, dy, dz, along)
+        over, beside, _over, _beside, gap = beyond(colliders, k, along, reach)
         return gap - floor(-pick(beside - over, beside, over), scalar(0.0))
 
     @wp.func
@@ -116,28 +115,19 @@ def make_distance(wide: Wide) -> Distance:
         zero = vec(scalar(0.0))
         one = vec(scalar(1.0))
         tiny = scalar(1e-18)
-        core = colliders.rows[k, 8]
-        height, rx, ry, rz, reach = radial(colliders, k, x, y, z)
-        sign = pick(-height, -one, one)
-        over = wp.cw_mul(sign, height) - vec(colliders.rows[k, 6])
-        beside = reach - vec(colliders.rows[k, 7])
-        over_out = floor(over, scalar(0.0))
-        beside_out = floor(beside, scalar(0.0))
-        gap = sqrt(wp.cw_mul(over_out, over_out) + wp.cw_mul(beside_out, beside_out))
+        dx, dy, dz, along = height(colliders, k, x, y, z)
+        rx, ry, rz, reach = radial(colliders, k, dx, dy, dz, along)
+        over, beside, over_out, beside_out, gap = beyond(colliders, k, along, reach)
         through_side = beside - over
         outside = gap - vec(tiny)
         inverse = wp.cw_div(one, floor(gap, tiny))
         axial = pick(outside, wp.cw_mul(over_out, inverse), pick(through_side, zero, one))
-        side = pick(outside, wp.cw_mul(beside_out, inverse), pick(through_side, one, zero))
-        axial = wp.cw_mul(axial, sign)
-        off_axis = reach - vec(core)
-        shrink = wp.cw_div(one, floor(reach, core))
-        sx = pick(off_axis, wp.cw_mul(rx, shrink), vec(colliders.rows[k, 9]))
-        sy = pick(off_axis, wp.cw_mul(ry, shrink), vec(colliders.rows[k, 10]))
-        sz = pick(off_axis, wp.cw_mul(rz, shrink), vec(colliders.rows[k, 11]))
-        nx = colliders.rows[k, 3] * axial + wp.cw_mul(side, sx)
-        ny = colliders.rows[k, 4] * axial + wp.cw_mul(side, sy)
-        nz = colliders.rows[k, 5] * axial + wp.cw_mul(side, sz)
+        outward = pick(outside, wp.cw_mul(beside_out, inverse), pick(through_side, one, zero))
+        axial = wp.cw_mul(axial, pick(-along, -one, one))
+        sx, sy, sz = side(colliders, k, rx, ry, rz, reach)
+        nx = colliders.rows[k, 3] * axial + wp.cw_mul(outward, sx)
+        ny = colliders.rows[k, 4] * axial + wp.cw_mul(outward, sy)
+        nz = colliders.rows[k, 5] * axial + wp.cw_mul(outward, sz)
         return nx, ny, nz
 
     return Distance(distance, normal)

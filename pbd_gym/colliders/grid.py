@@ -6,7 +6,7 @@ from typing import no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compilation import compiling
 from pbd_gym.runtime.devices import find_device
 
 wp.set_module_options({"enable_backward": False})

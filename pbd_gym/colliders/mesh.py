@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders.grid import Grid, sample
 from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
-from pbd_gym.geometry.nearest import nearest_triangles
-from pbd_gym.geometry.surfaces import closed_surface, winding_number
+from pbd_gym.geometry.surfaces import closed_surface, nearest_triangles, winding_number
 from pbd_gym.kernels.data.colliders import Distance, table_type
 from pbd_gym.kernels.lanes.snippets import NATIVE
 from pbd_gym.kernels.lanes.wide import Wide
@@ -73,6 +72,11 @@ class MeshCollider(Solid):
     def origin(self) -> np.ndarray:
         """Where the origin of the vertices is [m], shape (3,)."""
         return self.position
+
+    @property
+    def convex(self) -> bool:
+        """No: a mesh may be anything."""
+        return False
 
     @property
     def half_thickness(self) -> float:

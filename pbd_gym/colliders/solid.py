@@ -54,8 +54,13 @@ class Solid:
         raise NotImplementedError
 
     def mesh(self) -> Mesh:
-        """Return vertices and outward triangles to draw and to export; both assume that the shape is convex."""
+        """Return vertices and outward triangles to draw and to export."""
         raise NotImplementedError
+
+    @property
+    def convex(self) -> bool:
+        """Whether it is convex. The mesh of what is not takes pictures longer: its triangles are sorted one by one."""
+        return True
 
     @property
     def half_thickness(self) -> float:

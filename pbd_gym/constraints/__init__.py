@@ -1,62 +1,53 @@
-"""Constraint kinds. Each module owns one kind: its numbers, their checks, and its formula.
+"""Constraint kinds. Each module owns one kind, or a family of them: their numbers, checks and formulas.
 
 A kind of one's own is a :class:`Kind` that :func:`register` makes known; CONTRIBUTING.md shows one. The kernel of a
 scene is compiled with the kinds that it uses.
 """
 
 from pbd_gym.constraints import (
+    closest_points,
     dihedral,
     distance,
-    edge_edge,
-    edge_point,
     isometric_bending,
     line,
     plastic_distance,
     shape_matching,
     slack_distance,
-    strain_tet,
-    strain_triangle,
-    tet_corotated,
-    tet_neo_hookean_shape,
-    tet_neo_hookean_volume,
-    tet_stvk,
+    strain,
+    tet_fem,
     tet_volume,
     tether,
     thread_bending,
     triangle_fem,
-    triangle_point,
     triangle_side,
 )
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.kernels.solve.projection import Residual, energy
 
 __all__ = ["KINDS", "Kind", "Residual", "energy", "kinds", "register"]
 
-KINDS = tuple(
-    module.KIND
-    for module in (
-        distance,
-        slack_distance,
-        plastic_distance,
-        tet_volume,
-        dihedral,
-        isometric_bending,
-        tet_stvk,
-        tet_corotated,
-        tet_neo_hookean_shape,
-        tet_neo_hookean_volume,
-        shape_matching,
-        triangle_fem,
-        strain_triangle,
-        strain_tet,
-        edge_point,
-        edge_edge,
-        triangle_point,
-        triangle_side,
-        tether,
-        thread_bending,
-        line,
-    )
+KINDS = (
+    distance.KIND,
+    slack_distance.KIND,
+    plastic_distance.KIND,
+    tet_volume.KIND,
+    dihedral.KIND,
+    isometric_bending.KIND,
+    tet_fem.SAINT_VENANT_KIRCHHOFF,
+    tet_fem.COROTATED,
+    tet_fem.NEO_HOOKEAN_SHAPE,
+    tet_fem.NEO_HOOKEAN_VOLUME,
+    shape_matching.KIND,
+    triangle_fem.KIND,
+    strain.TRIANGLE,
+    strain.TET,
+    closest_points.EDGE_POINT,
+    closest_points.EDGE_EDGE,
+    closest_points.TRIANGLE_POINT,
+    triangle_side.KIND,
+    tether.KIND,
+    thread_bending.KIND,
+    line.KIND,
 )
 """The kinds of the package, in the order in which an iteration sweeps them."""
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, atan2, cross, dot, maximum, norm, where
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import finite, not_negative
 
 
 def angles(corners: np.ndarray) -> np.ndarray:
@@ -31,7 +31,7 @@ def prepare(
     Args:
         positions: of all particles of the scene [m], shape (n, 3).
         indices: particles of each constraint, shape (m, 4): the shared edge, then the wing of each triangle, as
-            :func:`pbd_gym.geometry.hinges.hinges` gives them.
+            :func:`pbd_gym.geometry.edges.hinges` gives them.
         compliance: inverse stiffness [rad^2/J], one number or shape (m,); 0 is rigid.
         rest_angle: signed [rad], 0 is flat, one number or shape (m,); by default the angle the particles make now.
 
@@ -44,11 +44,11 @@ def prepare(
     """
     if rest_angle is None:
         rest_angle = angles(positions[indices])
-    values = {}
-    for name, value in (("rest_angle", rest_angle), ("compliance", compliance)):
-        values[name] = finite(name, value, (len(indices),))
-    if (values["compliance"] < 0).any():
-        raise ValueError("compliance must not be negative")
+    shape = (len(indices),)
+    values = {
+        "rest_angle": finite("rest_angle", rest_angle, shape),
+        "compliance": not_negative("compliance", compliance, shape),
+    }
     if (np.abs(values["rest_angle"]) > np.pi).any():
         raise ValueError("rest_angle must be from -pi to pi")
     # The kernel compares directions, not angles: it has no use for the angle itself.

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, norm
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import not_negative
 
 
 def prepare(
@@ -30,12 +30,11 @@ def prepare(
     """
     if rest_length is None:
         rest_length = np.linalg.norm(positions[indices[:, 0]] - positions[indices[:, 1]], axis=1)
-    values = {}
-    for name, value in (("rest_length", rest_length), ("compliance", compliance)):
-        values[name] = finite(name, value, (len(indices),))
-        if (values[name] < 0).any():
-            raise ValueError(f"{name} must not be negative")
-    return values
+    shape = (len(indices),)
+    return {
+        "rest_length": not_negative("rest_length", rest_length, shape),
+        "compliance": not_negative("compliance", compliance, shape),
+    }
 
 
 def stretch(x: Sequence[Vec3], rest_length: Number, size: Number) -> Residual:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, dot
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import not_negative
 
 
 def bending_coefficients(corners: np.ndarray) -> np.ndarray:
@@ -61,7 +61,7 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
         positions: of all particles of the scene, at rest [m], shape (n, 3). Only lengths and angles of the triangles
             count: the constraint wants the hinge flat, whatever its fold is now.
         indices: particles of each constraint, shape (m, 4): the shared edge, then the wing of each triangle, as
-            :func:`pbd_gym.geometry.hinges.hinges` gives them.
+            :func:`pbd_gym.geometry.edges.hinges` gives them.
         compliance: inverse stiffness [1/J], one number or shape (m,); 0 is rigid.
 
     Returns:
@@ -70,9 +70,7 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
     Raises:
         ValueError: for a triangle without area, a compliance that is negative or not finite, or a wrong shape.
     """
-    stiff = finite("compliance", compliance, (len(indices),))
-    if (stiff < 0).any():
-        raise ValueError("compliance must not be negative")
+    stiff = not_negative("compliance", compliance, (len(indices),))
     return {"coefficients": bending_coefficients(positions[indices]), "compliance": stiff}
 
 

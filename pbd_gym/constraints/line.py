@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.kernels.solve.lines import line_text
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import not_negative
 
 
 def prepare(
@@ -36,9 +36,7 @@ def prepare(
         rest_length = np.concatenate([np.zeros(0), *sides])
     values = {}
     for name, value in (("rest_length", rest_length), ("compliance", compliance)):
-        values[name] = finite(name, value, (int(counts.sum()),))
-        if (values[name] < 0).any():
-            raise ValueError(f"{name} must not be negative")
+        values[name] = not_negative(name, value, (int(counts.sum()),))
     ends = np.cumsum(counts)
     largest = np.array([part.max(initial=0.0) for part in np.split(values["compliance"], ends)[:-1]])
     spread = np.repeat(largest, counts)

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints import distance
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, clamp, maximum, norm, where
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite, reals
+from pbd_gym.runtime.checks import finite, not_negative, reals
 
 
 def prepare(
@@ -44,9 +44,7 @@ def prepare(
     if (values["rest_length"] <= 0).any():
         raise ValueError("rest_length of a plastic_distance must be above zero: strain is relative to it")
     for name, value in (("yield_strain", yield_strain), ("max_strain", max_strain)):
-        values[name] = finite(name, value, (count,))
-        if (values[name] < 0).any():
-            raise ValueError(f"{name} must not be negative")
+        values[name] = not_negative(name, value, (count,))
     if (values["max_strain"] >= 1).any():
         raise ValueError("max_strain must be below 1: an edge cannot shrink to nothing")
     rate = reals("creep_rate", creep_rate)

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.kernels.solve.clusters import cluster_text
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import not_negative
 
 
 def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayLike = 0.0) -> dict[str, np.ndarray]:
@@ -25,9 +25,7 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
         ValueError: for a cluster without extent, a compliance that is negative, a number that is not finite, or a
             wrong shape.
     """
-    values = finite("compliance", compliance, (len(indices),))
-    if (values < 0).any():
-        raise ValueError("compliance must not be negative")
+    values = not_negative("compliance", compliance, (len(indices),))
     rest = [positions[members] - positions[members[0]] for members in indices]
     for number, offsets in enumerate(rest):
         if not offsets.any():

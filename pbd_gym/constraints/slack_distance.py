@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints import distance
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, clamp, norm
 from pbd_gym.kernels.solve.projection import Residual
 from pbd_gym.runtime.checks import finite

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, cross, dot
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import finite, not_negative
 
 
 def prepare(
@@ -34,11 +34,11 @@ def prepare(
         corner = positions[indices[:, 0]]
         sides = [positions[indices[:, k]] - corner for k in (1, 2, 3)]
         rest_volume = np.einsum("ij,ij->i", sides[0], np.cross(sides[1], sides[2])) / 6.0
-    values = {}
-    for name, value in (("rest_volume", rest_volume), ("compliance", compliance)):
-        values[name] = finite(name, value, (len(indices),))
-    if (values["compliance"] < 0).any():
-        raise ValueError("compliance must not be negative")
+    shape = (len(indices),)
+    values = {
+        "rest_volume": finite("rest_volume", rest_volume, shape),
+        "compliance": not_negative("compliance", compliance, shape),
+    }
     bad = np.flatnonzero(values["rest_volume"] <= 0)
     if len(bad):
         raise ValueError(

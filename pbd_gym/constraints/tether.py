@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints import distance
-from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.constraints.common.limit import sides
+from pbd_gym.constraints.kind import Kind, sides
 
 
 def geodesics(

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Number, Vec3, norm
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import not_negative
 
 
 def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 0.0) -> dict[str, np.ndarray]:
@@ -25,9 +25,7 @@ def prepare(positions: np.ndarray, indices: np.ndarray, compliance: ArrayLike = 
     Raises:
         ValueError: for a compliance that is negative or not finite, a wrong shape, or neighbours in one place.
     """
-    compliance = finite("compliance", compliance, (len(indices),))
-    if (compliance < 0).any():
-        raise ValueError("compliance must not be negative")
+    compliance = not_negative("compliance", compliance, (len(indices),))
     before, after = (positions[indices[:, k]] - positions[indices[:, 1]] for k in (0, 2))
     near, far = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
     if (near == 0).any() or (far == 0).any():

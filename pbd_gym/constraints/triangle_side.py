@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.constraints.common.limit import sides
+from pbd_gym.constraints.kind import Kind, sides
 from pbd_gym.formulas import Number, Vec3, cross, dot
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import finite, not_negative
 
 
 def prepare(
@@ -45,11 +44,13 @@ def prepare(
         raise ValueError(f"the triangle of particles {indices[flat, 1:].tolist()} has no area")
     if distance is None:
         distance = ((positions[indices[:, 0]] - corner) * normal).sum(axis=1) / area
-    values = {name: finite(name, given, (len(indices),)) for name, given in
-              (("distance", distance), ("compliance", compliance))}  # fmt: skip
-    if (values["compliance"] < 0).any():
-        raise ValueError("compliance must not be negative")
-    return values | {"inv_area": 1.0 / area, "side": sides(unilateral, -1.0, len(indices))}
+    shape = (len(indices),)
+    return {
+        "distance": finite("distance", distance, shape),
+        "compliance": not_negative("compliance", compliance, shape),
+        "inv_area": 1.0 / area,
+        "side": sides(unilateral, -1.0, len(indices)),
+    }
 
 
 def height(x: Sequence[Vec3], distance: Number, inv_area: Number, size: Number, inv_size: Number) -> Residual:

@@ -17,7 +17,7 @@ from pbd_gym.demos.options import add_arguments, shown
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Renderer, save_gif, save_png, tile
 from pbd_gym.rendering.window.web import PORT, Page
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compilation import compiling
 from pbd_gym.runtime.files import check_writable
 from pbd_gym.runtime.messages import Progress
 

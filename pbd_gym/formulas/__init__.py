@@ -13,9 +13,21 @@ A formula is written with the functions of this package, and with arithmetic on 
 from pbd_gym.formulas.algebra import combine, factor_out, without_factor
 from pbd_gym.formulas.emit import emit
 from pbd_gym.formulas.evaluate import evaluate
-from pbd_gym.formulas.functions import atan2, by_precision, clamp, maximum, minimum, sqrt, stop_gradient, where
 from pbd_gym.formulas.gradient import gradients
-from pbd_gym.formulas.graph import Function, Graph, Number, Scalar
+from pbd_gym.formulas.graph import (
+    Function,
+    Graph,
+    Number,
+    Scalar,
+    atan2,
+    by_precision,
+    clamp,
+    maximum,
+    minimum,
+    sqrt,
+    stop_gradient,
+    where,
+)
 from pbd_gym.formulas.vectors import Matrix, Vec3, contract, cross, det, dot, norm, trace, vector
 
 __all__ = [

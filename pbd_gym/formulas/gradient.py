@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from pbd_gym.formulas.algebra import Term, combine, term_of, without_factor
-from pbd_gym.formulas.functions import maximum
-from pbd_gym.formulas.graph import Number, Scalar, divide, multiply, select
+from pbd_gym.formulas.graph import Number, Scalar, divide, maximum, multiply, select
 
 _TINY = 1e-30
 """Below this a length or its square counts as this, so that a lane in which nothing happens has no NaN."""

@@ -8,8 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from pbd_gym.formulas.functions import sqrt
-from pbd_gym.formulas.graph import Graph, Number, Scalar
+from pbd_gym.formulas.graph import Graph, Number, Scalar, sqrt
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ The names below are public, as ``from pbd_gym import geometry`` and ``geometry.t
 from pbd_gym.geometry.garments import tshirt
 from pbd_gym.geometry.mesh_files import read_tetmesh, read_trimesh, write_mesh
 from pbd_gym.geometry.regions import graph_regions, lattice_regions
-from pbd_gym.geometry.revolutions import revolution
 from pbd_gym.geometry.tetmeshes import TetMesh, ball, box, lattice, tetmesh, torus
-from pbd_gym.geometry.trimeshes import TriMesh, trimesh
+from pbd_gym.geometry.trimeshes import TriMesh, revolution, trimesh
 
 __all__ = [
     "TetMesh",

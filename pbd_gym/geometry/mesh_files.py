@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.geometry.tetrahedra import TetMesh, tetmesh
+from pbd_gym.geometry.tetmeshes import TetMesh, tetmesh
 from pbd_gym.geometry.trimeshes import TriMesh, trimesh
 from pbd_gym.runtime.extras import load_optional
 

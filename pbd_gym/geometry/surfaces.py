@@ -1,4 +1,4 @@
-"""Closed surfaces of triangles: checking them, and telling what is inside."""
+"""Surfaces of triangles in space: whether they are closed, what is inside, what is nearest, and where they cross."""
 
 from __future__ import annotations
 
@@ -45,3 +45,67 @@ def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
         under = la * lb * lc + (a * b).sum(axis=2) * lc + (b * c).sum(axis=2) * la + (c * a).sum(axis=2) * lb
         result[first : first + chunk] = np.arctan2(over, under).sum(axis=1) / (2 * np.pi)
     return result
+
+
+def nearest_triangles(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest point of a set of triangles for each point, and which triangle it is on, in float64.
+
+    Ericson 2005, Real-time collision detection, section 5.1.5: the nearest of the foot on the plane, if it is within
+    the triangle, and the feet on the three sides.
+
+    Args:
+        points: [m], shape (n, 3).
+        corners: [m], shape (t, 3, 3).
+
+    Returns:
+        Points, shape (n, 3), and indices, shape (n,).
+    """
+    nearest, which = np.empty_like(points), np.empty(len(points), dtype=np.int64)
+    a, b, c = corners.swapaxes(0, 1)
+    normal = np.cross(b - a, c - a)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    chunk = max(1, 100_000 // len(corners))
+    for first in range(0, len(points), chunk):
+        p = points[first : first + chunk, None]
+        feet = []
+        for start, end in ((a, b), (b, c), (c, a)):
+            along = end - start
+            share = np.clip(((p - start) * along).sum(2) / (along**2).sum(1), 0.0, 1.0)
+            feet.append(start + share[..., None] * along)
+        flat = p - ((p - a) * normal).sum(2)[..., None] * normal
+        within = np.all([(np.cross(e - s, flat - s) * normal).sum(2) >= 0 for s, e in ((a, b), (b, c), (c, a))], axis=0)
+        feet.append(np.where(within[..., None], flat, np.inf))
+        candidates = np.stack(feet)
+        gaps = np.linalg.norm(candidates - p, axis=3)
+        kind, face = np.divmod(gaps.transpose(1, 0, 2).reshape(len(p), -1).argmin(axis=1), len(corners))
+        rows = np.arange(len(p))
+        nearest[first : first + chunk], which[first : first + chunk] = candidates[kind, rows, face], face
+    return nearest, which
+
+
+def crossings(positions: np.ndarray, triangles: np.ndarray, segments: np.ndarray) -> int:
+    """Count how often a segment pierces a triangle that it has no corner in common with.
+
+    Args:
+        positions: [m], shape (n, 3).
+        triangles: shape (t, 3), int.
+        segments: shape (m, 2), int.
+    """
+    ends, faces = positions[segments].astype(np.float64), positions[triangles].astype(np.float64)
+    # Only those are looked at whose spheres meet.
+    (m, r), (c, s) = ((p.mean(axis=1), np.linalg.norm(p - p.mean(axis=1, keepdims=True), axis=2).max(axis=1))
+                      for p in (ends, faces))  # fmt: skip
+    squares = (m * m).sum(axis=1)[:, None] + (c * c).sum(axis=1) - 2.0 * m @ c.T
+    i, j = np.nonzero(squares < (r[:, None] + s) ** 2)
+    apart = ~(segments[i][:, :, None] == triangles[j][:, None, :]).any(axis=(1, 2))
+    (start, end), face = ends[i[apart]].swapaxes(0, 1), faces[j[apart]]
+    normal = np.cross(face[:, 1] - face[:, 0], face[:, 2] - face[:, 0])
+    before, after = (((p - face[:, 0]) * normal).sum(axis=1) for p in (start, end))
+    hit = before * after < 0.0
+    share = before[hit] / (before[hit] - after[hit])
+    point, face, normal = start[hit] + share[:, None] * (end - start)[hit], face[hit], normal[hit]
+    inside = np.ones(len(point), dtype=bool)
+    for k in range(3):
+        side = np.cross(face[:, (k + 1) % 3] - face[:, k], point - face[:, k])
+        inside &= (side * normal).sum(axis=1) >= 0.0
+    return int(inside.sum())

@@ -6,7 +6,7 @@ agents (:mod:`pbd_gym.rendering.batched`).
 
 from typing import TYPE_CHECKING
 
-from pbd_gym.runtime.lazy import lazy_names
+from pbd_gym.runtime.lazy import public_names
 
 if TYPE_CHECKING:
     from pbd_gym.rendering.camera import Camera as Camera
@@ -25,25 +25,5 @@ if TYPE_CHECKING:
     from pbd_gym.rendering.pictures.rasters import Raster as Raster
     from pbd_gym.rendering.pictures.renderer import Renderer as Renderer
 
-_HOMES = {
-    "PALETTE": "pbd_gym.rendering.pictures.overlay",
-    "Camera": "pbd_gym.rendering.camera",
-    "Coloring": "pbd_gym.rendering.colormaps",
-    "Curve": "pbd_gym.rendering.pictures.panels",
-    "Frame": "pbd_gym.rendering.pictures.frame",
-    "Goal": "pbd_gym.rendering.pictures.frame",
-    "Panel": "pbd_gym.rendering.pictures.panels",
-    "Picker": "pbd_gym.rendering.pictures.frame",
-    "Raster": "pbd_gym.rendering.pictures.rasters",
-    "RenderOptions": "pbd_gym.rendering.pictures.options",
-    "Renderer": "pbd_gym.rendering.pictures.renderer",
-    "Style": "pbd_gym.rendering.pictures.options",
-    "save_gif": "pbd_gym.rendering.pictures.images",
-    "save_png": "pbd_gym.rendering.pictures.images",
-    "tile": "pbd_gym.rendering.pictures.images",
-}
-
-__all__ = [*_HOMES]
-
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__, __all__ = public_names(__name__)

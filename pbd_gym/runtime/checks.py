@@ -98,6 +98,19 @@ def finite(
     return broadcast(name, given.astype(dtype, copy=False), shape)
 
 
+def not_negative(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ``value`` as a float64 array broadcast to ``shape``, with no number below 0; see :func:`finite`.
+
+    Raises:
+        TypeError: for anything but real numbers.
+        ValueError: for a number that is negative or not finite, or a shape that does not fit.
+    """
+    given = finite(name, value, shape)
+    if (given < 0).any():
+        raise ValueError(f"{name} must not be negative")
+    return given
+
+
 def shaped(name: str, value: Any, shape: Sequence[int], largest: float = FARTHEST) -> np.ndarray:
     """Return ``value`` as a float64 array of exactly this shape, in which -1 stands for any length.
 

@@ -1,4 +1,4 @@
-"""Optional packages: importing them, and one wording for what to install where one is missing."""
+"""What a machine may lack: optional packages, with one wording for what to install, and a display."""
 
 from __future__ import annotations
 
@@ -74,3 +74,7 @@ def load_optional(module: str, purpose: str, extra: str, package: str | None = N
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(f"{package or module} is needed {purpose}: {install_hint(extra)}") from error
+
+
+class DisplayError(RuntimeError):
+    """There is no display to open a window on."""

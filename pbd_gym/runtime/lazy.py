@@ -2,10 +2,45 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+
+
+def public_names(package: str, *others: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package that writes its names once.
+
+    It does so in a block ``if TYPE_CHECKING:`` of lines ``from home import Name as Name``. Type checkers and editors
+    read these as they stand. At run time they are read from the package's source, and each is imported when it is used.
+
+    Args:
+        package: its ``__name__``.
+        *others: names to list that it has itself.
+
+    Raises:
+        ImportError: for a package without its source.
+    """
+    loader: Any = getattr(sys.modules[package].__spec__, "loader", None)
+    source = loader.get_source(package) if hasattr(loader, "get_source") else None
+    if source is None:
+        raise ImportError(f"the names that {package} exports are in its source, which is not there")
+    homes = homes_of(package, source)
+    return *lazy_names(package, homes), [*homes, *others]
+
+
+def homes_of(package: str, source: str) -> dict[str, str]:
+    """Return the module of each name that a package imports for type checkers; of its own modules, themselves.
+
+    Args:
+        package: its ``__name__``.
+        source: its text.
+    """
+    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    lines = [line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom)]
+    names = [(line.module or "", alias.name) for line in lines for alias in line.names]
+    return {name: f"{package}.{name}" if module == package else module for module, name in names}
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -15,16 +50,20 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
 
     Args:
         package: its ``__name__``.
-        homes: module of each name. A module whose own last name is the key is exported itself, unless it has
-            something of that name.
+        homes: module of each name, or the package that has a module of that name. A module whose own last name is the
+            key is exported itself, unless it has something of that name.
     """
 
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(homes[name])
-        own = homes[name].rpartition(".")[2] == name
-        value = getattr(module, name, module) if own else getattr(module, name)
+        if hasattr(module, name):
+            value = getattr(module, name)
+        elif homes[name].rpartition(".")[2] == name:
+            value = module
+        else:
+            value = importlib.import_module(f"{homes[name]}.{name}")
         setattr(sys.modules[package], name, value)
         return value
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Solid, shapes
 from pbd_gym.constraints import kinds
-from pbd_gym.geometry.surface_paths import check_surface_lines
+from pbd_gym.geometry.paths import check_surface_lines
 from pbd_gym.runtime.checks import (
     FARTHEST,
     FASTEST,
@@ -19,6 +19,7 @@ from pbd_gym.runtime.checks import (
     finite,
     instance,
     integers,
+    not_negative,
     number,
     shaped,
     switch,
@@ -50,16 +51,7 @@ class ConstraintBatch:
 
 
 class BaseScene:
-    """What ONE environment holds, before there are bodies: particles, constraints, colliders, pins and grips.
-
-    Args:
-        gravity: acceleration [m/s^2], shape (3,).
-        contact_radius: distance that particles keep from colliders [m].
-        grip_count: how many hands (pickers) an environment has; each holds at most one particle.
-
-    Raises:
-        ValueError: if an argument has the wrong shape, is not finite, or is negative where it must not be.
-    """
+    """What ONE environment holds, before there are bodies; its arguments are those of the whole scene."""
 
     def __init__(
         self, gravity: ArrayLike = (0.0, -9.81, 0.0), contact_radius: float = 0.005, grip_count: int = 0
@@ -216,9 +208,7 @@ class BaseScene:
             if (ordered[:, 1:] == ordered[:, :-1]).any():
                 raise ValueError(f"a {kind} constraint needs {chosen.width} different particles")
         values = chosen.numbers(self.positions, found, **parameters)
-        values["damping_time"] = finite("damping_time", damping_time, (len(found),))
-        if (values["damping_time"] < 0).any():
-            raise ValueError("damping_time must not be negative")
+        values["damping_time"] = not_negative("damping_time", damping_time, (len(found),))
         label = label or kind
         if label not in self.labels:
             self.labels.append(label)

@@ -8,8 +8,7 @@ import numpy as np
 
 from pbd_gym.geometry.moments import narrowest_width
 from pbd_gym.geometry.neighbours import NeighbourGrid
-from pbd_gym.geometry.panels import panels
-from pbd_gym.geometry.patches import patches
+from pbd_gym.geometry.patches import panels, patches
 
 NEAR_BALLS = 1.5
 """Balls of one body that are closer than this many contact distances at rest do not collide: their constraints hold

@@ -221,7 +221,7 @@ class FluidScene(BaseScene):
             indices: the particles, shape (k,), int, none of the fluid and none named before.
             volumes: room that each takes [m^3], one number or shape (k,). By default samples share the room around
                 them, which is right for sheets and ropes. For a solid give the volumes of its vertices
-                (:meth:`pbd_gym.geometry.tetrahedra.TetMesh.vertex_volumes`): they decide how deep it floats, and its
+                (:meth:`pbd_gym.geometry.tetmeshes.TetMesh.vertex_volumes`): they decide how deep it floats, and its
                 density counts from a tenth of the fluid's. The particles of a rigid shell take at least the room that
                 they share, so that it holds water.
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from pbd_gym.colliders import Solid
 from pbd_gym.geometry.neighbours import NeighbourGrid
-from pbd_gym.materials.fluids import FluidMaterial
-from pbd_gym.materials.smoothing import SUPPORT, Smoothing, bell
+from pbd_gym.materials.fluids import SUPPORT, FluidMaterial, Smoothing, bell
 from pbd_gym.runtime.devices import free_host_memory
 
 LEAST_DENSITY, LEAST_SOLID_DENSITY = 0.5, 0.1

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.geometry.tetrahedra import TetMesh
+from pbd_gym.geometry.tetmeshes import TetMesh
 from pbd_gym.geometry.trimeshes import TriMesh, check_used
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, shaped, switch, whole
+from pbd_gym.scene.fluid_scene import FluidScene
 from pbd_gym.scene.rigid_bodies import Joint, RigidBody, Shared, sampled, usual_spacing
-from pbd_gym.scene.tethered_scene import TetheredScene
 
 WIDEST = 2.5
 """Spacing, in radii, up to which balls of the same radius do not get in between those of a body: on a square lattice
 two that are diagonal leave a gap of 1.5 radii."""
 
 
-class RigidScene(TetheredScene):
+class RigidScene(FluidScene):
     """A scene in which there can be rigid bodies; see :class:`pbd_gym.scene.scene.Scene`."""
 
     def add_rigid_body(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.geometry.geodesics import all_ways
+from pbd_gym.geometry.paths import all_ways
 from pbd_gym.geometry.trimeshes import groups
 
 MOST_PARTICLES = 8192

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.data.step import control_type
 from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite
-from pbd_gym.sim.air_upload import make_air
-from pbd_gym.sim.layout import pad_rows, to_lanes
 from pbd_gym.sim.model import Model
+from pbd_gym.sim.upload.arrays import by_scalar, pad_rows, scatter
+from pbd_gym.sim.upload.bodies import make_air
 
 
 class Control:
@@ -131,7 +131,7 @@ class Control:
         given = forces.numpy() if isinstance(forces, wp.array) else forces
         rows = finite("forces", given, (model.num_envs, model.particle_count, 3), model.dtype, LARGEST)
         self.make_forces()
-        self.forces_scalar.assign(to_lanes(rows, model.group_count, model.lanes))
+        scatter(model, self.forces_scalar, rows)
 
     def make_forces(self) -> None:
         """Let forces act on particles, those in ``forces_scalar``, into which kernels may write: 0 at first."""
@@ -143,7 +143,7 @@ class Control:
         model = self.model
         self.forces = wp.zeros((model.group_count, particles, 3), dtype=model.vec, device=model.device)
         """On particles [N], shape (groups, n, 3), one vector of lanes per coordinate; none until there are forces."""
-        self.forces_scalar = self._by_scalar(self.forces)
+        self.forces_scalar = by_scalar(self.model, self.forces)
         """The same memory, shape (groups, n, 3, lanes)."""
 
     def clear_forces(self) -> None:
@@ -173,7 +173,7 @@ class Control:
             raise ValueError(f"density must not be negative, got {densities.min()}")
         self.make_wind()
         rows = np.concatenate([speeds, densities[:, None]], axis=1)
-        self.wind_scalar.assign(to_lanes(rows, model.group_count, model.lanes))
+        scatter(model, self.wind_scalar, rows)
 
     def make_wind(self) -> None:
         """Let there be air, as ``wind_scalar`` says, into which kernels may write: of density 0 at first.
@@ -185,14 +185,9 @@ class Control:
             raise ValueError("nothing feels the wind: the scene needs add_air_drag")
         if self.air is None:
             self.air = make_air(self.model)
-            self.wind_scalar = self._by_scalar(self.air.wind)
+            self.wind_scalar = by_scalar(self.model, self.air.wind)
         self.has_wind = True
 
     def clear_wind(self) -> None:
         """Let there be no air; a step is as fast as before there was any."""
         self.has_wind = False
-
-    def _by_scalar(self, array: Any) -> Any:
-        return wp.array(
-            ptr=array.ptr, shape=(*array.shape, self.model.lanes), dtype=self.model.scalar, device=self.model.device
-        )

@@ -9,26 +9,24 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import shapes
-from pbd_gym.colliders.upload import arrange, fill_colliders
 from pbd_gym.constraints import kinds
-from pbd_gym.constraints.common.kind import Kind
-from pbd_gym.constraints.common.upload import cluster_values, fill_table, in_solve_order
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.kernels.data.fluid import COLUMNS
 from pbd_gym.kernels.data.parameters import COMPLIANCE
 from pbd_gym.kernels.data.step import model_data
 from pbd_gym.kernels.data.tethers import PIN_ANCHORS, fill_tethers
 from pbd_gym.kernels.lanes.wide import LANE_COUNTS
-from pbd_gym.runtime.blocks import choose_block_dim, fitting_block_dim
 from pbd_gym.runtime.checks import instance, whole
-from pbd_gym.runtime.devices import find_device
+from pbd_gym.runtime.devices import choose_block_dim, find_device, fitting_block_dim
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
-from pbd_gym.sim.air_upload import Dragged
-from pbd_gym.sim.coloring import batches, dependency_levels, greedy_colors
-from pbd_gym.sim.contact_upload import fill_contacts
-from pbd_gym.sim.fluid_upload import fill_fluid, fluid_options
-from pbd_gym.sim.rigid_upload import fill_rigid, left_out
+from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order
+from pbd_gym.sim.upload.arrays import fill
+from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out
+from pbd_gym.sim.upload.colliders import arrange, fill_colliders
+from pbd_gym.sim.upload.contacts import fill_contacts
+from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
 
 Order = Literal["colored", "given"]
 
@@ -86,111 +84,20 @@ class Model:
         threads: int = 1,
         block_dim: int | None = None,
     ) -> None:
-        if instance("scene", scene, BaseScene).particle_count == 0:
-            raise ValueError("the scene has no particles")
-        num_envs = whole("num_envs", num_envs, 1)
-        threads = whole("threads", threads, 1)
-        if lanes is not None and whole("lanes", lanes, 0) not in LANE_COUNTS:
-            raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
-        has_fluid = scene.fluid is not None
-        if has_fluid and lanes not in (None, 1):
-            raise ValueError(f"a scene with fluid has lanes=1, got {lanes}")
-        if order not in ("colored", "given"):
-            raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
-        if dtype not in ("float32", "float64"):
-            raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
-        self.device = find_device(device)
-        self.thread_count = choose_block_dim(self.device, block_dim)
-        """Threads that serve a group."""
-        self.in_blocks = bool(self.device.is_cuda) or self.thread_count > 1
-        """Whether a block of threads serves a group, as on a GPU."""
-        self.lanes = choose_lanes(num_envs, threads, self.in_blocks or has_fluid) if lanes is None else lanes
+        _check(scene, order, dtype, lanes)
         self.scene = scene
-        self.num_envs = num_envs
-        self.group_count = -(-num_envs // self.lanes)
-        self.dtype = np.dtype(dtype)
-        self.scalar: Any = wp.float32 if dtype == "float32" else wp.float64
-        self.vec: Any = wp.types.vector(length=self.lanes, dtype=self.scalar)
-        self.particle_count = scene.particle_count
-        self.grip_count = scene.grip_count
+        self.num_envs = whole("num_envs", num_envs, 1)
         self.order = order
-        self.kinds = tuple(kind for name, kind in kinds().items() if name in scene.constraints)
-        """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
-
-        with wp.ScopedDevice(self.device):
-            self.gravity = wp.array(scene.gravity, dtype=self.scalar)
-            self.inv_mass = wp.array(scene.inv_mass, dtype=self.scalar)
-            """[1/kg], shape (n,); what a particle returns to when it is let go."""
-            self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
-            """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
+        self.device = find_device(device)
+        self._choose_layout(dtype, lanes, whole("threads", threads, 1), block_dim)
+        self._upload_particles()
         self._upload_colliders()
-        self.labels = tuple(scene.labels)
-        """Names of the groups of constraints whose stiffness can be set by itself."""
-        # Copies: a scene that is changed afterwards is of no concern to this model.
-        self.mass = scene.mass.copy()
-        """[kg], shape (n,), float64; also of what is pinned."""
-        self.start_positions = scene.positions.copy()
-        self.start_velocities = scene.velocities.copy()
-        self.tethered_bodies = tuple(scene.tethered_bodies)
-        """Bodies that have tethers to what grips hold and to what is pinned."""
-        self.anchor_room = 4 * math.ceil((scene.grip_count + PIN_ANCHORS) / 4) if self.tethered_bodies else 0
-        """Grips and pins for whose tethers kernels have room; in fours, so that one hand and two share a kernel."""
-        self.scene_pins = len(spread_out(self.tethered_bodies, scene.inv_mass == 0.0, PIN_ANCHORS))
-        """Pins of the scene that have tethers."""
-        self.rigid_bodies = tuple(scene.rigid_bodies)
-        """Bodies that never change their shape."""
-        tables = scene.has_particle_contacts, self.anchor_room > 0, has_fluid, self.has_rigid
-        self.data = model_data(self.scalar, self.kinds, *tables)()
-        self.data.gravity = self.gravity
-        self.damped = False
-        """Whether some constraint has a damping time."""
-        self.constraint_order: dict[str, np.ndarray] = {}
-        """For each kind, the index each constraint of the solve order had when it was added."""
-        self.multiplier_order: dict[str, np.ndarray] = {}
-        """Likewise for each multiplier: a line has one for every segment."""
-        self.longest_line = _ROOM
-        """Segments for which kernels have room in a line."""
-        self.bounds: dict[str, np.ndarray] = {}
-        """For each kind, the first constraint of each colour, and the end."""
-        self.constraint_count = 0
-        self.color_count = 0
-        """Colours of all kinds, one after the other."""
-        self.memory_count = 0
-        """How many constraints, and places of nozzles after them, remember a number from substep to substep."""
-        used = [np.ravel(part) for kind in self.kinds for part in scene.constraints[kind.name].indices]
-        valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
-        for kind in self.kinds:
-            self._upload_constraints(kind, valence)
-
-        self.dragged = Dragged.of(scene)
-        """Triangles that feel the air."""
-        if self.tethered_bodies:
-            bodies = list(self.tethered_bodies)
-            fill_tethers(self.data.tethers, bodies, self.particle_count, self.dtype.type, self.device)
-        self.fluid_options = None if scene.fluid is None else fluid_options(scene.fluid, self.in_blocks)
-        """What is there of fluid, if any."""
-        self.fluid_columns = COLUMNS if has_fluid else 0
-        """Parameters that environments have for it."""
-        if has_fluid:
-            column = int(COMPLIANCE) + len(self.labels)
-            fill_fluid(self.data.fluid, scene, self.colliders, self.device, column, self.memory_count)
-            self.memory_count += self.data.fluid.sites.shape[0]
-        if self.has_rigid:
-            fill_rigid(self.data.rigid, scene, self.scalar, self.device)
-        self.contact_count = 0
-        """Particles that collide with others."""
-        self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
-        """Whether some of these are discs of a surface."""
-        self.has_supports = any(kind.chain for kind in self.kinds) and any(part.shape.SWEPT for part in self.parts)
-        """Whether there are lines and colliders that they may lie over."""
-        self.surface_edge_count = 0
-        """Edges of these surfaces."""
-        if scene.has_particle_contacts:
-            self._upload_contacts()
-        if self.device.is_cuda:
-            wet = self.particle_count if has_fluid else 0
-            colors = self.constraint_count / max(self.color_count, 1)
-            self.thread_count = fitting_block_dim(max(colors, self.contact_count / 2, wet))
+        self._make_tables()
+        self._upload_constraints()
+        self._upload_bodies()
+        self._upload_fluid()
+        self._upload_contacts()
+        self._fit_blocks()
 
     @property
     def has_rigid(self) -> bool:
@@ -211,13 +118,36 @@ class Model:
             raise ValueError(f"collider {collider} does not move: add it with moving=True")
         return self.moving_colliders.index(collider)
 
-    def _upload_contacts(self) -> None:
-        scene, table = self.scene, self.data.particle_contacts
-        self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
-        self.contact_count = fill_contacts(table, scene, self.scalar, self.device, self.in_blocks)
+    def _choose_layout(self, dtype: str, lanes: int | None, threads: int, block_dim: int | None) -> None:
+        """Choose how environments share registers and threads, and the types that follow."""
+        self.thread_count = choose_block_dim(self.device, block_dim)
+        """Threads that serve a group."""
+        self.in_blocks = bool(self.device.is_cuda) or self.thread_count > 1
+        """Whether a block of threads serves a group, as on a GPU."""
+        alone = self.in_blocks or self.scene.fluid is not None
+        self.lanes = choose_lanes(self.num_envs, threads, alone) if lanes is None else lanes
+        self.group_count = -(-self.num_envs // self.lanes)
+        self.dtype = np.dtype(dtype)
+        self.scalar: Any = wp.float32 if dtype == "float32" else wp.float64
+        self.vec: Any = wp.types.vector(length=self.lanes, dtype=self.scalar)
+
+    def _upload_particles(self) -> None:
+        scene = self.scene
+        self.particle_count = scene.particle_count
+        self.grip_count = scene.grip_count
+        with wp.ScopedDevice(self.device):
+            self.gravity = wp.array(scene.gravity, dtype=self.scalar)
+            self.inv_mass = wp.array(scene.inv_mass, dtype=self.scalar)
+            """[1/kg], shape (n,); what a particle returns to when it is let go."""
+            self.dimensions = wp.array(scene.dimensions, dtype=wp.int32)
+            """Power of an environment's size that the mass of a particle grows with, shape (n,), int32."""
+        # Copies: a scene that is changed afterwards is of no concern to this model.
+        self.mass = scene.mass.copy()
+        """[kg], shape (n,), float64; also of what is pinned."""
+        self.start_positions = scene.positions.copy()
+        self.start_velocities = scene.velocities.copy()
 
     def _upload_colliders(self) -> None:
-        """Put the colliders of the scene on the device."""
         scene = self.scene
         self.moving_colliders = tuple(scene.moving_colliders)
         """Colliders that have a pose, as indices of ``scene.colliders``."""
@@ -227,16 +157,103 @@ class Model:
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)
-        with wp.ScopedDevice(self.device):
-            self.colliders = fill_colliders(
-                self.dtype.type, scene.colliders, self.moving_colliders, parts, scene.contact_radius
-            )
-            self.colliders.left_out = wp.array(left_out(scene), dtype=wp.int32)
+        self.colliders = fill_colliders(
+            self.dtype.type,
+            scene.colliders,
+            self.moving_colliders,
+            parts,
+            scene.contact_radius,
+            left_out(scene),
+            self.device,
+        )
         origins = [scene.colliders[i].origin for i in self.moving_colliders]
         self.start_poses = np.array([[*origin, 0, 0, 0, 1] for origin in origins]).reshape(-1, 7)
         """Origin [m] and orientation (x, y, z, w) of the colliders that move, shape (moving, 7), float64."""
 
-    def _upload_constraints(self, kind: Kind, valence: np.ndarray) -> None:
+    def _make_tables(self) -> None:
+        """Make the struct that carries the scene into kernels, with a table for each thing that is there."""
+        scene = self.scene
+        self.kinds = tuple(kind for name, kind in kinds().items() if name in scene.constraints)
+        """The constraint kinds that the scene uses; the kernel is compiled for these alone."""
+        self.labels = tuple(scene.labels)
+        """Names of the groups of constraints whose stiffness can be set by itself."""
+        self.tethered_bodies = tuple(scene.tethered_bodies)
+        """Bodies that have tethers to what grips hold and to what is pinned."""
+        self.anchor_room = 4 * math.ceil((scene.grip_count + PIN_ANCHORS) / 4) if self.tethered_bodies else 0
+        """Grips and pins for whose tethers kernels have room; in fours, so that one hand and two share a kernel."""
+        self.rigid_bodies = tuple(scene.rigid_bodies)
+        """Bodies that never change their shape."""
+        tables = scene.has_particle_contacts, self.anchor_room > 0, scene.fluid is not None, self.has_rigid
+        self.data = model_data(self.scalar, self.kinds, *tables)()
+        self.data.gravity = self.gravity
+
+    def _upload_constraints(self) -> None:
+        self.damped = False
+        """Whether some constraint has a damping time."""
+        self.constraint_order: dict[str, np.ndarray] = {}
+        """For each kind, the index each constraint of the solve order had when it was added."""
+        self.multiplier_order: dict[str, np.ndarray] = {}
+        """Likewise for each multiplier: a line has one for every segment."""
+        self.longest_line = _ROOM
+        """Segments for which kernels have room in a line."""
+        self.bounds: dict[str, np.ndarray] = {}
+        """For each kind, the first constraint of each colour, and the end."""
+        self.constraint_count = 0
+        self.color_count = 0
+        """Colours of all kinds, one after the other."""
+        self.memory_count = 0
+        """How many constraints, and places of nozzles after them, remember a number from substep to substep."""
+        used = [np.ravel(part) for kind in self.kinds for part in self.scene.constraints[kind.name].indices]
+        valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
+        for kind in self.kinds:
+            self._upload_kind(kind, valence)
+        self.has_supports = any(kind.chain for kind in self.kinds) and any(part.shape.SWEPT for part in self.parts)
+        """Whether there are lines and colliders that they may lie over."""
+
+    def _upload_bodies(self) -> None:
+        """Put on the device what belongs to whole bodies: air drag, tethers, and bodies that are rigid."""
+        scene = self.scene
+        self.dragged = Dragged.of(scene)
+        """Triangles that feel the air."""
+        self.scene_pins = len(spread_out(self.tethered_bodies, scene.inv_mass == 0.0, PIN_ANCHORS))
+        """Pins of the scene that have tethers."""
+        if self.tethered_bodies:
+            bodies = list(self.tethered_bodies)
+            fill_tethers(self.data.tethers, bodies, self.particle_count, self.dtype.type, self.device)
+        if self.has_rigid:
+            fill_rigid(self.data.rigid, scene, self.device)
+
+    def _upload_fluid(self) -> None:
+        fluid = self.scene.fluid
+        self.fluid_options = None if fluid is None else fluid_options(fluid, self.in_blocks)
+        """What is there of fluid, if any."""
+        self.fluid_columns = 0 if fluid is None else COLUMNS
+        """Parameters that environments have for it."""
+        if fluid is not None:
+            column = int(COMPLIANCE) + len(self.labels)
+            fill_fluid(self.data.fluid, self.scene, self.colliders, self.device, column, self.memory_count)
+            self.memory_count += self.data.fluid.sites.shape[0]
+
+    def _upload_contacts(self) -> None:
+        scene = self.scene
+        self.contact_count = 0
+        """Particles that collide with others."""
+        self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
+        """Whether some of these are discs of a surface."""
+        self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
+        """Edges of these surfaces."""
+        if scene.has_particle_contacts:
+            table = self.data.particle_contacts
+            self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks)
+
+    def _fit_blocks(self) -> None:
+        """Let a block of a GPU have as many threads as there is work for."""
+        if self.device.is_cuda:
+            wet = 0 if self.scene.fluid is None else self.particle_count
+            colors = self.constraint_count / max(self.color_count, 1)
+            self.thread_count = fitting_block_dim(max(colors, self.contact_count / 2, wet))
+
+    def _upload_kind(self, kind: Kind, valence: np.ndarray) -> None:
         """Upload those of one kind, where so many of all kinds pull at each particle, shape (n,)."""
         batch = self.scene.constraints[kind.name]
         rows = batch.indices if kind.width is None else np.concatenate(batch.indices)
@@ -261,9 +278,8 @@ class Model:
             indices, values = rows[permutation], {name: value[permutation] for name, value in values.items()}
         else:
             indices, values = in_solve_order(rows, values, permutation, {*kind.member_fields, "mass", "part"})
-        table = getattr(self.data, kind.name)
-        fill_table(table, indices, bounds, self.constraint_count, self.memory_count, values, self.device)
-        table.first_color = self.color_count
+        firsts = {"first": self.constraint_count, "first_memory": self.memory_count, "first_color": self.color_count}
+        fill(getattr(self.data, kind.name), self.device, indices=indices, bounds=bounds, **firsts, **values)
         self.color_count += len(bounds) - 1
         self.constraint_order[kind.name] = permutation
         self.bounds[kind.name] = bounds
@@ -276,3 +292,17 @@ class Model:
             self.longest_line = _ROOM * -(-int(segments.max(initial=1)) // _ROOM)
         self.constraint_count += len(self.multiplier_order[kind.name])
         self.memory_count += len(rows) * kind.remembers
+
+
+def _check(scene: Scene, order: Any, dtype: Any, lanes: Any) -> None:
+    """Raise the errors of :class:`Model` for arguments that need no device."""
+    if instance("scene", scene, BaseScene).particle_count == 0:
+        raise ValueError("the scene has no particles")
+    if lanes is not None and whole("lanes", lanes, 0) not in LANE_COUNTS:
+        raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {lanes}")
+    if scene.fluid is not None and lanes not in (None, 1):
+        raise ValueError(f"a scene with fluid has lanes=1, got {lanes}")
+    if order not in ("colored", "given"):
+        raise ValueError(f"order must be 'colored' or 'given', got {order!r}")
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")

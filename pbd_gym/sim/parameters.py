@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from pbd_gym.kernels.data.fluid import FLUID_DENSITY, VISCOSITY
 from pbd_gym.kernels.data.parameters import COMPLIANCE, DAMPING, DENSITY, FRICTION, GRAVITY, INV_SIZE, SIZE
 from pbd_gym.runtime.checks import LARGEST, finite
-from pbd_gym.sim.layout import to_lanes, to_rows
 from pbd_gym.sim.model import Model
+from pbd_gym.sim.upload.arrays import by_scalar, scatter, to_rows
 
 LIMITS = {
     "size": 1e-3, "density": 1e-6, "stiffness": 1e-6, "friction": 0.0, "damping": 0.0, "viscosity": 0.0,
@@ -51,9 +51,7 @@ class Parameters:
         count = int(COMPLIANCE) + len(model.labels) + model.fluid_columns
         self.rows = wp.empty((model.group_count, count), dtype=model.vec, device=model.device)
         """Columns as :mod:`pbd_gym.kernels.data.parameters` names them, shape (groups, columns)."""
-        self.rows_scalar = wp.array(
-            ptr=self.rows.ptr, shape=(*self.rows.shape, model.lanes), dtype=model.scalar, device=model.device
-        )
+        self.rows_scalar = by_scalar(model, self.rows)
         """The same memory, shape (groups, columns, lanes)."""
         self.nominal = np.ones(count, dtype=model.dtype)
         """A row that changes nothing."""
@@ -144,5 +142,4 @@ class Parameters:
         }
 
     def _write(self, rows: np.ndarray) -> None:
-        model = self.model
-        self.rows_scalar.assign(to_lanes(rows.astype(model.dtype), model.group_count, model.lanes))
+        scatter(self.model, self.rows_scalar, rows.astype(self.model.dtype))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,15 +15,15 @@ import warp as wp
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import Launch, settings_type
 from pbd_gym.kernels.step import make_step
-from pbd_gym.runtime.background_compile import AHEAD
-from pbd_gym.runtime.blocks import CUDA_BLOCK_DIMS, ONE_AT_A_TIME, with_blocks
 from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
-from pbd_gym.runtime.compile_messages import compiling_once
+from pbd_gym.runtime.compilation import AHEAD, compiling_once, with_blocks
+from pbd_gym.runtime.devices import CUDA_BLOCK_DIMS, ONE_AT_A_TIME
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.state import State
+from pbd_gym.sim.state_arrays import Room
 
 # Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
 _SHARED_BYTES = 40 * 1024
@@ -157,7 +159,10 @@ class Solver:
             contact_forces=contact_forces,
             fluid=model.fluid_options,
         )
-        self._launches: list[Any] = []
+        self._turn: AbstractContextManager[Any] = (
+            ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
+        )
+        self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
     def set_steps(self, *, substeps: int | None = None, iterations: int | None = None) -> None:
@@ -206,13 +211,13 @@ class Solver:
         Raises:
             MemoryError: if the batch would not fit into the memory that is free now.
         """
-        return State(self.model, *self._memory(self.options))
+        return State(self.model, self._room)
 
-    @staticmethod
-    def _memory(options: SweepOptions) -> tuple[bool, ...]:
-        """Return what a state needs memory for, in the order of its arguments."""
-        room = (options.keep_lambda, options.jacobi, options.chebyshev, options.packed, options.grip_forces)
-        return *room, options.contact_forces
+    @property
+    def _room(self) -> Room:
+        """What a state needs memory for."""
+        on = self.options
+        return Room(on.keep_lambda, on.jacobi, on.chebyshev, on.packed, on.grip_forces, on.contact_forces)
 
     def control(self) -> Control:
         """Make a control that moves nothing."""
@@ -234,28 +239,13 @@ class Solver:
             raise ValueError("the scene has got other colliders since its Model was made: add them before Model(scene)")
         key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces, control.has_wind)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
-            if state.model is not self.model or control.model is not self.model:
-                raise ValueError("state and control must be of the solver's own model")
-            ctrl_dt = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
-            state.make_room(*self._memory(self.options))
-            options = replace(
-                self.options, varied=state.parameters.varied, forces=control.has_forces, wind=control.has_wind
-            )
-            model = self.model
-            kinds = [kind.name for kind in model.kinds]
-            made_of = model.lanes, model.dtype, options, kinds, model.parts, model.bouncing
-            with compiling_once(*made_of, model.device.alias, model.thread_count), with_blocks(model.thread_count):
-                self._launches = [self._record(state, control, ctrl_dt, options, *part) for part in self._shares()]
+            self._launches = self._record(state, control, ctrl_dt)
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         state.has_piercings = self.piercings or not self.model.has_surfaces
-        state.contact_scale = self.substeps / ctrl_dt**2 if self.options.contact_forces else 0.0
-        launches = [launches.launch for launches in self._launches]
-        if self.model.in_blocks and not self.model.device.is_cuda:
-            with ONE_AT_A_TIME:
-                run_together(launches)
-        else:
-            run_together(launches)
+        state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
+        with self._turn:
+            run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
 
     def recorded(self) -> list[Any]:
@@ -267,20 +257,34 @@ class Solver:
         edges = np.linspace(0, self.model.group_count, self.threads + 1).astype(int)
         return [(int(a), int(b - a)) for a, b in itertools.pairwise(edges)]
 
-    def _record(
-        self, state: State, control: Control, ctrl_dt: float, options: SweepOptions, first: int, count: int
-    ) -> Any:
-        model = self.model
-        h = ctrl_dt / self.substeps
-        kernel = self._kernel(options)
+    def _record(self, state: State, control: Control, ctrl_dt: float) -> list[Replay]:
+        """Compile what a step needs, and record its launches, those of each thread."""
+        model, on_device = self.model, (self.model.device.alias, self.model.thread_count)
+        if state.model is not model or control.model is not model:
+            raise ValueError("state and control must be of the solver's own model")
+        h = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST) / self.substeps
+        state.make_room(self._room)
+        varied, forces, wind = state.parameters.varied, control.has_forces, control.has_wind
+        options = replace(self.options, varied=varied, forces=forces, wind=wind)
+        kinds = [kind.name for kind in model.kinds]
+        made_of = model.lanes, model.dtype, options, kinds, model.parts, model.bouncing
+        with compiling_once(*made_of, *on_device), with_blocks(model.thread_count):
+            kernel = self._kernel(options)
+            inputs = [model.data, model.colliders, self._settings(h), control.data(), state.data()]
+            replays = [
+                Replay(
+                    model.device,
+                    [self._record_piece(kernel, piece, inputs, *share) for piece in self._pieces(options)],
+                )
+                for share in self._shares()
+            ]
+        AHEAD.note(kernel, *on_device)
+        return replays
+
+    def _pieces(self, options: SweepOptions) -> Iterator[Piece]:
         if self.schedule == "block":
-            pieces = one_launch(model, self.substeps, self.iterations, self.piercings)
-        else:
-            pieces = by_color(model, self.substeps, self.iterations, options, self.piercings)
-        inputs = [model.data, model.colliders, self._settings(h), control.data(), state.data()]
-        launches = [self._record_piece(kernel, piece, inputs, first, count) for piece in pieces]
-        AHEAD.note(kernel, model.device.alias, model.thread_count)
-        return Replay(model.device, launches)
+            return one_launch(self.model, self.substeps, self.iterations, self.piercings)
+        return by_color(self.model, self.substeps, self.iterations, options, self.piercings)
 
     def _settings(self, h: float) -> Any:
         """Return what the kernel needs to know of this solver, for substeps of h seconds."""

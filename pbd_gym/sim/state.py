@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,32 +11,29 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.data.parameters import DENSITY, SIZE, update_inv_mass
 from pbd_gym.kernels.grips import holding
-from pbd_gym.runtime.checks import FARTHEST, LARGEST, as_array, broadcast, finite
-from pbd_gym.runtime.compile_messages import first_launch
-from pbd_gym.sim.layout import pad_rows, to_lanes, to_rows
+from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, as_array, broadcast, finite, whole
+from pbd_gym.runtime.compilation import first_launch
+from pbd_gym.scene.rigid_bodies import RigidBody
+from pbd_gym.sim import rigid_motion
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Stiffness
-from pbd_gym.sim.rigid_state import RigidState
+from pbd_gym.sim.state_arrays import Room, StateArrays
 from pbd_gym.sim.state_checks import check_held, check_orientation, check_saved
+from pbd_gym.sim.upload.arrays import pad_rows, row_of, scatter, to_rows
 
 
-class State(RigidState):
+class State(StateArrays):
     """Everything that a step changes, for all environments of a model. Arrays are updated in place.
 
     Lane ``l`` of group ``g`` is environment ``g * lanes + l``; the last group may have idle lanes.
 
     Args:
         model: the constants it belongs to.
-        keep_lambda: whether multipliers are stored, which more than one iteration needs.
-        gathers: whether there is memory for the corrections of Jacobi iterations.
-        extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
-        packs: whether there is memory for positions in rows with their weights.
-        forces: whether there is memory for sums of what pulls at grips.
-        touches: whether there is memory for sums of what contacts push particles by.
+        room: what there is memory for; multipliers by default.
     """
 
-    def __init__(self, model: Model, *memory: bool, **options: bool) -> None:
-        super().__init__(model, *memory, **options)
+    def __init__(self, model: Model, room: Room | None = None) -> None:
+        super().__init__(model, room or Room(keep_lambda=True))
         self.reset()
 
     def reset(self) -> None:
@@ -58,6 +56,58 @@ class State(RigidState):
         self.previous.assign(self.positions)
         self.memory.zero_()
         self.diverged.zero_()
+
+    def get_positions(self, env: int | None = None) -> np.ndarray:
+        """Return a copy of the positions [m], shape (num_envs, n, 3), or of those of one environment, shape (n, 3).
+
+        Raises:
+            IndexError: for an environment that is not there.
+        """
+        if env is not None:
+            return row_of(self.positions_scalar, self.model.num_envs, self.model.lanes, env)
+        return to_rows(self.positions_scalar.numpy(), self.model.num_envs)
+
+    def get_velocities(self) -> np.ndarray:
+        """Return a copy of the velocities [m/s], shape (num_envs, n, 3)."""
+        return to_rows(self.velocities_scalar.numpy(), self.model.num_envs)
+
+    def set_positions(self, values: ArrayLike) -> None:
+        """Put particles somewhere [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is not finite or too large.
+        """
+        scatter(self.model, self.positions_scalar, self._checked("positions", values, FARTHEST))
+
+    def set_velocities(self, values: ArrayLike) -> None:
+        """Set velocities [m/s], broadcast to (num_envs, n, 3), up to 1e6 m/s along each axis.
+
+        What is pinned stays at rest, unless a grip holds it.
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, or a number that is not finite or too large.
+        """
+        given = self._checked("velocities", values, FASTEST)
+        resting = self.get_pinned()
+        if resting.any():  # with a velocity a particle of infinite mass would travel for ever
+            held = self.held.numpy()[: self.model.num_envs]
+            envs, slots = np.nonzero(held >= 0)
+            resting[envs, held[envs, slots]] = False
+            given = np.where(resting[..., None], 0, given).astype(self.model.dtype)
+        scatter(self.model, self.velocities_scalar, given)
+
+    def get_pinned(self) -> np.ndarray:
+        """Return which particles are fixed in space, bool, shape (num_envs, n); those that a grip holds are not."""
+        if self._pinned is None:
+            return np.tile(self.model.inv_mass.numpy() == 0.0, (self.model.num_envs, 1))
+        return self._pinned.copy()
+
+    def _checked(self, name: str, values: ArrayLike, largest: float) -> np.ndarray:
+        """Return values for all particles, shape (num_envs, n, 3)."""
+        model = self.model
+        return finite(name, values, (model.num_envs, model.particle_count, 3), model.dtype, largest)
 
     def set_parameters(
         self,
@@ -216,6 +266,93 @@ class State(RigidState):
         # Idle slots repeat the last environment: a quaternion of zero would not be a rotation.
         self.poses.assign(pad_rows(poses, len(self.poses)).astype(self.model.dtype))
 
+    def get_rigid_poses(self) -> np.ndarray:
+        """Return the poses of the rigid bodies, in the order in which they were added.
+
+        Returns:
+            Where the origin of the mesh is [m], and the orientation (x, y, z, w), which is the turn from how the body
+            was added, shape (num_envs, bodies, 7). NaN where particles are not finite: the environment has diverged.
+        """
+        bodies, positions = self.model.rigid_bodies, self.get_positions().astype(np.float64)
+        return rigid_motion.poses(bodies, self.model.mass, positions, self._sizes()).astype(self.model.dtype)
+
+    def get_rigid_velocities(self) -> np.ndarray:
+        """Return the velocity of each rigid body's centre of mass [m/s], and its angular velocity [rad/s].
+
+        Returns:
+            Both, in the axes of the world, shape (num_envs, bodies, 6). NaN as for :meth:`get_rigid_poses`.
+        """
+        positions, velocities = (get().astype(np.float64) for get in (self.get_positions, self.get_velocities))
+        found = rigid_motion.velocities(self.model.rigid_bodies, self.model.mass, positions, velocities)
+        return found.astype(self.model.dtype)
+
+    def set_rigid_pose(
+        self, body: RigidBody | int, origin: ArrayLike | None = None, orientation: ArrayLike | None = None
+    ) -> None:
+        """Put a rigid body somewhere at once, with the velocities that it has.
+
+        Args:
+            body: what :meth:`Scene.add_rigid_body` returned, or its number.
+            origin: where the origin of its mesh goes [m], broadcast to (num_envs, 3); where it is by default.
+            orientation: unit quaternion (x, y, z, w) that turns it from how it was added, broadcast to (num_envs, 4);
+                as it is by default. Scaled to length one.
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a body that does not exist, a wrong shape, a number that is not finite, an origin beyond
+                1e6 m, or a quaternion of zero. The state is then as it was.
+        """
+        known, count = self._body(body), self.model.num_envs
+        pose = self.get_rigid_poses()[:, known.index].astype(np.float64)
+        if origin is not None:
+            pose[:, :3] = finite("origin", origin, (count, 3), largest=FARTHEST)
+        if orientation is not None:
+            pose[:, 3:] = check_orientation(orientation, count)
+        velocity = self.get_rigid_velocities()[:, known.index].astype(np.float64)
+        velocity[~np.isfinite(velocity).all(axis=1)] = 0.0  # that of a body which has diverged, and is put back
+        positions = self.get_positions()
+        positions[:, known.indices] = rigid_motion.placed(known, pose, self._sizes())
+        self.set_positions(positions)
+        self.set_rigid_velocity(known, velocity[:, :3], velocity[:, 3:])
+
+    def set_rigid_velocity(
+        self, body: RigidBody | int, linear: ArrayLike | None = None, angular: ArrayLike | None = None
+    ) -> None:
+        """Set the velocities of a rigid body.
+
+        Args:
+            body: what :meth:`Scene.add_rigid_body` returned, or its number.
+            linear: of its centre of mass [m/s], broadcast to (num_envs, 3); what it is by default.
+            angular: in the axes of the world [rad/s], broadcast to (num_envs, 3); what it is by default.
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a body that does not exist, a wrong shape, or a number that is not finite or beyond 1e6.
+        """
+        known, count = self._body(body), self.model.num_envs
+        velocity = self.get_rigid_velocities()[:, known.index].astype(np.float64)
+        if linear is not None:
+            velocity[:, :3] = finite("linear", linear, (count, 3), largest=FASTEST)
+        if angular is not None:
+            velocity[:, 3:] = finite("angular", angular, (count, 3), largest=FASTEST)
+        positions, velocities = self.get_positions().astype(np.float64), self.get_velocities()
+        center, _ = rigid_motion.fit(known, self.model.mass, positions)
+        r = positions[:, known.indices] - center[:, None]
+        velocities[:, known.indices] = velocity[:, None, :3] + np.cross(velocity[:, None, 3:], r)
+        self.set_velocities(velocities)
+
+    def _body(self, body: RigidBody | int) -> RigidBody:
+        bodies = self.model.rigid_bodies
+        index = body.index if isinstance(body, RigidBody) else whole("body", body, 0)
+        if index >= len(bodies) or (isinstance(body, RigidBody) and bodies[index] is not body):
+            raise ValueError(f"there is no such rigid body: the scene has {len(bodies)}")
+        return bodies[index]
+
+    def _sizes(self) -> np.ndarray:
+        """Return the sizes of the environments, shape (num_envs, 1)."""
+        sizes: np.ndarray = self.parameters.get()["size"][:, None].astype(np.float64)
+        return sizes
+
     def get_memory(self) -> np.ndarray:
         """Return what constraints remember, such as permanent strains, and then nozzles, shape (num_envs, k).
 
@@ -234,7 +371,7 @@ class State(RigidState):
         """
         model = self.model
         rows = self.arrange_memory(finite("memory", values, (model.num_envs, model.memory_count), model.dtype, LARGEST))
-        self.memory_scalar.assign(to_lanes(rows, model.group_count, model.lanes))
+        scatter(model, self.memory_scalar, rows)
 
     def arrange_memory(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of what :meth:`get_memory` gives, shape (r, k), in the order of ``memory``, shape (r, max(k, 1)).
@@ -322,3 +459,119 @@ class State(RigidState):
         self.set_velocities(taken["velocities"])
         self._set_poses(taken["poses"])
         self.set_memory(taken["memory"])
+
+    def get_lambda(self) -> np.ndarray:
+        """Return the multipliers of the last substep in the order constraints were added, shape (num_envs, m).
+
+        Raises:
+            RuntimeError: if they are not stored, because the solver does one iteration only.
+        """
+        if not self.has_multipliers:
+            raise RuntimeError("multipliers are stored by a solver with iterations > 1 only")
+        lanes = to_rows(self.lam.numpy(), self.model.num_envs)
+        found = np.empty((self.model.num_envs, self.model.constraint_count), dtype=lanes.dtype)
+        first = 0
+        for permutation in self.model.multiplier_order.values():
+            found[:, first + permutation] = lanes[:, first : first + len(permutation)]
+            first += len(permutation)
+        return found
+
+    def get_grip_forces(self) -> np.ndarray:
+        """Return the force with which what is held pulled at each grip, averaged over the last step.
+
+        It is the sum of what constraints and tethers would have moved the held particle by, and its own weight: hands
+        that hold a towel still feel all of its weight together. What contacts would do to the held particle, and what
+        it takes to bring that one particle up to speed, are left out.
+
+        Returns:
+            Force [N], shape (num_envs, grips, 3); 0 where nothing is held.
+
+        Raises:
+            RuntimeError: if they were not summed; a solver with ``grip_forces=True`` does so.
+        """
+        if not self.has_grip_forces:
+            raise RuntimeError("forces at grips are summed by a solver with grip_forces=True only")
+        return self.grip_forces.numpy()[: self.model.num_envs].copy()
+
+    def get_contact_forces(self) -> np.ndarray:
+        """Return the force with which contacts pushed each particle, friction included, averaged over the last step.
+
+        It counts contacts with colliders and between particles and surfaces. Bounces, the walls of fluids, and
+        particles that are pinned or held, which contacts do not move, are left out.
+
+        Returns:
+            Force [N], shape (num_envs, n, 3).
+
+        Raises:
+            RuntimeError: if they were not summed; a solver with ``contact_forces=True`` does so.
+        """
+        if not self.contact_scale:
+            raise RuntimeError("forces of contacts are summed by a solver with contact_forces=True only")
+        pushes, inverse = (to_rows(a.numpy(), self.model.num_envs) for a in (self.pushes, self.free_inv_mass))
+        mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0.0)
+        found: np.ndarray = pushes * (self.contact_scale * mass[..., None])
+        return found.astype(self.model.dtype)
+
+    def get_contact_overflow(self) -> np.ndarray:
+        """Return how many contacts more than ``Scene.contact_capacity`` the most crowded particle had in the last step.
+
+        No contact is lost: a crowded particle is compared with all others, which takes longer. Where that happens
+        often, raise ``Scene.contact_capacity``.
+
+        Returns:
+            0 where no particle was crowded, shape (num_envs,), int32.
+        """
+        return self.contacts.overflow.numpy()[: self.model.num_envs].copy()
+
+    def get_fluid_overflow(self) -> np.ndarray:
+        """Return how much there was no room for in the last step: neighbours of fluid particles, and walls near them.
+
+        Neighbours beyond the room for them are not felt; :meth:`Scene.set_fluid_capacity` makes more. A particle can be
+        near eight walls. Without fluid it is 0. On a CPU, the first step that leaves something out warns.
+
+        Returns:
+            Sums over particles and substeps, shape (num_envs, 2), int32.
+        """
+        if self.model.fluid_options is None:
+            return np.zeros((self.model.num_envs, 2), dtype=np.int32)
+        return self.fluid.overflow.numpy()[: self.model.num_envs].copy()
+
+    def warn_of_fluid_overflow(self) -> None:
+        """Warn once if the last step had no room for something; not on a GPU, which a look would hold up."""
+        if self.told_of_overflow or self.model.fluid_options is None or self.model.device.is_cuda:
+            return
+        neighbours, walls = self.get_fluid_overflow().sum(axis=0)
+        if neighbours or walls:
+            self.told_of_overflow = True
+            warnings.warn(
+                f"there was no room for {neighbours:,} neighbours of fluid particles and {walls:,} walls near them, "
+                "which they do not feel: see State.get_fluid_overflow and Scene.set_fluid_capacity",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def get_fluid_density(self) -> np.ndarray:
+        """Return the densities that the last sweep of the last step found, in rest densities, shape (num_envs, k).
+
+        They are before that sweep's moves, in the order of the scene's fluid particles; there are none without fluid.
+        """
+        if self.model.fluid_options is None:
+            return np.zeros((self.model.num_envs, 0), dtype=self.model.dtype)
+        return self.fluid.density.numpy()[: self.model.num_envs].copy()
+
+    def get_piercings(self) -> np.ndarray:
+        """Return how many edges of surfaces go through a triangle of one at the end of the last step.
+
+        Only surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. Through
+        what is close along the surface, and from one panel through the other, an edge counts if both of its ends are
+        out by more than a thickness: creases cut a little into what constraints hold apart.
+
+        Returns:
+            Shape (num_envs,), int32.
+
+        Raises:
+            RuntimeError: if they were not counted; a solver with ``piercings=False`` does not.
+        """
+        if not self.has_piercings:
+            raise RuntimeError("piercings are not counted by a solver with piercings=False")
+        return self.contacts.piercings.numpy()[: self.model.num_envs].copy()

@@ -3,58 +3,44 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+import operator
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.colliders.poses import FRAMES
-from pbd_gym.kernels.contacts.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
-from pbd_gym.kernels.data.particle_contacts import lists_type
 from pbd_gym.kernels.data.step import state_type
 from pbd_gym.kernels.data.tethers import LOOSE, PIN_ANCHORS
 from pbd_gym.scene.tethered_body import spread_out
-from pbd_gym.sim.fluid_upload import fluid_scratch
-from pbd_gym.sim.layout import pad_rows
-from pbd_gym.sim.memory_usage import count_memory
+from pbd_gym.sim.memory import count_memory
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.parameters import Parameters
-from pbd_gym.sim.rigid_upload import rigid_scratch
+from pbd_gym.sim.upload.arrays import by_scalar, pad_rows
+from pbd_gym.sim.upload.bodies import rigid_scratch
+from pbd_gym.sim.upload.contacts import contact_lists
+from pbd_gym.sim.upload.fluid import fluid_scratch
 
 
-def contact_lists(model: Model) -> Any:
-    """Make the lists of particle contacts: none yet, and anchors that make the first step search."""
-    lists = lists_type(model.vec)()
-    table = model.data.particle_contacts if model.contact_count else None
-    groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
-    lanes, chunks = model.lanes, -(-count // CHUNK)
-    if not table:
-        near, touching, counts, rows, spots, cells = (1, 1), (1, 1), (1, 1), 1, 1, 1
-    elif model.in_blocks:
-        near, touching, counts = (capacity, count), (capacity, count), (2, count)
-        rows, spots = 1, 4 * count
-        cells = 2 ** (3 * table.bits) + 1 + count
-    else:
-        near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
-        touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
-        boxed = CHUNK * -(-chunks // CHUNK)
-        rows, cells = lanes * (NUMBERS * count + 16), 1
-        spots = 3 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
-    valences = count * (1 + model.has_rigid + 3 * model.has_surfaces)
-    lists.near = wp.zeros((groups, *near), dtype=wp.int32)
-    lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
-    lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
-    lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
-    lists.anchors = wp.full((groups, count, 3), model.vec(np.nan), dtype=model.vec)
-    lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
-    lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
-    lists.spots = wp.zeros((groups, spots), dtype=model.scalar)
-    lists.cells = wp.zeros((groups, cells), dtype=wp.int32)
-    lists.pierced = wp.zeros((groups, max(model.surface_edge_count, 1)), dtype=wp.int32)
-    lists.piercings = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
-    lists.stale = wp.full(groups, 1, dtype=wp.int32)
-    lists.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
-    return lists
+class Room(NamedTuple):
+    """What a solver needs memory for, beyond what every state has."""
+
+    keep_lambda: bool = False
+    """Multipliers that are stored, which more than one iteration needs."""
+    gathers: bool = False
+    """Corrections of Jacobi iterations."""
+    extrapolates: bool = False
+    """The two last iterations, which Chebyshev acceleration needs."""
+    packs: bool = False
+    """Positions in rows with their weights."""
+    forces: bool = False
+    """Sums of what pulls at grips."""
+    touches: bool = False
+    """Sums of what contacts push particles by."""
+
+    def joined(self, other: Room) -> Room:
+        """Return room for what either needs."""
+        return Room(*map(operator.or_, self, other))
 
 
 class StateArrays:
@@ -64,27 +50,13 @@ class StateArrays:
 
     Args:
         model: the constants it belongs to.
-        keep_lambda: whether multipliers are stored, which more than one iteration needs.
-        gathers: whether there is memory for the corrections of Jacobi iterations.
-        extrapolates: whether there is memory for the two last iterations, which Chebyshev acceleration needs.
-        packs: whether there is memory for positions in rows with their weights.
-        forces: whether there is memory for sums of what pulls at grips.
-        touches: whether there is memory for sums of what contacts push particles by.
+        room: what there is memory for.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        keep_lambda: bool = True,
-        gathers: bool = False,
-        extrapolates: bool = False,
-        packs: bool = False,
-        forces: bool = False,
-        touches: bool = False,
-    ) -> None:
+    def __init__(self, model: Model, room: Room) -> None:
         self.model = model
-        self.keep_lambda = keep_lambda
-        self.has_multipliers = keep_lambda
+        self._room = room
+        self.has_multipliers = room.keep_lambda
         """Whether the solver of the last step stored multipliers."""
         self.has_grip_forces = False
         """Whether the solver of the last step summed forces at grips."""
@@ -92,11 +64,9 @@ class StateArrays:
         """Whether it counted what goes through surfaces, if there are any; before the first step nothing does."""
         self.contact_scale = 0.0
         """What makes a force per mass of the sums over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
-        self._gathers, self._extrapolates, self._packs, self._forces = gathers, extrapolates, packs, forces
-        self._touches = touches
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
-        self._check_memory(keep_lambda, gathers, extrapolates, packs, forces, touches)
+        self._check_memory(room)
         with wp.ScopedDevice(model.device):
             shape = (groups, particles, 3)
             self.positions = wp.empty(shape, dtype=model.vec)
@@ -137,16 +107,16 @@ class StateArrays:
             """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.colliders.poses`."""
             self.diverged = wp.zeros(slots, dtype=wp.int32)
             """1 where the last step produced a NaN or ran away, shape (slots,), int32."""
-        self.positions_scalar = self._by_scalar(self.positions)
+        self.positions_scalar = by_scalar(model, self.positions)
         """The same memory as ``positions``, shape (groups, n, 3, lanes)."""
-        self.velocities_scalar = self._by_scalar(self.velocities)
-        self.inv_mass_scalar = self._by_scalar(self.inv_mass)
-        self.memory_scalar = self._by_scalar(self.memory)
-        self.free_inv_mass_scalar = self._by_scalar(self.free_inv_mass)
+        self.velocities_scalar = by_scalar(model, self.velocities)
+        self.inv_mass_scalar = by_scalar(model, self.inv_mass)
+        self.memory_scalar = by_scalar(model, self.memory)
+        self.free_inv_mass_scalar = by_scalar(model, self.free_inv_mass)
         self.parameters = Parameters(model)
         """What differs from environment to environment."""
         self._pinned: np.ndarray | None = None
-        self.frames_scalar = self._by_scalar(self.frames)
+        self.frames_scalar = by_scalar(model, self.frames)
 
     def data(self) -> Any:
         """Return the arrays as what the step kernel takes."""
@@ -156,45 +126,33 @@ class StateArrays:
             setattr(data, name, self.parameters.rows if name == "parameters" else getattr(self, name))
         return data
 
-    def make_room(
-        self,
-        keep_lambda: bool = False,
-        gathers: bool = False,
-        extrapolates: bool = False,
-        packs: bool = False,
-        forces: bool = False,
-        touches: bool = False,
-    ) -> None:
+    def make_room(self, room: Room) -> None:
         """Make the memory that a solver needs and that there is none of: it would write past the end of what there is.
 
         So it is when the ``iterations`` of a solver were raised from one, and when another solver goes on with a state.
-
-        Args:
-            keep_lambda, gathers, extrapolates, packs, forces, touches: as for the class; what there is already stays.
+        What there is already stays.
 
         Raises:
             MemoryError: if it would not fit.
         """
-        before = (self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces, self._touches)
-        asked = (keep_lambda, gathers, extrapolates, packs, forces, touches)
-        wanted = tuple(there or more for there, more in zip(before, asked, strict=True))
+        before, wanted = self._room, self._room.joined(room)
         if wanted == before:
             return
-        self._check_memory(*wanted)
-        self.keep_lambda, self._gathers, self._extrapolates, self._packs, self._forces, self._touches = wanted
+        self._check_memory(wanted)
+        self._room = wanted
         with wp.ScopedDevice(self.model.device):
             self._make_scratch()
-            if self.keep_lambda != before[0]:
+            if wanted.keep_lambda != before.keep_lambda:
                 self._make_multipliers()
 
-    def _check_memory(self, *options: bool) -> None:
+    def _check_memory(self, room: Room) -> None:
         """Raise a MemoryError with the whole report if the batch does not fit, before an allocation fails half-way."""
         model = self.model
         if model.group_count == 1:
             return
         small = copy.copy(model)  # the same constants, in the same memory
         small.num_envs, small.group_count = model.lanes, 1
-        needed = count_memory(small, model.num_envs, type(self)(small, *options))
+        needed = count_memory(small, model.num_envs, type(self)(small, room))
         if needed.free is not None and needed.total - sum(needed.shared.values()) > needed.free:
             raise MemoryError(
                 f"this batch needs {needed.total / 2**30:.1f} GiB but {needed.free / 2**30:.1f} GiB are free on "
@@ -210,22 +168,22 @@ class StateArrays:
         model, vec = self.model, self.model.vec
         groups, particles = model.group_count, model.particle_count
         shape, least = (groups, particles, 3), (groups, 1, 1)
-        self.delta = wp.zeros(shape if self._gathers or model.contact_count else least, dtype=vec)
+        self.delta = wp.zeros(shape if self._room.gathers or model.contact_count else least, dtype=vec)
         """Scratch: corrections that a Jacobi iteration gathers [m]; zero between steps."""
-        self.recent, self.older = (wp.empty(shape if self._extrapolates else least, dtype=vec) for _ in "ab")
+        self.recent, self.older = (wp.empty(shape if self._room.extrapolates else least, dtype=vec) for _ in "ab")
         """Scratch: positions of the last two iterations [m]."""
-        self.packed = wp.empty((groups, 2, particles, 4) if self._packs else (groups, 1, 1, 1), dtype=vec)
+        self.packed = wp.empty((groups, 2, particles, 4) if self._room.packs else (groups, 1, 1, 1), dtype=vec)
         """Scratch: positions and those before a substep [m], with a weight behind each; for one lane on a CPU."""
-        kept = (groups, self._multiplier_count if self._extrapolates else 1)
+        kept = (groups, self._multiplier_count if self._room.extrapolates else 1)
         self.lam_recent, self.lam_older = (wp.empty(kept, dtype=vec) for _ in "ab")
         """Scratch: multipliers of the last two iterations."""
-        summed = particles if self._forces else 0
+        summed = particles if self._room.forces else 0
         self.pull = wp.zeros((groups, summed, 3), dtype=vec)
         """Scratch: corrections per inverse mass that would have moved what is held [kg m]."""
         grips = model.grip_count if model.tethered_bodies and summed else 0
         self.tether_pull = wp.zeros((groups, grips, summed, 3), dtype=vec)
         """Scratch: those that tethers to grips have made [kg m]."""
-        touched = (groups, particles if self._touches else 0, 3)
+        touched = (groups, particles if self._room.touches else 0, 3)
         self.pushes, self.untouched = (wp.zeros(touched, dtype=vec) for _ in "ab")
         """Scratch: what contacts have moved particles by, and where these were before [m]."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
@@ -267,13 +225,8 @@ class StateArrays:
             shape = (model.group_count, anchors, model.particle_count)
             self.tether_lengths = wp.full(shape, model.vec(LOOSE), dtype=model.vec)
             """Scratch: lengths of tethers in the size of the scene [m]."""
-        self.tether_lengths_scalar = self._by_scalar(self.tether_lengths)
+        self.tether_lengths_scalar = by_scalar(model, self.tether_lengths)
 
     @property
     def _multiplier_count(self) -> int:
-        return max(self.model.constraint_count, 1) if self.keep_lambda else 1
-
-    def _by_scalar(self, array: Any) -> Any:
-        return wp.array(
-            ptr=array.ptr, shape=(*array.shape, self.model.lanes), dtype=self.model.scalar, device=self.model.device
-        )
+        return max(self.model.constraint_count, 1) if self._room.keep_lambda else 1

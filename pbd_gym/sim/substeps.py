@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.constraints import kinds
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.tether import geodesics
 from pbd_gym.geometry.trimeshes import groups
 from pbd_gym.runtime.checks import instance, number

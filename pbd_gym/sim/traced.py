@@ -1,7 +1,7 @@
 """Formulas of constraint kinds on the numbers of a scene, in NumPy and double precision: for read-outs and yardsticks.
 
 What kernels compile, this evaluates: C, its gradients, and the first and second derivatives of ``C^2 / 2``, which are
-traced as the gradients are.
+traced as the gradients are; and the elastic energy of an environment.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
 from pbd_gym.formulas import Graph, Matrix, Number, Vec3, evaluate, gradients
+from pbd_gym.kernels.solve.clusters import PINNED_FACTOR
 from pbd_gym.kernels.solve.projection import GIVEN, Residual, needs
+from pbd_gym.sim.state import State
 
 _ROUNDING = 1e-12
 """A field whose numbers are all smaller is 0: a sheet that is flat but for rounding has no bend at rest."""
@@ -101,7 +103,7 @@ class TracedKind:
         return [Vec3(*(graph.symbol(f"{name}{k}_{axis}") for axis in "xyz")) for k in range(self.width)]
 
     def _field(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Return a field as the formula takes it; see :attr:`pbd_gym.constraints.common.kind.Kind.fields`."""
+        """Return a field as the formula takes it; see :attr:`pbd_gym.constraints.kind.Kind.fields`."""
         array = self._values[name].reshape(self.count, -1)
         if self.count and np.abs(array).max() < _ROUNDING:
             entries: tuple[Number, ...] = (self._graph.const(0.0),) * array.shape[1]
@@ -111,3 +113,74 @@ class TracedKind:
         if len(shape) == 2:
             return Matrix(tuple(entries[k : k + shape[1]] for k in range(0, len(entries), shape[1])))
         return entries[0] if not shape else Vec3(*entries) if shape == (3,) else entries
+
+
+def elastic_energy(state: State, env: int = 0) -> float:
+    """Return the energy ``sum C^2 / (2 compliance)`` [J] that the constraints of an environment store.
+
+    Rigid constraints, whose compliance is 0, store none, nor do one-sided ones that are slack. The environment's size
+    and stiffness, and permanent strains, are taken into account.
+    """
+    model = state.model
+    positions = state.get_positions()[env].astype(np.float64)
+    parameters = state.get_parameters()
+    size = float(parameters["size"][env])
+    softness = np.array([1.0 / parameters["stiffness"][label][env] for label in model.labels])
+    memory, total = state.get_memory()[env].astype(np.float64), 0.0
+    for kind in model.kinds:
+        batch = model.scene.constraints[kind.name]
+        values = {name: np.concatenate(parts) for name, parts in batch.values.items()}
+        compliance = values["compliance"] * softness[np.concatenate(batch.labels)] * size**kind.compliance_power
+        if kind.chain:
+            squares, compliance = _segment_squares(list(batch.indices), values, compliance, size, positions)
+        elif kind.width is None:
+            squares = _cluster_squares(state, env, list(batch.indices), values["rest"] * size, positions)
+        else:
+            count = len(compliance) * kind.remembers
+            points = positions[np.concatenate(batch.indices)]
+            residuals = TracedKind(kind, values, size).values(points, memory[:count])
+            memory = memory[count:]
+            if kind.one_sided:
+                residuals = np.where(values["side"] * residuals < 0.0, 0.0, residuals)
+            squares = residuals**2
+        soft = compliance > 0.0
+        total += 0.5 * float((squares[soft] / compliance[soft]).sum())
+    return total
+
+
+def _segment_squares(
+    rows: list[np.ndarray], values: dict[str, np.ndarray], compliance: np.ndarray, size: float, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``C^2`` and the compliance of each segment of lines; see :mod:`pbd_gym.constraints.line`."""
+    ends = np.cumsum([len(row) for row in rows]) - 1
+    lengths = np.concatenate([np.linalg.norm(np.diff(positions[row], axis=0), axis=1) for row in rows])
+    rest, relative = (np.delete(values[name], ends) for name in ("rest_length", "relative_compliance"))
+    return (lengths - size * rest) ** 2, np.repeat(compliance, [len(row) - 1 for row in rows]) * relative
+
+
+def _cluster_squares(
+    state: State, env: int, rows: list[np.ndarray], rest: np.ndarray, positions: np.ndarray
+) -> np.ndarray:
+    """Return ``C^2 = sum m |x - g|^2`` of each cluster; see :mod:`pbd_gym.kernels.solve.clusters`."""
+    count, members = len(rows), np.concatenate(rows)
+    cluster = np.repeat(np.arange(count), [len(row) for row in rows])
+    group, lane = divmod(env, state.model.lanes)
+    inverse = state.free_inv_mass_scalar.numpy()[group, :, lane].astype(np.float64)
+    pinned = state.get_pinned()[env] | (inverse == 0.0)
+    mass = np.divide(1.0, inverse, out=state.model.scene.mass.astype(np.float64), where=inverse > 0.0)
+    mass = (mass / np.bincount(members, minlength=len(mass)).clip(1))[members]
+    weight = mass * np.where(pinned[members], PINNED_FACTOR, 1.0)
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        found = np.zeros((count, *values.shape[1:]))
+        np.add.at(found, cluster, values)
+        return found
+
+    def centred(points: np.ndarray) -> np.ndarray:
+        return points - (summed(weight[:, None] * points) / summed(weight)[:, None])[cluster]
+
+    here, there = centred(positions[members]), centred(rest)
+    u, _, v = np.linalg.svd(summed(weight[:, None, None] * here[:, :, None] * there[:, None, :]))
+    u[..., -1] *= np.sign(np.linalg.det(u @ v))[:, None]
+    away = here - np.einsum("mij,mj->mi", (u @ v)[cluster], there)
+    return summed(mass * (away**2).sum(axis=1))

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.constraints.dihedral import angles
 from pbd_gym.constraints.isometric_bending import bending_coefficients
+from pbd_gym.geometry.edges import hinges
 from pbd_gym.geometry.grids import grid
-from pbd_gym.geometry.hinges import hinges
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver

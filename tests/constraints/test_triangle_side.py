@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.geometry.garments import tshirt
-from pbd_gym.geometry.panels import panels
+from pbd_gym.geometry.patches import panels
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver

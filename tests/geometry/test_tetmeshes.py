@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.geometry import lattices
-from pbd_gym.geometry.tetmeshes import TetMesh, ball, box, lattice, torus
-from pbd_gym.geometry.tetrahedra import from_tets
+from pbd_gym.geometry import tetmeshes
+from pbd_gym.geometry.tetmeshes import TetMesh, ball, box, from_tets, lattice, torus
 
 
 def check(mesh: TetMesh, euler: int | None) -> None:
@@ -150,10 +149,10 @@ def test_cells_that_touch_in_an_edge_or_a_corner_are_joined(seed: int, share: fl
     rng = np.random.default_rng(seed)
     filled = rng.random((5, 4, 6)) < share
     filled[2, 2, 3] = True
-    repaired = lattices.repaired(filled)
+    repaired = tetmeshes.repaired(filled)
     assert repaired.shape == filled.shape and (repaired >= filled).all()
-    assert_array_equal(lattices.repaired(repaired), repaired)
-    corners, tets = lattices.grid_of_tets(repaired)
+    assert_array_equal(tetmeshes.repaired(repaired), repaired)
+    corners, tets = tetmeshes.grid_of_tets(repaired)
     mesh = from_tets(corners.astype(float), tets)
     check(mesh, None)
     # Manifold at vertices too: the triangles round each one form a single fan.
@@ -172,13 +171,13 @@ def test_cells_that_touch_in_an_edge_or_a_corner_are_joined(seed: int, share: fl
 def test_two_cells_by_an_edge_get_one_more() -> None:
     filled = np.zeros((2, 2, 1), dtype=bool)
     filled[0, 0, 0] = filled[1, 1, 0] = True
-    assert lattices.repaired(filled).sum() == 3
+    assert tetmeshes.repaired(filled).sum() == 3
     filled = np.zeros((2, 2, 2), dtype=bool)
     filled[0, 0, 0] = filled[1, 1, 1] = True
-    assert lattices.repaired(filled).sum() == 4
+    assert tetmeshes.repaired(filled).sum() == 4
     filled = np.zeros((3, 1, 1), dtype=bool)
     filled[0] = filled[2] = True
-    assert_array_equal(lattices.repaired(filled), filled)
+    assert_array_equal(tetmeshes.repaired(filled), filled)
 
 
 CUBE = box((1, 1, 1), (1.0, 1.0, 1.0))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.geometry.grids import grid
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.geometry.tetmeshes import ball, torus
 from pbd_gym.geometry.trimeshes import TriMesh, groups, trimesh
 

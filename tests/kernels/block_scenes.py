@@ -13,7 +13,7 @@ from pbd_gym.geometry import tetmeshes
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.materials.materials import ClothMaterial
-from pbd_gym.sim.contact_upload import spatial_order
+from pbd_gym.sim.upload.contacts import spatial_order
 from tests.constraints.samples import COUNT, SAMPLES
 from tests.kernels.instrumented import Instrumented, instrumented
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.colliders import Plane
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.kernels.data.particle_contacts import SCANNED
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene

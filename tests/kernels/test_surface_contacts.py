@@ -12,7 +12,7 @@ from pbd_gym import Fabric, Model, Scene, Solver
 from pbd_gym.colliders import Plane
 from pbd_gym.geometry.edges import sides
 from pbd_gym.geometry.grids import LYING
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 
 THICKNESS = 0.005
 

@@ -16,8 +16,8 @@ from numpy.testing import assert_array_equal
 
 from pbd_gym.demos import find
 from pbd_gym.demos.window import DemoWindow
-from pbd_gym.runtime import background_compile
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime import compilation
+from pbd_gym.runtime.compilation import compiling
 from tests.screen import click, drag, handle, pixel_of, press, pygame, wait
 
 
@@ -34,16 +34,16 @@ class Gate:
         LOAD(*args)
 
 
-LOAD = background_compile.load
+LOAD = compilation.load
 
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """A gate, and no kernel that is known to be loaded."""
     found = Gate()
-    monkeypatch.setattr("pbd_gym.runtime.background_compile.load", found.load)
-    fresh = background_compile.Ahead()
-    for module in ("pbd_gym.runtime.background_compile", "pbd_gym.sim.solver"):
+    monkeypatch.setattr("pbd_gym.runtime.compilation.load", found.load)
+    fresh = compilation.Ahead()
+    for module in ("pbd_gym.runtime.compilation", "pbd_gym.sim.solver"):
         monkeypatch.setattr(f"{module}.AHEAD", fresh)
     yield found
     found.open.set()
@@ -129,8 +129,8 @@ def test_a_compiler_that_fails_is_not_hidden(viewer: DemoWindow, monkeypatch: py
     def fail(*_: Any) -> None:
         raise RuntimeError("no such instruction")
 
-    monkeypatch.setattr("pbd_gym.runtime.background_compile.load", fail)
-    fresh = background_compile.Ahead()
+    monkeypatch.setattr("pbd_gym.runtime.compilation.load", fail)
+    fresh = compilation.Ahead()
     monkeypatch.setattr("pbd_gym.sim.solver.AHEAD", fresh)
     with pytest.raises(RuntimeError, match="no such instruction"):
         move(viewer, "iterations", 0.3)
@@ -176,7 +176,7 @@ def test_steps_taken_while_a_kernel_is_compiled_are_the_same_to_the_bit(
     # Everything at once, which no other test makes a kernel of this scene for.
     odd = replace(solver.options, chebyshev=True, keep_lambda=True, damped=True, symmetric=True, varied=True)
     kernel = solver._kernel(odd)
-    known, steps = background_compile.Ahead(), 0
+    known, steps = compilation.Ahead(), 0
     while not known.ready(kernel, solver.model.device.alias, solver.model.thread_count):
         demo.step()
         steps += 1

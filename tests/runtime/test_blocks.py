@@ -11,7 +11,7 @@ import warp as wp
 from numpy.testing import assert_array_equal
 
 from pbd_gym import Model, Scene
-from pbd_gym.runtime.blocks import VARIABLE, fitting_block_dim
+from pbd_gym.runtime.devices import VARIABLE, fitting_block_dim
 
 needs_blocks = pytest.mark.skipif(not hasattr(wp.config, "enable_cpu_blocks"), reason="Warp before 1.19")
 

@@ -12,12 +12,12 @@ import pytest
 import warp as wp
 
 from pbd_gym.envs.core.start_bank import cached
-from pbd_gym.runtime.file_lock import first_time, locked
+from pbd_gym.runtime.files import first_time, locked
 
 WORK = """
 import sys, time
 from pathlib import Path
-from pbd_gym.runtime.file_lock import first_time
+from pbd_gym.runtime.files import first_time
 folder = Path(sys.argv[1])
 with first_time(folder / "sub" / "made"), open(folder / "log", "a", 1) as log:
     log.write("begin\\n"); time.sleep(0.4); log.write("end\\n")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pbd_gym.scene.scene import Scene
-from pbd_gym.sim.elastic_energy import elastic_energy
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
+from pbd_gym.sim.traced import elastic_energy
 from tests.constraints.samples import SAMPLES, TET
 
 

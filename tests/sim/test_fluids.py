@@ -12,9 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Model, Scene, ShapeMaterial, Solver
 from pbd_gym.colliders import Box, Plane
 from pbd_gym.geometry import tetmeshes
-from pbd_gym.materials.fluids import FluidMaterial
-from pbd_gym.materials.smoothing import Smoothing
-from pbd_gym.sim.fluid_upload import cohesion
+from pbd_gym.materials.fluids import FluidMaterial, Smoothing
+from pbd_gym.sim.upload.fluid import cohesion
 from tests.sim.fluid_reference import behind, substep
 
 S = 0.02
@@ -317,7 +316,7 @@ def test_more_fluid_than_memory_raises_one_clear_error(monkeypatch: pytest.Monke
     assert scene.particle_count == 0
     scene.add_fluid_block((0, 0, 0), (0.1, 0.1, 0.1), spacing=S)
     scene.set_fluid_capacity(800_000)
-    monkeypatch.setattr("pbd_gym.sim.fluid_upload.free_memory", lambda device: 2**29)
+    monkeypatch.setattr("pbd_gym.sim.upload.fluid.free_memory", lambda device: 2**29)
     with pytest.raises(MemoryError, match=r"125 fluid particles, up to 800,000 each, take 0\.7 GiB, and 0\.5 GiB"):
         Solver(Model(scene)).state()
     beside = scene.add_particles([[0.5, 0.5, 0.5]], 1.0)

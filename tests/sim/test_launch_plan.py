@@ -13,9 +13,9 @@ from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import ClothMaterial, SoftMaterial
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.costs import phase_times
 from pbd_gym.sim.launch_plan import choose_schedule
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.phase_times import phase_times
 from pbd_gym.sim.solver import Solver
 
 

@@ -12,7 +12,7 @@ from pbd_gym.bench.scenes import hanging_cloth, towel
 from pbd_gym.runtime import devices
 from pbd_gym.runtime.devices import find_device
 from pbd_gym.scene.scene import Scene
-from pbd_gym.sim.memory_report import memory_report
+from pbd_gym.sim.costs import memory_report
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from tests.envs.helpers import make_vec
@@ -83,7 +83,7 @@ def test_what_fits_is_what_the_check_lets_pass(monkeypatch: pytest.MonkeyPatch, 
     """Guards the promise: so many environments are made, one group more is refused with the report."""
     scene = hanging_cloth(6)
     monkeypatch.setattr(devices, "free_memory", lambda device: 2_000_000)
-    monkeypatch.setattr("pbd_gym.sim.memory_usage.free_memory", lambda device: 2_000_000)
+    monkeypatch.setattr("pbd_gym.sim.memory.free_memory", lambda device: 2_000_000)
     fits = memory_report(scene, 16, lanes=16).fits
     assert fits is not None and fits > 100
     Solver(Model(scene, fits, lanes=16)).state()

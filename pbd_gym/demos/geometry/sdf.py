@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.colliders import Box, Capsule, Collider, Cylinder, Plane, Sphere
+from pbd_gym.colliders import Box, Capsule, Cylinder, Plane, Solid, Sphere
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry.grids import LYING
@@ -39,7 +39,7 @@ class SDFOptions(Options):
     time_step: float = option(0.002, "of the solver [s]", low=1e-4, high=0.04)
 
 
-def solids(friction: float, restitution: float) -> dict[str, Collider]:
+def solids(friction: float, restitution: float) -> dict[str, Solid]:
     """Return the shapes, by name."""
     turn = np.array([[0.8, 0.0, 0.6], [0.0, 1.0, 0.0], [-0.6, 0.0, 0.8]])
     tilt = np.array([[0.9, -np.sqrt(0.19), 0.0], [np.sqrt(0.19), 0.9, 0.0], [0.0, 0.0, 1.0]])

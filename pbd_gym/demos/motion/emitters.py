@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.colliders import Collider
+from pbd_gym.colliders import Solid
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Particles:
     def __init__(
         self,
         emitters: Sequence[Emitter],
-        colliders: Sequence[Collider] = (),
+        colliders: Sequence[Solid] = (),
         gravity: tuple[float, float, float] = (0.0, -9.81, 0.0),
         radius: float = 0.02,
         seed: int = 0,
@@ -124,7 +124,7 @@ class Particles:
         self.lifetimes = np.concatenate([self.lifetimes, np.full(count, emitter.lifetime)])
         return flown
 
-    def _bounce(self, collider: Collider) -> None:
+    def _bounce(self, collider: Solid) -> None:
         if len(self.positions) == 0:
             return
         distance, normal = collider.signed_distance(self.positions)

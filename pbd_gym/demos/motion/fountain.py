@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pbd_gym.colliders import Collider, Plane, Sphere
+from pbd_gym.colliders import Plane, Solid, Sphere
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.motion.emitters import Emitter, Particles
 from pbd_gym.demos.options import Options, option
@@ -72,7 +72,7 @@ class FountainDemo(Demo):
             )  # fmt: skip
         return found
 
-    def _solids(self) -> list[Collider]:
+    def _solids(self) -> list[Solid]:
         return [replace(solid, restitution=self.options.restitution) for solid in (BALL, FLOOR)]
 
     def change(self, options: Options) -> None:

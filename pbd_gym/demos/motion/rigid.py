@@ -18,8 +18,8 @@ from pbd_gym.colliders import Plane
 from pbd_gym.colliders.solid import matrix_of
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
-from pbd_gym.geometry.revolutions import revolution
 from pbd_gym.geometry.tetmeshes import ball, torus
+from pbd_gym.geometry.trimeshes import revolution
 from pbd_gym.scene.rigid_bodies import RigidBody
 from pbd_gym.scene.scene import Scene
 

@@ -23,9 +23,8 @@ from pbd_gym.colliders import Plane
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry import tetmeshes
-from pbd_gym.geometry.lattices import lattice
 from pbd_gym.geometry.mesh_files import SOLIDS, read_tetmesh, read_trimesh
-from pbd_gym.geometry.tetrahedra import TetMesh, from_tets
+from pbd_gym.geometry.tetmeshes import TetMesh, from_tets, lattice
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
 

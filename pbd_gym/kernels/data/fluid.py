@@ -43,7 +43,7 @@ def table_type(scalar: Any) -> Any:
         extent: wp.array[scalar]
         """how far each collider that moves reaches from its origin [m], shape (moving,)"""
         wall_terms: wp.array[scalar]
-        """see :meth:`pbd_gym.materials.smoothing.Smoothing.wall_terms`, shape (5,)"""
+        """see :meth:`pbd_gym.materials.fluids.Smoothing.wall_terms`, shape (5,)"""
         depot: wp.array[scalar]
         """where particles wait that are not there [m], shape (3,), or empty"""
         sites: wp.array2d[scalar]
@@ -60,7 +60,7 @@ def table_type(scalar: Any) -> Any:
         support: scalar
         """radius of the kernel [m]"""
         amplitude: scalar
-        """see :class:`pbd_gym.materials.smoothing.Smoothing`"""
+        """see :class:`pbd_gym.materials.fluids.Smoothing`"""
         slope: scalar
         """[1/m^2]"""
         softness: scalar

@@ -51,5 +51,5 @@ def hold(
     env = wp.tid()
     for slot in range(held.shape[1]):
         set_held(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
-    for slot2 in range(held.shape[1]):
-        set_held(env, slot2, wanted[env, slot2], free_inv_mass, lanes, held, inv_mass, velocities)
+    for slot in range(held.shape[1]):
+        set_held(env, slot, wanted[env, slot], free_inv_mass, lanes, held, inv_mass, velocities)

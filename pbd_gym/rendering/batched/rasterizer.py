@@ -17,9 +17,8 @@ from pbd_gym.rendering.batched.pixels import make_draw
 from pbd_gym.rendering.batched.tiles import Images
 from pbd_gym.rendering.batched.views import camera_row
 from pbd_gym.rendering.camera import Camera
-from pbd_gym.runtime.blocks import with_blocks
 from pbd_gym.runtime.checks import whole
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compilation import compiling, with_blocks
 from pbd_gym.runtime.devices import free_memory
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.model import Model

@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from pbd_gym.rendering.camera import Size
-from pbd_gym.runtime.errors import DisplayError
-from pbd_gym.runtime.extras import load_optional
+from pbd_gym.runtime.extras import DisplayError, load_optional
 
 if TYPE_CHECKING:
     import pygame

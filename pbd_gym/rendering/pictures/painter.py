@@ -28,7 +28,7 @@ from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.rasters import lay
 from pbd_gym.rendering.pictures.shadows import shadow_triangles, soften
 from pbd_gym.rendering.pictures.triangle_colors import COEFFICIENTS, LANES
-from pbd_gym.runtime.compile_messages import compiling
+from pbd_gym.runtime.compilation import compiling
 
 if TYPE_CHECKING:
     import pygame

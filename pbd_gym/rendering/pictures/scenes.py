@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.colliders import Box, MeshCollider, Plane, Sphere
+from pbd_gym.colliders import Box, Plane, Sphere
 from pbd_gym.colliders.box import is_glass
 from pbd_gym.colliders.solid import matrix_of
 from pbd_gym.geometry.neighbours import NeighbourGrid
@@ -47,9 +47,9 @@ def scene_frame(scene: Scene, positions: np.ndarray, poses: np.ndarray | None = 
         "drop_radius": 0.01 if scene.fluid is None else 0.5 * scene.fluid.spacing,
         "planes": [(c.normal, c.offset) for c in colliders if isinstance(c, Plane)],
         "spheres": [(c.center, c.radius) for c in colliders if isinstance(c, Sphere)],
-        "solids": [c.mesh() for c in colliders if not isinstance(c, Plane | Sphere | MeshCollider) and not is_glass(c)],
+        "solids": [c.mesh() for c in colliders if c.convex and not isinstance(c, Plane | Sphere) and not is_glass(c)],
         "glass": [(*c.mesh(), c.opacity) for c in colliders if isinstance(c, Box) and is_glass(c)],
-        "meshes": [c.mesh() for c in colliders if isinstance(c, MeshCollider)],
+        "meshes": [c.mesh() for c in colliders if not c.convex],
         "pinned": np.flatnonzero(scene.inv_mass == 0.0),
     }
     return Frame(**(found | fields))

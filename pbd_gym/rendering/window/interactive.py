@@ -10,9 +10,9 @@ import numpy as np
 
 from pbd_gym.rendering.window.dials import Dial
 from pbd_gym.sim.control import Control
-from pbd_gym.sim.elastic_energy import elastic_energy
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State
+from pbd_gym.sim.traced import elastic_energy
 
 
 class InteractiveSimulation:
@@ -178,7 +178,7 @@ class InteractiveSimulation:
         return float(-(self._mass() * (positions @ self._parameter("gravity"))).sum())
 
     def elastic_energy(self) -> float:
-        """Return the energy that the constraints store [J]; see :func:`pbd_gym.sim.elastic_energy.elastic_energy`."""
+        """Return the energy that the constraints store [J]; see :func:`pbd_gym.sim.traced.elastic_energy`."""
         return elastic_energy(self.state)
 
     def stretch(self) -> np.ndarray | None:

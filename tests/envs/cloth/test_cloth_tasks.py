@@ -13,7 +13,7 @@ from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
 from pbd_gym.envs.core.corrections import Corrections
 from pbd_gym.envs.core.presets import with_defaults
-from pbd_gym.geometry.intersections import crossings
+from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.envs.core.batch import TaskVectorEnv
 from pbd_gym.envs.core.manipulation import WeightedMeasures
 from pbd_gym.envs.core.randomization import NAMED, PLACES, LogUniform, Uniform, without_effect
-from pbd_gym.sim.layout import to_rows
+from pbd_gym.sim.upload.arrays import to_rows
 from tests.envs.helpers import (
     AUTORESET,
     CUPS,

@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from pbd_gym.envs.tools.window import Watcher
-from pbd_gym.runtime.errors import DisplayError
+from pbd_gym.runtime.extras import DisplayError
 from tests.envs.helpers import ID, SMALL, SMALL_OF, make_vec
 from tests.screen import click, drag, pixel_of, post, press, pygame, screen, slide
 

@@ -14,8 +14,7 @@ from numpy.testing import assert_array_equal
 from pbd_gym.cli import main
 from pbd_gym.envs.tools.demonstrations import load, replay, same
 from pbd_gym.envs.tools.play import Player
-from pbd_gym.runtime.errors import DisplayError
-from pbd_gym.runtime.extras import install_hint
+from pbd_gym.runtime.extras import DisplayError, install_hint
 from tests.envs.helpers import SMALL, TOWEL
 from tests.screen import assert_looks_like, click, drag, pixel_of, post, press, pygame, screen
 

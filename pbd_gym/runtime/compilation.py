@@ -1,6 +1,7 @@
-"""Says so when kernels take long to compile, and keeps Warp's own log lines off the screen meanwhile.
+"""Compilation: one thread at a time, announced where it takes long, and in the background while others simulate.
 
-One thread compiles at a time, and others wait for it: see :mod:`pbd_gym.runtime.background_compile`.
+Warp's own log lines stay off the screen meanwhile. Compilers run without the interpreter's lock, and a kernel that is
+being compiled is launched by nobody before it is loaded.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import hashlib
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import warp as wp
 
-from pbd_gym.runtime.file_lock import first_time
+from pbd_gym.runtime.files import first_time
 from pbd_gym.runtime.messages import announced, quiet_warp, start_warp
 
 DELAY = 0.8
@@ -89,3 +91,66 @@ def first_launch(kernel: Any, device: Any) -> Iterator[None]:
     with compiling():
         yield
     _launched.add(key)
+
+
+@contextmanager
+def with_blocks(block_dim: int) -> Iterator[None]:
+    """Let Warp compile and record launches with blocks of several threads on a CPU meanwhile."""
+    before = getattr(wp.config, "enable_cpu_blocks", None)
+    if before is None:
+        yield
+        return
+    wp.config.enable_cpu_blocks = before or block_dim > 1
+    try:
+        yield
+    finally:
+        wp.config.enable_cpu_blocks = before
+
+
+class Ahead:
+    """Knows which kernels are loaded, and loads others in the background."""
+
+    def __init__(self) -> None:
+        self._loaded: set[tuple[Any, ...]] = set()
+        self._jobs: dict[tuple[Any, ...], Future[None]] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    def note(self, kernel: Any, device: str, block_dim: int) -> None:
+        """Be told that a kernel is loaded."""
+        self._loaded.add((kernel, device, block_dim))
+
+    def ready(self, kernel: Any, device: str, block_dim: int) -> bool:
+        """Return whether a kernel is loaded; if not, that begins, and asking again tells when it is done.
+
+        Args:
+            kernel: in a module of its own.
+            device: name of a Warp device.
+            block_dim: threads of a block.
+
+        Raises:
+            Exception: what the compiler raised, once.
+        """
+        key = (kernel, device, block_dim)
+        if key in self._loaded:
+            return True
+        job = self._jobs.get(key)
+        if job is None:
+            self._pool = self._pool or ThreadPoolExecutor(1, "pbd_gym-compile")
+            self._jobs[key] = self._pool.submit(load, *key)
+            return False
+        if not job.done():
+            return False
+        del self._jobs[key]
+        job.result()
+        self._loaded.add(key)
+        return True
+
+
+def load(kernel: Any, device: str, block_dim: int) -> None:
+    """Compile a kernel unless that was done earlier, and load it."""
+    with compiling(), with_blocks(block_dim):
+        wp.load_module(kernel.module, device=device, block_dim=block_dim)
+
+
+AHEAD = Ahead()
+"""That of the process."""

@@ -8,6 +8,7 @@ import warp as wp
 
 from pbd_gym.colliders.solid import Solid
 from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.sim.upload.arrays import fill
 
 
 def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[Any]) -> dict[Part, list[int]]:
@@ -41,8 +42,10 @@ def fill_colliders(
     moving: Sequence[int],
     parts: dict[Part, list[int]],
     contact_radius: float,
+    left_out: np.ndarray,
+    device: Any,
 ) -> Any:
-    """Upload colliders to the current device.
+    """Upload colliders.
 
     Args:
         dtype: NumPy type of the kernel's numbers.
@@ -50,10 +53,11 @@ def fill_colliders(
         moving: indices of those that move, in the order of their poses.
         parts: see :func:`arrange`.
         contact_radius: distance that particles keep from all of them [m].
+        left_out: whether particles keep off colliders by themselves, shape (n,), or empty where none do.
+        device: where they go.
     """
     scalar = wp.float32 if dtype is np.float32 else wp.float64
     table = table_type(scalar)()
-    table.contact_radius = contact_radius
     order = [i for found in parts.values() for i in found]
     rows: list[np.ndarray] = []
     first: list[int] = []
@@ -75,13 +79,19 @@ def fill_colliders(
     surfaces = np.array(
         [[colliders[i].friction, colliders[i].static_friction, colliders[i].restitution] for i in order]
     )
-    table.bounds = wp.array(np.cumsum([0, *map(len, parts.values())]), dtype=wp.int32)
-    table.rows = wp.array(numbers, dtype=scalar, ndim=2)
-    table.samples = wp.array(np.concatenate(samples), dtype=scalar)
-    table.first = wp.array(first, dtype=wp.int32)
-    table.surfaces = wp.array(surfaces.reshape(-1, 3), dtype=scalar, ndim=2)
-    table.half_thickness = wp.array([colliders[i].half_thickness for i in order], dtype=scalar)
-    table.thinnest = min((colliders[i].half_thickness for i in order if i not in moving), default=0.0)
-    table.slack = wp.array([colliders[i].slack for i in order], dtype=scalar)
-    table.pose = wp.array([list(moving).index(i) for i in order if i in moving], dtype=wp.int32)
+    fill(
+        table,
+        device,
+        contact_radius=contact_radius,
+        bounds=np.cumsum([0, *map(len, parts.values())]),
+        rows=numbers,
+        samples=np.concatenate(samples),
+        first=first,
+        surfaces=surfaces.reshape(-1, 3),
+        half_thickness=[colliders[i].half_thickness for i in order],
+        thinnest=min((colliders[i].half_thickness for i in order if i not in moving), default=0.0),
+        slack=[colliders[i].slack for i in order],
+        pose=[list(moving).index(i) for i in order if i in moving],
+        left_out=left_out,
+    )
     return table

@@ -15,6 +15,7 @@ from pbd_gym.runtime.checks import FARTHEST, INT32_MAX
 from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
+from pbd_gym.sim.upload.arrays import fill
 
 # Cohesion of two neighbours at a distance of q support radii; the largest is 1.
 _q = (np.arange(20000) + 0.5) / 20000
@@ -72,41 +73,49 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         column: first of the :data:`pbd_gym.kernels.data.fluid.COLUMNS` parameters of fluids.
         remembered: first of what nozzles remember.
     """
-    table.remembered = remembered
-    with wp.ScopedDevice(device):
-        _fill(table, scene, colliders, column)
-
-
-def _fill(table: Any, scene: BaseScene, colliders: Any, column: int) -> None:
-    fluid, scalar = scene.fluid, colliders.surfaces.dtype
+    fluid = scene.fluid
     assert fluid is not None
     material, smoothing = fluid.material, fluid.smoothing
-    table.members = wp.array(fluid.indices, dtype=wp.int32)
-    table.boundary = wp.array(fluid.boundary, dtype=wp.int32)
-    table.volumes = wp.array(fluid.volumes, dtype=scalar)
-    table.lightest = wp.array(fluid.lightest, dtype=scalar)
-    table.depot = wp.array([] if fluid.depot is None else fluid.depot, dtype=scalar)
     sites = [np.insert(one.sites, [3], [*one.direction, one.speed], axis=1) for one in fluid.emitters]
-    table.sites = wp.array(np.concatenate([np.zeros((0, 7)), *sites]), dtype=scalar, ndim=2)
-    table.nozzles = wp.array(np.repeat(np.arange(len(sites)), [len(part) for part in sites]), dtype=wp.int32)
-    table.drains = wp.array(np.reshape(fluid.drains, (-1, 6)), dtype=scalar, ndim=2)
-    table.wall_terms = wp.array(smoothing.wall_terms(), dtype=scalar)
-    table.colliders = copy.copy(colliders)
-    table.colliders.contact_radius = 0.5 * fluid.spacing
-    table.extent = wp.array([_extent(scene.colliders[i]) for i in scene.moving_colliders], dtype=scalar)
-    table.radius, table.support = 0.5 * fluid.spacing, smoothing.support
-    table.amplitude, table.slope = smoothing.amplitude, smoothing.slope
-    table.softness = softness(fluid)
-    table.clamp, table.xsph, table.vorticity = material.clamp, material.xsph, material.vorticity
-    table.thinning = 2.0 * material.viscosity / (material.density * smoothing.spread)
-    table.cohesion = cohesion(fluid)
-    # Walls are looked at from farther off than a particle can come to them.
-    table.farthest, table.reach = fluid.spacing, smoothing.support + 0.5 * fluid.spacing
-    table.mass, table.dimension, table.column = fluid.particle_mass, fluid.dimension, column
-    table.sweeps = material.iterations
-    table.capacity, table.wet_capacity = fluid.capacity, fluid.wet_capacity
-    # Room for a heap eight times as long along each axis as it is, particles side by side; 4^3 to 32^3 cells.
-    table.bits = int(np.clip(round(np.log2(max(4 * len(fluid.indices), 2)) / 3.0), 2, 5))
+    walls = copy.copy(colliders)
+    walls.contact_radius = 0.5 * fluid.spacing
+    fill(
+        table,
+        device,
+        members=fluid.indices,
+        boundary=fluid.boundary,
+        volumes=fluid.volumes,
+        lightest=fluid.lightest,
+        depot=[] if fluid.depot is None else fluid.depot,
+        sites=np.concatenate([np.zeros((0, 7)), *sites]),
+        nozzles=np.repeat(np.arange(len(sites)), [len(part) for part in sites]),
+        remembered=remembered,
+        drains=np.reshape(fluid.drains, (-1, 6)),
+        wall_terms=smoothing.wall_terms(),
+        colliders=walls,
+        extent=[_extent(scene.colliders[i]) for i in scene.moving_colliders],
+        radius=0.5 * fluid.spacing,
+        support=smoothing.support,
+        amplitude=smoothing.amplitude,
+        slope=smoothing.slope,
+        softness=softness(fluid),
+        clamp=material.clamp,
+        xsph=material.xsph,
+        vorticity=material.vorticity,
+        thinning=2.0 * material.viscosity / (material.density * smoothing.spread),
+        cohesion=cohesion(fluid),
+        # Walls are looked at from farther off than a particle can come to them.
+        farthest=fluid.spacing,
+        reach=smoothing.support + 0.5 * fluid.spacing,
+        mass=fluid.particle_mass,
+        dimension=fluid.dimension,
+        column=column,
+        sweeps=material.iterations,
+        capacity=fluid.capacity,
+        wet_capacity=fluid.wet_capacity,
+        # Room for a heap eight times as long along each axis as it is, particles side by side; 4^3 to 32^3 cells.
+        bits=int(np.clip(round(np.log2(max(4 * len(fluid.indices), 2)) / 3.0), 2, 5)),
+    )
 
 
 def _extent(collider: Any) -> float:

@@ -1,10 +1,11 @@
-"""The two layouts of batched arrays: one row per environment for users, groups of lanes for kernels."""
+"""Arrays on their way to a device and back: rows of environments, groups of lanes, and the structs of kernels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 
 def to_rows(grouped: np.ndarray, num_envs: int) -> np.ndarray:
@@ -39,3 +40,28 @@ def to_lanes(rows: np.ndarray, groups: int, lanes: int) -> np.ndarray:
 def pad_rows(rows: np.ndarray, count: int) -> np.ndarray:
     """Return rows with the last one repeated until there are ``count``, shape (count, ...)."""
     return np.concatenate([rows, np.repeat(rows[-1:], count - len(rows), axis=0)])
+
+
+def by_scalar(model: Any, array: Any) -> Any:
+    """Return the memory of a Warp array of vectors of lanes as one of numbers, with the lanes along the last axis."""
+    return wp.array(ptr=array.ptr, shape=(*array.shape, model.lanes), dtype=model.scalar, device=model.device)
+
+
+def scatter(model: Any, target: Any, rows: np.ndarray) -> None:
+    """Write rows of environments (num_envs, ...) into a Warp array (groups, ..., lanes)."""
+    target.assign(to_lanes(rows, model.group_count, model.lanes))
+
+
+def fill(table: Any, device: Any, **values: Any) -> None:
+    """Set fields of a Warp struct, arrays in the types that it declares them with.
+
+    Args:
+        table: instance of a struct.
+        device: where arrays go.
+        **values: numbers, structs, and whatever NumPy makes arrays of.
+    """
+    for name, value in values.items():
+        declared = table._cls.vars[name].type
+        if wp.types.is_array(declared):
+            value = wp.array(np.asarray(value), dtype=declared.dtype, ndim=declared.ndim, device=device)
+        setattr(table, name, value)

@@ -1,4 +1,4 @@
-"""Contacts between particles: from the scene to the table that kernels read."""
+"""Contacts between particles: from the scene to the table that kernels read, and the lists of a batch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import warp as wp
 
 from pbd_gym.geometry.edges import both_ways, by_owner
 from pbd_gym.kernels.contacts.geometry import ball_radius
-from pbd_gym.kernels.data.particle_contacts import BALL, INNER, RIM, SCANNED, stranger_masks
+from pbd_gym.kernels.contacts.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
+from pbd_gym.kernels.data.particle_contacts import BALL, INNER, RIM, SCANNED, lists_type, stranger_masks
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
+from pbd_gym.sim.upload.arrays import fill
 
 CUSHION = 2.5
 """How far from touching patches brake each other, in thicknesses. With 0.6, nearly twice as many towels that hands
@@ -27,13 +29,12 @@ GRID_SKIN, PAIR_SKIN = 0.5, 0.25
 of threads and on one thread. The wider, the more candidates, and the fewer searches."""
 
 
-def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blocks: bool) -> int:
+def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) -> int:
     """Fill the table of particle contacts, and return how many members it has.
 
     Args:
         table: see :func:`pbd_gym.kernels.data.particle_contacts.table_type`.
         scene: what one environment holds, with particle contacts.
-        scalar: ``wp.float32`` or ``wp.float64``.
         device: where it goes.
         in_blocks: whether a block of threads serves a group.
     """
@@ -50,50 +51,49 @@ def fill_contacts(table: Any, scene: BaseScene, scalar: Any, device: Any, in_blo
     )
     radius = np.repeat([group.radius for group in groups], sizes)[order]
     extent = np.concatenate([group.extent for group in groups])[order]
-    integers = {
+    arrays = {
         "members": members[order],
         "chords": np.concatenate([group.chords for group in groups])[order].ravel(),
     }
     rows = {"kin": both_ways(kin)} | _rings(groups, firsts, place)
     for name, row in rows.items():
         found, starts = by_owner(row, count)
-        integers |= {name: found.ravel(), f"{name}_start": starts}
+        arrays |= {name: found.ravel(), f"{name}_start": starts}
     owner, leverage = _owners(scene, members[order])
     found, starts = by_owner(np.stack([owner, np.arange(count)], axis=1)[owner >= 0], len(scene.rigid_bodies))
-    integers |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}
-    table.crowd_count = len(scene.rigid_bodies)
+    arrays |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}
     friction = np.repeat([group.friction for group in groups], sizes)[order]
     role = np.concatenate([_roles(group) for group in groups])[order]
     cushion = CUSHION * 2.0 * float(radius[extent > 0].max(initial=0.0))
     fat = ball_radius(radius, extent)
-    numbers = {
+    arrays |= {
         "traits": np.column_stack([radius, extent, friction, role]).ravel(),
         "leverage": leverage,
         "halo": np.maximum(fat, np.hypot(radius + 0.5 * cushion, extent)),
     }
-    ends = scene.positions[integers["chords"].reshape(-1, 4)]
+    ends = scene.positions[arrays["chords"].reshape(-1, 4)]
     lines = np.stack([ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 3]], axis=1)
     squares = np.maximum((lines * lines).sum(axis=2), 1e-30)
-    numbers["chord_squares"] = np.ravel(1.0 / squares)
-    for name, array in integers.items():
-        setattr(table, name, wp.array(array, dtype=wp.int32, device=device))
-    for name, array in numbers.items():
-        setattr(table, name, wp.array(array, dtype=scalar, device=device))
-    masks = np.zeros(0, dtype=np.uint16)
-    if count <= SCANNED:
-        masks = stranger_masks(count, kin)
-    table.strangers = wp.array(masks, dtype=wp.uint16, device=device)
-    table.capacity = scene.contact_capacity
-    table.cushion = cushion
-    table.braking_time = BRAKING_TIME
+    arrays["chord_squares"] = np.ravel(1.0 / squares)
     widest = max(2.0 * float(fat.max()), float(np.hypot(2.0 * radius.max() + cushion, extent.max())))
-    table.alike = int(2.0 * float(numbers["halo"].min()) > ALIKE * widest)
-    table.skin = (GRID_SKIN if in_blocks else PAIR_SKIN) * widest
-    table.cell = widest + table.skin
-    # About as many cells as members, in a cube: 4^3 to 32^3.
-    table.bits = int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5))
-    table.separation_speed = 5.0
-    table.gentle_speed = 2.0
+    skin = (GRID_SKIN if in_blocks else PAIR_SKIN) * widest
+    fill(
+        table,
+        device,
+        **arrays,
+        strangers=stranger_masks(count, kin) if count <= SCANNED else np.zeros(0, dtype=np.uint16),
+        crowd_count=len(scene.rigid_bodies),
+        capacity=scene.contact_capacity,
+        cushion=cushion,
+        braking_time=BRAKING_TIME,
+        alike=int(2.0 * float(arrays["halo"].min()) > ALIKE * widest),
+        skin=skin,
+        cell=widest + skin,
+        # About as many cells as members, in a cube: 4^3 to 32^3.
+        bits=int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5)),
+        separation_speed=5.0,
+        gentle_speed=2.0,
+    )
     return count
 
 
@@ -146,3 +146,42 @@ def _rings(groups: Sequence[ParticleContacts], firsts: np.ndarray, place: np.nda
         ring += [np.column_stack([edges[:, [a, 1 - a]], numbers]) for a in (0, 1)]
         fan += [np.roll(corners, -a, axis=1) for a in range(3)]
     return {"ring": np.concatenate(ring), "fan": np.concatenate(fan)}
+
+
+def contact_lists(model: Any) -> Any:
+    """Make the lists of particle contacts: none yet, and anchors that make the first step search.
+
+    Args:
+        model: the :class:`pbd_gym.sim.model.Model`.
+    """
+    lists = lists_type(model.vec)()
+    table = model.data.particle_contacts if model.contact_count else None
+    groups, count, capacity = (model.group_count, model.contact_count, table.capacity) if table else (1, 1, 1)
+    lanes, chunks = model.lanes, -(-count // CHUNK)
+    if not table:
+        near, touching, counts, rows, spots, cells = (1, 1), (1, 1), (1, 1), 1, 1, 1
+    elif model.in_blocks:
+        near, touching, counts = (capacity, count), (capacity, count), (2, count)
+        rows, spots = 1, 4 * count
+        cells = 2 ** (3 * table.bits) + 1 + count
+    else:
+        near = (lanes, 2 * (count * min(capacity, LISTED) + 1))
+        touching, counts = (2, count * min(capacity, TOUCHING)), (lanes, 1)
+        boxed = CHUNK * -(-chunks // CHUNK)
+        rows, cells = lanes * (NUMBERS * count + 16), 1
+        spots = 3 * CHUNK * chunks + 6 * boxed + (10 if model.has_surfaces else 6) * count
+    valences = count * (1 + model.has_rigid + 3 * model.has_surfaces)
+    lists.near = wp.zeros((groups, *near), dtype=wp.int32)
+    lists.touching = wp.zeros((groups, *touching), dtype=wp.int32)
+    lists.counts = wp.full((groups, *counts), -1, dtype=wp.int32)  # no list yet
+    lists.valence = wp.zeros((groups, valences if model.in_blocks else 1), dtype=model.vec)
+    lists.anchors = wp.full((groups, count, 3), model.vec(np.nan), dtype=model.vec)
+    lists.patches = wp.zeros((groups, count if model.has_surfaces else 1, 4), dtype=model.vec)
+    lists.rows = wp.zeros((groups, rows), dtype=model.scalar)
+    lists.spots = wp.zeros((groups, spots), dtype=model.scalar)
+    lists.cells = wp.zeros((groups, cells), dtype=wp.int32)
+    lists.pierced = wp.zeros((groups, max(model.surface_edge_count, 1)), dtype=wp.int32)
+    lists.piercings = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
+    lists.stale = wp.full(groups, 1, dtype=wp.int32)
+    lists.overflow = wp.zeros(model.group_count * model.lanes, dtype=wp.int32)
+    return lists

@@ -1,4 +1,4 @@
-"""What a constraint kind consists of."""
+"""What a constraint kind consists of, and what the kinds that act on one side only share."""
 
 from __future__ import annotations
 
@@ -9,28 +9,18 @@ from typing import Any
 
 import numpy as np
 import warp as wp
+from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.solve import sweep
 from pbd_gym.kernels.solve.projection import GIVEN, Inputs, needs
+from pbd_gym.runtime.checks import finite
 
 _TAKEN = frozenset(
-    [
-        "indices",
-        "bounds",
-        "first_color",
-        "first",
-        "first_memory",
-        "damping_time",
-        "label",
-        "share",
-        "side",
-        "offsets",
-        "mass",
-        "part",
-    ]
-)
+    ("indices", "bounds", "first_color", "first", "first_memory", "damping_time", "label", "share", "side", "offsets",
+     "mass", "part")
+)  # fmt: skip
 """Names that the tables of all kinds use for themselves."""
 
 
@@ -164,3 +154,19 @@ class Kind:
             self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided
         )
         return sweep.make_sweep(wide, data, options, self.name, text, self.width)
+
+
+def sides(unilateral: ArrayLike, side: float, count: int) -> np.ndarray:
+    """Return the field ``side`` of a one-sided kind, shape (count,).
+
+    Args:
+        unilateral: whether a constraint acts on one side only, one value or shape (count,).
+        side: 1 for ``C <= 0``, -1 for ``C >= 0``.
+        count: of constraints.
+
+    Raises:
+        TypeError: for anything but truth values and numbers.
+        ValueError: for a wrong shape.
+    """
+    given = np.asarray(unilateral)
+    return side * (finite("unilateral", given.astype(np.float64) if given.dtype == bool else given, (count,)) != 0.0)

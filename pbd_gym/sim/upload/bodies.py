@@ -1,16 +1,18 @@
-"""Rigid bodies: from the scene to the table that kernels read, and the scratch memory of a batch."""
+"""Rigid bodies and what the air drags: from the scene to the structs of kernels, and the scratch memory of a batch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
 
+from pbd_gym.kernels.data.air import air_type
 from pbd_gym.kernels.data.rigid import COLUMNS, NUMBERS, SLOTS, WIDTH, scratch_type
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
 from pbd_gym.scene.rigid_bodies import RigidBody
+from pbd_gym.sim.upload.arrays import fill
 
 HEAVY = 1e3
 """What a particle that is held or pinned counts as, in masses of its body: the body turns about it."""
@@ -19,13 +21,12 @@ NOTHING = 1e-6
 """Mass of a particle that a body shares with something else, in masses of the body."""
 
 
-def fill_rigid(table: Any, scene: BaseScene, scalar: Any, device: Any) -> None:
+def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
     """Fill the table of rigid bodies.
 
     Args:
         table: see :func:`pbd_gym.kernels.data.rigid.table_type`.
         scene: what one environment holds, with rigid bodies.
-        scalar: ``wp.float32`` or ``wp.float64``.
         device: where it goes.
     """
     bodies, joints = scene.rigid_bodies, scene.joints
@@ -47,29 +48,25 @@ def fill_rigid(table: Any, scene: BaseScene, scalar: Any, device: Any) -> None:
     for joint in joints:
         other = bodies[joint.second].center if joint.second >= 0 else 0.0
         points += [joint.point - bodies[joint.first].center, joint.point - other]
-    integers = {
-        "offsets": np.cumsum([0, *map(len, members)]),
-        "colliding": [len(body.samples) for body in bodies],
-        "members": np.concatenate(members),
-        "meets": _meets(scene),
-        "body_of": np.repeat(np.arange(len(bodies)), [len(ones) for ones in members]),
-        "joints": [number for joint in joints for number in (joint.first, joint.second)],
-    }
-    numbers = {
-        "rest": np.concatenate(rest).ravel(),
-        "mass": np.concatenate(mass),
-        "push": scene.mass[np.concatenate(members)],
-        "radius": [body.radius for body in bodies],
-        "reach": [np.linalg.norm(body.rest, axis=1).max() + body.radius for body in bodies],
-        "heavy": [HEAVY * body.mass for body in bodies],
-        "friction": [max((group.friction for group in _balls(scene, body)), default=0.0) for body in bodies],
-        "box": [corner for body in bodies for corner in _corners(body)],
-        "points": np.concatenate(points),
-    }
-    for name, values in integers.items():
-        setattr(table, name, wp.array(np.asarray(values), dtype=wp.int32, device=device))
-    for name, values in numbers.items():
-        setattr(table, name, wp.array(np.asarray(values), dtype=scalar, device=device))
+    fill(
+        table,
+        device,
+        offsets=np.cumsum([0, *map(len, members)]),
+        colliding=[len(body.samples) for body in bodies],
+        members=np.concatenate(members),
+        meets=_meets(scene),
+        body_of=np.repeat(np.arange(len(bodies)), [len(ones) for ones in members]),
+        joints=[number for joint in joints for number in (joint.first, joint.second)],
+        rest=np.concatenate(rest).ravel(),
+        mass=np.concatenate(mass),
+        push=scene.mass[np.concatenate(members)],
+        radius=[body.radius for body in bodies],
+        reach=[np.linalg.norm(body.rest, axis=1).max() + body.radius for body in bodies],
+        heavy=[HEAVY * body.mass for body in bodies],
+        friction=[max((group.friction for group in _balls(scene, body)), default=0.0) for body in bodies],
+        box=[corner for body in bodies for corner in _corners(body)],
+        points=np.concatenate(points),
+    )
 
 
 def _balls(scene: BaseScene, body: RigidBody) -> list[ParticleContacts]:
@@ -114,3 +111,60 @@ def rigid_scratch(model: Any) -> Any:
         scratch.busy = wp.zeros(groups, dtype=model.vec)
         scratch.met = wp.zeros(groups, dtype=wp.int32)
     return scratch
+
+
+class Dragged(NamedTuple):
+    """Triangles of a scene that feel the air."""
+
+    triangles: np.ndarray
+    """Shape (t, 3), int32."""
+    coefficients: np.ndarray
+    """Of drag, along the normal and beside it, shape (t, 2)."""
+
+    @classmethod
+    def of(cls, scene: BaseScene) -> Dragged:
+        """Return copies of what a scene has."""
+        return cls(scene.dragged_triangles.copy(), scene.drag_coefficients.copy())
+
+
+def _lightness(model: Any) -> np.ndarray:
+    """Return the mass of each particle over that which it counts with where drag is stiff, shape (n,).
+
+    It is 1 but for those of rigid bodies, which do not move by themselves.
+    """
+    triangles, x = model.dragged.triangles, model.start_positions
+    a, b, c = (x[triangles[:, corner]] for corner in range(3))
+    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    share = np.bincount(triangles.ravel(), np.repeat(areas, 3), model.particle_count)
+    found = np.ones(model.particle_count)
+    for body in model.rigid_bodies:
+        felt = share[body.indices] > 0.0
+        pushed, part = body.indices[felt], share[body.indices[felt]]
+        found[pushed] = model.mass[pushed] * body.mobility(body.rest[felt]) * part.sum() / part
+    return found
+
+
+def make_air(model: Any) -> Any:
+    """Return the struct of the air of a batch, with room for what it does; at rest and without density.
+
+    Args:
+        model: the :class:`pbd_gym.sim.model.Model`.
+    """
+    triangles = model.dragged.triangles
+    corners = triangles.ravel()
+    counts = np.bincount(corners, minlength=model.particle_count)
+    air = air_type(model.vec)()
+    fill(
+        air,
+        model.device,
+        triangles=triangles,
+        coefficients=model.dragged.coefficients,
+        first=np.concatenate([[0], np.cumsum(counts)]),
+        around=np.argsort(corners, kind="stable") // 3,
+        lightness=_lightness(model),
+    )
+    with wp.ScopedDevice(model.device):
+        air.wind = wp.zeros((model.group_count, 4), dtype=model.vec)
+        air.drag = wp.zeros((model.group_count, len(triangles), 4), dtype=model.vec)
+        air.forces = wp.zeros((model.group_count, model.particle_count, 3), dtype=model.vec)
+    return air

@@ -1,4 +1,4 @@
-"""What strain-based constraints share: one constraint for each component of the strain of a triangle or tetrahedron.
+"""Strain-based cloth and solids: one constraint for each component of the strain of a triangle or tetrahedron.
 
 A component needs the images f and g of one or two material directions under the deformation gradient: differences of
 positions with fixed weights. *Stretch* is about the length of one, *shear* about the angle between two. Each component
@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.constraints.common.kind import Kind
+from pbd_gym.constraints.kind import Kind
+from pbd_gym.constraints.tet_fem import rest_edges
+from pbd_gym.constraints.triangle_fem import inverse_rest
 from pbd_gym.formulas import Number, Scalar, Vec3, dot, gradients, maximum, minimum, norm, where
 from pbd_gym.kernels.solve.projection import Residual
-from pbd_gym.runtime.checks import finite
+from pbd_gym.runtime.checks import not_negative
 
 _VANISHING = 1e-3
 """Sine squared of the angle, or squared length, below which the gradient is so small that C fades out with it."""
@@ -107,9 +109,7 @@ def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callab
         unknown = sorted(set(names.tolist()) - set(components))
         if unknown:
             raise ValueError(f"component must be one of {', '.join(components)}, got {unknown[0]!r}")
-        soft = finite("compliance", compliance, (count,))
-        if (soft < 0).any():
-            raise ValueError("compliance must not be negative")
+        soft = not_negative("compliance", compliance, (count,))
         inverse = rest(positions, indices, **parameters)
         columns = np.array([components[str(key)] for key in names], dtype=np.int64).reshape(count, 2)
         each = np.arange(count)
@@ -124,3 +124,34 @@ def make_kind(name: str, components: Mapping[str, tuple[int, int]], rest: Callab
 
     fields = {"along": (size,), "across": (size,), "shear": (), "normalized": ()}
     return Kind(name, size + 1, prepare, fields, strain)
+
+
+def _triangle_rest(
+    positions: np.ndarray,
+    indices: np.ndarray,
+    warp: ArrayLike = (1.0, 0.0, 0.0),
+    material_positions: ArrayLike | None = None,
+) -> np.ndarray:
+    return inverse_rest(positions, indices, warp, material_positions)[0]
+
+
+TRIANGLE = make_kind("strain_triangle", {"warp": (0, 0), "shear": (1, 0), "weft": (1, 1)}, _triangle_rest)
+"""One component of the strain of a triangle: ``"warp"``, ``"weft"`` or ``"shear"``.
+
+Besides the parameters of :func:`make_kind` it takes ``warp`` and
+``material_positions``, as in :func:`pbd_gym.constraints.triangle_fem.inverse_rest`.
+"""
+
+
+def _tet_rest(positions: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return np.linalg.inv(rest_edges(positions, indices))
+
+
+TET = make_kind(
+    "strain_tet", {"x": (0, 0), "xy": (1, 0), "y": (1, 1), "xz": (2, 0), "yz": (2, 1), "z": (2, 2)}, _tet_rest
+)
+"""A strain of a tetrahedron: a stretch, ``"x"``, ``"y"``, ``"z"``, or shear, ``"xy"``, ``"xz"``, ``"yz"``.
+
+The directions of the material are the axes of space where the elements are added. Strain alone does not tell an
+inverted tetrahedron from a right one; ``tet_volume`` does. See :func:`make_kind`.
+"""

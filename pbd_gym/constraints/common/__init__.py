@@ -1,1 +1,0 @@
-"""What several constraint kinds share, and what every kind consists of."""
