@@ -16,6 +16,7 @@ import warp as wp
 FOLDER = Path(__file__).parent
 """Folder of the headers."""
 _NATIVE = {wp.float32: "float", wp.float64: "double"}
+"""C++ name of a scalar type."""
 _PREAMBLE = f'#define PBD_CPU_BLOCKS {int(hasattr(wp.config, "enable_cpu_blocks"))}\n#include "pbd.h"\n'  # 0: Warp 1.18
 
 MODULE_OPTIONS: dict[str, Any] = {
