@@ -229,7 +229,7 @@ def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]
         if np.isfinite(limits["low"] + limits["high"]) and not limits["choices"]:
             assert f"({limits['low']:g} to {limits['high']:g}, default {about.default})" in " ".join(text.split())
     assert "--out" in text
-    assert len((sys.modules[find(name).__module__].__doc__ or "").split()) > 40
+    assert len((find(name).__doc__ or "").split()) > 40
 
 
 def test_picture_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,13 +1,4 @@
-"""Heat that spreads in a plate: the diffusion equation on a grid, and why an explicit step must be short.
-
-`dT/dt = D (d2T/dx2 + d2T/dy2)`: with the five-point Laplacian, each step adds `D dt / dx^2` times what the four
-neighbours have more than the cell. If that number exceeds 1/4, the shortest waves grow with every step: turn up the
-diffusivity or the time step and watch a chessboard appear. The border keeps its temperature. Drag the ball to paint
-heat. The original clamps temperatures to its range, which hides the explosion: `clamp on`.
-
-LeVeque 2007: Finite difference methods for ordinary and partial differential equations, doi:10.1137/1.9780898717839,
-chapter 9.
-"""
+"""A plate seen from above, and a handle that heats where it goes."""
 
 from __future__ import annotations
 
@@ -16,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.rendering import Frame, Raster
@@ -83,7 +74,16 @@ def heated_box(rows: int, columns: int, box: int = BOX) -> Plate:
 
 
 class HeatDemo(PlaneDemo):
-    """A plate seen from above, and a handle that heats where it goes."""
+    """Heat that spreads in a plate: the diffusion equation on a grid, and why an explicit step must be short.
+
+    `dT/dt = D (d2T/dx2 + d2T/dy2)`: with the five-point Laplacian, each step adds `D dt / dx^2` times what the four
+    neighbours have more than the cell. If that number exceeds 1/4, the shortest waves grow with every step: turn up the
+    diffusivity or the time step and watch a chessboard appear. The border keeps its temperature. Drag the ball to paint
+    heat. The original clamps temperatures to its range, which hides the explosion: `clamp on`.
+
+    LeVeque 2007: Finite difference methods for ordinary and partial differential equations,
+    doi:10.1137/1.9780898717839, chapter 9.
+    """
 
     options_type = HeatOptions
     limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-20.0, -20.0), (20.0, 20.0))

@@ -1,17 +1,4 @@
-"""Four ways to make particles a liquid, side by side: the same block of water falls into four boxes.
-
-Each particle stands for a piece of water, and density is a sum over neighbours: `rho_i = sum_j m W_ij`. What keeps it
-near the density at rest differs. WCSPH takes pressure from an equation of state, needs no solve, and gives way a
-little; PBF moves particles until density is right; IISPH solves a linear system for the pressures that leave no
-compression at the end of the step; DFSPH solves a second one, so that velocities do not compress either. Read how many
-iterations each takes, and make the time step longer to see which of them stand it. Drag a particle to stir. With
-`quirks original` they compute what the programs do that they are modelled on; water at rest then has twice its pressure
-beside a wall.
-
-Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques for the physics based
-simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial,
-whose trajectories it reproduces with `--method PBF --width 40 --height 30 --quirks original`.
-"""
+"""One box for each method."""
 
 from __future__ import annotations
 
@@ -20,16 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.demo import Demo
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import Demo, History
+from pbd_gym.demos.fluids.fluid import Fluid, block_in_box
+from pbd_gym.demos.fluids.solvers import DFSPH, IISPH, PBF, WCSPH, Tolerance
 from pbd_gym.demos.options import Options, option
-from pbd_gym.demos.sph.basin import block_in_box
-from pbd_gym.demos.sph.dfsph import DFSPH
-from pbd_gym.demos.sph.fluid import Fluid
-from pbd_gym.demos.sph.iisph import IISPH
-from pbd_gym.demos.sph.pbf import PBF
-from pbd_gym.demos.sph.tolerance import Tolerance
-from pbd_gym.demos.sph.wcsph import WCSPH
 from pbd_gym.rendering import Frame
 from pbd_gym.rendering.colormaps import ramp
 from pbd_gym.rendering.colors import Color
@@ -65,7 +46,20 @@ class FluidOptions(Options):
 
 
 class FluidsDemo(Demo):
-    """One box for each method."""
+    """Four ways to make particles a liquid, side by side: the same block of water falls into four boxes.
+
+    Each particle stands for a piece of water, and density is a sum over neighbours: `rho_i = sum_j m W_ij`. What keeps
+    it near the density at rest differs. WCSPH takes pressure from an equation of state, needs no solve, and gives way a
+    little; PBF moves particles until density is right; IISPH solves a linear system for the pressures that leave no
+    compression at the end of the step; DFSPH solves a second one, so that velocities do not compress either. Read how
+    many iterations each takes, and make the time step longer to see which of them stand it. Drag a particle to stir.
+    With `quirks original` they compute what the programs do that they are modelled on; water at rest then has twice its
+    pressure beside a wall.
+
+    Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques for the physics based
+    simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial,
+    whose trajectories it reproduces with `--method PBF --width 40 --height 30 --quirks original`.
+    """
 
     options_type = FluidOptions
     original = FluidOptions(method="PBF", width=40, height=30, quirks="original")

@@ -1,12 +1,4 @@
-"""Barycentric coordinates: a point in a triangle as a weighted mean of its corners.
-
-`x = l1 a + l2 b + l3 c` with weights that add up to 1: each is the area of the triangle that the point makes with the
-other two corners, over the whole area, both with their signs. They interpolate whatever the corners know, colours here;
-inside all of them are positive, on an edge one is zero, and outside at least one is negative. Contacts on cloth, forces
-on triangles and textures all use them. Drag the point and the corners.
-
-Coxeter 1969: Introduction to geometry, section 13.7.
-"""
+"""A triangle, and a point."""
 
 from __future__ import annotations
 
@@ -52,7 +44,15 @@ class BarycentricOptions(Options):
 
 
 class BarycentricDemo(PlaneDemo):
-    """A triangle, and a point."""
+    """Barycentric coordinates: a point in a triangle as a weighted mean of its corners.
+
+    `x = l1 a + l2 b + l3 c` with weights that add up to 1: each is the area of the triangle that the point makes with
+    the other two corners, over the whole area, both with their signs. They interpolate whatever the corners know,
+    colours here; inside all of them are positive, on an edge one is zero, and outside at least one is negative.
+    Contacts on cloth, forces on triangles and textures all use them. Drag the point and the corners.
+
+    Coxeter 1969: Introduction to geometry, section 13.7.
+    """
 
     options_type = BarycentricOptions
     limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-HALF, -HALF), (HALF, HALF))

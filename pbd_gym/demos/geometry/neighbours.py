@@ -1,12 +1,4 @@
-"""Neighbour search with a grid of cells: which of many moving particles are near the one under the mouse?
-
-Comparing every pair costs the square of their number. Here space is cut into cells as wide as the search radius; only
-the particles of 27 cells (yellow) are looked at, and those within the radius (red) are the neighbours of the chosen one
-(dark). Contacts between particles are found in this way. Drag a particle, change the radius, and read the counts.
-
-Teschner, Heidelberger, Mueller, Pomeranets, Gross 2003: Optimized spatial hashing for collision detection of deformable
-objects, Vision, Modeling, Visualization.
-"""
+"""Particles that fly about in a box of two metres and are turned back by its walls."""
 
 from __future__ import annotations
 
@@ -37,7 +29,16 @@ class NeighbourOptions(Options):
 
 
 class NeighboursDemo(Demo):
-    """Particles that fly about in a box of two metres and are turned back by its walls."""
+    """Neighbour search with a grid of cells: which of many moving particles are near the one under the mouse?
+
+    Comparing every pair costs the square of their number. Here space is cut into cells as wide as the search radius;
+    only the particles of 27 cells (yellow) are looked at, and those within the radius (red) are the neighbours of the
+    chosen one (dark). Contacts between particles are found in this way. Drag a particle, change the radius, and read
+    the counts.
+
+    Teschner, Heidelberger, Mueller, Pomeranets, Gross 2003: Optimized spatial hashing for collision detection of
+    deformable objects, Vision, Modeling, Visualization.
+    """
 
     options_type = NeighbourOptions
     options: NeighbourOptions

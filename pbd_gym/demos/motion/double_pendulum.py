@@ -1,13 +1,4 @@
-"""A double pendulum of two rigid rods, with its energy and the trace of the lower bob.
-
-The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
-constraints without compliance. Position-based dynamics loses energy in proportion to the time step, as implicit Euler
-does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go, or start from any
-places (`--start 0.5,0.5,1,-1`): rods that are too long or too short there snap to their lengths, which costs energy.
-
-Mueller, Heidelberger, Hennix, Ratcliff 2007: Position based dynamics, doi:10.1016/j.jvcir.2007.01.005; small steps:
-Macklin et al. 2019, doi:10.1145/3309486.3340247.
-"""
+"""Two bobs on two rods below a fixed pivot."""
 
 from __future__ import annotations
 
@@ -17,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.rendering import PALETTE
@@ -68,7 +59,17 @@ class PendulumOptions(Options):
 
 
 class DoublePendulumDemo(SceneDemo):
-    """Two bobs on two rods below a fixed pivot."""
+    """A double pendulum of two rigid rods, with its energy and the trace of the lower bob.
+
+    The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
+    constraints without compliance. Position-based dynamics loses energy in proportion to the time step, as implicit
+    Euler does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go, or start
+    from any places (`--start 0.5,0.5,1,-1`): rods that are too long or too short there snap to their lengths, which
+    costs energy.
+
+    Mueller, Heidelberger, Hennix, Ratcliff 2007: Position based dynamics, doi:10.1016/j.jvcir.2007.01.005; small steps:
+    Macklin et al. 2019, doi:10.1145/3309486.3340247.
+    """
 
     options_type = PendulumOptions
     flat = True

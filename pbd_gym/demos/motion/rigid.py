@@ -1,12 +1,4 @@
-"""Rigid bodies in the engine: a ball on a rope knocks a cup of marbles over, beside a chain of rings.
-
-Each body is a set of balls beneath its surface that move as one. What pushes a ball pushes the body, at that point:
-rope, rings, marbles and hand need no rules of their own. Rings carry each other by contacts alone. The ball hangs on
-its rope by a joint, a point that both share. The key `k` swings the ball again; drag a marble out of the cup.
-
-Mueller et al. 2020: Detailed rigid body simulation with extended position based dynamics, doi:10.1111/cgf.14105;
-Macklin et al. 2014: Unified particle physics for real-time applications, doi:10.1145/2601097.2601152.
-"""
+"""A chain, a cup with marbles, and a ball that swings against it."""
 
 from __future__ import annotations
 
@@ -49,7 +41,15 @@ class RigidOptions(Options):
 
 
 class RigidDemo(SceneDemo):
-    """A chain, a cup with marbles, and a ball that swings against it."""
+    """Rigid bodies in the engine: a ball on a rope knocks a cup of marbles over, beside a chain of rings.
+
+    Each body is a set of balls beneath its surface that move as one. What pushes a ball pushes the body, at that point:
+    rope, rings, marbles and hand need no rules of their own. Rings carry each other by contacts alone. The ball hangs
+    on its rope by a joint, a point that both share. The key `k` swings the ball again; drag a marble out of the cup.
+
+    Mueller et al. 2020: Detailed rigid body simulation with extended position based dynamics, doi:10.1111/cgf.14105;
+    Macklin et al. 2014: Unified particle physics for real-time applications, doi:10.1145/2601097.2601152.
+    """
 
     options_type = RigidOptions
     rebuilt = ("rings", "marbles", "angle")

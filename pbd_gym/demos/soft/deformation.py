@@ -1,13 +1,4 @@
-"""The deformation gradient of a triangle, and strains that it is measured by.
-
-F maps edges at rest to edges now: `F = Ds Dm^-1`. Translations do not enter it, and a rotation R gives F = R. A strain
-should be zero for both. Green's, `(F^T F - I)/2`, is; Cauchy's, `(F + F^T)/2 - I`, is linear in F, cheap and good for
-small displacements only: turn the triangle and watch it report a shrinkage that is not there. That is why a linear
-elastic body swells when it turns. The circle shows what F does to all directions: an ellipse whose axes are the
-principal stretches. Drag the corners, or set translation, rotation, scale and shear.
-
-Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501, chapter 2.
-"""
+"""A triangle at rest, the triangle now, and four matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +9,7 @@ import numpy as np
 
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.plane import PlaneDemo, raised
-from pbd_gym.demos.soft.triangles import cauchy_strain, gradients, green_strain
+from pbd_gym.demos.soft.fem import cauchy_strain, gradients, green_strain
 from pbd_gym.rendering import PALETTE, Frame
 
 REST = np.array([[-3.0, -1.5], [3.0, -1.5], [0.0, 3.5]])
@@ -46,7 +37,16 @@ class DeformationOptions(Options):
 
 
 class DeformationDemo(PlaneDemo):
-    """A triangle at rest, the triangle now, and four matrices."""
+    """The deformation gradient of a triangle, and strains that it is measured by.
+
+    F maps edges at rest to edges now: `F = Ds Dm^-1`. Translations do not enter it, and a rotation R gives F = R. A
+    strain should be zero for both. Green's, `(F^T F - I)/2`, is; Cauchy's, `(F + F^T)/2 - I`, is linear in F, cheap and
+    good for small displacements only: turn the triangle and watch it report a shrinkage that is not there. That is why
+    a linear elastic body swells when it turns. The circle shows what F does to all directions: an ellipse whose axes
+    are the principal stretches. Drag the corners, or set translation, rotation, scale and shear.
+
+    Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501, chapter 2.
+    """
 
     options_type = DeformationOptions
     limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-8.0, -8.0), (8.0, 8.0))

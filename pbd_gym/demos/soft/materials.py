@@ -1,13 +1,4 @@
-"""Three beams of three elastic materials under the same load: St. Venant-Kirchhoff, corotated, stable neo-Hookean.
-
-For small strains all three are one material, and the beams sag alike; the more they bend and stretch, the more they
-differ. Press `c` to crush the bodies flat: the energy of St. Venant-Kirchhoff has no slope where an element is flat,
-and parts of that beam may stay inside out; the corotated one finds its way back, and so does the stable neo-Hookean
-one, whose energy is smooth through the flat state. Drag a tip to pull at it.
-
-Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501; Smith, de Goes, Kim 2018:
-Stable neo-Hookean flesh simulation, doi:10.1145/3180491; as XPBD: Macklin, Mueller 2021, doi:10.1145/3487983.3488289.
-"""
+"""Three beams side by side, each fixed at its left end."""
 
 from __future__ import annotations
 
@@ -16,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry import tetmeshes
@@ -48,7 +39,17 @@ class MaterialsOptions(Options):
 
 
 class MaterialsDemo(SceneDemo):
-    """Three beams side by side, each fixed at its left end."""
+    """Three beams of three elastic materials under the same load: St. Venant-Kirchhoff, corotated, stable neo-Hookean.
+
+    For small strains all three are one material, and the beams sag alike; the more they bend and stretch, the more they
+    differ. Press `c` to crush the bodies flat: the energy of St. Venant-Kirchhoff has no slope where an element is
+    flat, and parts of that beam may stay inside out; the corotated one finds its way back, and so does the stable
+    neo-Hookean one, whose energy is smooth through the flat state. Drag a tip to pull at it.
+
+    Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501; Smith, de Goes, Kim 2018:
+    Stable neo-Hookean flesh simulation, doi:10.1145/3180491; as XPBD: Macklin, Mueller 2021,
+    doi:10.1145/3487983.3488289.
+    """
 
     options_type = MaterialsOptions
     options: MaterialsOptions

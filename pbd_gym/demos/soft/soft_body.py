@@ -1,15 +1,4 @@
-"""A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
-
-Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they make a
-body that gives way and comes back to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4 the edges are
-left alone, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and leaves volumes
-rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up, `l` pulls one
-towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with tetrahedra; a .msh or .vtk
-file has them.
-
-Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one of
-the tiPBD project, with lumped masses that are added before they are inverted.
-"""
+"""One soft body above a floor."""
 
 from __future__ import annotations
 
@@ -100,7 +89,18 @@ def _box(positions: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 class SoftBodyDemo(SceneDemo):
-    """One soft body above a floor."""
+    """A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
+
+    Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they
+    make a body that gives way and comes back to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4
+    the edges are left alone, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and
+    leaves volumes rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up,
+    `l` pulls one towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with
+    tetrahedra; a .msh or .vtk file has them.
+
+    Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one
+    of the tiPBD project, with lumped masses that are added before they are inverted.
+    """
 
     options_type = SoftBodyOptions
     rebuilt = ("mesh",)

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pygame")
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.rendering import Camera, Curve, Frame, Panel, Renderer
 
 AHEAD = Camera(distance=3.0, yaw=0.0, pitch=0.0)
