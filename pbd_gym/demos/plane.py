@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pbd_gym.demos.demo import Demo
+from pbd_gym.demos.options import AnyOptions
 from pbd_gym.rendering.colors import Color
 
 
@@ -17,7 +18,7 @@ def raised(points: np.ndarray) -> np.ndarray:
     return np.concatenate([points, np.zeros((len(points), 1))], axis=1)
 
 
-class PlaneDemo(Demo):
+class PlaneDemo(Demo[AnyOptions]):
     """A demonstration that happens in the plane z = 0, and has handles: points that the mouse drags."""
 
     flat: ClassVar[bool] = True
@@ -29,9 +30,7 @@ class PlaneDemo(Demo):
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
-        self.time = 0.0
-        self.held = None
-        self._pull = np.zeros(2)
+        super().reset()
         self.handles = np.array(self.start(), dtype=np.float64)
 
     @abstractmethod
@@ -41,17 +40,12 @@ class PlaneDemo(Demo):
     def step(self) -> None:
         """Advance by one frame: the hand moves its handle."""
         if self.held is not None:
-            self.handles[self.held] = np.clip(self.handles[self.held] + self._pull, *self.limits)
-        self._pull = np.zeros(2)
-        self.time += 1.0 / self.fps
+            self.handles[self.held] = np.clip(self.handles[self.held] + self._pull[:2], *self.limits)
+        self.let_pass(1.0 / self.fps)
 
     def positions(self) -> np.ndarray:
         """Return the handles [m], shape (n, 3)."""
         return raised(self.handles)
-
-    def move(self, pull: np.ndarray) -> None:
-        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self._pull = pull[:2]
 
 
 AXIS: Color = (90, 98, 118)

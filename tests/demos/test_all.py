@@ -187,7 +187,7 @@ def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise PermissionError("read-only folder")
 
-    monkeypatch.setattr("pbd_gym.rendering.window.recorder.save_png", refuse)
+    monkeypatch.setattr("pbd_gym.rendering.pictures.images.save_png", refuse)
     window = DemoWindow("double-pendulum", make("double-pendulum"), (100, 100))
     window.tick()
     press(window, "s")

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.demos.cloth.sheet import HangingSheet, SheetOptions, sheet
-from pbd_gym.demos.options import Options, option, switch
+from pbd_gym.demos.cloth.sheet import AnySheet, HangingSheet, SheetOptions, sheet
+from pbd_gym.demos.options import option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.rendering import PALETTE, Curve, Frame, Panel
 from pbd_gym.scene.scene import Scene
@@ -78,7 +78,7 @@ class ClothOptions(SheetOptions):
     surface: str = switch(True, "whether there is ground, and the cloth lies on it and on itself")
 
 
-class SheetDemo(HangingSheet, SceneDemo):
+class SheetDemo(HangingSheet[AnySheet], SceneDemo[AnySheet]):
     """A hanging sheet of distance constraints, solved in the order in which they were added."""
 
     order = "given"
@@ -110,7 +110,7 @@ class SheetDemo(HangingSheet, SceneDemo):
         return scene
 
 
-class ClothDemo(SheetDemo):
+class ClothDemo(SheetDemo[ClothOptions]):
     """A cloth under extended position-based dynamics (XPBD) that hangs in the wind and is dragged with the mouse.
 
     Distance constraints along rows, columns and diagonals are solved one after the other (Gauss-Seidel). Each has a
@@ -130,14 +130,9 @@ class ClothDemo(SheetDemo):
     the key `o`, it moves as it does there.
     """
 
-    options_type = ClothOptions
+    deeds = (("c", "let go of the corners", "let_go"),)
     original = ClothOptions(mass=0.5, time_step=0.01, stiffness=1000.0, wind=0.0, surface="off")
     rebuilt = ("width", "height", "fixed", "surface")
-    options: ClothOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys["c"] = ("let go of the corners", self.let_go)
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -203,7 +198,7 @@ class PBDClothOptions(SheetOptions):
     iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
 
 
-class PBDClothDemo(SheetDemo):
+class PBDClothDemo(SheetDemo[PBDClothOptions]):
     """A hanging cloth under position-based dynamics (PBD): the constraints are rigid, and iterations decide how nearly.
 
     Every sweep brings each pair of particles to its distance at once. What that undoes for the neighbours is left over,
@@ -214,7 +209,6 @@ class PBDClothDemo(SheetDemo):
     that of RWTH's physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --iterations 2`.
     """
 
-    options_type = PBDClothOptions
     original = PBDClothOptions(mass=0.5, iterations=2)
 
     @property

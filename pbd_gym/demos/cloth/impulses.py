@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.demos.cloth.sheet import SheetOptions, SheetSystemDemo
-from pbd_gym.demos.options import Options, option
-from pbd_gym.runtime.checks import finite, whole
+from pbd_gym.demos.cloth.sheet import RodSystem, SheetOptions, SheetSystemDemo
+from pbd_gym.demos.options import option
+from pbd_gym.runtime.checks import whole
 from pbd_gym.sim.coloring import batches, dependency_levels
 
 
-class ImpulseSystem:
+class ImpulseSystem(RodSystem):
     """Rods between particles, kept by impulses.
 
     With gravity in the velocities, each rod in turn looks where its ends would be after the step, and takes the impulse
@@ -24,12 +23,9 @@ class ImpulseSystem:
     share particles: Bender, Schmitt 2006, Fast dynamic simulation of multi-body systems using impulses, VRIPHYS.
 
     Args:
-        positions: [m], shape (n, d).
-        inv_mass: [1/kg], shape (n,); 0 is fixed.
-        edges: ends of the rods, swept in this order, shape (m, 2), int.
-        gravity: acceleration [m/s^2], shape (d,).
+        positions, inv_mass, edges, gravity, rest_length: as for :class:`pbd_gym.demos.cloth.sheet.RodSystem`; rods
+            are swept in the order of their edges.
         iterations: sweeps for positions, and again for velocities, at least 1.
-        rest_length: [m], shape (m,); the distance now if not given.
 
     Raises:
         TypeError: for iterations that are not a whole number.
@@ -45,27 +41,12 @@ class ImpulseSystem:
         iterations: int = 2,
         rest_length: ArrayLike | None = None,
     ) -> None:
-        start = np.array(positions, dtype=np.float64)
-        if start.ndim != 2 or not np.isfinite(start).all():
-            raise ValueError(f"positions must be finite and of shape (n, d), got {start.shape}")
-        self.positions = start
-        """[m], shape (n, d)."""
-        self.velocities = np.zeros_like(start)
-        """[m/s], shape (n, d)."""
-        self.inv_mass = finite("inv_mass", np.asarray(inv_mass, dtype=np.float64), (len(start),))
-        self.gravity = finite("gravity", np.asarray(gravity, dtype=np.float64), start.shape[1:])
+        super().__init__(positions, inv_mass, edges, gravity, rest_length)
         self.iterations = whole("iterations", iterations, 1)
-        pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-        if pairs.size and not ((pairs >= 0) & (pairs < len(start))).all():
-            raise ValueError(f"edges must name particles 0 to {len(start) - 1}")
-        lengths = (
-            np.linalg.norm(start[pairs[:, 0]] - start[pairs[:, 1]], axis=1) if rest_length is None else rest_length
-        )
-        rest = finite("rest_length", np.asarray(lengths, dtype=np.float64), (len(pairs),))
         # Rods that share no particle and do not wait for each other are solved at once: the same bits as one by one.
-        order, bounds = batches(dependency_levels(pairs, len(start)))
+        order, bounds = batches(dependency_levels(self.edges, len(self.positions)))
         self._batches = [
-            (*pairs[order[a:b]].T, rest[order[a:b]]) for a, b in itertools.pairwise(bounds.tolist())
+            (*self.edges[order[a:b]].T, self.rest_length[order[a:b]]) for a, b in itertools.pairwise(bounds.tolist())
         ]  # fmt: skip
 
     def step(self, dt: float) -> None:
@@ -103,7 +84,7 @@ class ImpulseOptions(SheetOptions):
     iterations: int = option(2, "sweeps over all rods per step, for positions and again for velocities", low=1, high=50)
 
 
-class ImpulsesDemo(SheetSystemDemo):
+class ImpulsesDemo(SheetSystemDemo[ImpulseOptions]):
     """A hanging cloth of rods that impulses keep at their lengths: constraints solved for velocities, one step ahead.
 
     `pbd-cloth` moves positions and takes velocities from them; here velocities are changed so that positions will come
@@ -114,9 +95,7 @@ class ImpulsesDemo(SheetSystemDemo):
     RWTH's physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --time-step 0.005`.
     """
 
-    options_type: ClassVar[type[Options]] = ImpulseOptions
     original = ImpulseOptions(mass=0.5, time_step=0.005)
-    options: ImpulseOptions
 
     def make_system(self) -> ImpulseSystem:
         """Return the rods."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.demos.cloth.sheet import SheetOptions, SheetSystemDemo
+from pbd_gym.demos.cloth.sheet import RodSystem, SheetOptions, SheetSystemDemo
 from pbd_gym.demos.demo import History
-from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.options import option
 from pbd_gym.rendering import Frame
-from pbd_gym.runtime.checks import finite
 
 Method = Literal["symplectic", "explicit"]
 
 
-class MassSpring:
+class MassSpring(RodSystem):
     """Particles joined by springs of energy ``k (|d| - l0)^2 / 2`` with a damper alongside each.
 
     The force of a spring on its first end is ``-(k (|d| - l0) + c v . n) n`` with ``d = x_i - x_j``, ``n = d / |d|``
@@ -26,14 +25,10 @@ class MassSpring:
     Deformation constraints in a mass-spring model, Graphics Interface.
 
     Args:
-        positions: [m], shape (n, d), d is 2 or 3.
-        inv_mass: [1/kg], shape (n,); 0 is fixed.
-        edges: particles of each spring, shape (m, 2), int.
+        positions, inv_mass, edges, gravity, rest_length: as for :class:`pbd_gym.demos.cloth.sheet.RodSystem`.
         stiffness: k [N/m].
         damping: c [N s/m].
-        gravity: acceleration [m/s^2], shape (d,).
         method: ``"symplectic"`` takes the new velocity to move, ``"explicit"`` the old one.
-        rest_length: [m], shape (m,); the distance now if not given.
 
     Raises:
         ValueError: for a wrong shape, a number that is not finite or negative where it must not be, or another method.
@@ -50,28 +45,13 @@ class MassSpring:
         method: Method = "symplectic",
         rest_length: ArrayLike | None = None,
     ) -> None:
-        start = np.array(positions, dtype=np.float64)
-        if start.ndim != 2 or not np.isfinite(start).all():
-            raise ValueError(f"positions must be finite and of shape (n, d), got {start.shape}")
+        super().__init__(positions, inv_mass, edges, gravity, rest_length)
         if method not in ("symplectic", "explicit"):
             raise ValueError(f"method must be 'symplectic' or 'explicit', got {method!r}")
         if not (0 <= stiffness < np.inf and 0 <= damping < np.inf):
             raise ValueError(f"stiffness and damping must be finite and not negative, got {stiffness} and {damping}")
-        self.positions = start
-        """[m], shape (n, d)."""
-        self.velocities = np.zeros_like(start)
-        """[m/s], shape (n, d)."""
-        self.inv_mass = finite("inv_mass", np.asarray(inv_mass, dtype=np.float64), (len(start),))
-        self.first, self.second = np.asarray(edges, dtype=np.int64).reshape(-1, 2).T
-        named = np.concatenate([self.first, self.second])
-        if ((named < 0) | (named >= len(start))).any():
-            raise ValueError(f"edges must name particles 0 to {len(start) - 1}")
-        self.stiffness = stiffness
-        self.damping = damping
-        self.gravity = finite("gravity", np.asarray(gravity, dtype=np.float64), start.shape[1:])
-        self.method = method
-        lengths = np.linalg.norm(start[self.first] - start[self.second], axis=1) if rest_length is None else rest_length
-        self.rest_length = finite("rest_length", np.asarray(lengths, dtype=np.float64), (len(self.first),))
+        self.stiffness, self.damping, self.method = stiffness, damping, method
+        self.first, self.second = self.edges.T
 
     def forces(self) -> np.ndarray:
         """Return the force of the springs on each particle [N], shape (n, d); gravity is not in it."""
@@ -120,7 +100,7 @@ class MassSpringOptions(SheetOptions):
     method: str = option("symplectic", "Euler method", choices=("symplectic", "explicit"))
 
 
-class MassSpringDemo(SheetSystemDemo):
+class MassSpringDemo(SheetSystemDemo[MassSpringOptions]):
     """A hanging cloth of masses and damped springs, integrated with an Euler method: what PBD was invented against.
 
     Forces are found first and steps follow them, so a step that is long for the stiffness makes the cloth explode:
@@ -135,9 +115,7 @@ class MassSpringDemo(SheetSystemDemo):
     10 --stiffness 5000 --time-step 0.005`.
     """
 
-    options_type: ClassVar[type[Options]] = MassSpringOptions
     original = MassSpringOptions(mass=0.5, damping=10.0, stiffness=5000.0, time_step=0.005)
-    options: MassSpringOptions
 
     system: MassSpring
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.demos.cloth.sheet import SheetOptions, SheetSystemDemo
-from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.cloth.sheet import RodSystem, SheetOptions, SheetSystemDemo
+from pbd_gym.demos.options import option
 from pbd_gym.rendering import PALETTE, Curve, Frame, Panel
-from pbd_gym.runtime.checks import finite, number, whole
+from pbd_gym.runtime.checks import number, whole
 
 
 @dataclass(frozen=True)
@@ -153,15 +152,12 @@ METHODS: dict[str, Method] = {
 """Ways to solve a step, from the positions [m], shape (n, d), and the forces of rods [N], shape (m,), before it."""
 
 
-class WholeSystem:
+class WholeSystem(RodSystem):
     """Rods between particles under implicit Euler.
 
     Args:
-        positions: [m], shape (n, d).
-        inv_mass: [1/kg], shape (n,); 0 is fixed.
-        edges: ends of the rods, shape (m, 2), int.
+        positions, inv_mass, edges, gravity: as for :class:`pbd_gym.demos.cloth.sheet.RodSystem`.
         compliance: of each rod [m/N], above 0.
-        gravity: acceleration [m/s^2], shape (d,).
         method: one of :data:`pbd_gym.demos.cloth.yardsticks.METHODS`.
         iterations: of a step, at least 1.
 
@@ -180,25 +176,12 @@ class WholeSystem:
         method: str = "newton",
         iterations: int = 5,
     ) -> None:
-        start = np.array(positions, dtype=np.float64)
-        if start.ndim != 2 or not np.isfinite(start).all():
-            raise ValueError(f"positions must be finite and of shape (n, d), got {start.shape}")
+        super().__init__(positions, inv_mass, edges, gravity)
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-        self.positions = start
-        """[m], shape (n, d)."""
-        self.velocities = np.zeros_like(start)
-        """[m/s], shape (n, d)."""
-        self.inv_mass = finite("inv_mass", np.asarray(inv_mass, dtype=np.float64), (len(start),))
-        self.edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-        if self.edges.size and not ((self.edges >= 0) & (self.edges < len(start))).all():
-            raise ValueError(f"edges must name particles 0 to {len(start) - 1}")
         self.compliance = number("compliance", compliance, positive=True)
-        self.gravity = finite("gravity", np.asarray(gravity, dtype=np.float64), start.shape[1:])
         self.method = method
         self.iterations = whole("iterations", iterations, 1)
-        self.rest_length = np.linalg.norm(start[self.edges[:, 0]] - start[self.edges[:, 1]], axis=1)
-        """[m], shape (m,)."""
         self.force = np.zeros(len(self.edges))
         """With which each rod pulled in the last step [N], shape (m,)."""
 
@@ -250,7 +233,7 @@ class YardstickOptions(SheetOptions):
     iterations: int = option(5, "of a step", low=1, high=20)
 
 
-class YardsticksDemo(SheetSystemDemo):
+class YardsticksDemo(SheetSystemDemo[YardstickOptions]):
     """A hanging cloth whose every step is solved for all rods at once: what sweeps of `cloth` are measured against.
 
     The step is implicit Euler's. `newton` minimises inertia and energy together; it takes rods under pressure for
@@ -267,8 +250,6 @@ class YardsticksDemo(SheetSystemDemo):
     steps, doi:10.1109/TVCG.2015.2459687.
     """
 
-    options_type: ClassVar[type[Options]] = YardstickOptions
-    options: YardstickOptions
     system: WholeSystem
 
     def make_system(self) -> WholeSystem:

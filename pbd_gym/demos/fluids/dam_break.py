@@ -31,7 +31,7 @@ class DamBreakOptions(Options):
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
 
 
-class DamBreakDemo(SceneDemo):
+class DamBreakDemo(SceneDemo[DamBreakOptions]):
     """A dam break in three dimensions: a column of water falls into an empty tank, runs round a post and comes to rest.
 
     Position-based fluids keep the density by a constraint for each particle: neighbours that crowd it push it away, and
@@ -43,8 +43,6 @@ class DamBreakDemo(SceneDemo):
     doi:10.1098/rsta.1952.0006: none is faster than 2 sqrt(g height).
     """
 
-    options_type = DamBreakOptions
-    options: DamBreakOptions
     rebuilt = ("length", "height")
 
     def build(self) -> Scene:

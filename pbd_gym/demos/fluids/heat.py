@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.rendering import Frame, Raster
-from pbd_gym.rendering.colormaps import STOPS, ramp
+from pbd_gym.rendering.colors import STOPS, ramp
 
 HOT = 100.0
 """Temperature of what is heated [K above the border]."""
@@ -73,7 +72,7 @@ def heated_box(rows: int, columns: int, box: int = BOX) -> Plate:
     return Plate(temperature)
 
 
-class HeatDemo(PlaneDemo):
+class HeatDemo(PlaneDemo[HeatOptions]):
     """Heat that spreads in a plate: the diffusion equation on a grid, and why an explicit step must be short.
 
     `dT/dt = D (d2T/dx2 + d2T/dy2)`: with the five-point Laplacian, each step adds `D dt / dx^2` times what the four
@@ -85,10 +84,9 @@ class HeatDemo(PlaneDemo):
     doi:10.1137/1.9780898717839, chapter 9.
     """
 
-    options_type = HeatOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-20.0, -20.0), (20.0, 20.0))
+    limits = ((-20.0, -20.0), (20.0, 20.0))
+    rebuilt = ("width", "height")
     max_pull = 0.2
-    options: HeatOptions
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
@@ -106,13 +104,10 @@ class HeatDemo(PlaneDemo):
         """Return width and height of the plate as it is drawn [m], shape (2,)."""
         return CELL * np.array([self.options.width, self.options.height])
 
-    def change(self, options: Options) -> None:
-        """Go on with other numbers; with another grid, or after an explosion, start again."""
-        assert isinstance(options, HeatOptions)
-        before, self.options = self.options, options
-        same = (before.width, before.height) == (options.width, options.height)
-        if not same or not np.isfinite(self.plate.temperature).all():
-            self.reset()
+    @property
+    def exploded(self) -> bool:
+        """Whether a cell has no temperature any more."""
+        return not np.isfinite(self.plate.temperature).all()
 
     @property
     def number(self) -> float:

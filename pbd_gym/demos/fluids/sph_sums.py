@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pbd_gym.demos.fluids.smoothing import PROFILES, Samples, SmoothingKernel, l
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.plane import Graph, PlaneDemo, raised
 from pbd_gym.rendering import PALETTE, Curve, Frame, Panel
-from pbd_gym.rendering.colormaps import ramp
+from pbd_gym.rendering.colors import ramp
 
 REACH = 1.1
 """Ends of the graph, in support radii."""
@@ -31,7 +31,7 @@ class KernelOptions(Options):
     dimensions: int = option(1, "of the space that it is normalised in", low=1, high=3)
 
 
-class KernelsDemo(PlaneDemo):
+class KernelsDemo(PlaneDemo[KernelOptions]):
     """Smoothing kernels of SPH: the bumps that sums over particles weigh neighbours with, and their derivatives.
 
     A kernel W is as good as its properties: its integral is 1, so that constants are kept; it is even, so that linear
@@ -43,26 +43,21 @@ class KernelsDemo(PlaneDemo):
     Liu, Liu 2010: Smoothed particle hydrodynamics, an overview and recent developments, doi:10.1007/s11831-010-9040-7.
     """
 
-    options_type = KernelOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-1.0, -1.0), (1.0, 1.0))
-    options: KernelOptions
+    box = ((-1.15, -1.1, -0.1), (1.05, 1.3, 0.1))
+    limits = ((-1.0, -1.0), (1.0, 1.0))
+    rebuilt = ()
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         super().reset()
-        self._build()
+        self.adapt()
 
     def start(self) -> np.ndarray:
         """Return where the particle is at first [m], shape (1, 2)."""
         return np.array([[0.4, 0.0]])
 
-    def change(self, options: Options) -> None:
+    def adapt(self) -> None:
         """Go on with another kernel; the particle stays."""
-        assert isinstance(options, KernelOptions)
-        self.options = options
-        self._build()
-
-    def _build(self) -> None:
         options = self.options
         self.kernel = SmoothingKernel(options.support, options.dimensions, options.kernel)
         reach = REACH * options.support
@@ -110,11 +105,6 @@ class KernelsDemo(PlaneDemo):
             lines.append((ends, PALETTE[3]))
         return Frame(self.positions(), line_radius=0.03, polylines=lines, labels=labels, caption=caption)
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-1.15, -1.1, -0.1]), np.array([1.05, 1.3, 0.1])
-
     def readout(self) -> str:
         """Return the kernel at the particle."""
         r = np.abs(self.offset)
@@ -141,6 +131,9 @@ class SamplingOptions(Options):
     seed: int = option(0, "of the random moves", low=0, high=10**6)
 
 
+AnySampling = TypeVar("AnySampling", bound=SamplingOptions)
+
+
 @dataclass(frozen=True)
 class ApproximationOptions(SamplingOptions):
     """What is approximated, and how."""
@@ -152,30 +145,26 @@ class ApproximationOptions(SamplingOptions):
     shepard: str = switch(False, "whether sums are normalised")
 
 
-class LineDemo(PlaneDemo):
+class LineDemo(PlaneDemo[AnySampling]):
     """Samples of a function, and a line with two ends to drag along which something is computed."""
 
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-1.0, -0.2), (1.0, 1.7))
-    options: SamplingOptions
+    limits = ((-1.0, -0.2), (1.0, 1.7))
+    box = ((-0.8, -0.9, -0.1), (0.8, 1.75, 0.1))
+    rebuilt = ()
     function: Expression
     """f."""
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         super().reset()
-        self._sample()
+        self.adapt()
 
     def start(self) -> np.ndarray:
         """Return the ends of the line [m], shape (2, 2): both are at the border, where neighbours are missing."""
         return np.array([[-0.75, 0.5], [0.75, 1.5]])
 
-    def change(self, options: Options) -> None:
+    def adapt(self) -> None:
         """Go on with other samples; the line stays."""
-        assert isinstance(options, SamplingOptions)
-        self.options = options
-        self._sample()
-
-    def _sample(self) -> None:
         options = self.options
         points = lattice(COUNT, SPACING)
         if options.irregular == "on":
@@ -218,13 +207,8 @@ class LineDemo(PlaneDemo):
             caption=caption,
         )
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-0.8, -0.9, -0.1]), np.array([0.8, 1.75, 0.1])
 
-
-class ApproximationDemo(LineDemo):
+class ApproximationDemo(LineDemo[ApproximationOptions]):
     """A function from its samples: SPH's sum along a line through the plane, beside the exact values.
 
     `<f>(x) = sum_j m_j/rho_j f_j W(x - x_j)`: every sample counts with the area it stands for and its nearness. Inside
@@ -235,9 +219,6 @@ class ApproximationDemo(LineDemo):
     Monaghan 1992: Smoothed particle hydrodynamics, doi:10.1146/annurev.aa.30.090192.002551; Shepard 1968: A
     two-dimensional interpolation function for irregularly-spaced data, doi:10.1145/800186.810616.
     """
-
-    options_type = ApproximationOptions
-    options: ApproximationOptions
 
     def make_function(self) -> Expression:
         """Return f."""
@@ -278,7 +259,7 @@ class GradientOptions(SamplingOptions):
     correction: str = switch(False, "whether the kernel's gradient is corrected")
 
 
-class GradientDemo(LineDemo):
+class GradientDemo(LineDemo[GradientOptions]):
     """The gradient of a function from its samples, and what a correction of the kernel's gradient does for it.
 
     `<grad f>(x) = sum_j m_j/rho_j (f_j - f(x)) grad W(x - x_j)`: by taking the difference to f(x) constants have no
@@ -289,9 +270,6 @@ class GradientDemo(LineDemo):
     Bonet, Lok 1999: Variational and momentum preservation aspects of smooth particle hydrodynamic formulations,
     doi:10.1016/S0045-7825(99)00051-1.
     """
-
-    options_type = GradientOptions
-    options: GradientOptions
 
     def make_function(self) -> Expression:
         """Return f."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.rendering import PALETTE, Frame, Raster
-from pbd_gym.rendering.colormaps import ramp
+from pbd_gym.rendering.colors import ramp
 from pbd_gym.scene.scene import Scene
 
 SHADES = 10
@@ -50,7 +50,7 @@ def solids(friction: float, restitution: float) -> dict[str, Collider]:
     }
 
 
-class SDFDemo(SceneDemo):
+class SDFDemo(SceneDemo[SDFOptions]):
     """Signed-distance colliders: particles or cloths fall on a ball, a box, a capsule and a cylinder above a floor.
 
     A solid is a function that says how far a point is from its surface, negative inside, and which way is out. That is
@@ -60,9 +60,8 @@ class SDFDemo(SceneDemo):
     Macklin et al. 2014: Unified particle physics, doi:10.1145/2601097.2601152, section 6.1.
     """
 
-    options_type = SDFOptions
+    box = ((-1.0, 0.0, -0.9), (1.0, 1.0, 0.9))
     rebuilt = ("falling",)
-    options: SDFOptions
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -98,11 +97,6 @@ class SDFDemo(SceneDemo):
             "line_radius": self.scene.contact_radius,
             "labels": names,
         }
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-1.0, 0.0, -0.9]), np.array([1.0, 1.0, 0.9])
 
     def readout(self) -> str:
         """Return the time and the smallest distance to a solid."""
@@ -155,7 +149,7 @@ class FieldOptions(Options):
     rounding: float = option(0.1, "by which the surface is moved outwards [m]", low=0.0, high=0.5, step=0.05)
 
 
-class FieldDemo(PlaneDemo):
+class FieldDemo(PlaneDemo[FieldOptions]):
     """A signed distance as a field: how far every point of the plane is from a surface, negative inside.
 
     Its gradient has length 1 and points the shortest way out, so one evaluation at x tells where the surface is
@@ -167,18 +161,13 @@ class FieldDemo(PlaneDemo):
     doi:10.1145/2601097.2601152, section 6.1.
     """
 
-    options_type = FieldOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-HALF, -HALF), (HALF, HALF))
-    options: FieldOptions
+    box = ((-HALF, -HALF, -0.01), (HALF, HALF, 0.01))
+    limits = ((-HALF, -HALF), (HALF, HALF))
+    rebuilt = ()
 
     def start(self) -> np.ndarray:
         """Return where the centre and the query point are at first [m], shape (2, 2)."""
         return np.array([[0.0, 0.0], [1.1, 0.9]])
-
-    def change(self, options: Options) -> None:
-        """Go on with another solid."""
-        assert isinstance(options, FieldOptions)
-        self.options = options
 
     def distance(self, points: np.ndarray) -> np.ndarray:
         """Return the signed distance of points [m], shape (n, 2): shape (n,)."""
@@ -218,11 +207,6 @@ class FieldDemo(PlaneDemo):
             rasters=[Raster((-HALF, -HALF), (HALF, HALF), colors.reshape(CELLS, CELLS, 3).round().astype(np.uint8))],
             caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-HALF, -HALF, -0.01]), np.array([HALF, HALF, 0.01])
 
     def readout(self) -> str:
         """Return what the query point is told."""

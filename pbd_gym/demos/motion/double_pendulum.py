@@ -58,7 +58,7 @@ class PendulumOptions(Options):
     iterations: int = option(1, "sweeps over both rods per step", low=1, high=200)
 
 
-class DoublePendulumDemo(SceneDemo):
+class DoublePendulumDemo(SceneDemo[PendulumOptions]):
     """A double pendulum of two rigid rods, with its energy and the trace of the lower bob.
 
     The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
@@ -71,10 +71,8 @@ class DoublePendulumDemo(SceneDemo):
     Macklin et al. 2019, doi:10.1145/3309486.3340247.
     """
 
-    options_type = PendulumOptions
     flat = True
     rebuilt = ("angle1", "angle2", "length1", "length2", "start")
-    options: PendulumOptions
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""

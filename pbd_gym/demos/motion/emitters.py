@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -167,7 +166,7 @@ class FountainOptions(Options):
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
 
 
-class FountainDemo(Demo):
+class FountainDemo(Demo[FountainOptions]):
     """A fountain: emitters spray particles that fly, bounce off a ball and the floor, and vanish when their time is up.
 
     A particle system is the simplest simulation there is: no particle knows another. Its parts are emitters (rate,
@@ -177,17 +176,15 @@ class FountainDemo(Demo):
     Reeves 1983: Particle systems, a technique for modeling a class of fuzzy objects, doi:10.1145/357318.357320.
     """
 
-    options_type = FountainOptions
-    options: FountainOptions
+    box = ((-1.3, 0.0, -1.0), (1.3, 1.6, 1.0))
+    rebuilt = ()
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
-        self.time = 0.0
-        self.held = None
+        super().reset()
         options = self.options
         self.places = self._ring()
         """Of the nozzles [m], shape (n, 3)."""
-        self._pull = np.zeros(3)
         self.particles = Particles(self._nozzles(), self._solids(), (0.0, options.gravity, 0.0), radius=0.02)
 
     def _ring(self) -> np.ndarray:
@@ -209,10 +206,9 @@ class FountainDemo(Demo):
     def _solids(self) -> list[Collider]:
         return [replace(solid, restitution=self.options.restitution) for solid in (BALL, FLOOR)]
 
-    def change(self, options: Options) -> None:
+    def adapt(self) -> None:
         """Go on with other options; particles that are in the air stay there."""
-        assert isinstance(options, FountainOptions)
-        self.options = options
+        options = self.options
         if len(self.places) != options.emitters:
             self.places, self.held = self._ring(), None
         self.particles.emitters = self._nozzles()
@@ -225,18 +221,13 @@ class FountainDemo(Demo):
             self.places[self.held] += self._pull
             self.places[self.held, 1] = max(self.places[self.held, 1], 0.0)
             self.particles.emitters = self._nozzles()
-        self._pull = np.zeros(3)
         for _ in range(SUBSTEPS):
             self.particles.step(1.0 / self.fps / SUBSTEPS)
-        self.time += 1.0 / self.fps
+        self.let_pass(1.0 / self.fps)
 
     def positions(self) -> np.ndarray:
         """Return the nozzles, which the mouse can take [m], shape (n, 3)."""
         return self.places.copy()
-
-    def move(self, pull: np.ndarray) -> None:
-        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self._pull = pull
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""
@@ -251,11 +242,6 @@ class FountainDemo(Demo):
             spheres=[(BALL.center, BALL.radius)],
             caption=caption,
         )
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-1.3, 0.0, -1.0]), np.array([1.3, 1.6, 1.0])
 
     def readout(self) -> str:
         """Return the time and how many particles there are."""
@@ -322,7 +308,7 @@ class BodyOptions(Options):
     seed: int = option(0, "of the velocities", low=0, high=10**6)
 
 
-class RotatingBodiesDemo(PlaneDemo):
+class RotatingBodiesDemo(PlaneDemo[BodyOptions]):
     """An emitter of bodies that turn: position and angle, velocity and angular velocity, and a lifetime.
 
     A rigid body in the plane has one coordinate more than a particle. Without torque its angular velocity stays, so
@@ -334,10 +320,10 @@ class RotatingBodiesDemo(PlaneDemo):
     numbers are those of RWTH's physics-simulation tutorial, whose trajectories it reproduces.
     """
 
-    options_type = BodyOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-12.0, -12.0), (12.0, 12.0))
+    box = ((-12.0, -12.0, -0.1), (12.0, 9.0, 0.1))
+    limits = ((-12.0, -12.0), (12.0, 12.0))
+    rebuilt = ("seed",)
     max_pull = 0.6
-    options: BodyOptions
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
@@ -351,12 +337,9 @@ class RotatingBodiesDemo(PlaneDemo):
         """Return where the emitter is at first [m], shape (1, 2)."""
         return np.zeros((1, 2))
 
-    def change(self, options: Options) -> None:
+    def adapt(self) -> None:
         """Go on with other numbers; bodies that are in the air stay there."""
-        assert isinstance(options, BodyOptions)
-        before, self.options = self.options, options
-        if before.seed != options.seed:
-            self.reset()
+        options = self.options
         self.bodies.emission, self.bodies.gravity = options.emission, options.gravity
         self.bodies.lifetime = options.lifetime
 
@@ -383,11 +366,6 @@ class RotatingBodiesDemo(PlaneDemo):
             np.concatenate([self.positions(), corners]), triangles=1 + triangles, line_radius=0.25,
             coloring=Coloring("age [s]", np.concatenate([[0.0], ages]), 0.0, self.bodies.lifetime), caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-12.0, -12.0, -0.1]), np.array([12.0, 9.0, 0.1])
 
     def readout(self) -> str:
         """Return the time and how many bodies there are."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +34,7 @@ class IntegratorOptions(Options):
     start: float = option(0.8, "where it is let go [m, or rad for a pendulum]", low=0.01, high=3.0, step=0.1)
 
 
-class IntegratorsDemo(Demo):
+class IntegratorsDemo(Demo[IntegratorOptions]):
     """Four integrators and the exact motion side by side, on a spring or a pendulum, with their energies.
 
     Explicit Euler gains energy until it flies apart; implicit Euler loses it and comes to rest; symplectic Euler, at
@@ -45,14 +44,12 @@ class IntegratorsDemo(Demo):
     Hairer, Lubich, Wanner 2006: Geometric numerical integration, doi:10.1007/3-540-30666-8, chapter I.
     """
 
-    options_type = IntegratorOptions
     flat = True
-    options: IntegratorOptions
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         options = self.options
-        self.time = 0.0
+        super().reset()
         self.steps = 0
         self.system: System = Spring(options.omega) if options.system == "spring" else Pendulum(options.omega)
         self.states = {name: (options.start, 0.0) for name in METHODS}
@@ -190,7 +187,7 @@ class ThrowOptions(Options):
     force_y: float = option(-9.81, "constant force upwards [N]", low=-50.0, high=50.0, step=1.0)
 
 
-class ThrowDemo(PlaneDemo):
+class ThrowDemo(PlaneDemo[ThrowOptions]):
     """A thrown particle: three integrators beside the exact parabola, under a constant force.
 
     Under a constant acceleration a, n steps of length h lead to `x0 + n h v0 + c h^2 a`. Exact is c = n^2/2. Explicit
@@ -202,26 +199,21 @@ class ThrowDemo(PlaneDemo):
     Hairer, Norsett, Wanner 1993: Solving ordinary differential equations I, doi:10.1007/978-3-540-78862-1, chapter II.
     """
 
-    options_type = ThrowOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-3.0, -3.0), (3.0, 3.0))
-    options: ThrowOptions
+    box = ((-0.8, -2.5, -0.1), (1.9, 1.7, 0.1))
+    limits = ((-3.0, -3.0), (3.0, 3.0))
+    rebuilt = ()
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         super().reset()
-        self._throw()
+        self.adapt()
 
     def start(self) -> np.ndarray:
         """Return where the tip of the arrow is at first [m], shape (1, 2): a velocity of (1, 4.5) m/s."""
         return ARROW * np.array([[1.0, 4.5]])
 
-    def change(self, options: Options) -> None:
-        """Throw again in the same direction, with other options."""
-        assert isinstance(options, ThrowOptions)
-        self.options = options
-        self._throw()
-
-    def _throw(self) -> None:
+    def adapt(self) -> None:
+        """Throw again in the same direction."""
         options = self.options
         forces = (options.force_x, options.force_y)
         speeds = (self.handles[0] / ARROW).tolist()
@@ -258,7 +250,7 @@ class ThrowDemo(PlaneDemo):
         before = self.handles[0].copy()
         super().step()
         if (self.handles[0] != before).any():
-            self._throw()
+            self.adapt()
         self._measure()
 
     def _measure(self) -> None:
@@ -273,7 +265,7 @@ class ThrowDemo(PlaneDemo):
         """Throw again, elsewhere, after a while."""
         if self.time > self.options.flight + 0.6:
             self.handles[0] = ARROW * np.array([1.6, 4.2])
-            self._throw()
+            self.adapt()
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""
@@ -291,11 +283,6 @@ class ThrowDemo(PlaneDemo):
             labels=[(np.array([*self.handles[0] + [0.0, 0.12], 0.0]), "velocity")],
             panels=[self.errors.panel("distance from the exact motion [m]")], caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-0.8, -2.5, -0.1]), np.array([1.9, 1.7, 0.1])
 
     def readout(self) -> str:
         """Return the time and how far each is from the exact motion."""
@@ -323,7 +310,7 @@ class SpringOptions(Options):
     time_step: float = option(0.01, "of every integrator [s]", low=1e-3, high=0.5)
 
 
-class SpringDamperDemo(PlaneDemo):
+class SpringDamperDemo(PlaneDemo[SpringOptions]):
     """A particle on a spring with a damper, by four integrators: where energy goes, and where it should not.
 
     Without damping the sum of kinetic and potential energy should stay as it is. Explicit Euler feeds the spring until
@@ -335,21 +322,18 @@ class SpringDamperDemo(PlaneDemo):
     physics-simulation tutorial, whose trajectories it reproduces.
     """
 
-    options_type = SpringOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-8.0, -8.0), (8.0, 8.0))
+    box = ((-8.0, -12.5, -0.1), (8.0, 7.0, 0.1))
+    deeds = (("t", "throw them sideways", "throw"),)
+    limits = ((-8.0, -8.0), (8.0, 8.0))
+    rebuilt = ("integrator",)
     max_pull = 0.5
-    options: SpringOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {"t": ("throw them sideways", self.throw)}
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         options = self.options
         self.names = list(INTEGRATORS) if options.integrator == "all" else [options.integrator]
         super().reset()
-        self.steps = 0
+        self.adapt()
         self.velocities = np.zeros_like(self.handles)
         """[m/s], shape (n, 2)."""
         self.history = History(*(self.names if len(self.names) > 1 else ("total", "kinetic", "potential")))
@@ -365,13 +349,14 @@ class SpringDamperDemo(PlaneDemo):
         """Return where the particles are at first [m], shape (n, 2)."""
         return np.tile([6.0, 0.0], (len(self.names), 1))
 
-    def change(self, options: Options) -> None:
-        """Go on with other numbers; with another integrator start again."""
-        assert isinstance(options, SpringOptions)
-        before, self.options = self.options, options
-        if before.integrator != options.integrator or not np.isfinite(self.handles).all():
-            self.reset()
-        self.steps = int(self.time / options.time_step + 1e-9)
+    def adapt(self) -> None:
+        """Count the steps that have been taken, as if all had been as long as they are now."""
+        self.steps = int(self.time / self.options.time_step + 1e-9)
+
+    @property
+    def exploded(self) -> bool:
+        """Whether a particle is nowhere any more."""
+        return not np.isfinite(self.handles).all()
 
     def throw(self) -> None:
         """Give every particle a velocity across its spring."""
@@ -379,7 +364,7 @@ class SpringDamperDemo(PlaneDemo):
 
     def step(self) -> None:
         """Advance by one frame: the whole steps that end within it; what is held moves with the hand."""
-        h, pull = self.options.time_step, self._pull
+        h, pull = self.options.time_step, self._pull[:2]
         super().step()
         count = int(self.time / h + 1e-9) - self.steps
         self.steps += count
@@ -426,11 +411,6 @@ class SpringDamperDemo(PlaneDemo):
         """Return whether labels would not lie upon each other."""
         gaps = np.linalg.norm(self.handles[:, None] - self.handles, axis=2) + 9.0 * np.eye(len(self.names))
         return bool(gaps.min() > 0.8)
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-8.0, -12.5, -0.1]), np.array([8.0, 7.0, 0.1])
 
     def readout(self) -> str:
         """Return the time and each energy."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -213,7 +212,7 @@ class BoxOptions(Options):
     seed: int = option(1, "of the angles at the start", low=0, high=10**6)
 
 
-class RigidBoxesDemo(PlaneDemo):
+class RigidBoxesDemo(PlaneDemo[BoxOptions]):
     """Rigid boxes on a floor, by impulses, by penalty forces, or by both.
 
     An impulse changes velocities at once, so that a vertex that enters leaves with a share of its speed, the
@@ -228,14 +227,11 @@ class RigidBoxesDemo(PlaneDemo):
     physics-simulation tutorial, whose trajectories they reproduce with `--quirks original --penalty on`.
     """
 
-    options_type = BoxOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-15.0, 0.0), (15.0, 15.0))
+    box = ((-8.0, -7.0, -0.1), (8.0, 7.5, 0.1))
+    deeds = (("t", "turn the boxes", "turn"),)
+    limits = ((-15.0, 0.0), (15.0, 15.0))
+    rebuilt = ("seed",)
     max_pull = 0.6
-    options: BoxOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {"t": ("turn the boxes", self.turn)}
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
@@ -253,14 +249,15 @@ class RigidBoxesDemo(PlaneDemo):
         """Return where the boxes are at first [m], shape (5, 2)."""
         return np.array([[APART * (j - COUNT // 2), HEIGHT] for j in range(COUNT)])
 
-    def change(self, options: Options) -> None:
-        """Go on with other numbers; with other angles start again."""
-        assert isinstance(options, BoxOptions)
-        before, self.options = self.options, options
-        if before.seed != options.seed or not np.isfinite(self.handles).all():
-            self.reset()
+    def adapt(self) -> None:
+        """Go on with other numbers."""
         for box in self.boxes:
-            box.original = options.quirks == "original"
+            box.original = self.options.quirks == "original"
+
+    @property
+    def exploded(self) -> bool:
+        """Whether a box is nowhere any more."""
+        return not np.isfinite(self.handles).all()
 
     @property
     def floor(self) -> Floor:
@@ -277,7 +274,7 @@ class RigidBoxesDemo(PlaneDemo):
 
     def step(self) -> None:
         """Advance by one frame; a box that is held goes where the hand goes."""
-        pull, before = self._pull, self.handles.copy()
+        pull, before = self._pull[:2], self.handles.copy()
         super().step()
         steps = max(1, round(1.0 / self.fps / self.options.time_step))
         with np.errstate(all="ignore"):  # what explodes is something to be seen here
@@ -312,11 +309,6 @@ class RigidBoxesDemo(PlaneDemo):
             self.positions(), colors=np.array(PALETTE[:COUNT]), line_radius=0.15, polylines=[ground, *outlines],
             panels=[self.history.panel("energy [J]")], caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-8.0, -7.0, -0.1]), np.array([8.0, 7.5, 0.1])
 
     def readout(self) -> str:
         """Return the time, and how deep the deepest vertex is."""

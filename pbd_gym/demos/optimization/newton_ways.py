@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from pbd_gym.demos.optimization.newton import LineSearch, Objective, descent_ste
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.plane import Graph, Line, PlaneDemo
 from pbd_gym.rendering import PALETTE, Curve, Frame, Panel, Raster
-from pbd_gym.rendering.colormaps import ramp
-from pbd_gym.rendering.colors import Color
+from pbd_gym.rendering.colors import Color, ramp
 
 LIMITS = ((-1.5, -1.0), (1.5, 1.0))
 """Lower left and upper right corner of what is drawn [m]."""
@@ -48,11 +47,14 @@ class IterationOptions(Options):
     width: float = option(3.5, "half of that of the picture, in units of x", low=0.5, high=10.0, step=0.5)
 
 
-class IterationDemo(PlaneDemo):
+AnyIteration = TypeVar("AnyIteration", bound=IterationOptions)
+
+
+class IterationDemo(PlaneDemo[AnyIteration]):
     """A graph in which steps from a start are drawn; the start is dragged."""
 
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = LIMITS
-    options: IterationOptions
+    limits = LIMITS
+    box = ((-1.75, -2.05, -0.1), (1.6, 1.3, 0.1))
     graph: Graph
 
     def reset(self) -> None:
@@ -65,9 +67,8 @@ class IterationDemo(PlaneDemo):
         """Return where the start is at first [m], shape (1, 2)."""
         return np.clip(self.graph.places(*self.first())[:, :2], *self.limits)
 
-    def change(self, options: Options) -> None:
+    def change(self, options: AnyIteration) -> None:
         """Go on with other numbers; the start stays where it is unless what is drawn is something else."""
-        assert isinstance(options, IterationOptions)
         before, self.options = self.options, options
         same = all(getattr(before, name) == getattr(options, name) for name in ("function", "width"))
         if not same:
@@ -119,13 +120,8 @@ class IterationDemo(PlaneDemo):
         """Return the points of the graph, shape (n, 2), that are within it, as places [m], shape (m, 3)."""
         return self.graph.places(*points[self.graph.inside(points)].T)
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-1.75, -2.05, -0.1]), np.array([1.6, 1.3, 0.1])
 
-
-class CurveDemo(IterationDemo):
+class CurveDemo(IterationDemo[AnyIteration]):
     """A function of one variable, drawn as a curve."""
 
     def make_graph(self) -> Graph:
@@ -179,7 +175,7 @@ class RootOptions(IterationOptions):
     function: str = typed("10*x^2+2*x-1", "5*x^3-3*x^2+2*x+1", "20*sin(2*x)+3*cos(3*x)", "x^2", "x^3-2*x+2")
 
 
-class RootsDemo(CurveDemo):
+class RootsDemo(CurveDemo[RootOptions]):
     """Newton's method for roots: follow the tangent to where it is zero, and again from there.
 
     `x -= f(x) / f'(x)`. Near a simple root the error is squared by each step, so digits that are right double: the
@@ -190,9 +186,6 @@ class RootsDemo(CurveDemo):
 
     Nocedal, Wright 2006: Numerical optimization, doi:10.1007/978-0-387-40065-5, section 11.1.
     """
-
-    options_type = RootOptions
-    options: RootOptions
 
     def first(self) -> tuple[float, float]:
         """Return the start at first."""
@@ -271,7 +264,7 @@ class MinimumOptions(SearchOptions):
     clamp: str = switch(False, "whether f'' is at least the smallest curvature")
 
 
-class MinimumDemo(CurveDemo):
+class MinimumDemo(CurveDemo[MinimumOptions]):
     """Newton's method for minima: jump to the lowest point of the parabola that touches, and again from there.
 
     `x -= f'(x) / f''(x)` looks for a root of the slope, which may as well be a maximum, and where f'' is small it jumps
@@ -282,9 +275,6 @@ class MinimumDemo(CurveDemo):
 
     Nocedal, Wright 2006: Numerical optimization, doi:10.1007/978-0-387-40065-5, sections 3.1 to 3.4.
     """
-
-    options_type = MinimumOptions
-    options: MinimumOptions
 
     def first(self) -> tuple[float, float]:
         """Return the start at first, on the axis."""
@@ -364,7 +354,7 @@ class SurfaceOptions(SearchOptions):
     width: float = option(2.5, "half of that of the picture, in units of x and y", low=0.5, high=10.0, step=0.5)
 
 
-class SurfaceDemo(IterationDemo):
+class SurfaceDemo(IterationDemo[SurfaceOptions]):
     """Newton's method in the plane: down a landscape by its gradient and its Hessian, beside steepest descent.
 
     A step `-H^-1 g` leads to the lowest point of a paraboloid that has the slope and the curvatures of the place. On
@@ -376,9 +366,7 @@ class SurfaceDemo(IterationDemo):
     Nocedal, Wright 2006: Numerical optimization, doi:10.1007/978-0-387-40065-5, section 3.3.
     """
 
-    options_type = SurfaceOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-1.0, -1.0), (1.0, 1.0))
-    options: SurfaceOptions
+    limits = ((-1.0, -1.0), (1.0, 1.0))
 
     def ways(self) -> dict[str, Way]:
         """Return the methods by name: full steps, those of the line search, and steepest descent with the same."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class DeformationOptions(Options):
         return result
 
 
-class DeformationDemo(PlaneDemo):
+class DeformationDemo(PlaneDemo[DeformationOptions]):
     """The deformation gradient of a triangle, and strains that it is measured by.
 
     F maps edges at rest to edges now: `F = Ds Dm^-1`. Translations do not enter it, and a rotation R gives F = R. A
@@ -48,10 +47,9 @@ class DeformationDemo(PlaneDemo):
     Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501, chapter 2.
     """
 
-    options_type = DeformationOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-8.0, -8.0), (8.0, 8.0))
+    box = ((-7.0, -7.2, -0.1), (7.0, 6.0, 0.1))
+    limits = ((-8.0, -8.0), (8.0, 8.0))
     max_pull = 0.5
-    options: DeformationOptions
 
     def start(self) -> np.ndarray:
         """Return the corners as the options say [m], shape (3, 2)."""
@@ -101,11 +99,6 @@ class DeformationDemo(PlaneDemo):
             self.positions(), colors=np.tile(PALETTE[0], (3, 1)), line_radius=0.16, polylines=lines, labels=labels,
             caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-7.0, -7.2, -0.1]), np.array([7.0, 6.0, 0.1])
 
     def readout(self) -> str:
         """Return areas and principal stretches."""

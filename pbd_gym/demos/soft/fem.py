@@ -17,7 +17,7 @@ from pbd_gym.demos.cloth.sheet import SPACING
 from pbd_gym.demos.demo import Demo, History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.rendering import Frame, Picker
-from pbd_gym.rendering.colormaps import Coloring
+from pbd_gym.rendering.colors import Coloring
 from pbd_gym.runtime.checks import finite
 
 THIN = 0.05
@@ -211,7 +211,7 @@ def mesh(width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([x - x.mean(), y], axis=-1).reshape(-1, 2), np.where(falls, one, two).reshape(-1, 3)
 
 
-class FEMDemo(Demo):
+class FEMDemo(Demo[FEMOptions]):
     """Three elastic sheets in the plane side by side, of finite elements under explicit integration.
 
     The classical way: the deformation gradient of each triangle, the stress of its material, forces on its corners, a
@@ -223,19 +223,14 @@ class FEMDemo(Demo):
     RWTH's physics-simulation tutorial, whose trajectories they reproduce with `--young-modulus 5e5`.
     """
 
-    options_type = FEMOptions
+    deeds = (("c", "crush the sheets", "crush"),)
     original = FEMOptions(young_modulus=5e5)
-    options: FEMOptions
     flat = True
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys["c"] = ("crush the sheets", self.crush)
+    rebuilt = ("width", "height")
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
-        self.time = 0.0
-        self.held = None
+        super().reset()
         self.history = History(*MATERIALS)
         self._load()
         self._measure()
@@ -256,15 +251,9 @@ class FEMDemo(Demo):
         self.offsets = apart * np.array([-1.0, 0.0, 1.0])
         """Where the sheets hang [m]."""
         self.substeps = max(1, round(1.0 / self.fps / options.time_step))
-        self._pull = np.zeros(3)
 
-    def change(self, options: Options) -> None:
-        """Go on with other options from where the sheets are, if they have as many particles."""
-        assert isinstance(options, FEMOptions)
-        before, self.options = self.options, options
-        if self.exploded or (before.width, before.height) != (options.width, options.height):
-            self.reset()
-            return
+    def adapt(self) -> None:
+        """Go on with other options from where the sheets are."""
         old = self.bodies
         self._load()
         for body, previous in zip(self.bodies, old, strict=True):
@@ -279,8 +268,7 @@ class FEMDemo(Demo):
                     self.bodies[sheet].positions[particle] += self._pull[:2] / self.substeps
                 for body in self.bodies:
                     body.step(self.options.time_step)
-        self._pull = np.zeros(3)
-        self.time += self.substeps * self.options.time_step
+        self.let_pass(self.substeps * self.options.time_step)
         self._measure()
 
     def _measure(self) -> None:
@@ -311,10 +299,6 @@ class FEMDemo(Demo):
             body.free[self.fixed] = False
         if particle is not None:
             self.bodies[particle // self.count].free[particle % self.count] = False
-
-    def move(self, pull: np.ndarray) -> None:
-        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self._pull = pull
 
     def perform(self) -> None:
         """Crush the sheets when nobody else does."""

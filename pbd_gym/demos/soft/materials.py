@@ -38,7 +38,7 @@ class MaterialsOptions(Options):
     damping: float = option(2.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
-class MaterialsDemo(SceneDemo):
+class MaterialsDemo(SceneDemo[MaterialsOptions]):
     """Three beams of three elastic materials under the same load: St. Venant-Kirchhoff, corotated, stable neo-Hookean.
 
     For small strains all three are one material, and the beams sag alike; the more they bend and stretch, the more they
@@ -51,12 +51,8 @@ class MaterialsDemo(SceneDemo):
     doi:10.1145/3487983.3488289.
     """
 
-    options_type = MaterialsOptions
-    options: MaterialsOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {"c": ("crush the beams flat", self.crush)}
+    box = ((-0.6, -1.2, -0.7), (0.6, 0.3, 0.7))
+    deeds = (("c", "crush the beams flat", "crush"),)
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -123,11 +119,6 @@ class MaterialsDemo(SceneDemo):
         above = [-0.5 * SIZE[0], 0.5 * SIZE[1] + 0.08]
         names = [(np.array([*above, (i - 1) * APART]), name) for i, name in enumerate(MATERIALS)]
         return super().drawn() | {"labels": names, "panels": [self.history.panel("height of the tips [m]")]}
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-0.6, -1.2, -0.7]), np.array([0.6, 0.3, 0.7])
 
     def readout(self) -> str:
         """Return the time and the sag of each tip; after a crush, how many elements have not found their way back."""

@@ -36,7 +36,7 @@ class ShapeMatchingOptions(Options):
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
-class ShapeMatchingDemo(SceneDemo):
+class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
     """A body that keeps its shape without any connection between its particles: shape matching with one cluster.
 
     After each step the rest shape is laid over the particles as well as a rigid motion can, and every particle goes a
@@ -48,13 +48,8 @@ class ShapeMatchingDemo(SceneDemo):
     doi:10.1145/1073204.1073216. The square without gravity is that of RWTH's physics-simulation tutorial.
     """
 
-    options_type = ShapeMatchingOptions
-    options: ShapeMatchingOptions
+    deeds = (("x", "throw the particles about", "scramble"),)
     rebuilt = ("shape",)
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {"x": ("throw the particles about", self.scramble)}
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -81,7 +76,6 @@ class ShapeMatchingDemo(SceneDemo):
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         super().reset()
-        self._pull = np.zeros(3)
         self.random = np.random.default_rng(0)
         self._scrambled = False
 
@@ -124,8 +118,7 @@ class ShapeMatchingDemo(SceneDemo):
             here = self.positions()
             here[self.held] += self._pull
             self.state.set_positions(here)
-        self._pull = np.zeros(3)
-        self.time += self.live.ctrl_dt
+        self.let_pass(self.live.ctrl_dt)
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""
@@ -172,7 +165,7 @@ class RegionOptions(Options):
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
-class RegionDemo(SceneDemo):
+class RegionDemo(SceneDemo[RegionOptions]):
     """Shape matching in regions that overlap: a sheet or a bar that bends, and returns to its shape.
 
     Every particle of a lattice has a region: itself and those up to `half width` steps away. Each region keeps its
@@ -183,8 +176,6 @@ class RegionDemo(SceneDemo):
     whose trajectories it reproduces.
     """
 
-    options_type = RegionOptions
-    options: RegionOptions
     rebuilt = ("body", "width", "height", "fixed")
     method = "jacobi"
     max_pull = 2.0 * SPACING

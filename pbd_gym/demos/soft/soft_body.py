@@ -88,7 +88,7 @@ def _box(positions: np.ndarray) -> tuple[np.ndarray, float]:
     return 0.5 * (lower + upper), float((upper - lower).max())
 
 
-class SoftBodyDemo(SceneDemo):
+class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
     """A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
 
     Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they
@@ -102,16 +102,12 @@ class SoftBodyDemo(SceneDemo):
     of the tiPBD project, with lumped masses that are added before they are inverted.
     """
 
-    options_type = SoftBodyOptions
+    box = ((-0.5, 0.0, -0.5), (0.5, 0.9, 0.5))
+    deeds = (
+        ("k", "kick a particle up", "kick_up"),
+        ("l", "pull one to the origin", "pull_to_origin"),
+    )
     rebuilt = ("mesh",)
-    options: SoftBodyOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {
-            "k": ("kick a particle up", self.kick_up),
-            "l": ("pull one to the origin", self.pull_to_origin),
-        }
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -168,11 +164,6 @@ class SoftBodyDemo(SceneDemo):
         """Return the volume relative to that at rest."""
         now = TetMesh(self.positions(), self.mesh.tets, self.mesh.triangles, self.mesh.edges)
         return now.volume() / self.mesh.volume()
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-0.5, 0.0, -0.5]), np.array([0.5, 0.9, 0.5])
 
     def readout(self) -> str:
         """Return the time and the volume."""

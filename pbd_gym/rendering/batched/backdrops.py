@@ -1,12 +1,31 @@
-"""The kernel of what stands behind everything: the sky and checkered planes, as :mod:`pbd_gym.rendering.backdrop`."""
+"""What stands behind everything, as :mod:`pbd_gym.rendering.backdrop`: the sky, checkered planes, and soft shadows.
+
+Shadows lie on the ground straight below what is drawn and say where above it something is. What covers a pixel is found
+first, then the edges are blurred.
+"""
 
 from typing import no_type_check
 
 import warp as wp
 
 from pbd_gym.kernels.lanes.wide import barrier
-from pbd_gym.rendering.batched.tables import CAMERA, EYE, FORWARD, LENS, RIGHT, TARGET, UP, Backdrop, Shapes
-from pbd_gym.rendering.batched.vertices import pose_origin, pose_turn
+from pbd_gym.rendering.backdrop import SHADOW_ALPHA, SHADOW_POINTS
+from pbd_gym.rendering.batched.tables import (
+    CAMERA,
+    EYE,
+    FORWARD,
+    LENS,
+    PARTICLE,
+    RIGHT,
+    TARGET,
+    UP,
+    Backdrop,
+    Scratch,
+    Shapes,
+)
+from pbd_gym.rendering.batched.vertices import is_shown, pose_origin, pose_turn
+from pbd_gym.rendering.colors import SHADOW
+from pbd_gym.rendering.raster import FAR, NEAR, edge_of, nearest_on, round_bounds, triangle_bounds
 
 wp.set_module_options({"enable_backward": False})
 
@@ -176,3 +195,243 @@ def draw_backdrop(
             backdrop.color[row, j, i, channel] = wp.uint8(wp.clamp(color[channel] + 0.5, 0.0, 255.0))
         backdrop.nearness[row, j, i] = nearness
         backdrop.label[row, j, i] = wp.uint8(label)
+
+
+DARKEST = wp.constant(SHADOW_ALPHA)
+POINTS = wp.constant(SHADOW_POINTS)
+SHADOW_COLOR = wp.constant(wp.vec3(*SHADOW))
+TAPS = wp.constant(4)
+"""On either side of a pixel."""
+
+
+@wp.func
+@no_type_check
+def weight(k: int):
+    """Return a weight of the blur, about a Gaussian of 1.4 pixels: 8 over k + 4, of 256."""
+    away = wp.abs(k)
+    found = float(70.0)
+    if away == 1:
+        found = 56.0
+    elif away == 2:
+        found = 28.0
+    elif away == 3:
+        found = 8.0
+    elif away == 4:
+        found = 1.0
+    return found / 256.0
+
+
+@wp.func
+@no_type_check
+def blur_step(width: int, height: int):
+    """Return how many pixels the taps of the blur are apart."""
+    return wp.max(int(wp.round(float(wp.min(width, height)) / float(POINTS))), 1)
+
+
+@wp.func
+@no_type_check
+def grow(scratch: Scratch, picture: int, box: wp.vec4i):
+    """Note that something may be dark in a box."""
+    if box[0] < box[2] and box[1] < box[3]:
+        wp.atomic_min(scratch.dark_box, picture, 0, box[0])
+        wp.atomic_min(scratch.dark_box, picture, 1, box[1])
+        wp.atomic_max(scratch.dark_box, picture, 2, box[2])
+        wp.atomic_max(scratch.dark_box, picture, 3, box[3])
+
+
+@wp.func
+@no_type_check
+def dark_area(scratch: Scratch, picture: int, width: int, height: int):
+    """Return the pixels that may be dark, with those that the blur reaches."""
+    margin = TAPS * blur_step(width, height)
+    return wp.vec4i(
+        wp.max(scratch.dark_box[picture, 0] - margin, 0),
+        wp.max(scratch.dark_box[picture, 1] - margin, 0),
+        wp.min(scratch.dark_box[picture, 2] + margin, width),
+        wp.min(scratch.dark_box[picture, 3] + margin, height),
+    )
+
+
+@wp.func
+@no_type_check
+def cast(
+    shapes: Shapes,
+    cameras: wp.array2d[wp.vec3],
+    view: int,
+    poses: wp.array3d[float],
+    held: wp.array2d[wp.int32],
+    scratch: Scratch,
+    picture: int,
+    env: int,
+    width: int,
+    height: int,
+    thread: int,
+    threads: int,
+):
+    """Find which pixels of the ground are covered, and blur that along the rows; :func:`dim` does the columns.
+
+    That needs what all threads have found: a barrier has to come in between.
+    """
+    if thread == 0:
+        scratch.dark_box[picture, 0] = width
+        scratch.dark_box[picture, 1] = height
+        scratch.dark_box[picture, 2] = 0
+        scratch.dark_box[picture, 3] = 0
+    for row in range(thread, height, threads):
+        for column in range(width):
+            scratch.cover[picture, row, column] = 0.0
+    barrier()
+    # The first level plane, in the axes of the camera; the way down to it, for each metre of height.
+    normal = wp.vec3(0.0, 0.0, 0.0)
+    level = float(-1.0)
+    slant = float(1.0)
+    for p in range(shapes.planes.shape[0]):
+        now, offset = plane_now(shapes, poses, env, p)
+        if now[1] > 0.5 and level < 0.0:
+            eye = cameras[view, EYE]
+            right = cameras[view, RIGHT]
+            up = cameras[view, UP]
+            forward = cameras[view, FORWARD]
+            normal = wp.vec3(wp.dot(now, right), wp.dot(now, up), wp.dot(now, forward))
+            level = wp.max(wp.dot(now, eye) - offset, 0.0)
+            slant = now[1]
+    if level > 0.0:
+        fall = wp.vec3(cameras[view, RIGHT][1], cameras[view, UP][1], cameras[view, FORWARD][1]) / slant
+        lay_triangles(
+            shapes, cameras[view, LENS][0], normal, level, fall, scratch, picture, width, height, thread, threads
+        )
+        lay_rounds(
+            shapes,
+            cameras[view, LENS][0],
+            normal,
+            level,
+            fall,
+            held,
+            scratch,
+            picture,
+            env,
+            width,
+            height,
+            thread,
+            threads,
+        )
+    barrier()
+    step = blur_step(width, height)
+    box = dark_area(scratch, picture, width, height)
+    across = wp.max(box[2] - box[0], 0)
+    for pixel in range(thread, across * wp.max(box[3] - box[1], 0), threads):
+        x = box[0] + pixel % across
+        y = box[1] + pixel // across
+        total = float(0.0)
+        for k in range(-TAPS, TAPS + 1):
+            total += weight(k) * scratch.cover[picture, y, wp.clamp(x + k * step, 0, width - 1)]
+        scratch.blurred[picture, y, x] = total
+
+
+@wp.func
+@no_type_check
+def on_ground(point: wp.vec3, normal: wp.vec3, level: float, fall: wp.vec3):
+    """Return the point of the ground straight below another."""
+    return point - (wp.dot(normal, point) + level) * fall
+
+
+@wp.func
+@no_type_check
+def lay_triangles(
+    shapes: Shapes,
+    focal: float,
+    normal: wp.vec3,
+    level: float,
+    fall: wp.vec3,
+    scratch: Scratch,
+    picture: int,
+    width: int,
+    height: int,
+    thread: int,
+    threads: int,
+):
+    """Cover the pixels of triangles that have been laid on the ground."""
+    for t in range(thread, shapes.opaque_count, threads):
+        a = on_ground(scratch.points[picture, shapes.triangles[t, 0]], normal, level, fall)
+        b = on_ground(scratch.points[picture, shapes.triangles[t, 1]], normal, level, fall)
+        c = on_ground(scratch.points[picture, shapes.triangles[t, 2]], normal, level, fall)
+        ea = edge_of(focal, b, c)
+        det = wp.dot(wp.vec3(focal * a[0], -focal * a[1], a[2]), ea)
+        reach = wp.length_sq(a) + wp.length_sq(b) + wp.length_sq(c)
+        # Comparisons with NaN are false.
+        if reach < FAR * FAR and wp.min(a[2], wp.min(b[2], c[2])) > NEAR and wp.abs(det) > 1.0e-20:
+            turn = wp.sign(det)
+            ea *= turn
+            eb = turn * edge_of(focal, c, a)
+            ec = turn * edge_of(focal, a, b)
+            box = triangle_bounds(a, b, c, focal, width, height)
+            grow(scratch, picture, box)
+            for y in range(box[1], box[3]):
+                py = float(y) + 0.5 - 0.5 * float(height)
+                for x in range(box[0], box[2]):
+                    px = float(x) + 0.5 - 0.5 * float(width)
+                    sa = ea[0] * px + ea[1] * py + ea[2]
+                    sb = eb[0] * px + eb[1] * py + eb[2]
+                    sc = ec[0] * px + ec[1] * py + ec[2]
+                    if wp.min(sa, wp.min(sb, sc)) >= -1.0e-5 * (sa + sb + sc):
+                        scratch.cover[picture, y, x] = 1.0
+
+
+@wp.func
+@no_type_check
+def lay_rounds(
+    shapes: Shapes,
+    focal: float,
+    normal: wp.vec3,
+    level: float,
+    fall: wp.vec3,
+    held: wp.array2d[wp.int32],
+    scratch: Scratch,
+    picture: int,
+    env: int,
+    width: int,
+    height: int,
+    thread: int,
+    threads: int,
+):
+    """Cover the pixels below ropes, balls and pickers, but not below lone particles."""
+    for k in range(thread, shapes.rounds.shape[0], threads):
+        first = shapes.rounds[k, 0]
+        last = shapes.rounds[k, 1]
+        a = on_ground(scratch.points[picture, first], normal, level, fall)
+        b = on_ground(scratch.points[picture, last], normal, level, fall)
+        radius = shapes.round_radius[k]
+        if first != last:
+            radius = wp.max(radius, wp.min(a[2], b[2]) / focal)  # no narrower than two pixels
+        shown = is_shown(shapes, held, env, shapes.round_grip[k])
+        if first == last and shapes.source[first] == PARTICLE:
+            shown = False
+        reach = wp.length_sq(a) + wp.length_sq(b)
+        if shown and reach < FAR * FAR and wp.min(a[2], b[2]) - radius > NEAR:
+            box = round_bounds(a, b, radius, focal, width, height)
+            grow(scratch, picture, box)
+            for y in range(box[1], box[3]):
+                for x in range(box[0], box[2]):
+                    ray = wp.vec3(
+                        (float(x) + 0.5 - 0.5 * float(width)) / focal,
+                        (0.5 * float(height) - float(y) - 0.5) / focal,
+                        1.0,
+                    )
+                    slope = -wp.dot(normal, ray)
+                    if slope > 1.0e-6:
+                        point = level / slope * ray
+                        if wp.length(point - nearest_on(a, b, point)) <= radius:
+                            scratch.cover[picture, y, x] = 1.0
+
+
+@wp.func
+@no_type_check
+def dim(scratch: Scratch, picture: int, box: wp.vec4i, x: int, y: int, width: int, height: int):
+    """Return how dark the ground is at a pixel within :func:`dark_area`, from 0 to 1."""
+    dark = float(0.0)
+    step = blur_step(width, height)
+    for k in range(-TAPS, TAPS + 1):
+        row = wp.clamp(y + k * step, 0, height - 1)
+        if row >= box[1] and row < box[3]:
+            dark += weight(k) * scratch.blurred[picture, row, x]
+    return DARKEST * dark

@@ -12,10 +12,8 @@ import warp as wp
 
 from pbd_gym.rendering.batched import tables
 from pbd_gym.rendering.batched.backdrops import draw_backdrop, key_size
-from pbd_gym.rendering.batched.geometry import Geometry
-from pbd_gym.rendering.batched.pixels import make_draw
-from pbd_gym.rendering.batched.tiles import Images
-from pbd_gym.rendering.batched.views import camera_row
+from pbd_gym.rendering.batched.pixels import Images, make_draw
+from pbd_gym.rendering.batched.tables import Geometry, camera_row
 from pbd_gym.rendering.camera import Camera
 from pbd_gym.runtime.blocks import with_blocks
 from pbd_gym.runtime.checks import whole
@@ -195,7 +193,7 @@ class Rasterizer:
         with wp.ScopedDevice(model.device):
             self._shapes = geometry.upload(model.device)
             self.cameras = wp.zeros((pictures if self._own_views else views, tables.CAMERA), dtype=wp.vec3)
-            """Rows of :func:`pbd_gym.rendering.batched.views.camera_row`, shape (views or num_envs * views, 7)."""
+            """Rows of :func:`pbd_gym.rendering.batched.tables.camera_row`, shape (views or num_envs * views, 7)."""
             self.palette = wp.zeros((envs if self._own_views else 1, len(tables.PALETTE)), dtype=wp.vec3)
             """Colours in the order of :data:`pbd_gym.rendering.batched.tables.PALETTE`, shape (1 or num_envs, k)."""
             self.canvas = self._make_canvas()
