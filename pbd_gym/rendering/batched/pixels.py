@@ -16,11 +16,21 @@ from pbd_gym.rendering.batched.tables import (
     UP,
     Backdrop,
     Canvas,
+    Layout,
     Scratch,
+    Seen,
     Shapes,
+    Tile,
     palette_row,
 )
-from pbd_gym.rendering.batched.vertices import light_vertices, place, set_up_rounds, set_up_triangles
+from pbd_gym.rendering.batched.vertices import (
+    light_vertices,
+    particle_at,
+    place,
+    set_up_rounds,
+    set_up_triangles,
+    world_up,
+)
 from pbd_gym.rendering.raster import MISS, NEAR, hit_ball, hit_tube, nearest_on, shade
 
 
@@ -40,34 +50,6 @@ class Images:
     def shaded(self) -> bool:
         """Whether there are colours for shadows to darken."""
         return self.rgb and self.shadows
-
-
-@wp.struct
-class Tile:
-    """A rectangle of one picture."""
-
-    picture: int
-    """Index among the pictures of the batch."""
-    env: int
-    """Environment that the picture shows."""
-    camera: int
-    """Camera of that environment."""
-    view: int
-    """Row of the camera in the table of cameras."""
-    width: int
-    """Of the picture [pixels]."""
-    height: int
-    half_w: float
-    """Half the width of the picture [pixels]."""
-    half_h: float
-    x0: int
-    """First column of the tile."""
-    y0: int
-    """First row."""
-    x1: int
-    """Column after the last."""
-    y1: int
-    """Row after the last."""
 
 
 @wp.func
@@ -112,10 +94,10 @@ def make_fill(images: Images) -> Any:
                 if wp.static(images.segmentation):
                     canvas.segmentation[tile.env, y, x, tile.camera] = backdrop.label[row, y, x]
         if wp.static(images.shaded):
-            box = dark_area(scratch, tile.picture, tile.width, tile.height)
+            box = dark_area(scratch, tile)
             for j in range(wp.max(tile.y0, box[1]), wp.min(tile.y1, box[3])):
                 for i in range(wp.max(tile.x0, box[0]), wp.min(tile.x1, box[2])):
-                    dark = dim(scratch, tile.picture, box, i, j, tile.width, tile.height)
+                    dark = dim(scratch, tile, box, i, j)
                     for shaded_channel in range(3):
                         under = float(canvas.rgb[tile.env, j, i, 3 * tile.camera + shaded_channel])
                         mixed = under + dark * (SHADOW_COLOR[shaded_channel] - under)
@@ -132,12 +114,12 @@ def make_draw_triangles(images: Images) -> Any:
     @no_type_check
     def draw_triangles(
         shapes: Shapes,
-        palette: wp.array2d[wp.vec3],
+        seen: Seen,
         canvas: Canvas,
         scratch: Scratch,
         tile: Tile,
     ):
-        own = tile.env % palette.shape[0]
+        own = tile.env % seen.palette.shape[0]
         for t in range(shapes.opaque_count):
             box = scratch.boxes[tile.picture, t]
             left = wp.max(box[0], tile.x0)
@@ -167,12 +149,12 @@ def make_draw_triangles(images: Images) -> Any:
                         ta = wp.vec2(la[0], la[1])
                         tb = wp.vec2(lb[0], lb[1])
                         tc = wp.vec2(lc[0], lc[1])
-                        color = palette[own, shapes.triangle_color[t]]
+                        color = seen.palette[own, shapes.triangle_color[t]]
                     else:
                         ta = wp.vec2(la[2], la[3])
                         tb = wp.vec2(lb[2], lb[3])
                         tc = wp.vec2(lc[2], lc[3])
-                        color = palette[own, shapes.triangle_color[t] + 1]
+                        color = seen.palette[own, shapes.triangle_color[t] + 1]
                 for y in range(top, bottom):
                     py = float(y) + 0.5 - tile.half_h
                     ra = ea[1] * py + ea[2]
@@ -211,17 +193,14 @@ def make_draw_rounds(images: Images) -> Any:
     @no_type_check
     def draw_rounds(
         shapes: Shapes,
-        cameras: wp.array2d[wp.vec3],
-        palette: wp.array2d[wp.vec3],
-        held: wp.array2d[wp.int32],
+        seen: Seen,
         canvas: Canvas,
         scratch: Scratch,
         tile: Tile,
     ):
-        own = tile.env % palette.shape[0]
-        focal = cameras[tile.view, LENS][0]
-        light = cameras[tile.view, LIGHT]
-        world_up = wp.vec3(cameras[tile.view, RIGHT][1], cameras[tile.view, UP][1], cameras[tile.view, FORWARD][1])
+        own = tile.env % seen.palette.shape[0]
+        light = seen.cameras[tile.view, LIGHT]
+        upwards = world_up(seen, tile.view)
         first = shapes.triangles.shape[0]
         for k in range(shapes.rounds.shape[0]):
             box = scratch.boxes[tile.picture, first + k]
@@ -236,7 +215,9 @@ def make_draw_rounds(images: Images) -> Any:
                 for y in range(top, bottom):
                     for x in range(left, right):
                         ray = wp.vec3(
-                            (float(x) + 0.5 - tile.half_w) / focal, (tile.half_h - float(y) - 0.5) / focal, 1.0
+                            (float(x) + 0.5 - tile.half_w) / tile.focal,
+                            (tile.half_h - float(y) - 0.5) / tile.focal,
+                            1.0,
                         )
                         found = wp.min(hit_ball(ray, a, radius), hit_tube(ray, a, b, radius))
                         if shapes.rounds[k, 0] != shapes.rounds[k, 1]:
@@ -248,15 +229,15 @@ def make_draw_rounds(images: Images) -> Any:
                                 point = found * ray
                                 normal = wp.normalize(point - nearest_on(a, b, point))
                                 to_eye = -wp.normalize(ray)
-                                lit = shade(normal, to_eye, light, world_up)
+                                lit = shade(normal, to_eye, light, upwards)
                                 row = shapes.round_color[k]
                                 grip = shapes.round_grip[k]
                                 if grip >= 0:
-                                    if held[tile.env, grip] >= 0:
+                                    if seen.held[tile.env, grip] >= 0:
                                         row = PICKER_HOLDING
                                     elif wp.dot(normal, to_eye) < 0.6:
                                         row = PICKER_RING
-                                paint(canvas, tile, x, y, palette[own, row], lit[0], lit[1])
+                                paint(canvas, tile, x, y, seen.palette[own, row], lit[0], lit[1])
                             if wp.static(images.segmentation):
                                 canvas.segmentation[tile.env, y, x, tile.camera] = wp.uint8(shapes.round_label[k])
 
@@ -265,12 +246,12 @@ def make_draw_rounds(images: Images) -> Any:
 
 @wp.func
 @no_type_check
-def draw_glass(shapes: Shapes, palette: wp.array2d[wp.vec3], canvas: Canvas, scratch: Scratch, tile: Tile):
+def draw_glass(shapes: Shapes, seen: Seen, canvas: Canvas, scratch: Scratch, tile: Tile):
     """Mix the colours of what faces the eye into those of pixels that show nothing nearer.
 
     Whichever comes first, panes behind one another look almost the same. Depths and segmentations know nothing of them.
     """
-    own = tile.env % palette.shape[0]
+    own = tile.env % seen.palette.shape[0]
     for t in range(shapes.opaque_count, shapes.triangles.shape[0]):
         box = scratch.boxes[tile.picture, t]
         left = wp.max(box[0], tile.x0)
@@ -290,7 +271,7 @@ def draw_glass(shapes: Shapes, palette: wp.array2d[wp.vec3], canvas: Canvas, scr
             la = scratch.vertex_light[tile.picture, va]
             lb = scratch.vertex_light[tile.picture, vb]
             lc = scratch.vertex_light[tile.picture, vc]
-            color = palette[own, shapes.triangle_color[t]]
+            color = seen.palette[own, shapes.triangle_color[t]]
             for y in range(top, bottom):
                 py = float(y) + 0.5 - tile.half_h
                 for x in range(left, right):
@@ -320,36 +301,29 @@ def make_draw_goals(images: Images) -> Any:
     @no_type_check
     def draw_goals(
         shapes: Shapes,
-        cameras: wp.array2d[wp.vec3],
-        palette: wp.array2d[wp.vec3],
-        lanes: int,
-        positions: wp.array4d[float],
-        goals: wp.array3d[float],
+        seen: Seen,
         backdrop: Backdrop,
         canvas: Canvas,
         scratch: Scratch,
         tile: Tile,
     ):
         """Draw rings round goals, with a dot in the middle and a thin veil between, where nothing is in front."""
-        group = tile.env // lanes
-        lane = tile.env % lanes
-        own = tile.env % palette.shape[0]
-        focal = cameras[tile.view, LENS][0]
+        own = tile.env % seen.palette.shape[0]
         ground = tile.picture % backdrop.nearness.shape[0]
         for k in range(shapes.goal_particles.shape[0]):
             i = shapes.goal_particles[k]
-            goal = wp.vec3(goals[tile.env, k, 0], goals[tile.env, k, 1], goals[tile.env, k, 2])
-            now = wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
-            away = goal - cameras[tile.view, 0]
-            depth = wp.dot(away, cameras[tile.view, FORWARD])
+            goal = wp.vec3(seen.goals[tile.env, k, 0], seen.goals[tile.env, k, 1], seen.goals[tile.env, k, 2])
+            now = particle_at(seen, tile.env, i)
+            away = goal - seen.cameras[tile.view, 0]
+            depth = wp.dot(away, seen.cameras[tile.view, FORWARD])
             if depth > NEAR:
                 row = GOAL
                 if wp.length(now - goal) < shapes.goal_radius:
                     row = GOAL_REACHED
-                color = palette[own, row]
-                scale = focal / depth
-                cx = tile.half_w + scale * wp.dot(away, cameras[tile.view, RIGHT])
-                cy = tile.half_h - scale * wp.dot(away, cameras[tile.view, UP])
+                color = seen.palette[own, row]
+                scale = tile.focal / depth
+                cx = tile.half_w + scale * wp.dot(away, seen.cameras[tile.view, RIGHT])
+                cy = tile.half_h - scale * wp.dot(away, seen.cameras[tile.view, UP])
                 unit = wp.clamp(wp.min(tile.half_w, tile.half_h) / 200.0, 0.45, 2.0)
                 radius = wp.max(scale * shapes.goal_radius, 4.0 * unit)
                 left = wp.int32(wp.clamp(cx - radius - 1.0, float(tile.x0), float(tile.x1)))
@@ -393,80 +367,64 @@ def make_draw(images: Images) -> Any:
     def draw(
         # In:
         shapes: Shapes,
-        cameras: wp.array2d[wp.vec3],
-        palette: wp.array2d[wp.vec3],
+        seen: Seen,
         backdrop: Backdrop,
-        lanes: int,
-        positions: wp.array4d[float],
-        poses: wp.array3d[float],
-        held: wp.array2d[wp.int32],
-        grips: wp.array3d[float],
-        goals: wp.array3d[float],
-        chosen: wp.array1d[wp.int32],
-        views: int,
+        layout: Layout,
         first: int,
-        width: int,
-        height: int,
-        tile_w: int,
-        tile_h: int,
-        threads: int,
-        far: float,
         # Out:
         scratch: Scratch,
         canvas: Canvas,
     ):
         """Draw pictures. Picture ``p`` is that of camera ``p % views`` of environment ``p // views``.
 
-        Environments that are not ``chosen`` keep theirs; an empty array chooses all.
+        Environments that are not chosen keep theirs.
         """
         index, thread = wp.tid()
-        picture = first + index
-        env = picture // views
-        if chosen.shape[0] > 0:  # the same for all threads of a block: none waits for others that have left
-            if chosen[env] == 0:
+        tile = Tile()
+        tile.picture = first + index
+        tile.env = tile.picture // layout.views
+        if seen.chosen.shape[0] > 0:  # the same for all threads of a block: none waits for others that have left
+            if seen.chosen[tile.env] == 0:
                 return
-        camera = picture % views
-        view = picture % cameras.shape[0]
-        focal = cameras[view, LENS][0]
-        place(shapes, cameras, view, lanes, positions, poses, grips, scratch, picture, env, thread, threads)
+        tile.camera = tile.picture % layout.views
+        tile.view = tile.picture % seen.cameras.shape[0]
+        tile.width = layout.width
+        tile.height = layout.height
+        tile.half_w = 0.5 * float(tile.width)
+        tile.half_h = 0.5 * float(tile.height)
+        tile.focal = seen.cameras[tile.view, LENS][0]
+        tile.thread = thread
+        tile.threads = layout.threads
+        place(shapes, seen, scratch, tile)
         barrier()
         if wp.static(images.rgb):
-            light_vertices(shapes, cameras, view, scratch, picture, thread, threads)
-        set_up_triangles(shapes, focal, width, height, scratch, picture, thread, threads)
-        set_up_rounds(shapes, held, focal, width, height, scratch, picture, env, thread, threads)
+            light_vertices(shapes, seen, scratch, tile)
+        set_up_triangles(shapes, scratch, tile)
+        set_up_rounds(shapes, seen, scratch, tile)
         if wp.static(images.shaded):
-            cast(shapes, cameras, view, poses, held, scratch, picture, env, width, height, thread, threads)
+            cast(shapes, seen, scratch, tile)
         barrier()
-        tile = Tile()
-        tile.picture = picture
-        tile.env = env
-        tile.camera = camera
-        tile.view = view
-        tile.width = width
-        tile.height = height
-        tile.half_w = 0.5 * float(width)
-        tile.half_h = 0.5 * float(height)
-        across = (width + tile_w - 1) // tile_w
-        down = (height + tile_h - 1) // tile_h
-        for number in range(thread, across * down, threads):
-            tile.x0 = (number % across) * tile_w
-            tile.y0 = (number // across) * tile_h
-            tile.x1 = wp.min(tile.x0 + tile_w, width)
-            tile.y1 = wp.min(tile.y0 + tile_h, height)
+        across = (layout.width + layout.tile_w - 1) // layout.tile_w
+        down = (layout.height + layout.tile_h - 1) // layout.tile_h
+        for number in range(thread, across * down, layout.threads):
+            tile.x0 = (number % across) * layout.tile_w
+            tile.y0 = (number // across) * layout.tile_h
+            tile.x1 = wp.min(tile.x0 + layout.tile_w, layout.width)
+            tile.y1 = wp.min(tile.y0 + layout.tile_h, layout.height)
             fill(backdrop, canvas, scratch, tile)
-            draw_triangles(shapes, palette, canvas, scratch, tile)
-            draw_rounds(shapes, cameras, palette, held, canvas, scratch, tile)
+            draw_triangles(shapes, seen, canvas, scratch, tile)
+            draw_rounds(shapes, seen, canvas, scratch, tile)
             if wp.static(images.glass):
-                draw_glass(shapes, palette, canvas, scratch, tile)
+                draw_glass(shapes, seen, canvas, scratch, tile)
             if wp.static(images.rgb or images.segmentation):
-                draw_goals(shapes, cameras, palette, lanes, positions, goals, backdrop, canvas, scratch, tile)
+                draw_goals(shapes, seen, backdrop, canvas, scratch, tile)
             if wp.static(images.depth):
                 for y in range(tile.y0, tile.y1):
                     for x in range(tile.x0, tile.x1):
-                        near = scratch.nearness[picture, y, x]
-                        found = far
-                        if near * far > 1.0:
+                        near = scratch.nearness[tile.picture, y, x]
+                        found = layout.far
+                        if near * layout.far > 1.0:
                             found = 1.0 / near
-                        canvas.depth[env, y, x, camera] = found
+                        canvas.depth[tile.env, y, x, tile.camera] = found
 
     return draw

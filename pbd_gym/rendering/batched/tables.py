@@ -117,6 +117,81 @@ class Shapes:
 
 
 @wp.struct
+class Seen:
+    """What is looked at: the state of a batch, the cameras and the colours."""
+
+    cameras: wp.array2d[wp.vec3]
+    """Rows of :func:`camera_row`, shape (views or num_envs * views, CAMERA)."""
+    palette: wp.array2d[wp.vec3]
+    """Colours in the order of PALETTE, shape (1 or num_envs, k)."""
+    lanes: int
+    """Environments that lie side by side in ``positions``."""
+    positions: wp.array4d[float]
+    """Of the particles [m], shape (num_envs / lanes, n, 3, lanes)."""
+    poses: wp.array3d[float]
+    """Of the colliders that move: origin [m] and orientation, shape (num_envs, moving, 7)."""
+    held: wp.array2d[wp.int32]
+    """Particle that each grip holds, -1 for none, shape (num_envs, grips)."""
+    grips: wp.array3d[float]
+    """Where they are [m], shape (num_envs, grips, 3)."""
+    goals: wp.array3d[float]
+    """Where particles are to be [m], shape (num_envs, k, 3)."""
+    chosen: wp.array1d[wp.int32]
+    """Environments that are drawn, those that are not 0, shape (num_envs,); an empty array chooses all."""
+
+
+@wp.struct
+class Layout:
+    """How pictures are shared out."""
+
+    views: int
+    """Cameras of an environment."""
+    width: int
+    """Of a picture [pixels]."""
+    height: int
+    tile_w: int
+    """Of a tile [pixels]."""
+    tile_h: int
+    threads: int
+    """Of a picture."""
+    far: float
+    """Depth of the sky [m]."""
+
+
+@wp.struct
+class Tile:
+    """A rectangle of one picture, and the thread that draws it."""
+
+    picture: int
+    """Index among the pictures of the batch."""
+    env: int
+    """Environment that the picture shows."""
+    camera: int
+    """Camera of that environment."""
+    view: int
+    """Row of the camera in the table of cameras."""
+    width: int
+    """Of the picture [pixels]."""
+    height: int
+    half_w: float
+    """Half the width of the picture [pixels]."""
+    half_h: float
+    focal: float
+    """Focal length of the camera [pixels]."""
+    thread: int
+    """Number of the thread, among ``threads`` that share the picture."""
+    threads: int
+    x0: int
+    """First column of the tile."""
+    y0: int
+    """First row."""
+    x1: int
+    """Column after the last."""
+    y1: int
+    """Row after the last."""
+
+
+@wp.struct
 class Scratch:
     """Memory of a picture while it is drawn."""
 
