@@ -71,7 +71,7 @@ def one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
 def closed() -> Iterator[None]:
     """Close the window that a test which failed left open, so that the next one does not draw into it."""
     yield
-    if display := sys.modules.get("pbd_gym.rendering.pictures.display"):
+    if display := sys.modules.get("pbd_gym.rendering.pictures.renderer"):
         for client in list(display.WINDOW._pictures):
             display.WINDOW.leave(client)
     if pygame := sys.modules.get("pygame"):

@@ -13,7 +13,7 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 import pygame
 
 from pbd_gym.rendering import save_png
-from pbd_gym.rendering.window.recorder import pixels
+from pbd_gym.rendering.pictures.images import pixels
 from pbd_gym.rendering.window.viewer import Viewer
 
 STORED = Path(__file__).parent / "data" / "windows"

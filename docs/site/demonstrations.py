@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import shutil
 from pathlib import Path
@@ -44,7 +45,7 @@ def equations() -> dict[str, tuple[str, str]]:
 
 def page(entry: Entry, computes: str, teaches: str) -> str:
     """Return the page of a demonstration."""
-    module = f"pbd_gym.demos.{entry.theme}.{entry.kind.split(':')[0]}"
+    about = inspect.getdoc(find(entry.name))
     return f"""# {entry.name}
 
 {entry.summary[0].upper()}{entry.summary[1:]}.
@@ -63,8 +64,7 @@ pbd-gym demo {entry.name} --out {entry.name}.gif   # a film, without a display
 ```
 
 ```{{eval-rst}}
-.. automodule:: {module}
-   :no-index:
+{about}
 ```
 
 ## Options

@@ -40,7 +40,7 @@ from pbd_gym.envs.core.validation import (
     split_seed,
 )
 from pbd_gym.envs.core.views import make_observations
-from pbd_gym.rendering.pictures.options import RenderOptions
+from pbd_gym.rendering.pictures.frame import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
 from pbd_gym.runtime.compilation import compiling_once
 from pbd_gym.runtime.messages import announced

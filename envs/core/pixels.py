@@ -12,8 +12,7 @@ from gymnasium import spaces
 
 from pbd_gym.envs.core.observations import ObsMode
 from pbd_gym.envs.core.validation import make_config
-from pbd_gym.rendering.batched.tables import CAMERA, PALETTE, palette_row
-from pbd_gym.rendering.batched.views import aim
+from pbd_gym.rendering.batched.tables import CAMERA, PALETTE, aim, palette_row
 from pbd_gym.rendering.camera import Camera
 from pbd_gym.runtime.checks import FARTHEST, image_size, number, switch
 from pbd_gym.sim.state import State

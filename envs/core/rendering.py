@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.rendering.pictures.options import RenderOptions
+from pbd_gym.rendering.pictures.frame import RenderOptions
 
 MAX_TILES = 16
 """Environments that a window shows side by side."""

@@ -13,7 +13,7 @@ import numpy as np
 from pbd_gym.envs.core.experts import expert_of
 from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder
 from pbd_gym.envs.tools.window import EnvViewer
-from pbd_gym.rendering.batched.geometry import PICKER_RADIUS
+from pbd_gym.rendering.batched.tables import PICKER_RADIUS
 from pbd_gym.rendering.window.web import Page
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.tools.interactive_env import InteractiveEnv
 from pbd_gym.rendering import Camera, Frame
-from pbd_gym.rendering.pictures.options import Coloring
+from pbd_gym.rendering.pictures.frame import ColorBy
 from pbd_gym.rendering.window.viewer import Viewer
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class EnvViewer(Viewer):
         return self.interactive.dials()
 
     def _color(self) -> None:
-        pictures, every = self.batch.pictures, get_args(Coloring)
+        pictures, every = self.batch.pictures, get_args(ColorBy)
         chosen = every[(every.index(pictures.options.color_by) + 1) % len(every)]
         pictures.options = replace(pictures.options, color_by=chosen)
 

@@ -1,27 +1,62 @@
-"""What a demonstration is: something that starts, steps, says what it shows, and can be handled."""
+"""Demonstrations: what starts, steps, says what it shows, and can be handled, with curves of what it measures."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, cast, get_args
 
 import numpy as np
 
-from pbd_gym.demos.options import Options, dial
-from pbd_gym.rendering import Camera, Frame
+from pbd_gym.demos.options import AnyOptions, Options, dial
+from pbd_gym.rendering import PALETTE, Camera, Curve, Frame, Panel
 from pbd_gym.rendering.window.dials import Dial
 
 
-class Demo(ABC):
-    """A small simulation that can be looked at.
+class History:
+    """The last values of a few quantities.
+
+    Args:
+        *names: of the quantities.
+        length: how many frames are kept.
+    """
+
+    def __init__(self, *names: str, length: int = 250) -> None:
+        self.names = names
+        self._rows: deque[tuple[float, ...]] = deque(maxlen=length)
+
+    def add(self, time: float, *values: float) -> None:
+        """Keep a value of each quantity at ``time`` [s]."""
+        if len(values) != len(self.names):
+            raise ValueError(f"expected {len(self.names)} values, got {len(values)}")
+        self._rows.append((time, *values))
+
+    def panel(self, title: str, y_range: tuple[float, float] | None = None) -> Panel:
+        """Return a panel with the curves over time.
+
+        Args:
+            title: what is measured, with its unit.
+            y_range: ends of the vertical axis; the range of the values by default.
+        """
+        rows = np.array(self._rows).reshape(-1, 1 + len(self.names))
+        curves = [Curve(n, rows[:, 0], rows[:, 1 + i], PALETTE[i % len(PALETTE)]) for i, n in enumerate(self.names)]
+        return Panel(title, curves, y_range)
+
+
+Corner = tuple[float, float, float]
+
+
+class Demo(ABC, Generic[AnyOptions]):
+    """A small simulation that can be looked at. Its parameter says what options it has: ``Throw(Demo[ThrowOptions])``.
 
     Args:
         options: its numbers; the defaults if not given.
     """
 
     options_type: ClassVar[type[Options]] = Options
+    """Found by the parameter of the class."""
     fps: ClassVar[int] = 25
     """Frames per second of simulated time. A GIF counts time in hundredths of a second, which 25 fits exactly."""
     flat: ClassVar[bool] = False
@@ -29,14 +64,27 @@ class Demo(ABC):
     max_pull: ClassVar[float] = 0.08
     """Largest move of the hand per frame [m]."""
 
+    box: ClassVar[tuple[Corner, Corner] | None] = None
+    """Lower and upper corner of what is shown at first [m], where that is always the same; else :attr:`view_box`."""
+    rebuilt: ClassVar[tuple[str, ...] | None] = None
+    """Options with which it starts again when they change; None for all."""
+    deeds: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    """What further keys do: the key, a few words, and the name of the method."""
     original: ClassVar[Options | None] = None
     """Options with which it is the page of a tutorial that it was modelled on, where they differ from the defaults."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            for parameter in get_args(base):
+                if isinstance(parameter, type):
+                    cls.options_type = parameter
 
     def __init__(self, options: Options | None = None) -> None:
         options = self.options_type() if options is None else options
         if not isinstance(options, self.options_type):
             raise TypeError(f"options must be {self.options_type.__name__}, got {type(options).__name__}")
-        self.options = options
+        self.options = cast(AnyOptions, options)
         self.time = 0.0
         """Simulated time [s]."""
         self.held: int | None = None
@@ -45,11 +93,15 @@ class Demo(ABC):
         """What further keys do: a few words and the deed."""
         if self.original is not None:
             self.keys["o"] = ("the original's numbers", self.be_original)
+        self.keys |= {key: (words, getattr(self, name)) for key, words, name in self.deeds}
         self.reset()
 
     @abstractmethod
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
+        self.time = 0.0
+        self.held = None
+        self._pull = np.zeros(3)
 
     @abstractmethod
     def step(self) -> None:
@@ -59,10 +111,17 @@ class Demo(ABC):
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""
 
+    def let_pass(self, seconds: float) -> None:
+        """Count the time of a step, and forget how the hand has moved in it."""
+        self.time += seconds
+        self._pull = np.zeros(3)
+
     @property
-    @abstractmethod
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        assert self.box is not None, "a demonstration has a box or a view_box of its own"
+        lower, upper = self.box
+        return np.array(lower), np.array(upper)
 
     def camera(self, size: tuple[int, int]) -> Camera:
         """Return what it is seen by at first, in a picture of ``size`` (width, height)."""
@@ -74,10 +133,23 @@ class Demo(ABC):
         """Return a line of measured numbers."""
         return f"{self.time:.2f} s"
 
-    def change(self, options: Options) -> None:
-        """Go on with other options; unless a demonstration knows better it starts again."""
-        self.options = options
-        self.reset()
+    def change(self, options: AnyOptions) -> None:
+        """Go on with other options, or start again: after an explosion, and with others of those in :attr:`rebuilt`."""
+        before, self.options = self.options, options
+        rebuilt = self.rebuilt
+        if self.exploded or rebuilt is None or any(getattr(before, n) != getattr(options, n) for n in rebuilt):
+            self.reset()
+        else:
+            self.adapt()
+
+    def adapt(self) -> None:
+        """Take over options that have changed, without a new start."""
+        return
+
+    @property
+    def exploded(self) -> bool:
+        """Whether it cannot go on from where it is."""
+        return False
 
     def try_change(self, name: str, value: Any) -> None:
         """Go on with another value of one option.
@@ -96,7 +168,7 @@ class Demo(ABC):
     def be_original(self) -> None:
         """Start again with the numbers of the page that it was modelled on."""
         if self.original is not None:
-            self.options = self.original
+            self.options = cast(AnyOptions, self.original)
             self.reset()
 
     def ready(self, name: str, value: Any) -> bool:
@@ -144,7 +216,7 @@ class Demo(ABC):
 
     def move(self, pull: np.ndarray) -> None:
         """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        return
+        self._pull = pull
 
     def point(self, eye: np.ndarray, direction: np.ndarray) -> None:
         """Be told what the mouse points at: what lies along a ray from the eye [m], shape (3,) each."""

@@ -1,15 +1,129 @@
-"""Functions f(x, y) that a person types: parsed and computed by rules of their own, so that nothing else can happen."""
+"""Functions f(x, y) that a person types, with their derivatives: parsed and computed by rules of their own.
+
+Derivatives come from jets, numbers that carry their first and second derivatives along, so that arithmetic computes
+those, to rounding: Griewank, Walther 2008: Evaluating derivatives, doi:10.1137/1.9780898717761, chapter 3.
+"""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.jets import RULES, Jet
+Rule = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]
+"""A function of one variable and its first two derivatives."""
+
+RULES: dict[str, Rule] = {
+    "sin": (np.sin, np.cos, lambda v: -np.sin(v)),
+    "cos": (np.cos, lambda v: -np.sin(v), lambda v: -np.cos(v)),
+    "tan": (np.tan, lambda v: 1.0 + np.tan(v) ** 2, lambda v: 2.0 * np.tan(v) * (1.0 + np.tan(v) ** 2)),
+    "exp": (np.exp, np.exp, np.exp),
+    "log": (np.log, lambda v: 1.0 / v, lambda v: -1.0 / v**2),
+    "sqrt": (np.sqrt, lambda v: 0.5 / np.sqrt(v), lambda v: -0.25 / np.sqrt(v) ** 3),
+    "abs": (np.abs, np.sign, np.zeros_like),
+}
+"""What can be done to a jet besides arithmetic, by name."""
+
+
+@dataclass(frozen=True)
+class Jet:
+    """Values of a function of n variables at some points, with gradients and Hessians there."""
+
+    value: np.ndarray
+    """Shape (...)."""
+    gradient: np.ndarray
+    """Shape (..., n)."""
+    hessian: np.ndarray
+    """Shape (..., n, n)."""
+
+    __array_ufunc__ = None  # NumPy's numbers leave arithmetic with a jet to the jet
+
+    @classmethod
+    def constant(cls, value: np.ndarray, count: int) -> Jet:
+        """Return what does not depend on the ``count`` variables."""
+        value = np.asarray(value, np.float64)
+        return cls(value, np.zeros((*value.shape, count)), np.zeros((*value.shape, count, count)))
+
+    @classmethod
+    def variables(cls, *values: np.ndarray) -> tuple[Jet, ...]:
+        """Return the variables themselves, at points whose coordinates are given."""
+        found = [cls.constant(value, len(values)) for value in np.broadcast_arrays(*values)]
+        for k, jet in enumerate(found):
+            jet.gradient[..., k] = 1.0
+        return tuple(found)
+
+    def apply(self, value: np.ndarray, first: np.ndarray, second: np.ndarray) -> Jet:
+        """Return f of it, by the chain rule from f, f' and f'' at the value."""
+        g = self.gradient
+        outer = g[..., :, None] * g[..., None, :]
+        return Jet(value, first[..., None] * g, second[..., None, None] * outer + first[..., None, None] * self.hessian)
+
+    def function(self, name: str) -> Jet:
+        """Return a function of :data:`RULES` of it."""
+        value, first, second = RULES[name]
+        return self.apply(value(self.value), first(self.value), second(self.value))
+
+    def __pos__(self) -> Jet:
+        return self
+
+    def __neg__(self) -> Jet:
+        return Jet(-self.value, -self.gradient, -self.hessian)
+
+    def __add__(self, other: Any) -> Jet:
+        if not isinstance(other, Jet):
+            return Jet(self.value + other, self.gradient, self.hessian)
+        return Jet(self.value + other.value, self.gradient + other.gradient, self.hessian + other.hessian)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Jet:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Jet:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Jet:
+        if not isinstance(other, Jet):
+            return Jet(self.value * other, self.gradient * other, self.hessian * other)
+        mixed = self.gradient[..., :, None] * other.gradient[..., None, :]
+        a, b = self.value[..., None], other.value[..., None]
+        return Jet(
+            self.value * other.value,
+            b * self.gradient + a * other.gradient,
+            b[..., None] * self.hessian + a[..., None] * other.hessian + mixed + mixed.swapaxes(-1, -2),
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Jet:
+        if not isinstance(other, Jet):
+            return Jet(self.value / other, self.gradient / other, self.hessian / other)
+        inverse = self * other._power(-1.0)
+        return Jet(self.value / other.value, inverse.gradient, inverse.hessian)
+
+    def __rtruediv__(self, other: Any) -> Jet:
+        return self._power(-1.0) * other
+
+    def __pow__(self, exponent: Any) -> Jet:
+        if not isinstance(exponent, Jet):
+            return self._power(exponent)
+        found = (self.function("log") * exponent).function("exp")
+        return Jet(self.value**exponent.value, found.gradient, found.hessian)
+
+    def __rpow__(self, base: Any) -> Jet:
+        value, rate = base**self.value, np.log(base)
+        return self.apply(value, value * rate, value * rate**2)
+
+    def _power(self, p: float) -> Jet:
+        v = self.value
+        first = p * v ** (p - 1.0) if p else np.zeros_like(v)  # not 0 times infinity where v = 0
+        second = p * (p - 1.0) * v ** (p - 2.0) if p * (p - 1.0) else np.zeros_like(v)
+        return self.apply(v**p, first, second)
+
 
 LONGEST = 200
 """Characters of an expression."""

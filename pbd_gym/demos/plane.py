@@ -1,13 +1,16 @@
-"""Demonstrations in the plane, with points that the mouse can take."""
+"""Demonstrations in the plane, with points that the mouse can take, and graphs drawn into it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from pbd_gym.demos.demo import Demo
+from pbd_gym.demos.options import AnyOptions
+from pbd_gym.rendering.colors import Color
 
 
 def raised(points: np.ndarray) -> np.ndarray:
@@ -15,7 +18,7 @@ def raised(points: np.ndarray) -> np.ndarray:
     return np.concatenate([points, np.zeros((len(points), 1))], axis=1)
 
 
-class PlaneDemo(Demo):
+class PlaneDemo(Demo[AnyOptions]):
     """A demonstration that happens in the plane z = 0, and has handles: points that the mouse drags."""
 
     flat: ClassVar[bool] = True
@@ -27,9 +30,7 @@ class PlaneDemo(Demo):
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
-        self.time = 0.0
-        self.held = None
-        self._pull = np.zeros(2)
+        super().reset()
         self.handles = np.array(self.start(), dtype=np.float64)
 
     @abstractmethod
@@ -39,14 +40,80 @@ class PlaneDemo(Demo):
     def step(self) -> None:
         """Advance by one frame: the hand moves its handle."""
         if self.held is not None:
-            self.handles[self.held] = np.clip(self.handles[self.held] + self._pull, *self.limits)
-        self._pull = np.zeros(2)
-        self.time += 1.0 / self.fps
+            self.handles[self.held] = np.clip(self.handles[self.held] + self._pull[:2], *self.limits)
+        self.let_pass(1.0 / self.fps)
 
     def positions(self) -> np.ndarray:
         """Return the handles [m], shape (n, 3)."""
         return raised(self.handles)
 
-    def move(self, pull: np.ndarray) -> None:
-        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self._pull = pull[:2]
+
+AXIS: Color = (90, 98, 118)
+ZERO: Color = (176, 182, 196)
+Line = tuple[np.ndarray, Color]
+Label = tuple[np.ndarray, str]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A rectangle of the plane in which curves y(x) are drawn.
+
+    Raises:
+        ValueError: for a range or a rectangle without extent.
+    """
+
+    lower: tuple[float, float]
+    """Lower left corner [m]."""
+    upper: tuple[float, float]
+    """Upper right corner [m]."""
+    x_range: tuple[float, float]
+    """What its left and right edges stand for."""
+    y_range: tuple[float, float]
+    """What its lower and upper edges stand for."""
+
+    def __post_init__(self) -> None:
+        pairs = (self.x_range, self.y_range, *zip(self.lower, self.upper, strict=True))
+        if not all(low < high for low, high in pairs):
+            raise ValueError(f"a graph needs ranges with low < high, got {self}")
+
+    def places(self, x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
+        """Return where points of the graph are [m], shape (n, 3)."""
+        values = np.stack(np.broadcast_arrays(np.atleast_1d(x), np.atleast_1d(y)), axis=1)
+        low, high = np.array([self.x_range, self.y_range]).T
+        share = (values - low) / (high - low)
+        return raised(np.array(self.lower) + share * (np.array(self.upper) - self.lower))
+
+    def values(self, places: np.ndarray) -> np.ndarray:
+        """Return which points of the graph are at places [m], shape (n, 2) each."""
+        low, high = np.array([self.x_range, self.y_range]).T
+        share = (places - self.lower) / (np.array(self.upper) - self.lower)
+        found: np.ndarray = low + share * (high - low)
+        return found
+
+    def inside(self, points: np.ndarray) -> np.ndarray:
+        """Return which points of the graph, shape (n, 2), are within its ranges, shape (n,)."""
+        low, high = np.array([self.x_range, self.y_range]).T
+        found: np.ndarray = ((low <= points) & (points <= high)).all(axis=1)
+        return found
+
+    def curve(self, x: np.ndarray, y: np.ndarray, color: Color) -> Line:
+        """Return a curve as a line; beyond the range of y it is broken."""
+        inside = (self.y_range[0] <= y) & (y <= self.y_range[1])
+        return self.places(x, np.where(inside, y, np.nan)), color
+
+    def axes(self) -> list[Line]:
+        """Return the frame, and lines at x = 0 and y = 0 where they are inside."""
+        (left, right), (low, high) = self.x_range, self.y_range
+        lines = [(self.places(np.array([left, left, right]), np.array([high, low, low])), AXIS)]
+        if left < 0.0 < right:
+            lines.append((self.places(0.0, np.array([low, high])), ZERO))
+        if low < 0.0 < high:
+            lines.append((self.places(np.array([left, right]), 0.0), ZERO))
+        return lines
+
+    def numbers(self, x_unit: str = "") -> list[Label]:
+        """Return the ends of the axes as labels."""
+        side = 0.06 * (self.upper[0] - self.lower[0])
+        below = 0.06 * (self.upper[1] - self.lower[1])
+        found = [(self.places(x, self.y_range[0])[0] + [0, -below, 0], f"{x:.3g}{x_unit}") for x in self.x_range]
+        return found + [(self.places(self.x_range[0], y)[0] + [-side, 0, 0], f"{y:.3g}") for y in self.y_range]

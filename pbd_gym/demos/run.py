@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -151,7 +150,7 @@ def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) ->
 
 
 def _parser(name: str, demo_type: type[Demo]) -> argparse.ArgumentParser:
-    text = inspect.cleandoc(sys.modules[demo_type.__module__].__doc__ or "")
+    text = inspect.getdoc(demo_type)
     parser = argparse.ArgumentParser(
         prog=f"pbd-gym demo {name}", description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )

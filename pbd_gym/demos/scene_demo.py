@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pbd_gym.demos.demo import Demo
-from pbd_gym.demos.options import Options
+from pbd_gym.demos.options import AnyOptions
 from pbd_gym.rendering import Frame, Picker
 from pbd_gym.rendering.pictures.scenes import scene_frame
 from pbd_gym.rendering.window.dials import Dial
@@ -27,7 +27,7 @@ _COVERED = {
 """For an option, the dials of the engine that would turn the same."""
 
 
-class SceneDemo(Demo):
+class SceneDemo(Demo[AnyOptions]):
     """A scene under XPBD. Its options may have ``time_step`` (of a substep [s]), ``damping`` [1/s] and, as
     arguments of the solver, ``iterations``, ``method`` and ``chebyshev``.
     """
@@ -46,8 +46,7 @@ class SceneDemo(Demo):
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
-        self.time = 0.0
-        self.held = None
+        super().reset()
         self._load(self.build())
 
     def _load(self, scene: Scene) -> None:
@@ -75,15 +74,14 @@ class SceneDemo(Demo):
             threads=1,
         )
 
-    def change(self, options: Options) -> None:
-        """Go on with other options from where the particles are, if they are still the same particles."""
-        before, self.options = self.options, options
-        saved = self.state.save()
-        sound = np.isfinite(saved["positions"]).all() and np.isfinite(saved["velocities"]).all()
-        if not sound or any(getattr(before, name) != getattr(options, name) for name in self.rebuilt):
-            self.reset()
-            return
-        pinned = self.state.get_pinned()
+    @property
+    def exploded(self) -> bool:
+        """Whether there are numbers that are not finite."""
+        return not (np.isfinite(self.positions()).all() and np.isfinite(self.velocities()).all())
+
+    def adapt(self) -> None:
+        """Go on with other options from where the particles are."""
+        saved, pinned = self.state.save(), self.state.get_pinned()
         self._load(self.build())
         self.state.load(saved | {"parameters": self.state.parameters.read()})  # an option may be one of them
         self.state.set_pinned(pinned)
@@ -167,6 +165,8 @@ class SceneDemo(Demo):
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of what is shown at first [m], shape (3,) each."""
+        if self.box is not None:
+            return super().view_box
         lower, upper = self.scene.positions.min(axis=0), self.scene.positions.max(axis=0)
         margin = 0.2 * float((upper - lower).max())
         return lower - margin, upper + margin

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Plane, Solid, Sphere
 from pbd_gym.colliders.solid import matrix_of
-from pbd_gym.rendering.batched.geometry import bodies
+from pbd_gym.rendering.batched.tables import bodies
 from pbd_gym.rendering.colors import FRONT, ROPE, SOLID, Color
-from pbd_gym.rendering.pictures.meshes import unit
+from pbd_gym.rendering.pictures.shapes import unit
 from pbd_gym.scene.scene import Scene
 
 _SIDES = 8

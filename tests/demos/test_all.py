@@ -187,7 +187,7 @@ def test_a_picture_that_cannot_be_saved_is_told(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise PermissionError("read-only folder")
 
-    monkeypatch.setattr("pbd_gym.rendering.window.recorder.save_png", refuse)
+    monkeypatch.setattr("pbd_gym.rendering.pictures.images.save_png", refuse)
     window = DemoWindow("double-pendulum", make("double-pendulum"), (100, 100))
     window.tick()
     press(window, "s")
@@ -229,7 +229,7 @@ def test_help_says_what_it_teaches(name: str, capsys: pytest.CaptureFixture[str]
         if np.isfinite(limits["low"] + limits["high"]) and not limits["choices"]:
             assert f"({limits['low']:g} to {limits['high']:g}, default {about.default})" in " ".join(text.split())
     assert "--out" in text
-    assert len((sys.modules[find(name).__module__].__doc__ or "").split()) > 40
+    assert len((find(name).__doc__ or "").split()) > 40
 
 
 def test_picture_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.demos.geometry.barycentric import BarycentricDemo, barycentric
-from pbd_gym.demos.geometry.sdf_field import FieldDemo, FieldOptions, box_distance, disc_distance, normals
+from pbd_gym.demos.geometry.sdf import FieldDemo, FieldOptions, box_distance, disc_distance, normals
 from pbd_gym.demos.soft.deformation import REST, DeformationDemo, DeformationOptions
-from pbd_gym.demos.soft.triangles import cauchy_strain, green_strain
+from pbd_gym.demos.soft.fem import cauchy_strain, green_strain
 from tests.demos.data import load
 
 

@@ -20,8 +20,7 @@ from pbd_gym.kernels.lanes.rotation import make_rotate
 from pbd_gym.kernels.lanes.wide import wide
 from pbd_gym.kernels.step import make_step
 from pbd_gym.rendering.batched import backdrops
-from pbd_gym.rendering.batched.pixels import make_draw
-from pbd_gym.rendering.batched.tiles import Images
+from pbd_gym.rendering.batched.pixels import Images, make_draw
 from tests.kernels.cuda import check_compiles
 
 ARCHITECTURES = {1: 80, 4: 90}

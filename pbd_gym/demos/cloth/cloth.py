@@ -1,21 +1,4 @@
-"""A cloth under extended position-based dynamics (XPBD) that hangs in the wind, and that a person drags with the mouse.
-
-Distance constraints along rows, columns and diagonals are solved one after the other (Gauss-Seidel). Each has a
-compliance, the inverse of its stiffness. Given enough iterations to converge, further ones or shorter steps change the
-stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count, and with
-`mass-spring`, which explodes where the time step is too long. The sheet weighs 0.25 kg/m^2, as bed linen does, gusts
-move it (:mod:`pbd_gym.kernels.motion.air_drag`), and it lies down on the ground and on itself: press `c` to let go of
-its corners.
-
-Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
-corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's extrapolation
-makes up for it, until its number, an estimate of the spectral radius, is too large.
-
-Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; Wang 2015: A Chebyshev semi-iterative approach
-for accelerating projective and position-based dynamics, doi:10.1145/2816795.2818063. The sheet is that of
-RWTH's physics-simulation tutorial. With `--mass 0.5 --time-step 0.01 --stiffness 1000 --wind 0 --surface off`, or after
-the key `o`, it moves as it does there.
-"""
+"""The hanging sheet in the engine: compliant constraints (XPBD) and rigid ones (PBD), and how iterations converge."""
 
 from __future__ import annotations
 
@@ -25,12 +8,48 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.demos.cloth.convergence import COUNTS, left_over
-from pbd_gym.demos.cloth.sheet import HangingSheet, SheetOptions, sheet
-from pbd_gym.demos.options import Options, option, switch
+from pbd_gym.demos.cloth.sheet import AnySheet, HangingSheet, SheetOptions, sheet
+from pbd_gym.demos.options import option, switch
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.rendering import PALETTE, Curve, Frame, Panel
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.state import State
+
+COUNTS = (2, 4, 8, 16, 32, 64, 128)
+"""Iterations that are tried; from two on all take one kernel."""
+CONVERGED = 512
+"""Iterations, of Gauss-Seidel, after which a step counts as converged."""
+
+
+def left_over(solver: Solver, state: State, time_step: float) -> np.ndarray:
+    """Return how far a step of so many iterations is from the converged one, to which all methods lead.
+
+    Args:
+        solver: whose method it is.
+        state: at the beginning of the step; it stays as it is.
+        time_step: of the step [s].
+
+    Returns:
+        Largest distance of a particle of the first environment, for each of :data:`COUNTS` [m], shape (7,).
+    """
+    model, saved = solver.model, state.save()
+
+    def reached(trial: Solver, iterations: int) -> np.ndarray:
+        trial.set_steps(iterations=iterations)
+        copy = trial.state()
+        copy.load(saved)
+        trial.step(copy, trial.control(), time_step)
+        found: np.ndarray = copy.get_positions()[0].astype(np.float64)
+        return found
+
+    chosen = Solver(
+        model, 1, damping=solver.damping, method=solver.method, relaxation=solver.relaxation,
+        chebyshev=solver.chebyshev, threads=1,
+    )  # fmt: skip
+    end = reached(Solver(model, 1, damping=solver.damping, threads=1), CONVERGED)  # all methods lead there
+    return np.array([np.linalg.norm(reached(chosen, count) - end, axis=1).max() for count in COUNTS])
+
 
 EVERY = 5
 """Frames from one measurement of convergence to the next."""
@@ -59,7 +78,7 @@ class ClothOptions(SheetOptions):
     surface: str = switch(True, "whether there is ground, and the cloth lies on it and on itself")
 
 
-class SheetDemo(HangingSheet, SceneDemo):
+class SheetDemo(HangingSheet[AnySheet], SceneDemo[AnySheet]):
     """A hanging sheet of distance constraints, solved in the order in which they were added."""
 
     order = "given"
@@ -91,17 +110,29 @@ class SheetDemo(HangingSheet, SceneDemo):
         return scene
 
 
-class ClothDemo(SheetDemo):
-    """The sheet with compliant constraints."""
+class ClothDemo(SheetDemo[ClothOptions]):
+    """A cloth under extended position-based dynamics (XPBD) that hangs in the wind and is dragged with the mouse.
 
-    options_type = ClothOptions
+    Distance constraints along rows, columns and diagonals are solved one after the other (Gauss-Seidel). Each has a
+    compliance, the inverse of its stiffness. Given enough iterations to converge, further ones or shorter steps change
+    the stretch no more; the stiffness does. Compare with `pbd-cloth`, whose stiffness comes from the iteration count,
+    and with `mass-spring`, which explodes where the time step is too long. The sheet weighs 0.25 kg/m^2, as bed linen
+    does, gusts move it (:mod:`pbd_gym.kernels.motion.air_drag`), and it lies down on the ground and on itself: press
+    `c` to let go of its corners.
+
+    Choose another solver, and switch `convergence` on to see how far each number of iterations is from where they lead:
+    corrections that are applied together (Jacobi) need many more than one after the other, and Chebyshev's
+    extrapolation makes up for it, until its number, an estimate of the spectral radius, is too large.
+
+    Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; Wang 2015: A Chebyshev semi-iterative approach
+    for accelerating projective and position-based dynamics, doi:10.1145/2816795.2818063. The sheet is that of RWTH's
+    physics-simulation tutorial. With `--mass 0.5 --time-step 0.01 --stiffness 1000 --wind 0 --surface off`, or after
+    the key `o`, it moves as it does there.
+    """
+
+    deeds = (("c", "let go of the corners", "let_go"),)
     original = ClothOptions(mass=0.5, time_step=0.01, stiffness=1000.0, wind=0.0, surface="off")
     rebuilt = ("width", "height", "fixed", "surface")
-    options: ClothOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys["c"] = ("let go of the corners", self.let_go)
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -157,3 +188,30 @@ class ClothDemo(SheetDemo):
         curve = Curve(self.options.method, counts, np.log10(np.maximum(self.errors, LEAST)), PALETTE[0])
         title = "log10 of the distance from the converged step [m]"
         return super().drawn() | {"panels": [Panel(title, [curve], x_label="log2 of iterations")]}
+
+
+@dataclass(frozen=True)
+class PBDClothOptions(SheetOptions):
+    """Numbers of a PBD cloth."""
+
+    time_step: float = option(0.005, "of the solver [s]", low=1e-4, high=0.04)
+    iterations: int = option(5, "sweeps over all constraints per step", low=1, high=200)
+
+
+class PBDClothDemo(SheetDemo[PBDClothOptions]):
+    """A hanging cloth under position-based dynamics (PBD): the constraints are rigid, and iterations decide how nearly.
+
+    Every sweep brings each pair of particles to its distance at once. What that undoes for the neighbours is left over,
+    so the cloth looks the stiffer, the more iterations or the shorter the time step: its stretch is an error and no
+    material. That is what the compliance of `cloth` repairs.
+
+    Mueller, Heidelberger, Hennix, Ratcliff 2007: Position based dynamics, doi:10.1016/j.jvcir.2007.01.005. The sheet is
+    that of RWTH's physics-simulation tutorial, whose trajectories it reproduces with `--mass 0.5 --iterations 2`.
+    """
+
+    original = PBDClothOptions(mass=0.5, iterations=2)
+
+    @property
+    def compliance(self) -> float:
+        """Inverse stiffness of the constraints [m/N]."""
+        return 0.0

@@ -1,16 +1,20 @@
-"""The hanging sheet that the cloth demonstrations share: its particles, its edges in solve order, and what is fixed."""
+"""The hanging sheet that the cloth demonstrations share, and how it is stepped where the engine does not."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pbd_gym.demos.demo import Demo
 from pbd_gym.demos.options import Options, option
 from pbd_gym.geometry.grids import grid
-from pbd_gym.rendering import PALETTE, Frame
+from pbd_gym.rendering import PALETTE, Frame, Picker
 from pbd_gym.rendering.colors import Color
+from pbd_gym.runtime.checks import finite
 
 SPACING = 0.2
 """Distance of neighbours [m]."""
@@ -28,6 +32,9 @@ class SheetOptions(Options):
     mass: float = option(0.05, "of each particle [kg]", low=1e-3, high=1e3)
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-100.0, high=100.0, step=1.0)
     look: str = option("cloth", "cloth, or its particles and constraints with axes", choices=("cloth", "net"))
+
+
+AnySheet = TypeVar("AnySheet", bound=SheetOptions)
 
 
 @dataclass(frozen=True)
@@ -59,11 +66,10 @@ def sheet(options: SheetOptions) -> Sheet:
     )
 
 
-class HangingSheet(Demo):
+class HangingSheet(Demo[AnySheet]):
     """What demonstrations with such a sheet have in common: how it is looked at, pulled and measured."""
 
     max_pull = 2.0 * SPACING
-    options: SheetOptions
     sheet: Sheet
 
     @property
@@ -111,3 +117,125 @@ class HangingSheet(Demo):
         """Return the time and how far the sheet is stretched."""
         strain = self.stretch()
         return f"{super().readout()}   stretch: mean {100 * strain.mean():.1f} %, largest {100 * strain.max():.1f} %"
+
+
+class RodSystem(ABC):
+    """Particles between rods that step by themselves. One of inverse mass 0 goes on with the velocity that it has.
+
+    Args:
+        positions: [m], shape (n, d).
+        inv_mass: [1/kg], shape (n,); 0 is fixed.
+        edges: ends of the rods, shape (m, 2), int.
+        gravity: acceleration [m/s^2], shape (d,).
+        rest_length: [m], shape (m,); the distance now if not given.
+
+    Raises:
+        ValueError: for a wrong shape, or a number that is not finite or out of its range.
+    """
+
+    def __init__(
+        self,
+        positions: ArrayLike,
+        inv_mass: ArrayLike,
+        edges: ArrayLike,
+        gravity: ArrayLike,
+        rest_length: ArrayLike | None = None,
+    ) -> None:
+        start = np.array(positions, dtype=np.float64)
+        if start.ndim != 2 or not np.isfinite(start).all():
+            raise ValueError(f"positions must be finite and of shape (n, d), got {start.shape}")
+        self.positions = start
+        """[m], shape (n, d)."""
+        self.velocities = np.zeros_like(start)
+        """[m/s], shape (n, d)."""
+        self.inv_mass = finite("inv_mass", np.asarray(inv_mass, dtype=np.float64), (len(start),))
+        self.edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        if ((self.edges < 0) | (self.edges >= len(start))).any():
+            raise ValueError(f"edges must name particles 0 to {len(start) - 1}")
+        self.gravity = finite("gravity", np.asarray(gravity, dtype=np.float64), start.shape[1:])
+        first, second = self.edges.T
+        lengths = np.linalg.norm(start[first] - start[second], axis=1) if rest_length is None else rest_length
+        self.rest_length = finite("rest_length", np.asarray(lengths, dtype=np.float64), (len(self.edges),))
+        """[m], shape (m,)."""
+
+    @abstractmethod
+    def step(self, dt: float) -> None:
+        """Advance by ``dt`` seconds."""
+
+
+class SheetSystemDemo(HangingSheet[AnySheet]):
+    """A sheet under a :class:`RodSystem`. Its options have a ``time_step`` [s]."""
+
+    rebuilt = ("width", "height", "fixed")
+
+    @abstractmethod
+    def make_system(self) -> RodSystem:
+        """Return the system of ``self.sheet`` with inverse masses ``self.inv_mass``."""
+
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+        super().reset()
+        self._load()
+
+    def _load(self) -> None:
+        options: Any = self.options
+        self.sheet = sheet(options)
+        self.inv_mass = np.full(len(self.sheet.positions), 1.0 / options.mass)
+        self.inv_mass[self.sheet.fixed] = 0.0
+        self.system = self.make_system()
+        self.time_step = float(options.time_step)
+        self.substeps = max(1, round(1.0 / self.fps / self.time_step))
+
+    def adapt(self) -> None:
+        """Go on with other options from where the particles are."""
+        positions, velocities, fixed = self.system.positions, self.system.velocities, self.inv_mass == 0.0
+        self._load()
+        self.inv_mass = np.where(fixed, 0.0, 1.0 / self.options.mass)
+        self.hold(self.held)
+        self.system.positions, self.system.velocities = positions, velocities
+
+    def step(self) -> None:
+        """Advance by one frame; what is held moves with the hand."""
+        if self.held is not None:
+            self.system.velocities[self.held] = self._pull / (self.substeps * self.time_step)
+        with np.errstate(over="ignore", invalid="ignore"):  # an explosion is something to be seen here
+            for _ in range(self.substeps):
+                self.system.step(self.time_step)
+        self.let_pass(self.substeps * self.time_step)
+
+    @property
+    def exploded(self) -> bool:
+        """Whether positions have gone beyond all bounds."""
+        return not bool((np.abs(self.system.positions) < 1e3).all())
+
+    def positions(self) -> np.ndarray:
+        """Return the particles [m], shape (n, 3)."""
+        return self.system.positions.copy()
+
+    def hold(self, particle: int | None) -> None:
+        """Put a particle into the hand; None opens the hand."""
+        self.held = particle
+        self.system.inv_mass = self.inv_mass.copy()
+        self.system.velocities[self.inv_mass == 0] = 0.0
+        if particle is not None:
+            self.system.inv_mass[particle] = 0.0
+
+    def pin(self, particle: int) -> str:
+        """Fix a particle, or set it free. Returns what to tell."""
+        if not self.inv_mass[particle]:
+            self.inv_mass[particle] = 1.0 / self.options.mass
+        else:
+            self.inv_mass[particle] = 0.0
+        self.hold(self.held)
+        return "free" if self.inv_mass[particle] else "pinned"
+
+    def readout(self) -> str:
+        """Return the time and how far the sheet is stretched."""
+        return "exploded: press r to start again" if self.exploded else super().readout()
+
+    def frame(self, caption: str = "") -> Frame:
+        """Return what there is to see."""
+        here = self.positions()
+        hand = [] if self.held is None or self.exploded else [Picker(here[self.held], 0.1, True)]
+        pinned = np.flatnonzero(self.inv_mass == 0)
+        return self.dressed(Frame(here, self.sheet.triangles, pinned=pinned, pickers=hand, caption=caption))

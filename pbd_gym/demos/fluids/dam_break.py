@@ -1,13 +1,4 @@
-"""A dam break in three dimensions: a column of water falls into an empty tank, runs round a post and comes to rest.
-
-Position-based fluids keep the density by a constraint for each particle: neighbours that crowd it push it away, and
-nothing pulls. More sweeps or shorter steps compress less; fewer make waves of sound, and the water boils. Walls
-count for the water that would be behind them, so that the lowest layers are as dense as the others. Turn the
-viscosity up for honey.
-
-Macklin, Mueller 2013: Position based fluids, doi:10.1145/2461912.2461984. Martin, Moyce 1952 measured such fronts,
-doi:10.1098/rsta.1952.0006: none is faster than 2 sqrt(g height).
-"""
+"""A column of water in the corner of a tank with a post."""
 
 from __future__ import annotations
 
@@ -40,11 +31,18 @@ class DamBreakOptions(Options):
     gravity: float = option(-9.81, "vertical acceleration [m/s^2]", low=-50.0, high=50.0, step=1.0)
 
 
-class DamBreakDemo(SceneDemo):
-    """A column of water in the corner of a tank with a post."""
+class DamBreakDemo(SceneDemo[DamBreakOptions]):
+    """A dam break in three dimensions: a column of water falls into an empty tank, runs round a post and comes to rest.
 
-    options_type = DamBreakOptions
-    options: DamBreakOptions
+    Position-based fluids keep the density by a constraint for each particle: neighbours that crowd it push it away, and
+    nothing pulls. More sweeps or shorter steps compress less; fewer make waves of sound, and the water boils. Walls
+    count for the water that would be behind them, so that the lowest layers are as dense as the others. Turn the
+    viscosity up for honey.
+
+    Macklin, Mueller 2013: Position based fluids, doi:10.1145/2461912.2461984. Martin, Moyce 1952 measured such fronts,
+    doi:10.1098/rsta.1952.0006: none is faster than 2 sqrt(g height).
+    """
+
     rebuilt = ("length", "height")
 
     def build(self) -> Scene:

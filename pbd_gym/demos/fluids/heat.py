@@ -1,26 +1,16 @@
-"""Heat that spreads in a plate: the diffusion equation on a grid, and why an explicit step must be short.
-
-`dT/dt = D (d2T/dx2 + d2T/dy2)`: with the five-point Laplacian, each step adds `D dt / dx^2` times what the four
-neighbours have more than the cell. If that number exceeds 1/4, the shortest waves grow with every step: turn up the
-diffusivity or the time step and watch a chessboard appear. The border keeps its temperature. Drag the ball to paint
-heat. The original clamps temperatures to its range, which hides the explosion: `clamp on`.
-
-LeVeque 2007: Finite difference methods for ordinary and partial differential equations, doi:10.1137/1.9780898717839,
-chapter 9.
-"""
+"""A plate seen from above, and a handle that heats where it goes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import Options, option, switch
 from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.rendering import Frame, Raster
-from pbd_gym.rendering.colormaps import STOPS, ramp
+from pbd_gym.rendering.colors import STOPS, ramp
 
 HOT = 100.0
 """Temperature of what is heated [K above the border]."""
@@ -82,13 +72,21 @@ def heated_box(rows: int, columns: int, box: int = BOX) -> Plate:
     return Plate(temperature)
 
 
-class HeatDemo(PlaneDemo):
-    """A plate seen from above, and a handle that heats where it goes."""
+class HeatDemo(PlaneDemo[HeatOptions]):
+    """Heat that spreads in a plate: the diffusion equation on a grid, and why an explicit step must be short.
 
-    options_type = HeatOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-20.0, -20.0), (20.0, 20.0))
+    `dT/dt = D (d2T/dx2 + d2T/dy2)`: with the five-point Laplacian, each step adds `D dt / dx^2` times what the four
+    neighbours have more than the cell. If that number exceeds 1/4, the shortest waves grow with every step: turn up the
+    diffusivity or the time step and watch a chessboard appear. The border keeps its temperature. Drag the ball to paint
+    heat. The original clamps temperatures to its range, which hides the explosion: `clamp on`.
+
+    LeVeque 2007: Finite difference methods for ordinary and partial differential equations,
+    doi:10.1137/1.9780898717839, chapter 9.
+    """
+
+    limits = ((-20.0, -20.0), (20.0, 20.0))
+    rebuilt = ("width", "height")
     max_pull = 0.2
-    options: HeatOptions
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
@@ -106,13 +104,10 @@ class HeatDemo(PlaneDemo):
         """Return width and height of the plate as it is drawn [m], shape (2,)."""
         return CELL * np.array([self.options.width, self.options.height])
 
-    def change(self, options: Options) -> None:
-        """Go on with other numbers; with another grid, or after an explosion, start again."""
-        assert isinstance(options, HeatOptions)
-        before, self.options = self.options, options
-        same = (before.width, before.height) == (options.width, options.height)
-        if not same or not np.isfinite(self.plate.temperature).all():
-            self.reset()
+    @property
+    def exploded(self) -> bool:
+        """Whether a cell has no temperature any more."""
+        return not np.isfinite(self.plate.temperature).all()
 
     @property
     def number(self) -> float:

@@ -1,17 +1,4 @@
-"""Four ways to make particles a liquid, side by side: the same block of water falls into four boxes.
-
-Each particle stands for a piece of water, and density is a sum over neighbours: `rho_i = sum_j m W_ij`. What keeps it
-near the density at rest differs. WCSPH takes pressure from an equation of state, needs no solve, and gives way a
-little; PBF moves particles until density is right; IISPH solves a linear system for the pressures that leave no
-compression at the end of the step; DFSPH solves a second one, so that velocities do not compress either. Read how many
-iterations each takes, and make the time step longer to see which of them stand it. Drag a particle to stir. With
-`quirks original` they compute what the programs do that they are modelled on; water at rest then has twice its pressure
-beside a wall.
-
-Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques for the physics based
-simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial,
-whose trajectories it reproduces with `--method PBF --width 40 --height 30 --quirks original`.
-"""
+"""One box for each method."""
 
 from __future__ import annotations
 
@@ -20,19 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.demo import Demo
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import Demo, History
+from pbd_gym.demos.fluids.fluid import Fluid, block_in_box
+from pbd_gym.demos.fluids.solvers import DFSPH, IISPH, PBF, WCSPH, Tolerance
 from pbd_gym.demos.options import Options, option
-from pbd_gym.demos.sph.basin import block_in_box
-from pbd_gym.demos.sph.dfsph import DFSPH
-from pbd_gym.demos.sph.fluid import Fluid
-from pbd_gym.demos.sph.iisph import IISPH
-from pbd_gym.demos.sph.pbf import PBF
-from pbd_gym.demos.sph.tolerance import Tolerance
-from pbd_gym.demos.sph.wcsph import WCSPH
 from pbd_gym.rendering import Frame
-from pbd_gym.rendering.colormaps import ramp
-from pbd_gym.rendering.colors import Color
+from pbd_gym.rendering.colors import Color, ramp
 
 METHODS: dict[str, type[Fluid]] = {"WCSPH": WCSPH, "PBF": PBF, "IISPH": IISPH, "DFSPH": DFSPH}
 SPACING = 0.05
@@ -64,19 +44,31 @@ class FluidOptions(Options):
     quirks: str = option("mended", "mended, or as in the original programs", choices=("mended", "original"))
 
 
-class FluidsDemo(Demo):
-    """One box for each method."""
+class FluidsDemo(Demo[FluidOptions]):
+    """Four ways to make particles a liquid, side by side: the same block of water falls into four boxes.
 
-    options_type = FluidOptions
+    Each particle stands for a piece of water, and density is a sum over neighbours: `rho_i = sum_j m W_ij`. What keeps
+    it near the density at rest differs. WCSPH takes pressure from an equation of state, needs no solve, and gives way a
+    little; PBF moves particles until density is right; IISPH solves a linear system for the pressures that leave no
+    compression at the end of the step; DFSPH solves a second one, so that velocities do not compress either. Read how
+    many iterations each takes, and make the time step longer to see which of them stand it. Drag a particle to stir.
+    With `quirks original` they compute what the programs do that they are modelled on; water at rest then has twice its
+    pressure beside a wall.
+
+    Koschier, Bender, Solenthaler, Teschner 2019: Smoothed particle hydrodynamics techniques for the physics based
+    simulation of fluids and solids, doi:10.2312/egt.20191035. The block is that of RWTH's physics-simulation tutorial,
+    whose trajectories it reproduces with `--method PBF --width 40 --height 30 --quirks original`.
+    """
+
     original = FluidOptions(method="PBF", width=40, height=30, quirks="original")
     fps = 50
     flat = True
-    options: FluidOptions
+    rebuilt = ("method", "width", "height")
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
+        super().reset()
         options = self.options
-        self.time, self.held = 0.0, None
         names = list(METHODS) if options.method == "all" else [options.method]
         block, box = block_in_box(options.width, options.height, SPACING)
         self.fluids = {name: make_fluid(name, options, block, box) for name in names}
@@ -89,16 +81,15 @@ class FluidsDemo(Demo):
         self.counts, self.compression = History(*names), History(*names)
         self._measure()
 
-    def change(self, options: Options) -> None:
-        """Go on with other options from where the particles are, if they are still the same particles."""
-        assert isinstance(options, FluidOptions)
-        before, self.options = self.options, options
-        fixed = ("method", "width", "height")
-        if self.failed or any(getattr(before, name) != getattr(options, name) for name in fixed):
-            self.reset()
-            return
+    @property
+    def exploded(self) -> bool:
+        """Whether some method has exploded."""
+        return bool(self.failed)
+
+    def adapt(self) -> None:
+        """Go on with other options from where the particles are."""
         for name, fluid in self.fluids.items():
-            new = make_fluid(name, options, fluid.positions, fluid.boundary)
+            new = make_fluid(name, self.options, fluid.positions, fluid.boundary)
             for word in KEPT:
                 if hasattr(new, word):
                     setattr(new, word, getattr(fluid, word))
@@ -115,8 +106,7 @@ class FluidsDemo(Demo):
                     self._guide(start, (k + 1) / steps, steps * dt)
                     self._advance(name, fluid, dt)
         self._guide(start, 1.0, steps * dt)
-        self._pull = np.zeros(2)
-        self.time += steps * dt
+        self.let_pass(steps * dt)
         self._measure()
 
     def _advance(self, name: str, fluid: Fluid, dt: float) -> None:
@@ -140,8 +130,8 @@ class FluidsDemo(Demo):
         if self.held is None:
             return
         name, index = self._owner(self.held)
-        self.fluids[name].positions[index] = start[self.held, :2] - self.places[name] + share * self._pull
-        self.fluids[name].velocities[index] = self._pull / time
+        self.fluids[name].positions[index] = start[self.held, :2] - self.places[name] + share * self._pull[:2]
+        self.fluids[name].velocities[index] = self._pull[:2] / time
 
     def _owner(self, particle: int) -> tuple[str, int]:
         names, size = list(self.fluids), self.options.width * self.options.height
@@ -161,11 +151,7 @@ class FluidsDemo(Demo):
 
     def hold(self, particle: int | None) -> None:
         """Put a particle into the hand; None opens the hand."""
-        self.held, self._pull = particle, np.zeros(2)
-
-    def move(self, pull: np.ndarray) -> None:
-        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self._pull = pull[:2]
+        self.held, self._pull = particle, np.zeros(3)
 
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see: particles by their speed, and the boxes."""

@@ -1,17 +1,8 @@
-"""Barycentric coordinates: a point in a triangle as a weighted mean of its corners.
-
-`x = l1 a + l2 b + l3 c` with weights that add up to 1: each is the area of the triangle that the point makes with the
-other two corners, over the whole area, both with their signs. They interpolate whatever the corners know, colours here;
-inside all of them are positive, on an edge one is zero, and outside at least one is negative. Contacts on cloth, forces
-on triangles and textures all use them. Drag the point and the corners.
-
-Coxeter 1969: Introduction to geometry, section 13.7.
-"""
+"""A triangle, and a point."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -51,21 +42,24 @@ class BarycentricOptions(Options):
     outside: str = switch(False, "whether coordinates are shown outside of the triangle as well")
 
 
-class BarycentricDemo(PlaneDemo):
-    """A triangle, and a point."""
+class BarycentricDemo(PlaneDemo[BarycentricOptions]):
+    """Barycentric coordinates: a point in a triangle as a weighted mean of its corners.
 
-    options_type = BarycentricOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-HALF, -HALF), (HALF, HALF))
-    options: BarycentricOptions
+    `x = l1 a + l2 b + l3 c` with weights that add up to 1: each is the area of the triangle that the point makes with
+    the other two corners, over the whole area, both with their signs. They interpolate whatever the corners know,
+    colours here; inside all of them are positive, on an edge one is zero, and outside at least one is negative.
+    Contacts on cloth, forces on triangles and textures all use them. Drag the point and the corners.
+
+    Coxeter 1969: Introduction to geometry, section 13.7.
+    """
+
+    box = ((-HALF, -HALF, -0.01), (HALF, HALF + 0.1, 0.01))
+    limits = ((-HALF, -HALF), (HALF, HALF))
+    rebuilt = ()
 
     def start(self) -> np.ndarray:
         """Return where the corners and the point are at first [m], shape (4, 2)."""
         return np.array([[-1.0, -0.7], [1.0, -0.7], [0.1, 1.0], [0.1, -0.1]])
-
-    def change(self, options: Options) -> None:
-        """Go on with other options."""
-        assert isinstance(options, BarycentricOptions)
-        self.options = options
 
     @property
     def coordinates(self) -> np.ndarray:
@@ -99,11 +93,6 @@ class BarycentricDemo(PlaneDemo):
             rasters=[Raster((-HALF, -HALF), (HALF, HALF), colors.reshape(CELLS, CELLS, 3).round().astype(np.uint8))],
             caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-HALF, -HALF, -0.01]), np.array([HALF, HALF + 0.1, 0.01])
 
     def readout(self) -> str:
         """Return the coordinates of the point."""

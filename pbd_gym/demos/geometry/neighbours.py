@@ -1,12 +1,4 @@
-"""Neighbour search with a grid of cells: which of many moving particles are near the one under the mouse?
-
-Comparing every pair costs the square of their number. Here space is cut into cells as wide as the search radius; only
-the particles of 27 cells (yellow) are looked at, and those within the radius (red) are the neighbours of the chosen one
-(dark). Contacts between particles are found in this way. Drag a particle, change the radius, and read the counts.
-
-Teschner, Heidelberger, Mueller, Pomeranets, Gross 2003: Optimized spatial hashing for collision detection of deformable
-objects, Vision, Modeling, Visualization.
-"""
+"""Particles that fly about in a box of two metres and are turned back by its walls."""
 
 from __future__ import annotations
 
@@ -36,37 +28,39 @@ class NeighbourOptions(Options):
     seed: int = option(0, "of the start", low=0, high=10**6)
 
 
-class NeighboursDemo(Demo):
-    """Particles that fly about in a box of two metres and are turned back by its walls."""
+class NeighboursDemo(Demo[NeighbourOptions]):
+    """Neighbour search with a grid of cells: which of many moving particles are near the one under the mouse?
 
-    options_type = NeighbourOptions
-    options: NeighbourOptions
+    Comparing every pair costs the square of their number. Here space is cut into cells as wide as the search radius;
+    only the particles of 27 cells (yellow) are looked at, and those within the radius (red) are the neighbours of the
+    chosen one (dark). Contacts between particles are found in this way. Drag a particle, change the radius, and read
+    the counts.
+
+    Teschner, Heidelberger, Mueller, Pomeranets, Gross 2003: Optimized spatial hashing for collision detection of
+    deformable objects, Vision, Modeling, Visualization.
+    """
+
+    box = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
+    rebuilt = ("count", "seed")
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
+        super().reset()
         rng = np.random.default_rng(self.options.seed)
-        self.time = 0.0
-        self.held = None
         self.points = rng.uniform(-1.0, 1.0, (self.options.count, 3))
         """[m], shape (n, 3)."""
         way = rng.normal(size=self.points.shape)
         self.velocity = self.options.speed * way / np.linalg.norm(way, axis=1, keepdims=True)
         """[m/s], shape (n, 3)."""
-        self._pull = np.zeros(3)
         self.chosen = int(np.argmin((self.points**2).sum(axis=1)))
         """The particle whose neighbours are shown."""
         self._search()
 
-    def change(self, options: Options) -> None:
-        """Go on with another radius or speed; with another count or seed start again."""
-        assert isinstance(options, NeighbourOptions)
-        before, self.options = self.options, options
-        if (options.count, options.seed) != (before.count, before.seed):
-            self.reset()
-            return
+    def adapt(self) -> None:
+        """Go on with another radius or speed."""
         length = np.linalg.norm(self.velocity, axis=1, keepdims=True)
         way = self.velocity / np.where(length > 0, length, 1.0)
-        self.velocity = options.speed * np.where(length > 0, way, [1.0, 0.0, 0.0])
+        self.velocity = self.options.speed * np.where(length > 0, way, [1.0, 0.0, 0.0])
         self._search()
 
     def step(self) -> None:
@@ -79,8 +73,7 @@ class NeighboursDemo(Demo):
         outside = np.abs(points) > 1.0
         self.points = np.where(outside, np.clip(2.0 * np.sign(points) - points, -1.0, 1.0), points)
         self.velocity = np.where(outside, -self.velocity, self.velocity)
-        self._pull = np.zeros(3)
-        self.time += dt
+        self.let_pass(dt)
         self._search()
 
     def _search(self) -> None:
@@ -100,10 +93,6 @@ class NeighboursDemo(Demo):
         """Return the particles [m], shape (n, 3)."""
         return self.points.copy()
 
-    def move(self, pull: np.ndarray) -> None:
-        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self._pull = pull
-
     def frame(self, caption: str = "") -> Frame:
         """Return what there is to see."""
         colors = np.tile(OTHERS, (len(self.points), 1))
@@ -114,11 +103,6 @@ class NeighboursDemo(Demo):
             self.points, colors=colors, line_radius=0.025, polylines=[(edge, (140, 150, 170)) for edge in _edges()],
             caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.full(3, -1.0), np.full(3, 1.0)
 
     def readout(self) -> str:
         """Return how many particles were looked at, and how many are neighbours."""

@@ -1,14 +1,8 @@
-"""Signed-distance colliders: particles or cloths that fall on a ball, a box, a capsule and a cylinder above a floor.
-
-A solid is a function that says how far a point is from its surface, negative inside, and which way is out. That is all
-a contact needs: what is inside by a depth is moved out by it along the normal, and friction holds back its slip. The
-particles are coloured by their distance to the nearest solid.
-
-Macklin et al. 2014: Unified particle physics, doi:10.1145/2601097.2601152, section 6.1.
-"""
+"""Signed distances: colliders in the engine, and a field in the plane."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +10,12 @@ import numpy as np
 
 from pbd_gym.colliders import Box, Capsule, Cylinder, Plane, Solid, Sphere
 from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.materials import ClothMaterial
+from pbd_gym.rendering import PALETTE, Frame, Raster
+from pbd_gym.rendering.colors import ramp
 from pbd_gym.scene.scene import Scene
 
 SHADES = 10
@@ -53,12 +50,18 @@ def solids(friction: float, restitution: float) -> dict[str, Solid]:
     }
 
 
-class SDFDemo(SceneDemo):
-    """Four solids above a floor, and something above each."""
+class SDFDemo(SceneDemo[SDFOptions]):
+    """Signed-distance colliders: particles or cloths fall on a ball, a box, a capsule and a cylinder above a floor.
 
-    options_type = SDFOptions
+    A solid is a function that says how far a point is from its surface, negative inside, and which way is out. That is
+    all a contact needs: what is inside by a depth is moved out by it along the normal, and friction holds back its
+    slip. The particles are coloured by their distance to the nearest solid.
+
+    Macklin et al. 2014: Unified particle physics, doi:10.1145/2601097.2601152, section 6.1.
+    """
+
+    box = ((-1.0, 0.0, -0.9), (1.0, 1.0, 0.9))
     rebuilt = ("falling",)
-    options: SDFOptions
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -95,11 +98,118 @@ class SDFDemo(SceneDemo):
             "labels": names,
         }
 
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-1.0, 0.0, -0.9]), np.array([1.0, 1.0, 0.9])
-
     def readout(self) -> str:
         """Return the time and the smallest distance to a solid."""
         return f"{super().readout()}   smallest distance {1000 * self.distance().min():.1f} mm"
+
+
+HALF = 1.6
+"""Half the width of the field that is shown [m]."""
+CELLS = 240
+STRIPE = 0.1
+"""Distance between lines of equal distance [m]."""
+STEP = 1e-6
+"""Of central differences [m]."""
+STEEP = 1e-3
+"""Length of the differences below which there is no normal."""
+DARK = (30, 34, 60)
+
+Distance = Callable[[np.ndarray], np.ndarray]
+
+
+def disc_distance(points: np.ndarray, center: np.ndarray, radius: float) -> np.ndarray:
+    """Return ``|x - c| - r`` of points [m], shape (n, 2): shape (n,)."""
+    found: np.ndarray = np.linalg.norm(points - center, axis=1) - radius
+    return found
+
+
+def box_distance(points: np.ndarray, center: np.ndarray, size: np.ndarray, rounding: float) -> np.ndarray:
+    """Return ``min(max(d_x, d_y), 0) + |max(d, 0)| - t`` with ``d = |x - c| - size / 2`` of points [m], shape (n,)."""
+    d = np.abs(points - center) - 0.5 * size
+    inside = np.minimum(d.max(axis=1), 0.0)
+    found: np.ndarray = inside + np.linalg.norm(np.maximum(d, 0.0), axis=1) - rounding
+    return found
+
+
+def normals(distance: Distance, points: np.ndarray) -> np.ndarray:
+    """Return the unit gradient of a distance at points, by central differences, shape (n, 2); zero where none."""
+    slopes = np.stack([distance(points + step) - distance(points - step) for step in STEP * np.eye(2)], axis=1)
+    slopes /= 2.0 * STEP
+    length = np.linalg.norm(slopes, axis=1, keepdims=True)
+    return np.where(length > STEEP, slopes / np.where(length > STEEP, length, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class FieldOptions(Options):
+    """The solid."""
+
+    shape: str = option("box", "what it is", choices=("sphere", "box"))
+    size_x: float = option(1.4, "of the box; twice the radius of the sphere [m]", low=0.1, high=3.0, step=0.1)
+    size_y: float = option(0.8, "of the box [m]", low=0.1, high=3.0, step=0.1)
+    rounding: float = option(0.1, "by which the surface is moved outwards [m]", low=0.0, high=0.5, step=0.05)
+
+
+class FieldDemo(PlaneDemo[FieldOptions]):
+    """A signed distance as a field: how far every point of the plane is from a surface, negative inside.
+
+    Its gradient has length 1 and points the shortest way out, so one evaluation at x tells where the surface is
+    nearest: `s = x - d(x) n(x)`. That is all a contact needs. The stripes are lines of equal distance, a tenth of a
+    metre apart. Where two points of the surface are equally near, the normal jumps: drag the query point across the
+    middle of the box. `rounding` moves the surface outwards by subtracting from the distance, which rounds the corners.
+
+    Hart 1996: Sphere tracing, doi:10.1007/s003710050084; Macklin et al. 2014: Unified particle physics,
+    doi:10.1145/2601097.2601152, section 6.1.
+    """
+
+    box = ((-HALF, -HALF, -0.01), (HALF, HALF, 0.01))
+    limits = ((-HALF, -HALF), (HALF, HALF))
+    rebuilt = ()
+
+    def start(self) -> np.ndarray:
+        """Return where the centre and the query point are at first [m], shape (2, 2)."""
+        return np.array([[0.0, 0.0], [1.1, 0.9]])
+
+    def distance(self, points: np.ndarray) -> np.ndarray:
+        """Return the signed distance of points [m], shape (n, 2): shape (n,)."""
+        options, center = self.options, self.handles[0]
+        if options.shape == "sphere":
+            return disc_distance(points, center, 0.5 * options.size_x + options.rounding)
+        return box_distance(points, center, np.array([options.size_x, options.size_y]), options.rounding)
+
+    def query(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return distance, normal and closest point of the query point."""
+        point = self.handles[1:]
+        distance, normal = self.distance(point), normals(self.distance, point)
+        return float(distance[0]), normal[0], point[0] - distance[0] * normal[0]
+
+    def perform(self) -> None:
+        """Lead the query point around, and through the solid."""
+        self.handles[1] = [1.2 * np.cos(0.9 * self.time + 0.6), 0.95 * np.sin(1.7 * self.time + 1.1)]
+
+    def frame(self, caption: str = "") -> Frame:
+        """Return what there is to see."""
+        middle = (np.arange(CELLS) + 0.5) / CELLS * 2 * HALF - HALF
+        distance = self.distance(np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2))
+        colors = ramp(0.5 - distance / (2 * HALF))
+        away = np.abs(distance / STRIPE - np.round(distance / STRIPE)) * STRIPE
+        width = 2.0 * HALF / CELLS
+        colors *= (1.0 - 0.2 * np.exp(-((away / width) ** 2)))[:, None]
+        surface = np.exp(-((0.6 * distance / width) ** 2))[:, None]
+        colors += surface * (np.array(DARK) - colors)
+        found, normal, closest = self.query()
+        point = self.handles[1]
+        out = np.array([closest, closest + 0.35 * normal])
+        lines = [(raised(np.array([point, closest])), DARK), (raised(out), PALETTE[3])]
+        return Frame(
+            raised(np.array([*self.handles, closest])), colors=np.array([PALETTE[0], DARK, PALETTE[3]]),
+            line_radius=0.04, polylines=lines,
+            labels=[(np.array([point[0], point[1] + 0.14, 0.0]), f"{found:.3f} m")],
+            rasters=[Raster((-HALF, -HALF), (HALF, HALF), colors.reshape(CELLS, CELLS, 3).round().astype(np.uint8))],
+            caption=caption,
+        )  # fmt: skip
+
+    def readout(self) -> str:
+        """Return what the query point is told."""
+        found, normal, closest = self.query()
+        (nx, ny), (x, y) = normal, closest
+        return f"distance {found:.3f} m   normal ({nx:.2f}, {ny:.2f})   closest ({x:.2f}, {y:.2f})"

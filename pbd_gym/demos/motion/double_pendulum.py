@@ -1,13 +1,4 @@
-"""A double pendulum of two rigid rods, with its energy and the trace of the lower bob.
-
-The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
-constraints without compliance. Position-based dynamics loses energy in proportion to the time step, as implicit Euler
-does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go, or start from any
-places (`--start 0.5,0.5,1,-1`): rods that are too long or too short there snap to their lengths, which costs energy.
-
-Mueller, Heidelberger, Hennix, Ratcliff 2007: Position based dynamics, doi:10.1016/j.jvcir.2007.01.005; small steps:
-Macklin et al. 2019, doi:10.1145/3309486.3340247.
-"""
+"""Two bobs on two rods below a fixed pivot."""
 
 from __future__ import annotations
 
@@ -17,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.rendering import PALETTE
@@ -67,13 +58,21 @@ class PendulumOptions(Options):
     iterations: int = option(1, "sweeps over both rods per step", low=1, high=200)
 
 
-class DoublePendulumDemo(SceneDemo):
-    """Two bobs on two rods below a fixed pivot."""
+class DoublePendulumDemo(SceneDemo[PendulumOptions]):
+    """A double pendulum of two rigid rods, with its energy and the trace of the lower bob.
 
-    options_type = PendulumOptions
+    The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
+    constraints without compliance. Position-based dynamics loses energy in proportion to the time step, as implicit
+    Euler does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go, or start
+    from any places (`--start 0.5,0.5,1,-1`): rods that are too long or too short there snap to their lengths, which
+    costs energy.
+
+    Mueller, Heidelberger, Hennix, Ratcliff 2007: Position based dynamics, doi:10.1016/j.jvcir.2007.01.005; small steps:
+    Macklin et al. 2019, doi:10.1145/3309486.3340247.
+    """
+
     flat = True
     rebuilt = ("angle1", "angle2", "length1", "length2", "start")
-    options: PendulumOptions
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""

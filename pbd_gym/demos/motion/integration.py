@@ -1,10 +1,11 @@
-"""Integrators of ``x'' = a(x)``, one step each, and two systems whose exact motion is known. NumPy, float64."""
+"""Integrators of motion, one step each, and systems to integrate. NumPy, float64."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,10 @@ class System(ABC):
     @abstractmethod
     def acceleration(self, x: float) -> float:
         """Return a(x)."""
+
+    def kick(self, x: float, v: float, h: float) -> float:
+        """Return by how much the velocity changes in a time h."""
+        return h * self.acceleration(x)
 
     @abstractmethod
     def slope(self, x: float) -> float:
@@ -102,21 +107,31 @@ def _elliptic(u: float, m: float) -> tuple[float, float, float]:
     return sn, cn, float(np.sqrt(1.0 - m * sn * sn))
 
 
-def explicit_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
+Place = TypeVar("Place", float, np.ndarray)
+
+
+class Kicked(Protocol[Place]):
+    """What the integrators take: one coordinate, or several."""
+
+    def kick(self, x: Place, v: Place, h: float) -> Place:
+        """Return by how much the velocity changes in a time h."""
+
+
+def explicit_euler(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Place]:
     """Position and velocity both move with what was: first order, gains energy."""
-    return x + h * v, v + h * system.acceleration(x)
+    return x + h * v, v + system.kick(x, v, h)
 
 
-def symplectic_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
+def symplectic_euler(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Place]:
     """Velocity first, and the new one moves the position: first order, energy swings about the true one."""
-    v = v + h * system.acceleration(x)
+    v = v + system.kick(x, v, h)
     return x + h * v, v
 
 
-def rk2(system: System, x: float, v: float, h: float) -> tuple[float, float]:
+def rk2(system: Kicked[Place], x: Place, v: Place, h: float) -> tuple[Place, Place]:
     """Rates half a step ahead (midpoint rule of Runge and Kutta): second order, gains energy slowly."""
-    middle_x, middle_v = x + 0.5 * h * v, v + 0.5 * h * system.acceleration(x)
-    return x + h * middle_v, v + h * system.acceleration(middle_x)
+    middle_x, middle_v = x + 0.5 * h * v, v + system.kick(x, v, 0.5 * h)
+    return x + h * middle_v, v + system.kick(middle_x, middle_v, h)
 
 
 def implicit_euler(system: System, x: float, v: float, h: float) -> tuple[float, float]:
@@ -140,3 +155,81 @@ METHODS: dict[str, Step] = {
     "implicit Euler": implicit_euler,
 }
 """By the name that is shown."""
+
+
+TOUCHING = 1e-4
+"""Length below which the spring has no direction, and no force [m]."""
+
+
+@dataclass(frozen=True)
+class DampedSpring:
+    """A spring from the origin to a particle, and a damper beside it.
+
+    The force is ``-(k (|x| - l0) + c v . n) n`` with ``n = x / |x|``.
+
+    Raises:
+        ValueError: for a number that is negative, or no mass.
+    """
+
+    stiffness: float
+    """k [N/m]."""
+    rest_length: float
+    """l0 [m]."""
+    damping: float
+    """c [N s/m]."""
+    mass: float
+    """[kg]"""
+
+    def __post_init__(self) -> None:
+        if min(self.stiffness, self.rest_length, self.damping) < 0.0 or self.mass <= 0.0:
+            raise ValueError(f"a damped spring needs a mass > 0 and else numbers >= 0, got {self}")
+
+    def force(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the force on the particle [N], shape (2,)."""
+        length, n = self._direction(x)
+        pull: np.ndarray = -(self.stiffness * (length - self.rest_length) + self.damping * (v @ n)) * n
+        return pull
+
+    def kick(self, x: np.ndarray, v: np.ndarray, h: float) -> np.ndarray:
+        """Return by how much the velocity changes in a time h [m/s], shape (2,)."""
+        return h / self.mass * self.force(x, v)
+
+    def slope(self, x: np.ndarray) -> np.ndarray:
+        """Return the derivative of the spring's force by the position [N/m], shape (2, 2); the damper is left out."""
+        length, n = self._direction(x)
+        along = np.outer(n, n)
+        if not n.any():
+            return -self.stiffness * np.eye(2)
+        found: np.ndarray = -self.stiffness * (along + (1.0 - self.rest_length / length) * (np.eye(2) - along))
+        return found
+
+    def energies(self, x: np.ndarray, v: np.ndarray) -> tuple[float, float]:
+        """Return kinetic and potential energy [J]."""
+        stretch = float(np.linalg.norm(x)) - self.rest_length
+        return 0.5 * self.mass * float(v @ v), 0.5 * self.stiffness * stretch**2
+
+    def _direction(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        length = float(np.linalg.norm(x))
+        return length, x / length if length > TOUCHING else np.zeros(2)
+
+
+def linearly_implicit_euler(
+    spring: DampedSpring, x: np.ndarray, v: np.ndarray, h: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """One step of Newton's method for rates at the end: ``(I - h^2 K / m) dv = h / m (F + h K v)`` with K = dF/dx.
+
+    Linearly implicit, as in Baraff, Witkin 1998, Large steps in cloth simulation, doi:10.1145/280814.280821.
+    """
+    slope = spring.slope(x)
+    right = h / spring.mass * (spring.force(x, v) + h * slope @ v)
+    v = v + np.linalg.solve(np.eye(2) - h * h / spring.mass * slope, right)
+    return x + h * v, v
+
+
+INTEGRATORS: dict[str, Callable[[DampedSpring, np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]]] = {
+    "explicit": explicit_euler,
+    "symplectic": symplectic_euler,
+    "RK2": rk2,
+    "implicit": linearly_implicit_euler,
+}
+"""Of a damped spring, by the name that is shown."""

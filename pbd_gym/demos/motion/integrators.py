@@ -1,11 +1,4 @@
-"""Four integrators and the exact motion side by side, on a spring or a pendulum, with their energies.
-
-Explicit Euler gains energy until it flies apart; implicit Euler loses it and comes to rest; symplectic Euler, at the
-same cost as explicit, keeps it within bounds; RK2 is more exact by an order, and still gains a little. Make the time
-step longer and see which of them stand it. Position-based dynamics is in the family of implicit Euler.
-
-Hairer, Lubich, Wanner 2006: Geometric numerical integration, doi:10.1007/3-540-30666-8, chapter I.
-"""
+"""Integrators side by side: springs and pendulums, a throw, and a damped spring."""
 
 from __future__ import annotations
 
@@ -13,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pbd_gym.demos.demo import Demo
-from pbd_gym.demos.history import History
-from pbd_gym.demos.motion.integration import METHODS, Pendulum, Spring, System
+from pbd_gym.demos.demo import Demo, History
+from pbd_gym.demos.motion.integration import INTEGRATORS, METHODS, DampedSpring, Pendulum, Spring, System
 from pbd_gym.demos.options import Options, option
+from pbd_gym.demos.plane import PlaneDemo, raised
 from pbd_gym.rendering import PALETTE, Frame
 
 NAMES = ("exact", *METHODS)
@@ -41,17 +34,22 @@ class IntegratorOptions(Options):
     start: float = option(0.8, "where it is let go [m, or rad for a pendulum]", low=0.01, high=3.0, step=0.1)
 
 
-class IntegratorsDemo(Demo):
-    """Springs or pendulums in a row; the left one moves exactly."""
+class IntegratorsDemo(Demo[IntegratorOptions]):
+    """Four integrators and the exact motion side by side, on a spring or a pendulum, with their energies.
 
-    options_type = IntegratorOptions
+    Explicit Euler gains energy until it flies apart; implicit Euler loses it and comes to rest; symplectic Euler, at
+    the same cost as explicit, keeps it within bounds; RK2 is more exact by an order, and still gains a little. Make the
+    time step longer and see which of them stand it. Position-based dynamics is in the family of implicit Euler.
+
+    Hairer, Lubich, Wanner 2006: Geometric numerical integration, doi:10.1007/3-540-30666-8, chapter I.
+    """
+
     flat = True
-    options: IntegratorOptions
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
         options = self.options
-        self.time = 0.0
+        super().reset()
         self.steps = 0
         self.system: System = Spring(options.omega) if options.system == "spring" else Pendulum(options.omega)
         self.states = {name: (options.start, 0.0) for name in METHODS}
@@ -144,3 +142,287 @@ def _coil(hook: np.ndarray, mass: np.ndarray) -> np.ndarray:
     side[2:-2, 0] = 0.09 * np.resize([1.0, -1.0], 14)
     zigzag: np.ndarray = hook + np.linspace(0.0, 1.0, 18)[:, None] * (mass - hook) + side
     return zigzag
+
+
+THROWN = ("explicit Euler", "symplectic Euler", "RK2")
+ARROW = 0.25
+"""How long a velocity is drawn [s]."""
+DARK = (30, 34, 60)
+
+
+@dataclass(frozen=True)
+class Falling(System):
+    """One coordinate under a constant acceleration; unlike other systems it does not start at rest."""
+
+    constant: float
+    """[m/s^2]"""
+    speed: float
+    """At the start [m/s]."""
+
+    def acceleration(self, x: float) -> float:
+        """Return a(x)."""
+        return self.constant
+
+    def slope(self, x: float) -> float:
+        """Return da/dx."""
+        return 0.0
+
+    def energy(self, x: float, v: float) -> float:
+        """Return ``v^2 / 2 - a x``."""
+        return 0.5 * v**2 - self.constant * x
+
+    def exact(self, x0: float, time: float) -> tuple[float, float]:
+        """Return ``x0 + v0 t + a t^2 / 2`` and its rate."""
+        return x0 + self.speed * time + 0.5 * self.constant * time**2, self.speed + self.constant * time
+
+
+@dataclass(frozen=True)
+class ThrowOptions(Options):
+    """Numbers of the throw; its velocity is the arrow."""
+
+    time_step: float = option(0.05, "of every integrator [s]", low=0.005, high=0.5)
+    flight: float = option(1.0, "how long it flies [s]", low=0.1, high=3.0, step=0.1)
+    mass: float = option(1.0, "of the particle [kg]", low=0.01, high=100.0)
+    force_x: float = option(0.0, "constant force to the right [N]", low=-50.0, high=50.0, step=1.0)
+    force_y: float = option(-9.81, "constant force upwards [N]", low=-50.0, high=50.0, step=1.0)
+
+
+class ThrowDemo(PlaneDemo[ThrowOptions]):
+    """A thrown particle: three integrators beside the exact parabola, under a constant force.
+
+    Under a constant acceleration a, n steps of length h lead to `x0 + n h v0 + c h^2 a`. Exact is c = n^2/2. Explicit
+    Euler moves with the velocity before the step, c = n(n-1)/2, and flies too high; symplectic Euler with the one after
+    it, c = n(n+1)/2, and too low; both are off by half a step's worth, `h t a / 2`, which halves with h. RK2, the
+    midpoint rule, is exact here, and so is the average of the other two. Drag the ball at the tip of the arrow to throw
+    otherwise.
+
+    Hairer, Norsett, Wanner 1993: Solving ordinary differential equations I, doi:10.1007/978-3-540-78862-1, chapter II.
+    """
+
+    box = ((-0.8, -2.5, -0.1), (1.9, 1.7, 0.1))
+    limits = ((-3.0, -3.0), (3.0, 3.0))
+    rebuilt = ()
+
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+        super().reset()
+        self.adapt()
+
+    def start(self) -> np.ndarray:
+        """Return where the tip of the arrow is at first [m], shape (1, 2): a velocity of (1, 4.5) m/s."""
+        return ARROW * np.array([[1.0, 4.5]])
+
+    def adapt(self) -> None:
+        """Throw again in the same direction."""
+        options = self.options
+        forces = (options.force_x, options.force_y)
+        speeds = (self.handles[0] / ARROW).tolist()
+        self.axes = [Falling(force / options.mass, speed) for force, speed in zip(forces, speeds, strict=True)]
+        """The motion along x and along y."""
+        self.time = 0.0
+        count = int(options.flight / options.time_step + 1e-9)
+        self.tracks = {name: self._track(name, count) for name in THROWN}
+        """Positions after each step by method [m], shape (count + 1, 2)."""
+        self.errors = History(*THROWN)
+        self._measure()
+
+    def _track(self, name: str, count: int) -> np.ndarray:
+        columns = []
+        for axis in self.axes:
+            x, v, column = 0.0, axis.speed, [0.0]
+            for _ in range(count):
+                x, v = METHODS[name](axis, x, v, self.options.time_step)
+                column.append(x)
+            columns.append(column)
+        return np.array(columns).T
+
+    def exact(self, time: np.ndarray | float) -> np.ndarray:
+        """Return where the particle really is at times [s], shape (k, 2)."""
+        return np.array([[axis.exact(0.0, t)[0] for axis in self.axes] for t in np.atleast_1d(time).tolist()])
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps have been taken."""
+        return min(int(self.time / self.options.time_step + 1e-9), len(self.tracks["RK2"]) - 1)
+
+    def step(self) -> None:
+        """Advance by one frame; a new velocity throws again."""
+        before = self.handles[0].copy()
+        super().step()
+        if (self.handles[0] != before).any():
+            self.adapt()
+        self._measure()
+
+    def _measure(self) -> None:
+        if self.time > self.options.flight:
+            return
+        truth = self.exact(self.steps * self.options.time_step)
+        self.errors.add(
+            self.time, *(float(np.linalg.norm(track[self.steps] - truth)) for track in self.tracks.values())
+        )
+
+    def perform(self) -> None:
+        """Throw again, elsewhere, after a while."""
+        if self.time > self.options.flight + 0.6:
+            self.handles[0] = ARROW * np.array([1.6, 4.2])
+            self.adapt()
+
+    def frame(self, caption: str = "") -> Frame:
+        """Return what there is to see."""
+        now = min(self.time, self.options.flight)
+        times = np.linspace(0.0, now, 100)
+        lines = [(raised(self.exact(times)), DARK), (raised(np.array([[0.0, 0.0], self.handles[0]])), (140, 150, 170))]
+        balls = [self.handles[0], self.exact(now)[0]]
+        for name, color in zip(THROWN, PALETTE, strict=False):
+            track = self.tracks[name][: self.steps + 1]
+            lines.append((raised(track), color))
+            balls.append(track[-1])
+        colors = [(150, 176, 206), DARK, *PALETTE[: len(THROWN)]]
+        return Frame(
+            raised(np.array(balls)), colors=np.array(colors), line_radius=0.035, polylines=lines,
+            labels=[(np.array([*self.handles[0] + [0.0, 0.12], 0.0]), "velocity")],
+            panels=[self.errors.panel("distance from the exact motion [m]")], caption=caption,
+        )  # fmt: skip
+
+    def readout(self) -> str:
+        """Return the time and how far each is from the exact motion."""
+        truth = self.exact(self.steps * self.options.time_step)[0]
+        off = {name: np.linalg.norm(track[self.steps] - truth) for name, track in self.tracks.items()}
+        words = [f"{name.removesuffix(' Euler')} {distance:.2g}" for name, distance in off.items()]
+        return f"{super().readout()}   off by: {', '.join(words)} m"
+
+
+LOST = 1e4
+"""Nothing farther away than this is integrated any more [m]."""
+SIDEWAYS = 4.0
+"""Speed of the throw [m/s]."""
+
+
+@dataclass(frozen=True)
+class SpringOptions(Options):
+    """Numbers of the spring."""
+
+    integrator: str = option("all", "which of them", choices=("all", *INTEGRATORS))
+    stiffness: float = option(5.0, "k [N/m]", low=0.0, high=1e4)
+    rest_length: float = option(4.0, "of the spring [m]", low=0.0, high=6.0, step=0.5)
+    damping: float = option(0.0, "of the damper [N s/m]", low=0.0, high=50.0, step=0.05)
+    mass: float = option(0.5, "of the particle [kg]", low=0.01, high=100.0)
+    time_step: float = option(0.01, "of every integrator [s]", low=1e-3, high=0.5)
+
+
+class SpringDamperDemo(PlaneDemo[SpringOptions]):
+    """A particle on a spring with a damper, by four integrators: where energy goes, and where it should not.
+
+    Without damping the sum of kinetic and potential energy should stay as it is. Explicit Euler feeds the spring until
+    it breaks; implicit Euler damps by itself, the more, the longer the step; symplectic Euler and RK2 stay near. With
+    damping all lose energy, and what was a difference of character becomes one of accuracy. Drag a particle aside, give
+    it a swing, or press `t` to throw all of them sideways: the spring then turns and stretches at once.
+
+    Baraff, Witkin 1998: Large steps in cloth simulation, doi:10.1145/280814.280821. The start is that of RWTH's
+    physics-simulation tutorial, whose trajectories it reproduces.
+    """
+
+    box = ((-8.0, -12.5, -0.1), (8.0, 7.0, 0.1))
+    deeds = (("t", "throw them sideways", "throw"),)
+    limits = ((-8.0, -8.0), (8.0, 8.0))
+    rebuilt = ("integrator",)
+    max_pull = 0.5
+
+    def reset(self) -> None:
+        """Go back to the start, with the options as they are now."""
+        options = self.options
+        self.names = list(INTEGRATORS) if options.integrator == "all" else [options.integrator]
+        super().reset()
+        self.adapt()
+        self.velocities = np.zeros_like(self.handles)
+        """[m/s], shape (n, 2)."""
+        self.history = History(*(self.names if len(self.names) > 1 else ("total", "kinetic", "potential")))
+        self._measure()
+
+    @property
+    def spring(self) -> DampedSpring:
+        """Return the spring that all have."""
+        options = self.options
+        return DampedSpring(options.stiffness, options.rest_length, options.damping, options.mass)
+
+    def start(self) -> np.ndarray:
+        """Return where the particles are at first [m], shape (n, 2)."""
+        return np.tile([6.0, 0.0], (len(self.names), 1))
+
+    def adapt(self) -> None:
+        """Count the steps that have been taken, as if all had been as long as they are now."""
+        self.steps = int(self.time / self.options.time_step + 1e-9)
+
+    @property
+    def exploded(self) -> bool:
+        """Whether a particle is nowhere any more."""
+        return not np.isfinite(self.handles).all()
+
+    def throw(self) -> None:
+        """Give every particle a velocity across its spring."""
+        self.velocities = self.velocities + np.array([0.0, SIDEWAYS])
+
+    def step(self) -> None:
+        """Advance by one frame: the whole steps that end within it; what is held moves with the hand."""
+        h, pull = self.options.time_step, self._pull[:2]
+        super().step()
+        count = int(self.time / h + 1e-9) - self.steps
+        self.steps += count
+        with np.errstate(all="ignore"):  # what flies apart is something to be seen here
+            for k, name in enumerate(self.names):
+                if k == self.held:
+                    self.velocities[k] = pull * self.fps
+                    continue
+                state = (self.handles[k], self.velocities[k])
+                for _ in range(count):
+                    if np.abs(state[0]).max() < LOST:
+                        state = INTEGRATORS[name](self.spring, *state, h)
+                self.handles[k], self.velocities[k] = state
+        self._measure()
+
+    def energies(self) -> np.ndarray:
+        """Return kinetic and potential energy of each [J], shape (n, 2)."""
+        return np.array([self.spring.energies(x, v) for x, v in zip(self.handles, self.velocities, strict=True)])
+
+    def _measure(self) -> None:
+        found = self.energies()
+        self.history.add(self.time, *(found.sum(axis=1) if len(found) > 1 else (found.sum(), *found[0])))
+
+    def perform(self) -> None:
+        """Throw them after a while."""
+        if round(self.time * self.fps) == 2 * self.fps:
+            self.throw()
+
+    def frame(self, caption: str = "") -> Frame:
+        """Return what there is to see."""
+        colors = [PALETTE[list(INTEGRATORS).index(name)] for name in self.names]
+        lines = [(coil(place), color) for place, color in zip(self.handles, colors, strict=True)]
+        names = [
+            (np.array([place[0], place[1] + 0.5, 0.0]), name)
+            for place, name in zip(self.handles, self.names, strict=True)
+        ]
+        return Frame(
+            raised(np.concatenate([self.handles, np.zeros((1, 2))])), colors=np.array([*colors, (90, 98, 118)]),
+            line_radius=0.22, polylines=lines, labels=names if self._apart() else [],
+            panels=[self.history.panel("total energy [J]" if len(self.names) > 1 else "energy [J]")], caption=caption,
+        )  # fmt: skip
+
+    def _apart(self) -> bool:
+        """Return whether labels would not lie upon each other."""
+        gaps = np.linalg.norm(self.handles[:, None] - self.handles, axis=2) + 9.0 * np.eye(len(self.names))
+        return bool(gaps.min() > 0.8)
+
+    def readout(self) -> str:
+        """Return the time and each energy."""
+        total = self.energies().sum(axis=1)
+        words = [f"{name} {energy:.4g}" for name, energy in zip(self.names, total, strict=True)]
+        return f"{super().readout()}   energy: {', '.join(words)} J"
+
+
+def coil(end: np.ndarray) -> np.ndarray:
+    """Return the zigzag of a spring from the origin to a point [m], shape (34, 3)."""
+    length = max(float(np.linalg.norm(end)), 1e-9)
+    across = 0.18 * np.array([-end[1], end[0]]) / length
+    side = np.zeros(34)
+    side[2:-2] = np.resize([1.0, -1.0], 30)
+    return raised(np.linspace(0.0, 1.0, 34)[:, None] * end + side[:, None] * across)

@@ -1,12 +1,4 @@
-"""Rigid bodies in the engine: a ball on a rope knocks a cup of marbles over, beside a chain of rings.
-
-Each body is a set of balls beneath its surface that move as one. What pushes a ball pushes the body, at that point:
-rope, rings, marbles and hand need no rules of their own. Rings carry each other by contacts alone. The ball hangs on
-its rope by a joint, a point that both share. The key `k` swings the ball again; drag a marble out of the cup.
-
-Mueller et al. 2020: Detailed rigid body simulation with extended position based dynamics, doi:10.1111/cgf.14105;
-Macklin et al. 2014: Unified particle physics for real-time applications, doi:10.1145/2601097.2601152.
-"""
+"""A chain, a cup with marbles, and a ball that swings against it."""
 
 from __future__ import annotations
 
@@ -48,16 +40,20 @@ class RigidOptions(Options):
     damping: float = option(0.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
-class RigidDemo(SceneDemo):
-    """A chain, a cup with marbles, and a ball that swings against it."""
+class RigidDemo(SceneDemo[RigidOptions]):
+    """Rigid bodies in the engine: a ball on a rope knocks a cup of marbles over, beside a chain of rings.
 
-    options_type = RigidOptions
+    Each body is a set of balls beneath its surface that move as one. What pushes a ball pushes the body, at that point:
+    rope, rings, marbles and hand need no rules of their own. Rings carry each other by contacts alone. The ball hangs
+    on its rope by a joint, a point that both share. The key `k` swings the ball again; drag a marble out of the cup.
+
+    Mueller et al. 2020: Detailed rigid body simulation with extended position based dynamics, doi:10.1111/cgf.14105;
+    Macklin et al. 2014: Unified particle physics for real-time applications, doi:10.1145/2601097.2601152.
+    """
+
+    box = ((-0.36, 0.0, -0.2), (0.5, 0.66, 0.2))
+    deeds = (("k", "swing the ball again", "swing"),)
     rebuilt = ("rings", "marbles", "angle")
-    options: RigidOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {"k": ("swing the ball again", self.swing)}
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -101,11 +97,6 @@ class RigidDemo(SceneDemo):
         """Return by how much the cup leans [degrees]."""
         turn = matrix_of(self.state.get_rigid_poses()[0, self.cup.index, 3:])
         return float(np.degrees(np.arccos(np.clip(turn[1, 1], -1.0, 1.0))))
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-0.36, 0.0, -0.2]), np.array([0.5, 0.66, 0.2])
 
     def readout(self) -> str:
         """Return the time and how the cup stands."""

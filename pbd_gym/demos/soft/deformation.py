@@ -1,24 +1,14 @@
-"""The deformation gradient of a triangle, and strains that it is measured by.
-
-F maps edges at rest to edges now: `F = Ds Dm^-1`. Translations do not enter it, and a rotation R gives F = R. A strain
-should be zero for both. Green's, `(F^T F - I)/2`, is; Cauchy's, `(F + F^T)/2 - I`, is linear in F, cheap and good for
-small displacements only: turn the triangle and watch it report a shrinkage that is not there. That is why a linear
-elastic body swells when it turns. The circle shows what F does to all directions: an ellipse whose axes are the
-principal stretches. Drag the corners, or set translation, rotation, scale and shear.
-
-Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501, chapter 2.
-"""
+"""A triangle at rest, the triangle now, and four matrices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.plane import PlaneDemo, raised
-from pbd_gym.demos.soft.triangles import cauchy_strain, gradients, green_strain
+from pbd_gym.demos.soft.fem import cauchy_strain, gradients, green_strain
 from pbd_gym.rendering import PALETTE, Frame
 
 REST = np.array([[-3.0, -1.5], [3.0, -1.5], [0.0, 3.5]])
@@ -45,13 +35,21 @@ class DeformationOptions(Options):
         return result
 
 
-class DeformationDemo(PlaneDemo):
-    """A triangle at rest, the triangle now, and four matrices."""
+class DeformationDemo(PlaneDemo[DeformationOptions]):
+    """The deformation gradient of a triangle, and strains that it is measured by.
 
-    options_type = DeformationOptions
-    limits: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = ((-8.0, -8.0), (8.0, 8.0))
+    F maps edges at rest to edges now: `F = Ds Dm^-1`. Translations do not enter it, and a rotation R gives F = R. A
+    strain should be zero for both. Green's, `(F^T F - I)/2`, is; Cauchy's, `(F + F^T)/2 - I`, is linear in F, cheap and
+    good for small displacements only: turn the triangle and watch it report a shrinkage that is not there. That is why
+    a linear elastic body swells when it turns. The circle shows what F does to all directions: an ellipse whose axes
+    are the principal stretches. Drag the corners, or set translation, rotation, scale and shear.
+
+    Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501, chapter 2.
+    """
+
+    box = ((-7.0, -7.2, -0.1), (7.0, 6.0, 0.1))
+    limits = ((-8.0, -8.0), (8.0, 8.0))
     max_pull = 0.5
-    options: DeformationOptions
 
     def start(self) -> np.ndarray:
         """Return the corners as the options say [m], shape (3, 2)."""
@@ -101,11 +99,6 @@ class DeformationDemo(PlaneDemo):
             self.positions(), colors=np.tile(PALETTE[0], (3, 1)), line_radius=0.16, polylines=lines, labels=labels,
             caption=caption,
         )  # fmt: skip
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-7.0, -7.2, -0.1]), np.array([7.0, 6.0, 0.1])
 
     def readout(self) -> str:
         """Return areas and principal stretches."""

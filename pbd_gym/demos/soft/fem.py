@@ -1,27 +1,187 @@
-"""Three elastic sheets in the plane side by side, of finite elements under explicit integration.
+"""Finite elements in the plane: triangles of three elastic materials under explicit integration. NumPy, float64.
 
-The classical way: the deformation gradient of each triangle, the stress of its material, forces on its corners, a step
-of symplectic Euler. The sheets hang alike under a small load. Press `c` to crush them: St. Venant-Kirchhoff gives way
-under compression and may stay folded, the corotated and the neo-Hookean ones come back. A time step too long for the
-stiffness makes all explode; `materials` shows the same materials as XPBD constraints.
-
-Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501. The sheets are those of
-RWTH's physics-simulation tutorial, whose trajectories they reproduce with `--young-modulus 5e5`.
+With rest edges ``Dm`` and edges ``Ds`` of a triangle as columns, ``F = Ds Dm^-1`` is its deformation gradient; a
+material turns it into the first Piola-Kirchhoff stress P(F), and ``-A P Dm^-T`` are the forces on two corners: Sifakis,
+Barbic 2012, FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501, here in the plane.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pbd_gym.demos.cloth.sheet import SPACING
-from pbd_gym.demos.demo import Demo
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import Demo, History
 from pbd_gym.demos.options import Options, option
-from pbd_gym.demos.soft.triangles import MATERIALS, TriangleBody
 from pbd_gym.rendering import Frame, Picker
-from pbd_gym.rendering.colormaps import Coloring
+from pbd_gym.rendering.colors import Coloring
+from pbd_gym.runtime.checks import finite
+
+THIN = 0.05
+"""Share of its area below which a neo-Hookean triangle is taken to have this share: its energy has no value at 0."""
+
+Stress = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def lame(young_modulus: ArrayLike, poisson_ratio: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return Lame's mu and lambda [Pa] of plane strain, in the shape of what is given."""
+    young, ratio = np.asarray(young_modulus, dtype=np.float64), np.asarray(poisson_ratio, dtype=np.float64)
+    return young / (2.0 * (1.0 + ratio)), young * ratio / ((1.0 + ratio) * (1.0 - 2.0 * ratio))
+
+
+def gradients(corners: np.ndarray, rest_inverse: np.ndarray) -> np.ndarray:
+    """Return F of triangles with corners (m, 3, 2) [m] and inverse rest edges (m, 2, 2) [1/m], shape (m, 2, 2)."""
+    return _edges(corners) @ rest_inverse
+
+
+def green_strain(gradient: np.ndarray) -> np.ndarray:
+    """Return ``(F^T F - I) / 2``, shape (m, 2, 2)."""
+    return 0.5 * (_transposed(gradient) @ gradient - np.eye(2))
+
+
+def cauchy_strain(gradient: np.ndarray) -> np.ndarray:
+    """Return ``(F + F^T) / 2 - I``, the strain of small displacements, shape (m, 2, 2)."""
+    return 0.5 * (gradient + _transposed(gradient)) - np.eye(2)
+
+
+def rotations(gradient: np.ndarray) -> np.ndarray:
+    """Return the proper rotation nearest to F, shape (m, 2, 2); the identity where all are equally near."""
+    cosine, sine = gradient[:, 0, 0] + gradient[:, 1, 1], gradient[:, 1, 0] - gradient[:, 0, 1]
+    length = np.hypot(cosine, sine)
+    cosine = np.where(length > 0, cosine, 1.0) / np.where(length > 0, length, 1.0)
+    sine = sine / np.where(length > 0, length, 1.0)
+    return np.stack([np.stack([cosine, -sine], axis=1), np.stack([sine, cosine], axis=1)], axis=1)
+
+
+def stvk(gradient: np.ndarray, mu: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """Return ``P = F (2 mu E + lambda tr(E) I)`` with the Green strain E: St. Venant-Kirchhoff. (m, 2, 2) [Pa]."""
+    strain = green_strain(gradient)
+    return gradient @ (2.0 * _wide(mu) * strain + _wide(lam * _trace(strain)) * np.eye(2))
+
+
+def corotated(gradient: np.ndarray, mu: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """Return ``P = 2 mu (F - R) + lambda tr(R^T F - I) R`` with the rotation R of F: corotated. (m, 2, 2) [Pa]."""
+    turn = rotations(gradient)
+    stretch = _trace(_transposed(turn) @ gradient) - 2.0
+    return 2.0 * _wide(mu) * (gradient - turn) + _wide(lam * stretch) * turn
+
+
+def neo_hookean(gradient: np.ndarray, mu: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """Return ``P = mu (F - F^-T) + lambda log(J) F^-T`` with ``J = det F``, kept above THIN. Shape (m, 2, 2) [Pa]."""
+    area = np.maximum(np.linalg.det(gradient), THIN)
+    cofactor = gradient[:, ::-1, ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    inverse = cofactor / _wide(area)
+    return _wide(mu) * (gradient - inverse) + _wide(lam * np.log(area)) * inverse
+
+
+MATERIALS: dict[str, Stress] = {"StVK": stvk, "corotated": corotated, "neo-Hookean": neo_hookean}
+"""Stress functions by the name that is shown."""
+
+
+class TriangleBody:
+    """An elastic sheet in the plane, advanced by symplectic Euler.
+
+    Args:
+        positions: at rest [m], shape (n, 2).
+        triangles: corners, counter-clockwise or not, shape (m, 3), int.
+        fixed: particles that cannot move.
+        stress: one of :data:`MATERIALS`.
+        young_modulus: [Pa] (of a sheet one metre thick).
+        poisson_ratio: below 1/2.
+        density: mass per area [kg/m^2].
+        gravity: acceleration [m/s^2], shape (2,).
+        damping: share of the velocity lost per step.
+
+    Raises:
+        ValueError: for a number out of its range, a wrong shape, or a triangle without area.
+    """
+
+    def __init__(
+        self,
+        positions: ArrayLike,
+        triangles: ArrayLike,
+        fixed: ArrayLike,
+        stress: Stress,
+        young_modulus: float = 5e5,
+        poisson_ratio: float = 0.3,
+        density: float = 500.0,
+        gravity: ArrayLike = (0.0, -9.81),
+        damping: float = 0.0,
+    ) -> None:
+        rest = np.array(positions, dtype=np.float64)
+        if rest.ndim != 2 or rest.shape[1] != 2 or not np.isfinite(rest).all():
+            raise ValueError(f"positions must be finite and of shape (n, 2), got {rest.shape}")
+        if not (0 < young_modulus < np.inf and -1 < poisson_ratio < 0.5 and 0 < density < np.inf and 0 <= damping < 1):
+            raise ValueError("young_modulus, poisson_ratio, density or damping is out of range")
+        self.triangles = np.asarray(triangles, dtype=np.int64).reshape(-1, 3)
+        edges = _edges(rest[self.triangles])
+        self.area = 0.5 * np.abs(np.linalg.det(edges))
+        """[m^2], shape (m,)."""
+        if (self.area <= 0).any():
+            raise ValueError(f"triangle {int(np.argmin(self.area))} has no area")
+        self.rest_inverse = np.linalg.inv(edges)
+        self.stress = stress
+        self.mu, self.lam = lame(np.full(len(edges), young_modulus), poisson_ratio)
+        self.gravity = finite("gravity", np.asarray(gravity, dtype=np.float64), (2,))
+        self.damping = damping
+        self.mass = density / 3.0 * np.bincount(self.triangles.ravel(), np.repeat(self.area, 3), len(rest))
+        """A third of each triangle at each corner [kg], shape (n,)."""
+        self.free = np.ones(len(rest), dtype=bool)
+        self.free[np.asarray(fixed, dtype=np.int64)] = False
+        self.positions = rest
+        """[m], shape (n, 2)."""
+        self.velocities = np.zeros_like(rest)
+        """[m/s], shape (n, 2)."""
+
+    def forces(self) -> np.ndarray:
+        """Return the elastic force on each particle [N], shape (n, 2)."""
+        gradient = gradients(self.positions[self.triangles], self.rest_inverse)
+        pull = -_wide(self.area) * self.stress(gradient, self.mu, self.lam) @ _transposed(self.rest_inverse)
+        corner = np.stack([-pull.sum(axis=2), pull[:, :, 0], pull[:, :, 1]], axis=1)
+        flat, count = self.triangles.ravel(), len(self.positions)
+        return np.stack([np.bincount(flat, corner[..., axis].ravel(), count) for axis in range(2)], axis=1)
+
+    def von_mises(self) -> np.ndarray:
+        """Return the von Mises stress around each particle, the mean of its triangles by area [Pa], shape (n,).
+
+        It is that of the Cauchy stress ``P F^T / det F``, ``sqrt(s11^2 - s11 s22 + s22^2 + 3 s12^2)``.
+        """
+        gradient = gradients(self.positions[self.triangles], self.rest_inverse)
+        area = np.linalg.det(gradient)
+        area = np.where(np.abs(area) < THIN, np.copysign(THIN, area), area)
+        cauchy = self.stress(gradient, self.mu, self.lam) @ _transposed(gradient) / _wide(area)
+        first, second, shear = cauchy[:, 0, 0], cauchy[:, 1, 1], cauchy[:, 0, 1]
+        each = np.sqrt(first**2 - first * second + second**2 + 3.0 * shear**2)
+        flat, count = self.triangles.ravel(), len(self.positions)
+        whole: np.ndarray = np.bincount(flat, np.repeat(self.area * each, 3), count)
+        return whole / np.bincount(flat, np.repeat(self.area, 3), count)
+
+    def step(self, dt: float) -> None:
+        """Advance by ``dt`` seconds. Fixed particles keep their place."""
+        change = dt * (self.gravity + self.forces() / self.mass[:, None])
+        self.velocities = np.where(self.free[:, None], (self.velocities + change) * (1.0 - self.damping), 0.0)
+        self.positions = self.positions + dt * self.velocities
+
+
+def _edges(corners: np.ndarray) -> np.ndarray:
+    """Return two edges as columns, shape (m, 2, 2)."""
+    return np.stack([corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]], axis=2)
+
+
+def _transposed(matrices: np.ndarray) -> np.ndarray:
+    return np.swapaxes(matrices, 1, 2)
+
+
+def _trace(matrices: np.ndarray) -> np.ndarray:
+    return np.trace(matrices, axis1=1, axis2=2)
+
+
+def _wide(numbers: np.ndarray) -> np.ndarray:
+    """Return one number per matrix so that it multiplies all of its entries, shape (m, 1, 1)."""
+    return np.asarray(numbers)[..., None, None]
 
 
 @dataclass(frozen=True)
@@ -51,22 +211,26 @@ def mesh(width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([x - x.mean(), y], axis=-1).reshape(-1, 2), np.where(falls, one, two).reshape(-1, 3)
 
 
-class FEMDemo(Demo):
-    """Three sheets, each fixed at its two upper corners."""
+class FEMDemo(Demo[FEMOptions]):
+    """Three elastic sheets in the plane side by side, of finite elements under explicit integration.
 
-    options_type = FEMOptions
+    The classical way: the deformation gradient of each triangle, the stress of its material, forces on its corners, a
+    step of symplectic Euler. The sheets hang alike under a small load. Press `c` to crush them: St. Venant-Kirchhoff
+    gives way under compression and may stay folded, the corotated and the neo-Hookean ones come back. A time step too
+    long for the stiffness makes all explode; `materials` shows the same materials as XPBD constraints.
+
+    Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501. The sheets are those of
+    RWTH's physics-simulation tutorial, whose trajectories they reproduce with `--young-modulus 5e5`.
+    """
+
+    deeds = (("c", "crush the sheets", "crush"),)
     original = FEMOptions(young_modulus=5e5)
-    options: FEMOptions
     flat = True
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys["c"] = ("crush the sheets", self.crush)
+    rebuilt = ("width", "height")
 
     def reset(self) -> None:
         """Go back to the start, with the options as they are now."""
-        self.time = 0.0
-        self.held = None
+        super().reset()
         self.history = History(*MATERIALS)
         self._load()
         self._measure()
@@ -87,15 +251,9 @@ class FEMDemo(Demo):
         self.offsets = apart * np.array([-1.0, 0.0, 1.0])
         """Where the sheets hang [m]."""
         self.substeps = max(1, round(1.0 / self.fps / options.time_step))
-        self._pull = np.zeros(3)
 
-    def change(self, options: Options) -> None:
-        """Go on with other options from where the sheets are, if they have as many particles."""
-        assert isinstance(options, FEMOptions)
-        before, self.options = self.options, options
-        if self.exploded or (before.width, before.height) != (options.width, options.height):
-            self.reset()
-            return
+    def adapt(self) -> None:
+        """Go on with other options from where the sheets are."""
         old = self.bodies
         self._load()
         for body, previous in zip(self.bodies, old, strict=True):
@@ -110,8 +268,7 @@ class FEMDemo(Demo):
                     self.bodies[sheet].positions[particle] += self._pull[:2] / self.substeps
                 for body in self.bodies:
                     body.step(self.options.time_step)
-        self._pull = np.zeros(3)
-        self.time += self.substeps * self.options.time_step
+        self.let_pass(self.substeps * self.options.time_step)
         self._measure()
 
     def _measure(self) -> None:
@@ -142,10 +299,6 @@ class FEMDemo(Demo):
             body.free[self.fixed] = False
         if particle is not None:
             self.bodies[particle // self.count].free[particle % self.count] = False
-
-    def move(self, pull: np.ndarray) -> None:
-        """Move the hand by ``pull`` [m], shape (3,), during the next step."""
-        self._pull = pull
 
     def perform(self) -> None:
         """Crush the sheets when nobody else does."""

@@ -1,13 +1,4 @@
-"""Three beams of three elastic materials under the same load: St. Venant-Kirchhoff, corotated, stable neo-Hookean.
-
-For small strains all three are one material, and the beams sag alike; the more they bend and stretch, the more they
-differ. Press `c` to crush the bodies flat: the energy of St. Venant-Kirchhoff has no slope where an element is flat,
-and parts of that beam may stay inside out; the corotated one finds its way back, and so does the stable neo-Hookean
-one, whose energy is smooth through the flat state. Drag a tip to pull at it.
-
-Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501; Smith, de Goes, Kim 2018:
-Stable neo-Hookean flesh simulation, doi:10.1145/3180491; as XPBD: Macklin, Mueller 2021, doi:10.1145/3487983.3488289.
-"""
+"""Three beams side by side, each fixed at its left end."""
 
 from __future__ import annotations
 
@@ -16,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.demos.options import Options, option
 from pbd_gym.demos.scene_demo import SceneDemo
 from pbd_gym.geometry import tetmeshes
@@ -47,15 +38,21 @@ class MaterialsOptions(Options):
     damping: float = option(2.0, "rate at which velocities fade [1/s]", low=0.0, high=50.0, step=0.5)
 
 
-class MaterialsDemo(SceneDemo):
-    """Three beams side by side, each fixed at its left end."""
+class MaterialsDemo(SceneDemo[MaterialsOptions]):
+    """Three beams of three elastic materials under the same load: St. Venant-Kirchhoff, corotated, stable neo-Hookean.
 
-    options_type = MaterialsOptions
-    options: MaterialsOptions
+    For small strains all three are one material, and the beams sag alike; the more they bend and stretch, the more they
+    differ. Press `c` to crush the bodies flat: the energy of St. Venant-Kirchhoff has no slope where an element is
+    flat, and parts of that beam may stay inside out; the corotated one finds its way back, and so does the stable
+    neo-Hookean one, whose energy is smooth through the flat state. Drag a tip to pull at it.
 
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {"c": ("crush the beams flat", self.crush)}
+    Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501; Smith, de Goes, Kim 2018:
+    Stable neo-Hookean flesh simulation, doi:10.1145/3180491; as XPBD: Macklin, Mueller 2021,
+    doi:10.1145/3487983.3488289.
+    """
+
+    box = ((-0.6, -1.2, -0.7), (0.6, 0.3, 0.7))
+    deeds = (("c", "crush the beams flat", "crush"),)
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -122,11 +119,6 @@ class MaterialsDemo(SceneDemo):
         above = [-0.5 * SIZE[0], 0.5 * SIZE[1] + 0.08]
         names = [(np.array([*above, (i - 1) * APART]), name) for i, name in enumerate(MATERIALS)]
         return super().drawn() | {"labels": names, "panels": [self.history.panel("height of the tips [m]")]}
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-0.6, -1.2, -0.7]), np.array([0.6, 0.3, 0.7])
 
     def readout(self) -> str:
         """Return the time and the sag of each tip; after a crush, how many elements have not found their way back."""

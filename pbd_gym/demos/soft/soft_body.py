@@ -1,15 +1,4 @@
-"""A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
-
-Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they make a
-body that gives way and comes back to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4 the edges are
-left alone, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and leaves volumes
-rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up, `l` pulls one
-towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with tetrahedra; a .msh or .vtk
-file has them.
-
-Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one of
-the tiPBD project, with lumped masses that are added before they are inverted.
-"""
+"""One soft body above a floor."""
 
 from __future__ import annotations
 
@@ -98,19 +87,26 @@ def _box(positions: np.ndarray) -> tuple[np.ndarray, float]:
     return 0.5 * (lower + upper), float((upper - lower).max())
 
 
-class SoftBodyDemo(SceneDemo):
-    """One soft body above a floor."""
+class SoftBodyDemo(SceneDemo[SoftBodyOptions]):
+    """A soft body of edge and volume constraints that falls on the floor; it can be kicked, pulled and dragged.
 
-    options_type = SoftBodyOptions
+    Each edge of the tetrahedra is a distance constraint, each tetrahedron a constraint on its volume. Together they
+    make a body that gives way and comes back to its shape. Less stiffness gives jelly; with a Poisson's ratio of 1/4
+    the edges are left alone, and the body can be squeezed. `--compliance 1e-4` gives all edges the same compliance and
+    leaves volumes rigid, as tutorials do: then a finer mesh is a softer body. The key `k` kicks a random particle up,
+    `l` pulls one towards the origin. `--mesh bunny.obj` takes a closed surface of your own and fills it with
+    tetrahedra; a .msh or .vtk file has them.
+
+    Macklin, Mueller, Chentanez 2016: XPBD, doi:10.1145/2994258.2994272; the demonstration follows the tetrahedral one
+    of the tiPBD project, with lumped masses that are added before they are inverted.
+    """
+
+    box = ((-0.5, 0.0, -0.5), (0.5, 0.9, 0.5))
+    deeds = (
+        ("k", "kick a particle up", "kick_up"),
+        ("l", "pull one to the origin", "pull_to_origin"),
+    )
     rebuilt = ("mesh",)
-    options: SoftBodyOptions
-
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options)
-        self.keys = {
-            "k": ("kick a particle up", self.kick_up),
-            "l": ("pull one to the origin", self.pull_to_origin),
-        }
 
     def build(self) -> Scene:
         """Return the scene, with one grip for the hand."""
@@ -167,11 +163,6 @@ class SoftBodyDemo(SceneDemo):
         """Return the volume relative to that at rest."""
         now = TetMesh(self.positions(), self.mesh.tets, self.mesh.triangles, self.mesh.edges)
         return now.volume() / self.mesh.volume()
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each."""
-        return np.array([-0.5, 0.0, -0.5]), np.array([0.5, 0.9, 0.5])
 
     def readout(self) -> str:
         """Return the time and the volume."""

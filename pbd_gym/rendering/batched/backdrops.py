@@ -1,12 +1,34 @@
-"""The kernel of what stands behind everything: the sky and checkered planes, as :mod:`pbd_gym.rendering.backdrop`."""
+"""What stands behind everything, as :mod:`pbd_gym.rendering.backdrop`: the sky, checkered planes, and soft shadows.
+
+Shadows lie on the ground straight below what is drawn and say where above it something is. What covers a pixel is found
+first, then the edges are blurred.
+"""
 
 from typing import no_type_check
 
 import warp as wp
 
 from pbd_gym.kernels.lanes.wide import barrier
-from pbd_gym.rendering.batched.tables import CAMERA, EYE, FORWARD, LENS, RIGHT, TARGET, UP, Backdrop, Shapes
-from pbd_gym.rendering.batched.vertices import pose_origin, pose_turn
+from pbd_gym.rendering.backdrop import SHADOW_ALPHA, SHADOW_POINTS
+from pbd_gym.rendering.batched.tables import (
+    CAMERA,
+    EYE,
+    FORWARD,
+    LENS,
+    PARTICLE,
+    RIGHT,
+    TARGET,
+    UP,
+    Backdrop,
+    Layout,
+    Scratch,
+    Seen,
+    Shapes,
+    Tile,
+)
+from pbd_gym.rendering.batched.vertices import is_shown, pose_origin, pose_turn, world_up
+from pbd_gym.rendering.colors import SHADOW
+from pbd_gym.rendering.raster import FAR, NEAR, edge_of, nearest_on, round_bounds, triangle_bounds
 
 wp.set_module_options({"enable_backward": False})
 
@@ -22,50 +44,41 @@ def key_size(planes: int) -> int:
 
 @wp.func
 @no_type_check
-def plane_now(shapes: Shapes, poses: wp.array3d[float], env: int, plane: int):
+def plane_now(shapes: Shapes, seen: Seen, env: int, plane: int):
     """Return the normal and the offset of a plane, which may have been moved."""
     normal = wp.vec3(shapes.planes[plane, 0], shapes.planes[plane, 1], shapes.planes[plane, 2])
     offset = shapes.planes[plane, 3]
     slot = shapes.plane_pose[plane]
     if slot >= 0:
-        normal = wp.quat_rotate(pose_turn(poses, env, slot), normal)
-        offset = wp.dot(normal, pose_origin(poses, env, slot))
+        normal = wp.quat_rotate(pose_turn(seen.poses, env, slot), normal)
+        offset = wp.dot(normal, pose_origin(seen.poses, env, slot))
     return normal, offset
 
 
 @wp.func
 @no_type_check
-def compare(
-    shapes: Shapes,
-    cameras: wp.array2d[wp.vec3],
-    palette: wp.array2d[wp.vec3],
-    poses: wp.array3d[float],
-    drawn_for: wp.array2d[float],
-    row: int,
-    env: int,
-    note: bool,
-):
+def compare(shapes: Shapes, seen: Seen, backdrop: Backdrop, row: int, env: int, note: bool):
     """Return whether a number has changed that a backdrop depends on; with ``note``, remember them all."""
     changed = bool(False)
     column = int(0)
     for k in range(VECTORS + FLOOR_TONES):
-        vector = cameras[row % cameras.shape[0], wp.min(k, VECTORS - 1)]
+        vector = seen.cameras[row % seen.cameras.shape[0], wp.min(k, VECTORS - 1)]
         if k >= VECTORS:
-            vector = palette[env % palette.shape[0], k - VECTORS]
+            vector = seen.palette[env % seen.palette.shape[0], k - VECTORS]
         for axis in range(3):
-            changed = changed or drawn_for[row, column] != vector[axis]
+            changed = changed or backdrop.drawn_for[row, column] != vector[axis]
             if note:
-                drawn_for[row, column] = vector[axis]
+                backdrop.drawn_for[row, column] = vector[axis]
             column += 1
     for p in range(shapes.planes.shape[0]):
-        normal, offset = plane_now(shapes, poses, env, p)
+        normal, offset = plane_now(shapes, seen, env, p)
         for part in range(4):
             value = offset
             if part < 3:
                 value = normal[part]
-            changed = changed or drawn_for[row, column] != value
+            changed = changed or backdrop.drawn_for[row, column] != value
             if note:
-                drawn_for[row, column] = value
+                backdrop.drawn_for[row, column] = value
             column += 1
     return changed
 
@@ -94,49 +107,44 @@ def border(along: float, width: float):
 def draw_backdrop(
     # In:
     shapes: Shapes,
-    cameras: wp.array2d[wp.vec3],
-    palette: wp.array2d[wp.vec3],
-    poses: wp.array3d[float],
-    views: int,
+    seen: Seen,
+    layout: Layout,
     first: int,
-    width: int,
-    height: int,
-    threads: int,
     # Out:
     backdrop: Backdrop,
 ):
     """Draw the backdrops that have changed. Row ``r`` is that of camera ``r % views`` of environment ``r // views``."""
     index, thread = wp.tid()
     row = first + index
-    env = row // views
-    view = row % cameras.shape[0]
-    own = env % palette.shape[0]
+    env = row // layout.views
+    view = row % seen.cameras.shape[0]
+    own = env % seen.palette.shape[0]
     planes = shapes.planes.shape[0]
     # All threads compare with what there was before, then the first one notes what there is now.
-    changed = compare(shapes, cameras, palette, poses, backdrop.drawn_for, row, env, False)
+    changed = compare(shapes, seen, backdrop, row, env, False)
     barrier()
     if not changed:
         return
     if thread == 0:
-        compare(shapes, cameras, palette, poses, backdrop.drawn_for, row, env, True)
-    eye = cameras[view, EYE]
-    right = cameras[view, RIGHT]
-    up = cameras[view, UP]
-    forward = cameras[view, FORWARD]
-    focal = cameras[view, LENS][0]
-    reach = 1.1 * cameras[view, LENS][1]
-    cell = cameras[view, LENS][2]
-    for pixel in range(thread, width * height, threads):
-        i = pixel % width
-        j = pixel // width
-        x = (float(i) + 0.5 - 0.5 * float(width)) / focal
-        y = (0.5 * float(height) - float(j) - 0.5) / focal
-        share = wp.min(1.6 * float(j) / float(wp.max(height - 1, 1)), 1.0)
-        color = palette[own, 0] + share * (palette[own, 1] - palette[own, 0])
+        compare(shapes, seen, backdrop, row, env, True)
+    eye = seen.cameras[view, EYE]
+    right = seen.cameras[view, RIGHT]
+    up = seen.cameras[view, UP]
+    forward = seen.cameras[view, FORWARD]
+    focal = seen.cameras[view, LENS][0]
+    reach = 1.1 * seen.cameras[view, LENS][1]
+    cell = seen.cameras[view, LENS][2]
+    for pixel in range(thread, layout.width * layout.height, layout.threads):
+        i = pixel % layout.width
+        j = pixel // layout.width
+        x = (float(i) + 0.5 - 0.5 * float(layout.width)) / focal
+        y = (0.5 * float(layout.height) - float(j) - 0.5) / focal
+        share = wp.min(1.6 * float(j) / float(wp.max(layout.height - 1, 1)), 1.0)
+        color = seen.palette[own, 0] + share * (seen.palette[own, 1] - seen.palette[own, 0])
         nearness = float(0.0)
         label = int(0)
         for p in range(planes):
-            normal, offset = plane_now(shapes, poses, env, p)
+            normal, offset = plane_now(shapes, seen, env, p)
             level = wp.dot(normal, eye) - offset
             nr = wp.dot(normal, right)
             nu = wp.dot(normal, up)
@@ -161,7 +169,7 @@ def draw_backdrop(
                     au = wp.dot(axis, up)
                     step = x * ar + y * au + wp.dot(axis, forward)
                     along = depth * step + wp.dot(axis, eye)
-                    off = along - wp.dot(axis, cameras[view, TARGET])
+                    off = along - wp.dot(axis, seen.cameras[view, TARGET])
                     away2 += off * off
                     # How much of a cell a pixel covers, by the derivatives along the picture's axes.
                     across = wp.abs(depth * ar + step * depth / slope * nr)
@@ -169,10 +177,195 @@ def draw_backdrop(
                     covered = wp.max(across, upright) / (focal * cell) + 1.0e-6
                     checker *= wave(along / cell, covered)
                     lines = wp.max(lines, border(along / cell, covered))
-                floor = palette[own, 2] + (checker * 0.5 + 0.5) * (palette[own, 3] - palette[own, 2])
-                floor += lines * (palette[own, 4] - floor)
+                floor = seen.palette[own, 2] + (checker * 0.5 + 0.5) * (seen.palette[own, 3] - seen.palette[own, 2])
+                floor += lines * (seen.palette[own, 4] - floor)
                 color += wp.exp(-away2 / (reach * reach)) * (floor - color)
         for channel in range(3):
             backdrop.color[row, j, i, channel] = wp.uint8(wp.clamp(color[channel] + 0.5, 0.0, 255.0))
         backdrop.nearness[row, j, i] = nearness
         backdrop.label[row, j, i] = wp.uint8(label)
+
+
+DARKEST = wp.constant(SHADOW_ALPHA)
+POINTS = wp.constant(SHADOW_POINTS)
+SHADOW_COLOR = wp.constant(wp.vec3(*SHADOW))
+TAPS = wp.constant(4)
+"""On either side of a pixel."""
+
+
+@wp.func
+@no_type_check
+def weight(k: int):
+    """Return a weight of the blur, about a Gaussian of 1.4 pixels: 8 over k + 4, of 256."""
+    away = wp.abs(k)
+    found = float(70.0)
+    if away == 1:
+        found = 56.0
+    elif away == 2:
+        found = 28.0
+    elif away == 3:
+        found = 8.0
+    elif away == 4:
+        found = 1.0
+    return found / 256.0
+
+
+@wp.func
+@no_type_check
+def blur_step(width: int, height: int):
+    """Return how many pixels the taps of the blur are apart."""
+    return wp.max(int(wp.round(float(wp.min(width, height)) / float(POINTS))), 1)
+
+
+@wp.func
+@no_type_check
+def grow(scratch: Scratch, picture: int, box: wp.vec4i):
+    """Note that something may be dark in a box."""
+    if box[0] < box[2] and box[1] < box[3]:
+        wp.atomic_min(scratch.dark_box, picture, 0, box[0])
+        wp.atomic_min(scratch.dark_box, picture, 1, box[1])
+        wp.atomic_max(scratch.dark_box, picture, 2, box[2])
+        wp.atomic_max(scratch.dark_box, picture, 3, box[3])
+
+
+@wp.func
+@no_type_check
+def dark_area(scratch: Scratch, tile: Tile):
+    """Return the pixels that may be dark, with those that the blur reaches."""
+    margin = TAPS * blur_step(tile.width, tile.height)
+    return wp.vec4i(
+        wp.max(scratch.dark_box[tile.picture, 0] - margin, 0),
+        wp.max(scratch.dark_box[tile.picture, 1] - margin, 0),
+        wp.min(scratch.dark_box[tile.picture, 2] + margin, tile.width),
+        wp.min(scratch.dark_box[tile.picture, 3] + margin, tile.height),
+    )
+
+
+@wp.func
+@no_type_check
+def cast(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile):
+    """Find which pixels of the ground are covered, and blur that along the rows; :func:`dim` does the columns.
+
+    That needs what all threads have found: a barrier has to come in between.
+    """
+    if tile.thread == 0:
+        scratch.dark_box[tile.picture, 0] = tile.width
+        scratch.dark_box[tile.picture, 1] = tile.height
+        scratch.dark_box[tile.picture, 2] = 0
+        scratch.dark_box[tile.picture, 3] = 0
+    for row in range(tile.thread, tile.height, tile.threads):
+        for column in range(tile.width):
+            scratch.cover[tile.picture, row, column] = 0.0
+    barrier()
+    # The first level plane, in the axes of the camera; the way down to it, for each metre of height.
+    normal = wp.vec3(0.0, 0.0, 0.0)
+    level = float(-1.0)
+    slant = float(1.0)
+    for p in range(shapes.planes.shape[0]):
+        now, offset = plane_now(shapes, seen, tile.env, p)
+        if now[1] > 0.5 and level < 0.0:
+            eye = seen.cameras[tile.view, EYE]
+            right = seen.cameras[tile.view, RIGHT]
+            up = seen.cameras[tile.view, UP]
+            forward = seen.cameras[tile.view, FORWARD]
+            normal = wp.vec3(wp.dot(now, right), wp.dot(now, up), wp.dot(now, forward))
+            level = wp.max(wp.dot(now, eye) - offset, 0.0)
+            slant = now[1]
+    if level > 0.0:
+        fall = world_up(seen, tile.view) / slant
+        lay_triangles(shapes, scratch, tile, normal, level, fall)
+        lay_rounds(shapes, seen, scratch, tile, normal, level, fall)
+    barrier()
+    step = blur_step(tile.width, tile.height)
+    box = dark_area(scratch, tile)
+    across = wp.max(box[2] - box[0], 0)
+    for pixel in range(tile.thread, across * wp.max(box[3] - box[1], 0), tile.threads):
+        x = box[0] + pixel % across
+        y = box[1] + pixel // across
+        total = float(0.0)
+        for k in range(-TAPS, TAPS + 1):
+            total += weight(k) * scratch.cover[tile.picture, y, wp.clamp(x + k * step, 0, tile.width - 1)]
+        scratch.blurred[tile.picture, y, x] = total
+
+
+@wp.func
+@no_type_check
+def on_ground(point: wp.vec3, normal: wp.vec3, level: float, fall: wp.vec3):
+    """Return the point of the ground straight below another."""
+    return point - (wp.dot(normal, point) + level) * fall
+
+
+@wp.func
+@no_type_check
+def lay_triangles(shapes: Shapes, scratch: Scratch, tile: Tile, normal: wp.vec3, level: float, fall: wp.vec3):
+    """Cover the pixels of triangles that have been laid on the ground."""
+    for t in range(tile.thread, shapes.opaque_count, tile.threads):
+        a = on_ground(scratch.points[tile.picture, shapes.triangles[t, 0]], normal, level, fall)
+        b = on_ground(scratch.points[tile.picture, shapes.triangles[t, 1]], normal, level, fall)
+        c = on_ground(scratch.points[tile.picture, shapes.triangles[t, 2]], normal, level, fall)
+        ea = edge_of(tile.focal, b, c)
+        det = wp.dot(wp.vec3(tile.focal * a[0], -tile.focal * a[1], a[2]), ea)
+        reach = wp.length_sq(a) + wp.length_sq(b) + wp.length_sq(c)
+        # Comparisons with NaN are false.
+        if reach < FAR * FAR and wp.min(a[2], wp.min(b[2], c[2])) > NEAR and wp.abs(det) > 1.0e-20:
+            turn = wp.sign(det)
+            ea *= turn
+            eb = turn * edge_of(tile.focal, c, a)
+            ec = turn * edge_of(tile.focal, a, b)
+            box = triangle_bounds(a, b, c, tile.focal, tile.width, tile.height)
+            grow(scratch, tile.picture, box)
+            for y in range(box[1], box[3]):
+                py = float(y) + 0.5 - 0.5 * float(tile.height)
+                for x in range(box[0], box[2]):
+                    px = float(x) + 0.5 - 0.5 * float(tile.width)
+                    sa = ea[0] * px + ea[1] * py + ea[2]
+                    sb = eb[0] * px + eb[1] * py + eb[2]
+                    sc = ec[0] * px + ec[1] * py + ec[2]
+                    if wp.min(sa, wp.min(sb, sc)) >= -1.0e-5 * (sa + sb + sc):
+                        scratch.cover[tile.picture, y, x] = 1.0
+
+
+@wp.func
+@no_type_check
+def lay_rounds(shapes: Shapes, seen: Seen, scratch: Scratch, tile: Tile, normal: wp.vec3, level: float, fall: wp.vec3):
+    """Cover the pixels below ropes, balls and pickers, but not below lone particles."""
+    for k in range(tile.thread, shapes.rounds.shape[0], tile.threads):
+        first = shapes.rounds[k, 0]
+        last = shapes.rounds[k, 1]
+        a = on_ground(scratch.points[tile.picture, first], normal, level, fall)
+        b = on_ground(scratch.points[tile.picture, last], normal, level, fall)
+        radius = shapes.round_radius[k]
+        if first != last:
+            radius = wp.max(radius, wp.min(a[2], b[2]) / tile.focal)  # no narrower than two pixels
+        shown = is_shown(shapes, seen, tile.env, shapes.round_grip[k])
+        if first == last and shapes.source[first] == PARTICLE:
+            shown = False
+        reach = wp.length_sq(a) + wp.length_sq(b)
+        if shown and reach < FAR * FAR and wp.min(a[2], b[2]) - radius > NEAR:
+            box = round_bounds(a, b, radius, tile.focal, tile.width, tile.height)
+            grow(scratch, tile.picture, box)
+            for y in range(box[1], box[3]):
+                for x in range(box[0], box[2]):
+                    ray = wp.vec3(
+                        (float(x) + 0.5 - 0.5 * float(tile.width)) / tile.focal,
+                        (0.5 * float(tile.height) - float(y) - 0.5) / tile.focal,
+                        1.0,
+                    )
+                    slope = -wp.dot(normal, ray)
+                    if slope > 1.0e-6:
+                        point = level / slope * ray
+                        if wp.length(point - nearest_on(a, b, point)) <= radius:
+                            scratch.cover[tile.picture, y, x] = 1.0
+
+
+@wp.func
+@no_type_check
+def dim(scratch: Scratch, tile: Tile, box: wp.vec4i, x: int, y: int):
+    """Return how dark the ground is at a pixel within :func:`dark_area`, from 0 to 1."""
+    dark = float(0.0)
+    step = blur_step(tile.width, tile.height)
+    for k in range(-TAPS, TAPS + 1):
+        row = wp.clamp(y + k * step, 0, tile.height - 1)
+        if row >= box[1] and row < box[3]:
+            dark += weight(k) * scratch.blurred[tile.picture, row, x]
+    return DARKEST * dark

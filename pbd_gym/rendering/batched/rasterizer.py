@@ -12,10 +12,8 @@ import warp as wp
 
 from pbd_gym.rendering.batched import tables
 from pbd_gym.rendering.batched.backdrops import draw_backdrop, key_size
-from pbd_gym.rendering.batched.geometry import Geometry
-from pbd_gym.rendering.batched.pixels import make_draw
-from pbd_gym.rendering.batched.tiles import Images
-from pbd_gym.rendering.batched.views import camera_row
+from pbd_gym.rendering.batched.pixels import Images, make_draw
+from pbd_gym.rendering.batched.tables import Geometry, camera_row
 from pbd_gym.rendering.camera import Camera
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.compilation import compiling, with_blocks
@@ -194,7 +192,7 @@ class Rasterizer:
         with wp.ScopedDevice(model.device):
             self._shapes = geometry.upload(model.device)
             self.cameras = wp.zeros((pictures if self._own_views else views, tables.CAMERA), dtype=wp.vec3)
-            """Rows of :func:`pbd_gym.rendering.batched.views.camera_row`, shape (views or num_envs * views, 7)."""
+            """Rows of :func:`pbd_gym.rendering.batched.tables.camera_row`, shape (views or num_envs * views, 7)."""
             self.palette = wp.zeros((envs if self._own_views else 1, len(tables.PALETTE)), dtype=wp.vec3)
             """Colours in the order of :data:`pbd_gym.rendering.batched.tables.PALETTE`, shape (1 or num_envs, k)."""
             self.canvas = self._make_canvas()
@@ -268,29 +266,30 @@ class Rasterizer:
         positions, lanes = state.positions_scalar, model.lanes
         if self._points is not None:
             positions, lanes = self._points.reshape((*self._points.shape, 1)), 1
-        views = (self._shapes, self.cameras, self.palette)
+        seen = _filled(
+            tables.Seen, cameras=self.cameras, palette=self.palette, lanes=lanes, positions=positions,
+            poses=state.poses, held=state.held, grips=state.grip_positions, goals=self._goals, chosen=self._chosen,
+        )  # fmt: skip
+        layout = _filled(
+            tables.Layout, views=self.views, width=width, height=height, tile_w=tile[0], tile_h=tile[1],
+            threads=block, far=self.far,
+        )  # fmt: skip
         backdrops = [
-            launch(
-                draw_backdrop, count, *views, state.poses, self.views, first, width, height, block, self._backdrop,
-            )
+            launch(draw_backdrop, count, self._shapes, seen, layout, first, self._backdrop)
             for first, count in shares(self._backdrop.nearness.shape[0])
-        ]  # fmt: skip
+        ]
         pictures = [
-            launch(
-                kernel, count, *views, self._backdrop, lanes, positions, state.poses, state.held,
-                state.grip_positions, self._goals, self._chosen, self.views, first, width, height, *tile, block,
-                self.far, self._scratch, self.canvas,
-            )
+            launch(kernel, count, self._shapes, seen, self._backdrop, layout, first, self._scratch, self.canvas)
             for first, count in shares(model.num_envs * self.views)
-        ]  # fmt: skip
+        ]
         return backdrops, pictures
 
 
-def _filled(struct: Any, **arrays: Any) -> Any:
-    """Return a struct with these arrays."""
+def _filled(struct: Any, **values: Any) -> Any:
+    """Return a struct with these values."""
     made = struct()
-    for name, array in arrays.items():
-        setattr(made, name, array)
+    for name, value in values.items():
+        setattr(made, name, value)
     return made
 
 

@@ -1,17 +1,97 @@
-"""What one environment shows at one moment: the renderer's only input, in plain NumPy."""
+"""What one environment shows at one moment, in plain NumPy, and how it is drawn: all that the renderer is given."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from pbd_gym.rendering.colormaps import Coloring
-from pbd_gym.rendering.colors import Color
-from pbd_gym.rendering.pictures.panels import Panel
-from pbd_gym.rendering.pictures.rasters import Raster
+from pbd_gym.rendering.colors import Color, Coloring
+from pbd_gym.rendering.pictures.overlay import Panel
+from pbd_gym.runtime.checks import image_size, switch
+
+
+@dataclass(frozen=True)
+class Raster:
+    """A rectangle of the plane z = 0, cut into cells of one colour each.
+
+    Raises:
+        ValueError: unless the corners are pairs of finite numbers, lower < upper, and the colours of shape (r, c, 3).
+    """
+
+    lower: tuple[float, float]
+    """Lower left corner [m]."""
+    upper: tuple[float, float]
+    """Upper right corner [m]."""
+    colors: np.ndarray
+    """Red, green and blue of the cells, 0 to 255, shape (rows, columns, 3), uint8; the lowest row comes first."""
+
+    def __post_init__(self) -> None:
+        corners = np.array([self.lower, self.upper], dtype=np.float64)
+        if corners.shape != (2, 2) or not np.isfinite(corners).all() or not (corners[0] < corners[1]).all():
+            raise ValueError(f"a raster needs two finite corners, lower < upper, got {self.lower} and {self.upper}")
+        colors = np.asarray(self.colors)
+        if colors.ndim != 3 or colors.shape[2] != 3 or 0 in colors.shape or colors.dtype != np.uint8:
+            raise ValueError(f"a raster needs uint8 colours (rows, columns, 3), got {colors.dtype} {colors.shape}")
+
+
+ColorBy = Literal["sides", "stretch", "velocity", "contact"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How frames are drawn.
+
+    Raises:
+        TypeError: for a switch that is neither True nor False.
+    """
+
+    antialias: bool = True
+    """Look at four points of each pixel, not one."""
+    edges: bool = True
+    """Draw the cells of meshes, and the borders of cloths."""
+    wireframe: bool = False
+    """Draw meshes as lines that one sees through."""
+    shadows: bool = True
+    """Darken the ground below everything, softly."""
+
+    def __post_init__(self) -> None:
+        for about in fields(Style):
+            switch(about.name, getattr(self, about.name))
+
+
+@dataclass(frozen=True)
+class RenderOptions(Style):
+    """What ``gym.make(..., render_options={...})`` takes: the style, and what is shown.
+
+    Raises:
+        ValueError: for a picture without pixels or an unknown colouring.
+        TypeError: for a switch that is neither True nor False, a size that is not whole, or a camera that is none.
+    """
+
+    size: int | tuple[int, int] = 512
+    """Width and height [pixels], or one number for both."""
+    color_by: ColorBy = "sides"
+    """What colours tell: the two sides of a cloth, or stretch [%], speed [m/s] or contact of each particle."""
+    camera: Any = None
+    """A :class:`pbd_gym.rendering.Camera` or a dict of its arguments; by default one that suits the task."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "size", image_size(self.size))
+        if self.color_by not in get_args(ColorBy):
+            raise ValueError(f"color_by must be one of {get_args(ColorBy)}, got {self.color_by!r}")
+        if self.camera is not None:
+            from pbd_gym.rendering.camera import Camera
+
+            camera = Camera(**self.camera) if isinstance(self.camera, dict) else self.camera
+            if not isinstance(camera, Camera):
+                raise TypeError(
+                    f"a camera is a pbd_gym.rendering.Camera or a dict of its arguments, got {self.camera!r}"
+                )
+            object.__setattr__(self, "camera", camera)
 
 
 @dataclass(frozen=True)

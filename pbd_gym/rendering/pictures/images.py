@@ -1,15 +1,100 @@
-"""Pictures as arrays: tiling them, and writing PNG and GIF files."""
+"""Pictures as arrays: tiling them, and writing PNG, GIF and MP4 files.
+
+The palette of a GIF is a choice of colours by k-means: Lloyd 1982, Least squares quantization in PCM,
+doi:10.1109/TIT.1982.1056489.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pbd_gym.rendering.pictures.display import require_pygame
-from pbd_gym.rendering.pictures.palette import reduce_colors
+from pbd_gym.rendering.pictures.renderer import require_pygame
 from pbd_gym.runtime.extras import load_optional
+
+if TYPE_CHECKING:
+    import pygame
+
+_BITS = 6  # of each channel: colours that differ by less have one place
+_DITHER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) >> 2) - 2
+"""What is added to a pixel by its place, so that skies show no steps from one colour to the next: Bayer's matrix over
+one place of colours. It is the same in every picture, so that what stands still does so in a film as well.
+
+Bayer 1973: An optimum method for two-level rendition of continuous-tone pictures, ICC 26, 11-15.
+"""
+_ROUNDS = 12
+_HUE = 1.6
+"""A wrong hue is seen sooner than a wrong brightness: a shade of blue that turns green looks like another thing."""
+_AXES = np.array(
+    [
+        [0.299, 0.587, 0.114],
+        [-0.169 * _HUE, -0.331 * _HUE, 0.5 * _HUE],
+        [0.5 * _HUE, -0.419 * _HUE, -0.081 * _HUE],
+    ]
+)
+"""Brightness and two differences of colour, in which distances are about as they are seen."""
+_RARE = 0.5
+"""Power of the count that a colour weighs with: by count alone, what is small would get the colours of what is large,
+and a goal or a picker would lose its own."""
+
+
+def reduce_colors(images: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return a palette for pictures, and the pictures by its colours.
+
+    Args:
+        images: each of shape (height, width, 3), uint8.
+        count: of colours, at most 256.
+
+    Returns:
+        Colours, shape (at most count, 3), uint8; and for each picture their numbers, shape (height, width), uint8.
+    """
+    counts = np.zeros(1 << 3 * _BITS, np.int64)
+    for image in images:
+        counts += np.bincount(_cells(image).ravel(), minlength=len(counts))
+    found = np.flatnonzero(counts)
+    # Each cell counts as its middle.
+    middle = (np.stack([found >> 2 * _BITS, found >> _BITS & 63, found & 63], axis=1) + 0.5) * (256 >> _BITS)
+    points, weights = middle @ _AXES.T, counts[found].astype(np.float64) ** _RARE
+    centers = _spread(points, weights, min(count, len(points)))
+    nearest = _nearest(points, centers)
+    for _ in range(_ROUNDS):
+        total = np.bincount(nearest, weights, len(centers))
+        summed = np.stack([np.bincount(nearest, weights * axis, len(centers)) for axis in points.T], axis=1)
+        centers = np.where(total[:, None] > 0, summed / np.maximum(total, 1e-12)[:, None], centers)
+        nearest = _nearest(points, centers)
+    palette = np.clip(np.round(centers @ np.linalg.inv(_AXES).T), 0, 255).astype(np.uint8)
+    table = np.zeros(len(counts), np.uint8)
+    table[found] = nearest
+    return palette, [table[_cells(image)] for image in images]
+
+
+def _cells(image: np.ndarray) -> np.ndarray:
+    height, width, _ = image.shape
+    added = np.tile(_DITHER, (height // 4 + 1, width // 4 + 1))[:height, :width, None]
+    red, green, blue = (np.clip(image.astype(np.int32) + added, 0, 255) >> (8 - _BITS)).transpose(2, 0, 1)
+    return red << 2 * _BITS | green << _BITS | blue
+
+
+def _nearest(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return which centre is nearest to each point, a piece at a time."""
+    found = [
+        ((centers**2).sum(axis=1) - 2.0 * part @ centers.T).argmin(axis=1)
+        for part in np.array_split(points, len(points) // 4096 + 1)
+    ]
+    return np.concatenate(found)
+
+
+def _spread(points: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+    """Return points to begin with: one after the other where the most weight is farthest from those that there are."""
+    chosen = [int(weights.argmax())]
+    gap = np.full(len(points), np.inf)
+    for _ in range(count - 1):
+        gap = np.minimum(gap, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+        chosen.append(int((gap * weights).argmax()))
+    return points[chosen].copy()
 
 
 def _check(image: np.ndarray) -> np.ndarray:
@@ -181,3 +266,108 @@ def save_film(path: str | Path, images: Iterable[np.ndarray], fps: float = 30, c
         save_mp4(file, images, fps)
     else:
         save_gif(file, list(images), fps, colors)
+
+
+LONGEST = 30.0
+"""A film ends by itself after this time [s], before it fills the memory."""
+FILM_SIZE = 480
+"""Largest width and height of a film [pixels]."""
+
+
+class Recorder:
+    """Writes NAME-0001.png, NAME-0001.mp4 and so on into the current folder, never over a file that is there.
+
+    Without moviepy, which writes MP4 files, a film is a GIF.
+
+    Args:
+        name: of the files.
+        fps: pictures per second of films.
+    """
+
+    def __init__(self, name: str, fps: float) -> None:
+        self.name = name
+        self.fps = min(fps, 50.0)
+        self._film: list[np.ndarray] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether a film is being recorded."""
+        return self._film is not None
+
+    @property
+    def full(self) -> bool:
+        """Whether the film is as long as it may be."""
+        return self._film is not None and len(self._film) >= LONGEST * self.fps
+
+    def start(self) -> None:
+        """Begin a film."""
+        self._film = []
+
+    def add(self, picture: pygame.Surface) -> None:
+        """Add a picture to the film, if one is being recorded."""
+        import pygame
+
+        if self._film is None or self.full:
+            return
+        width, height = picture.get_size()
+        scale = min(1.0, FILM_SIZE / max(width, height))
+        if scale < 1.0:
+            picture = pygame.transform.smoothscale(picture, (round(width * scale), round(height * scale)))
+        self._film.append(pixels(picture))
+
+    def stop(self) -> Path | None:
+        """Write the film and return its file; None if there is nothing to write.
+
+        Raises:
+            ImportError: without moviepy and without Pillow.
+            OSError: if the file cannot be written.
+        """
+        film, self._film = self._film, None
+        if not film:
+            return None
+        path = self._free("mp4")
+        try:
+            save_mp4(path, film, self.fps)
+        except ImportError:
+            path = self._free("gif")
+            save_gif(path, film, self.fps, colors=128)
+        return path
+
+    def snap(self, picture: pygame.Surface) -> Path:
+        """Write one picture and return its file.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        path = self._free("png")
+        save_png(path, pixels(picture))
+        return path
+
+    def try_stop(self) -> str:
+        """Write the film, and return what to tell: a folder that cannot be written to is no reason to stop."""
+        return _told(self.stop)
+
+    def try_snap(self, picture: pygame.Surface) -> str:
+        """Write one picture, and return what to tell."""
+        return _told(lambda: self.snap(picture))
+
+    def _free(self, suffix: str) -> Path:
+        number = 1
+        while (path := Path(f"{self.name}-{number:04}.{suffix}")).exists():
+            number += 1
+        return path
+
+
+def pixels(picture: pygame.Surface) -> np.ndarray:
+    """Return a copy of a surface, shape (height, width, 3), uint8."""
+    import pygame
+
+    width, height = picture.get_size()
+    return np.frombuffer(pygame.image.tobytes(picture, "RGB"), np.uint8).reshape(height, width, 3).copy()
+
+
+def _told(write: Callable[[], Path | None]) -> str:
+    try:
+        return f"saved {write()}"
+    except (OSError, ImportError) as error:
+        return f"not saved: {error}"

@@ -10,28 +10,57 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.rendering.backdrop import SHADOW_POINTS, backdrop, ground_nearness
-from pbd_gym.rendering.camera import Camera, Size
+from pbd_gym.rendering.camera import NEAR, Camera, Size
 from pbd_gym.rendering.colors import GLASS, SHADOW
-from pbd_gym.rendering.pictures import glass, shading, shapes, visibility
-from pbd_gym.rendering.pictures.buffers import Buffers
-from pbd_gym.rendering.pictures.frame import Frame
-from pbd_gym.rendering.pictures.options import Style
+from pbd_gym.rendering.pictures import shading, shapes, visibility
+from pbd_gym.rendering.pictures.frame import Frame, Raster, Style
 from pbd_gym.rendering.pictures.overlay import (
     caption_corner,
     draw_caption,
     draw_labels,
     draw_legend,
+    draw_panels,
     draw_polylines,
 )
-from pbd_gym.rendering.pictures.panels import draw_panels
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
-from pbd_gym.rendering.pictures.rasters import lay
-from pbd_gym.rendering.pictures.shadows import shadow_triangles, soften
+from pbd_gym.rendering.pictures.shapes import shadow_triangles, soften
 from pbd_gym.rendering.pictures.triangle_colors import COEFFICIENTS, LANES
 from pbd_gym.runtime.compilation import compiling
 
 if TYPE_CHECKING:
     import pygame
+
+
+class Buffers:
+    """Arrays in main memory, by name. They grow when they must and never shrink."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, tuple[Any, np.ndarray]] = {}
+
+    def rows(self, name: str, count: int, dtype: Any, columns: int | None = None) -> tuple[Any, np.ndarray]:
+        """Return an array with at least ``count`` rows, and a view of these rows; their contents are old."""
+        array, view = self._arrays.get(name, (None, np.zeros(0)))
+        if array is None or len(view) < count:
+            room = max(16, 1 << (count - 1).bit_length()) if count else 16
+            array = wp.empty(room if columns is None else (room, columns), dtype=dtype, device="cpu")
+            view = array.numpy()
+            self._arrays[name] = array, view
+        return array, view[:count]
+
+    def grid(self, name: str, shape: tuple[int, int], dtype: Any) -> Any:
+        """Return an array of exactly this shape; its contents are old."""
+        array, view = self._arrays.get(name, (None, np.zeros((0, 0))))
+        if array is None or view.shape != shape:
+            array = wp.empty(shape, dtype=dtype, device="cpu")
+            self._arrays[name] = array, array.numpy()
+        return array
+
+    def put(self, name: str, values: np.ndarray, dtype: Any, columns: int | None = None) -> Any:
+        """Return an array whose first rows hold ``values``."""
+        array, view = self.rows(name, len(values), dtype, columns)
+        np.copyto(view, values, casting="unsafe")
+        return array
+
 
 _drawing = threading.Lock()  # the buffers are those of one picture
 
@@ -92,7 +121,7 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     _launch(visibility.find_visible, primitives, view, ground, visible)
     picture = backdrop(size, frame.planes, camera).copy()
     for raster in frame.rasters:
-        lay(picture, raster, camera)
+        _lay(picture, raster, camera)
     out = wp.array(picture, dtype=wp.uint8, copy=False, device="cpu")
     if style.shadows:
         _shadow(buffers, frame, camera, size, out)
@@ -108,6 +137,23 @@ def _draw_frame(frame: Frame, camera: Camera, size: Size, style: Style) -> np.nd
     return picture
 
 
+def _lay(picture: np.ndarray, raster: Raster, camera: Camera) -> None:
+    """Draw a raster into a picture, shape (height, width, 3), uint8: each pixel looks up the cell that it sees."""
+    height, width, _ = picture.shape
+    right, up, forward = camera.axes()
+    focal, eye = camera.focal((width, height)), camera.eye()
+    across = ((np.arange(width) + 0.5 - 0.5 * width) / focal)[None, :]
+    down = ((0.5 * height - np.arange(height) - 0.5) / focal)[:, None]
+    with np.errstate(all="ignore"):  # a ray along the plane meets it nowhere
+        depth = -eye[2] / (right[2] * across + up[2] * down + forward[2])
+        x, y = (eye[k] + depth * (right[k] * across + up[k] * down + forward[k]) for k in (0, 1))
+        rows, columns, _ = raster.colors.shape
+        column = (x - raster.lower[0]) / (raster.upper[0] - raster.lower[0]) * columns
+        row = (y - raster.lower[1]) / (raster.upper[1] - raster.lower[1]) * rows
+    seen = (depth > NEAR) & (column >= 0) & (column < columns) & (row >= 0) & (row < rows)
+    picture[seen] = raster.colors[row[seen].astype(np.int64), column[seen].astype(np.int64)]
+
+
 def _launch(kernel: Any, *inputs: Any) -> None:
     wp.launch(kernel, dim=1, inputs=inputs, device="cpu")
 
@@ -115,7 +161,7 @@ def _launch(kernel: Any, *inputs: Any) -> None:
 @lru_cache(maxsize=1)
 def _load() -> Buffers:
     with compiling():
-        for module in (visibility, shading, glass):
+        for module in (visibility, shading):
             wp.load_module(module, device="cpu")
     return Buffers()
 
@@ -130,7 +176,7 @@ def _glaze(buffers: Buffers, frame: Frame, camera: Camera, view: Any, visible: A
     shares = np.concatenate([np.full(len(faces), opacity) for _, faces, opacity in frame.glass])
     row_colors = buffers.grid("row colors", (3, view.width + 2 * LANES), float)
     opacities = buffers.put("opacities", shares, float)
-    _launch(glass.glaze, panes, opacities, view, own, visible, ground, row_colors, picture)
+    _launch(shading.glaze, panes, opacities, view, own, visible, ground, row_colors, picture)
 
 
 def _put_triangles(buffers: Buffers, primitives: Any, mesh: shapes.Triangles, prefix: str = "") -> None:

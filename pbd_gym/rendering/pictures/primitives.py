@@ -4,7 +4,7 @@ import warp as wp
 
 SMOOTH, LINE_0, LINE_1, LINE_2 = (wp.constant(k) for k in range(4))
 """Columns of a triangle's kinds: whether its mesh is smooth; what is drawn along its edges, by
-:mod:`pbd_gym.rendering.pictures.meshes`."""
+:mod:`pbd_gym.rendering.pictures.shapes`."""
 
 
 @wp.struct

@@ -10,7 +10,7 @@ from pbd_gym.colliders import Box, Plane, Sphere
 from pbd_gym.colliders.box import is_glass
 from pbd_gym.colliders.solid import matrix_of
 from pbd_gym.geometry.neighbours import NeighbourGrid
-from pbd_gym.rendering.colormaps import Coloring
+from pbd_gym.rendering.colors import Coloring
 from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.scene.scene import Scene
 

@@ -1,13 +1,15 @@
-"""From a frame to triangles, tubes and marks, in the axes of the camera."""
+"""From a frame to triangles, tubes, marks and shadows, in the axes of the camera."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from pbd_gym.rendering.backdrop import SHADOW_ALPHA, tangents
 from pbd_gym.rendering.camera import NEAR, Camera, Size
 from pbd_gym.rendering.colors import (
     BACK,
@@ -25,7 +27,113 @@ from pbd_gym.rendering.colors import (
     Color,
 )
 from pbd_gym.rendering.pictures.frame import Frame, Picker
-from pbd_gym.rendering.pictures.meshes import LINE, flat, smooth
+
+_ENOUGH = 1200  # a mesh is refined while it stays below this many triangles
+LINE, BORDER = 1, 2  # what is drawn along an edge, besides nothing (0)
+
+
+def vertex_normals(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Return unit vertex normals of a mesh, shape (n, 3); zero where there is none."""
+    a, b, c = (positions[triangles[:, k]] for k in range(3))
+    normals = cross(b - a, c - a)
+    count, index = len(positions), triangles.ravel()
+    summed = np.stack([np.bincount(index, np.repeat(normals[:, k], 3), count) for k in range(3)], axis=1)
+    return unit(summed)
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return cross products of rows, shape (n, 3)."""
+    (ax, ay, az), (bx, by, bz) = a.T, b.T
+    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=1)
+
+
+def smooth(
+    positions: np.ndarray, triangles: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a mesh with smooth normals, refined where it is coarse.
+
+    Args:
+        positions: [m], shape (n, 3); what is not finite is left out.
+        triangles: shape (t, 3).
+        values: what else vertices have, shape (n, c); it is interpolated.
+
+    Returns:
+        Vertices, shape (v, 3); their normals, shape (v, 3), and values, shape (v, c); triangles, shape (m, 3); and 0,
+        LINE or BORDER for the edge after each corner, shape (m, 3).
+    """
+    edges = mesh_edges(triangles.tobytes(), len(triangles))
+    finite = np.isfinite(positions).all(axis=1)
+    if not finite.all():
+        keep = finite[triangles].all(axis=1)
+        triangles, edges = triangles[keep], edges[keep]
+    normals = vertex_normals(positions, triangles)
+    if not 0 < len(triangles) * 4 <= _ENOUGH:
+        return positions, normals, values, triangles, edges
+    corners, turned, others = (array[triangles] for array in (positions, normals, values))
+    while len(corners) * 4 <= _ENOUGH:
+        corners, turned, others, edges = _refine(corners, turned, others, edges)
+    count = 3 * len(corners)
+    points, normals, values = (array.reshape(count, -1) for array in (corners, turned, others))
+    return points, normals, values, np.arange(count).reshape(-1, 3), edges
+
+
+def flat(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return corners and normals, shape (3 t, 3) each, of a mesh whose triangles are flat."""
+    corners = vertices[triangles]
+    normals = unit(cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+    return corners.reshape(-1, 3), np.repeat(normals, 3, axis=0)
+
+
+@lru_cache(maxsize=16)
+def mesh_edges(triangles: bytes, count: int) -> np.ndarray:
+    """Return what to draw along the edges (0-1, 1-2, 2-0) of triangles given as int64 bytes, shape (count, 3).
+
+    A border belongs to one triangle only. In a grid, whose edges have few different index steps, the diagonals are the
+    steps that never occur on a border; they get no line, so that one sees cells, not their halves.
+    """
+    index = np.frombuffer(triangles, np.int64).reshape(count, 3)
+    if count == 0:
+        return np.zeros((0, 3), np.int64)
+    pairs = np.sort(np.stack([index, np.roll(index, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
+    _, inverse, uses = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    border = uses[inverse.reshape(-1)] == 1
+    step = pairs[:, 1] - pairs[:, 0]
+    kinds = np.where(border, BORDER, LINE)
+    if len(np.unique(step)) <= 4 and border.any():
+        kinds[~np.isin(step, step[border])] = 0
+    return kinds.reshape(count, 3)
+
+
+def _refine(
+    corners: np.ndarray, normals: np.ndarray, values: np.ndarray, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Split each triangle in four, with the new corners on curves that meet the vertex normals at right angles."""
+    after, normals_after = np.roll(corners, -1, axis=1), np.roll(normals, -1, axis=1)
+    span = after - corners
+    bend = (span * normals).sum(2)[..., None] * normals - (span * normals_after).sum(2)[..., None] * normals_after
+    middle = (corners + after) / 2 - bend / 8
+    middle_normals = unit(normals + normals_after)
+
+    def split(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        (a, b, c), (ab, bc, ca) = old.swapaxes(0, 1), new.swapaxes(0, 1)
+        parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+        return np.concatenate([np.stack(part, axis=1) for part in parts])
+
+    ab, bc, ca = edges.T
+    none = np.zeros_like(ab)
+    outline = [(ab, none, ca), (ab, bc, none), (none, bc, ca), (none, none, none)]
+    return (
+        split(corners, middle),
+        split(normals, middle_normals),
+        split(values, (values + np.roll(values, -1, axis=1)) / 2),
+        np.concatenate([np.stack(part, axis=1) for part in outline]),
+    )
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors of length one, or zero where there is none."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
 
 NO_RIM = (-1.0, -1.0, -1.0)
 
@@ -238,3 +346,59 @@ def marks(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndar
                 colors.append(color)
                 through.append(shows)
     return np.reshape(rows, (-1, 6)), np.reshape(colors, (-1, 3)), np.array(through, dtype=np.int32)
+
+
+_CIRCLE = np.stack([np.cos(np.linspace(0, 2 * np.pi, 40)), np.sin(np.linspace(0, 2 * np.pi, 40))], axis=1)
+_FAN = np.stack([np.zeros(38, np.int64), np.arange(1, 39), np.arange(2, 40)], axis=1)
+_PASSES = 4
+
+
+def shadow_triangles(frame: Frame, camera: Camera, size: Size) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shadow that everything casts straight down: points [pixels], shape (v, 2), and triangles, (t, 3).
+
+    Points on ground behind the eye are NaN.
+    """
+    nothing = np.zeros((0, 2)), np.zeros((0, 3), np.int64)
+    ground = [(n, offset) for n, offset in frame.planes if n[1] > 0.5]
+    if not ground or ground[0][0] @ camera.eye() <= ground[0][1]:
+        return nothing
+    normal, offset = ground[0]
+
+    def drop(points: np.ndarray) -> np.ndarray:
+        dropped = points.copy()
+        dropped[:, 1] += (offset - dropped @ normal) / normal[1]
+        return camera.project(dropped, size)[0]
+
+    dropped = drop(frame.positions)
+    parts = [(dropped, frame.triangles)]
+    if len(frame.lines):
+        a, b = dropped[frame.lines].swapaxes(0, 1)
+        along = b - a
+        width = max(1.0, frame.line_radius * camera.focal(size) / camera.distance)
+        side = along[:, ::-1] * [-width, width] / np.maximum(np.hypot(*along.T), 1e-9)[:, None]
+        first = 4 * np.arange(len(a))[:, None]
+        quads = np.stack([a - side, b - side, b + side, a + side], axis=1).reshape(-1, 2)
+        parts.append((quads, np.concatenate([first + np.array([0, 1, 2]), first + np.array([0, 2, 3])])))
+    parts += [(drop(vertices), faces) for vertices, faces in [*frame.solids, *frame.meshes]]
+    axes = np.stack(tangents(normal))
+    for center, radius in [*frame.spheres, *((p.position, p.radius) for p in frame.pickers)]:
+        parts.append((drop(center + radius * (_CIRCLE @ axes)), _FAN))
+    parts = [(points, faces) for points, faces in parts if len(faces)]
+    if not parts:
+        return nothing
+    starts = np.cumsum([0, *(len(points) for points, _ in parts)])
+    faces = [first + found for first, (_, found) in zip(starts, parts, strict=False)]
+    return np.concatenate([points for points, _ in parts]), np.concatenate(faces)
+
+
+def soften(mask: np.ndarray) -> np.ndarray:
+    """Return how dark the ground is, shape (h, w), float32, given a mask of twice that size of what is covered.
+
+    The blur is about a Gaussian of 1.4 points: four passes of the weights 1, 2, 1 along each axis.
+    """
+    summed = mask[::2].astype(np.float32) + mask[1::2]
+    summed = np.pad(summed[:, ::2] + summed[:, 1::2], _PASSES, mode="edge")
+    for _ in range(_PASSES):  # each takes a row and a column off all sides
+        summed = summed[:-2] + 2.0 * summed[1:-1] + summed[2:]
+        summed = summed[:, :-2] + 2.0 * summed[:, 1:-1] + summed[:, 2:]
+    return summed * np.float32(SHADOW_ALPHA / 4.0 / 16.0**_PASSES)

@@ -8,8 +8,8 @@ from typing import no_type_check
 
 import warp as wp
 
-from pbd_gym.rendering.pictures.meshes import BORDER, LINE
 from pbd_gym.rendering.pictures.primitives import LINE_0, SMOOTH, Primitives, View
+from pbd_gym.rendering.pictures.shapes import BORDER, LINE
 
 LANES = 8
 """Pixels that are worked out together."""
@@ -180,7 +180,7 @@ def span(
     """Work out the colour of a triangle at ``count`` points that are a pixel apart, from (x, y) on to the right.
 
     They go into the columns of ``row_colors``, shape (3, columns), from ``at`` on; up to LANES - 1 columns after them
-    are overwritten. The light is that of :func:`pbd_gym.rendering.batched.vertices.shade`.
+    are overwritten. The light is that of :func:`pbd_gym.rendering.raster.shade`.
     """
 
 

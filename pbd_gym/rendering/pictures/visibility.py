@@ -4,10 +4,9 @@ from typing import no_type_check
 
 import warp as wp
 
-from pbd_gym.rendering.batched.rays import MISS, hit_ball, hit_tube
-from pbd_gym.rendering.batched.vertices import FAR, NEAR, edge_of, round_bounds, triangle_bounds
 from pbd_gym.rendering.pictures.primitives import LINE_0, LINE_1, LINE_2, SMOOTH, Primitives, View, Visible
 from pbd_gym.rendering.pictures.triangle_colors import EDGE, WIDTH, gather
+from pbd_gym.rendering.raster import FAR, MISS, NEAR, edge_of, hit_ball, hit_tube, round_bounds, triangle_bounds
 
 wp.set_module_options({"enable_backward": False})
 

@@ -1,11 +1,18 @@
-"""Dials: numbers of a running simulation that a person can change, each with its range."""
+"""Dials, numbers of a running simulation that a person can change, and the panel of sliders that turns them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pbd_gym.rendering.pictures.overlay import PALETTE, TEXT
+from pbd_gym.runtime.extras import install_hint
+
+if TYPE_CHECKING:
+    import pygame
 
 
 @dataclass(frozen=True)
@@ -73,3 +80,174 @@ class Dial:
 
     def _scale(self, value: float) -> float:
         return math.log(value) if self.logarithmic else value
+
+
+WIDTH = 260
+"""Of the panel [pixels]."""
+FOOT = 34
+"""Height of the strip below the sliders, with the button [pixels]."""
+PANEL = (246, 248, 252)
+_LINE = (216, 222, 232)
+_QUITS = [0]
+MISSING = f"sliders need pygame-menu: {install_hint('render')}"
+
+
+def sliders_available() -> bool:
+    """Return whether pygame-menu can be imported."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    try:
+        import pygame_menu  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _ignore_hover(widget: Any) -> None:
+    """Keep a widget from changing the mouse pointer, for which pygame-menu keeps a stack that outlives its menus."""
+    widget.mouseover = widget.mouseleave = lambda *arguments, **named: widget
+
+
+def _count_quit() -> None:
+    _QUITS[0] += 1
+
+
+class SliderPanel:
+    """One slider per dial, behind a scroll bar where the window is low, and a button that resets all of them.
+
+    Args:
+        dials: to show.
+        left: where the panel begins [pixels from the left edge of the whole picture].
+        height: of the picture [pixels].
+
+    Raises:
+        ImportError: without pygame-menu.
+    """
+
+    def __init__(self, dials: Sequence[Dial], left: int, height: int) -> None:
+        import pygame
+        import pygame_menu
+
+        if not pygame.get_init():  # pygame-menu needs all of pygame; sound stays off
+            os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+            pygame.init()
+        self.dials = tuple(dials)
+        self.left = left
+        self._start = [dial.read() for dial in dials]
+        self._wanted: dict[int, Any] = {}
+        self._held = self._pressed = False
+        self._fresh = True
+        self._pointer = (0, 0)
+        pygame.register_quit(_count_quit)
+        self._quits = _QUITS[0]
+        # Fonts of our own: those that pygame-menu caches crash after anyone has quit pygame.
+        fonts = [pygame.font.Font(pygame_menu.font.FONT_OPEN_SANS, size) for size in (15, 13)]
+        theme = pygame_menu.Theme(
+            background_color=PANEL, title=False, scrollarea_outer_margin=(0, 0), scrollbar_thick=8,
+            title_font=fonts[0], widget_font=fonts[0], widget_font_color=TEXT,
+            widget_alignment=pygame_menu.locals.ALIGN_LEFT, widget_padding=(1, 8), widget_margin=(8, 1),
+            widget_cursor=None, widget_selection_effect=pygame_menu.widgets.NoneSelection(), selection_color=TEXT,
+        )  # fmt: skip
+        self._menu = pygame_menu.Menu(
+            "", WIDTH, height - FOOT, theme=theme, position=(left, 0, False), screen_dimension=(left + WIDTH, height),
+            keyboard_enabled=False, joystick_enabled=False, mouse_visible_update=False, center_content=False,
+        )  # fmt: skip
+        self._labels: list[Any] = []
+        self._sliders: list[Any] = []
+        for number, dial in enumerate(self.dials):
+            self._labels.append(self._menu.add.label(dial.text()))
+            self._sliders.append(self._menu.add.range_slider(
+                "", dial.fraction(), (0.0, 1.0), 1.0 / max(dial.stops, 1), width=200, number=number,
+                onchange=self._turn, range_text_value_enabled=False, slider_text_value_enabled=False,
+                range_line_height=4, range_line_color=(196, 204, 218), slider_thickness=12, slider_color=PALETTE[0],
+                slider_selected_color=PALETTE[0], slider_sel_highlight_color=PALETTE[0], slider_height_factor=0.8,
+            ))  # fmt: skip
+        self.button = pygame.Rect(left, height - FOOT, WIDTH, FOOT)
+        """Where the button is in the whole picture."""
+        self._word = fonts[1].render("as at the start", True, PALETTE[0])
+        for widget in self._menu.get_widgets():
+            _ignore_hover(widget)
+
+    @property
+    def alive(self) -> bool:
+        """Whether nobody has quit pygame since it was made."""
+        return self._quits == _QUITS[0]
+
+    def fits(self, dials: Sequence[Dial]) -> bool:
+        """Return whether it has sliders for these dials."""
+        return [dial.name for dial in dials] == [dial.name for dial in self.dials]
+
+    def react(self, events: Sequence[pygame.event.Event]) -> tuple[list[pygame.event.Event], list[tuple[Dial, Any]]]:
+        """Let the mouse move sliders.
+
+        Returns:
+            The events that are not for the panel, and the dials that are to be turned, with the values.
+        """
+        import pygame
+
+        mine: list[pygame.event.Event] = []
+        others: list[pygame.event.Event] = []
+        for event in events:
+            self._pointer = getattr(event, "pos", self._pointer)
+            over = hasattr(event, "pos") and event.pos[0] >= self.left
+            if getattr(event, "button", 0) in (4, 5):  # a wheel, which has an event of its own
+                continue
+            if event.type == pygame.MOUSEWHEEL and self._pointer[0] >= self.left:
+                self._scroll(event.y)
+                continue
+            if event.type == pygame.MOUSEBUTTONDOWN:
+                self._held = over
+                self._pressed = self.button.collidepoint(event.pos)
+                for widget in self._sliders:  # or the first press would only choose it
+                    if widget.get_rect(to_real_position=True).collidepoint(event.pos) and not self._pressed:
+                        self._menu.select_widget(widget)
+            ends = event.type == pygame.MOUSEBUTTONUP
+            # What is dragged in the picture may be dragged over the panel, and is let go of there.
+            begun = ends or (event.type == pygame.MOUSEMOTION and any(event.buttons))
+            if not (self._held or (over and not begun)):
+                others.append(event)
+            elif not self._pressed:
+                mine.append(event)
+            if ends and self._pressed and self.button.collidepoint(event.pos):
+                self._wanted = dict(enumerate(self._start))
+            self._held, self._pressed = self._held and not ends, self._pressed and not ends
+        if mine:  # it waits for the next sixtieth of a second if there is nothing to do
+            self._menu.update(mine)
+            self._fresh = True
+        wanted, self._wanted = self._wanted, {}
+        return others, [(self.dials[number], value) for number, value in wanted.items()]
+
+    def read(self, waiting: Mapping[str, Any]) -> None:
+        """Show the values as they are now, or as they will be once what they wait for is compiled."""
+        for dial, label, slider in zip(self.dials, self._labels, self._sliders, strict=True):
+            text = f"{dial.text(waiting[dial.name])} ..." if dial.name in waiting else dial.text()
+            if label.get_title() != text:
+                label.set_title(text)
+                self._fresh = True
+            # A handle under the mouse stays under the mouse.
+            if not self._held and dial.name not in waiting and slider.get_value() != dial.fraction():
+                slider.set_value(dial.fraction())
+                self._fresh = True
+
+    def draw(self, surface: pygame.Surface) -> None:
+        """Draw the panel, unless it is as it was drawn last; the surface keeps what was drawn."""
+        import pygame
+
+        if not self._fresh:
+            return
+        self._menu.draw(surface)
+        surface.fill(PANEL, self.button)
+        pygame.draw.line(surface, _LINE, self.button.topleft, self.button.topright)
+        surface.blit(self._word, self._word.get_rect(center=self.button.center))
+        self._fresh = False
+
+    def _scroll(self, notches: float) -> None:
+        from pygame_menu.locals import ORIENTATION_VERTICAL
+
+        area = self._menu.get_scrollarea()
+        there = area.get_scroll_value_percentage(ORIENTATION_VERTICAL)
+        if there >= 0.0:  # there is something to scroll
+            area.scroll_to(ORIENTATION_VERTICAL, min(max(there - 0.15 * notches, 0.0), 1.0))
+            self._fresh = True
+
+    def _turn(self, fraction: float, number: int) -> None:
+        self._wanted[number] = self.dials[number].value_at(fraction)

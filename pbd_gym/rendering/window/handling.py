@@ -1,14 +1,110 @@
-"""What a person can take hold of: picking, dragging and pinning of points that are seen by a camera."""
+"""What a person can take hold of with the mouse: picking, dragging and pinning of points that a camera sees."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, Protocol
 
 import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.pictures.frame import FAR
-from pbd_gym.rendering.window.mouse import Mouse, nearest
+
+CLICK_PIXELS = 5
+"""A press and a release farther apart than this are no click."""
+GRAB_PIXELS = 24.0
+"""Particles within this distance of the mouse can be picked."""
+LAYER = 0.1
+"""Particles farther behind the nearest one than this count as hidden [m]."""
+
+
+class MouseTarget(Protocol):
+    """What the mouse acts on: a :class:`pbd_gym.rendering.window.viewer.Viewer`."""
+
+    camera: Camera
+    size: Size
+    """Width and height of the picture [pixels]."""
+    grabbed: int | None
+    """What is held; None for nothing."""
+
+    def grab(self, pixel: tuple[int, int]) -> None:
+        """Take what is nearest to a pixel, if something is near."""
+
+    def release(self) -> None:
+        """Let go of what is held."""
+
+    def toggle(self, pixel: tuple[int, int]) -> None:
+        """Pin what is nearest to a pixel, or free it."""
+
+
+class Mouse:
+    """Turns mouse events into actions of a viewer.
+
+    The left button drags what is under it, and orbits the camera where nothing is, or with Ctrl. A click of the right
+    button pins. The middle button, or the right one held down, orbits too; with Shift, dragging pans.
+
+    Args:
+        target: what it acts on.
+    """
+
+    HELP = (
+        "left: drag a particle    right: pin or free it    wheel: zoom\n"
+        "left on empty space, middle, or Ctrl+left: orbit    Shift+left or Shift+middle: pan"
+    )
+
+    def __init__(self, target: MouseTarget) -> None:
+        self.target = target
+        self.position: tuple[int, int] = (target.size[0] // 2, target.size[1] // 2)
+        """Where the pointer is [pixels]."""
+        self._travel = 0
+        """How far it has moved since a button was last pressed [pixels]."""
+
+    def react(self, event: Any) -> None:
+        """Do what an event asks for."""
+        import pygame
+
+        target = self.target
+        self.position = getattr(event, "pos", self.position)
+        if event.type == pygame.MOUSEMOTION:
+            self._travel += abs(event.rel[0]) + abs(event.rel[1])
+            if any(event.buttons) and target.grabbed is None:
+                if pygame.key.get_mods() & pygame.KMOD_SHIFT:
+                    target.camera.pan(event.rel[0], event.rel[1], target.size)
+                elif not event.buttons[2] or self._travel > CLICK_PIXELS:
+                    target.camera.orbit(*event.rel)
+        elif event.type == pygame.MOUSEWHEEL:
+            target.camera.zoom(1.1**event.y, self.position, target.size)
+        elif event.type == pygame.MOUSEBUTTONDOWN:
+            self._travel = 0
+            if event.button == 1 and not pygame.key.get_mods() & (pygame.KMOD_SHIFT | pygame.KMOD_CTRL):
+                target.grab(event.pos)
+        elif event.type == pygame.MOUSEBUTTONUP:
+            if event.button == 1:
+                target.release()
+            elif event.button == 3 and self._travel <= CLICK_PIXELS:
+                target.toggle(event.pos)
+
+
+def nearest(positions: np.ndarray, camera: Camera, size: Size, pixel: tuple[int, int]) -> tuple[int, float] | None:
+    """Return which point is picked at a pixel, and its depth [m]; None if none is near.
+
+    Args:
+        positions: [m], shape (n, 3). Points that are not drawn (not finite, or beyond
+            :data:`pbd_gym.rendering.pictures.frame.FAR`) are never picked.
+        camera: from where they are seen.
+        size: width and height of the picture [pixels].
+        pixel: column and row.
+    """
+    drawn = (np.abs(positions) < FAR).all(axis=1)  # a comparison with NaN is false
+    pixels, depth = camera.project(np.where(drawn[:, None], positions, np.nan), size)
+    # Points behind the eye have no pixel either.
+    distance = np.nan_to_num(np.linalg.norm(pixels - np.array(pixel), axis=1), nan=np.inf)
+    near = np.flatnonzero(distance < GRAB_PIXELS)
+    if len(near) == 0:
+        return None
+    near = near[depth[near] <= depth[near].min() + LAYER]  # a layer in front hides what is behind it
+    chosen = int(near[np.argmin(distance[near])])
+    return chosen, float(depth[chosen])
 
 
 class Handling(ABC):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +14,111 @@ import numpy as np
 
 from pbd_gym.rendering.camera import Camera, Size
 from pbd_gym.rendering.pictures.frame import Frame, between
+from pbd_gym.rendering.pictures.images import Recorder
+from pbd_gym.rendering.pictures.overlay import caption_corner, draw_caption, make_font, make_paper
 from pbd_gym.rendering.pictures.renderer import Renderer
-from pbd_gym.rendering.window import panel
-from pbd_gym.rendering.window.dials import Dial
-from pbd_gym.rendering.window.handling import Handling
-from pbd_gym.rendering.window.mouse import Mouse
-from pbd_gym.rendering.window.recorder import Recorder
-from pbd_gym.rendering.window.words import Pace, Words, listed
+from pbd_gym.rendering.window.dials import MISSING, PANEL, WIDTH, Dial, SliderPanel, sliders_available
+from pbd_gym.rendering.window.handling import Handling, Mouse
 
 if TYPE_CHECKING:
     import pygame
+
+READ_EVERY = 0.1
+"""Read-outs change this often [s]: nobody reads faster, and reading energies may take longer than drawing."""
+SMOOTH = 60.0
+"""Pictures per second that are enough."""
+_LARGEST = 26  # height of the font [pixels]
+_SUCCESS, _FAILURE = (30, 132, 78), (120, 76, 60)
+
+
+class Pace:
+    """How long steps and pictures take [s], over the last ones."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was measured."""
+        self._steps: deque[float] = deque(maxlen=15)
+        self._pictures: deque[float] = deque(maxlen=15)
+        self._ends: deque[float] = deque(maxlen=30)
+
+    def stepped(self, seconds: float) -> None:
+        """Be told how long a step took."""
+        self._steps.append(seconds)
+
+    def drawn(self, seconds: float) -> None:
+        """Be told how much of the processor's time a picture took, which has just been shown."""
+        self._pictures.append(seconds)
+        self._ends.append(time.perf_counter())
+
+    def text(self) -> str:
+        """Return both as words, each once it was measured."""
+        found = f"   step {1e3 * float(np.median(self._steps)):.2f} ms" if self._steps else ""
+        if len(self._ends) > 1:
+            found += f"   {(len(self._ends) - 1) / max(self._ends[-1] - self._ends[0], 1e-9):.0f} pictures/s"
+        return found
+
+    def pictures_per_step(self, fps: float) -> int:
+        """Return how many pictures there is time for in each of ``fps`` steps per second, if more are any smoother."""
+        if fps <= 0.0 or not self._pictures or not self._steps:
+            return 1
+        room = 0.9 / fps - float(np.median(self._steps))
+        return max(1, min(round(SMOOTH / fps), int(room / max(float(np.median(self._pictures)), 1e-6))))
+
+
+class Words:
+    """The texts of a window, which are made anew when something has happened and ten times a second."""
+
+    def __init__(self) -> None:
+        self.every = READ_EVERY
+        """Time from one reading to the next [s]."""
+        self.verdict: tuple[str, bool] | None = None
+        """A word in the middle of the picture, and whether it is good news."""
+        self._text = ""
+        self._time = -np.inf
+
+    def outdate(self) -> None:
+        """Read anew for the next picture."""
+        self._time = -np.inf
+
+    def due(self) -> bool:
+        """Return whether it is time to read numbers."""
+        return time.perf_counter() - self._time >= self.every
+
+    def read(self, text: Callable[[], str]) -> None:
+        """Read the numbers."""
+        self._text, self._time = text(), time.perf_counter()
+
+    def corner(self, size: Size) -> Size:
+        """Return the upper left corner of a picture that the words take [pixels]."""
+        return caption_corner(size, self._text, _share(size))
+
+    def draw(self, picture: pygame.Surface, help_text: str) -> None:
+        """Write into a picture; where there is no room for both, the help hides the numbers."""
+        size = picture.get_size()
+        above = self.corner(size)[1]
+        if not help_text or above + caption_corner(size, help_text, _share(size))[1] < size[1]:
+            draw_caption(picture, self._text, _share(size))
+        draw_caption(picture, help_text, _share(size), low=True)
+        if self.verdict is not None and not help_text:
+            text, good = self.verdict
+            word = make_font(picture, 14).render(text, True, (255, 255, 255))
+            width, height = word.get_width() + 2 * word.get_height(), 2 * word.get_height()
+            paper = make_paper(width, height, height // 2, (*(_SUCCESS if good else _FAILURE), 225))
+            paper.blit(word, (word.get_height(), height // 4))
+            picture.blit(paper, ((size[0] - width) // 2, max(above + height // 4, size[1] // 5)))
+
+
+def listed(keys: Mapping[str, tuple[str, object]]) -> list[str]:
+    """Return what keys do as lines of four; keys that have no description are left out."""
+    words = [f"{key}: {text}" for key, (text, _) in keys.items() if text]
+    return ["    ".join(words[i : i + 4]) for i in range(0, len(words), 4)]
+
+
+def _share(size: Size) -> int:
+    return max(32, round(min(size) / _LARGEST))
+
 
 SLOWEST = 16
 """Largest factor of slow motion."""
@@ -87,8 +183,8 @@ class Viewer(Handling):
             "q": ("quit", self.renderer.close),
         }
         """What keys do: a description and a function, by pygame's name of the key."""
-        self._sliders = sliders and panel.available()
-        self._panel: panel.SliderPanel | None = None
+        self._sliders = sliders and sliders_available()
+        self._panel: SliderPanel | None = None
         self._single = False
         self._ticks = 0
         self._between = 1  # pictures per step at full speed
@@ -181,7 +277,7 @@ class Viewer(Handling):
         events = self.renderer.events
         if self._sliders:
             if self._panel is None:  # it needs a window to be there
-                self._panel = panel.SliderPanel(self.dials(), *self.size)
+                self._panel = SliderPanel(self.dials(), *self.size)
             events, wanted = self._panel.react(events)
             for dial, value in wanted:
                 self.turn(dial, value)
@@ -194,7 +290,7 @@ class Viewer(Handling):
 
     def resize(self, size: Size) -> None:
         """Take another size of the window [pixels]."""
-        width = size[0] - (panel.WIDTH if self._sliders else 0)
+        width = size[0] - (WIDTH if self._sliders else 0)
         self.size = self.renderer.size = (max(width, SMALLEST), max(size[1], SMALLEST))
         self._panel = None
         self.words.outdate()
@@ -259,12 +355,12 @@ class Viewer(Handling):
         if not self._sliders:
             return picture
         width, height = picture.get_size()
-        size = width + panel.WIDTH, height
+        size = width + WIDTH, height
         if self._whole is None or self._whole.get_size() != size:
             self._whole, self._panel = pygame.Surface(size, depth=32), None
         self._whole.blit(picture, (0, 0))
         if self._panel is None:
-            self._whole.fill(panel.PAPER, (width, 0, panel.WIDTH, height))
+            self._whole.fill(PANEL, (width, 0, WIDTH, height))
         else:
             self._panel.draw(self._whole)
         return self._whole
@@ -320,8 +416,8 @@ class Viewer(Handling):
         self.camera.__dict__.update(copy.deepcopy(self._first_camera).__dict__)
 
     def _show_panel(self) -> None:
-        if not panel.available():
-            self.message = panel.MISSING
+        if not sliders_available():
+            self.message = MISSING
             return
         self._sliders, self._panel, self._whole = not self._sliders, None, None
 

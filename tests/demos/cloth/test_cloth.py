@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.demos.cloth.cloth import ClothDemo, ClothOptions
-from pbd_gym.demos.cloth.pbd_cloth import PBDClothDemo, PBDClothOptions
+from pbd_gym.demos.cloth.cloth import ClothDemo, ClothOptions, PBDClothDemo, PBDClothOptions
 from pbd_gym.demos.cloth.sheet import sheet
 from tests.sim.oracles import load
 

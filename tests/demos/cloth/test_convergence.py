@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym import Solver
-from pbd_gym.demos.cloth.cloth import ClothDemo, ClothOptions
-from pbd_gym.demos.cloth.convergence import COUNTS, left_over
+from pbd_gym.demos.cloth.cloth import COUNTS, ClothDemo, ClothOptions, left_over
 
 
 def test_methods_converge_as_they_are_known_to() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.cloth.impulse_system import ImpulseSystem
-from pbd_gym.demos.cloth.impulses import ImpulseOptions, ImpulsesDemo
+from pbd_gym.demos.cloth.impulses import ImpulseOptions, ImpulsesDemo, ImpulseSystem
 from tests.demos.data import load
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.cloth.mass_spring import MassSpringDemo, MassSpringOptions
-from pbd_gym.demos.cloth.springs import MassSpring
+from pbd_gym.demos.cloth.mass_spring import MassSpring, MassSpringDemo, MassSpringOptions
 from tests.demos.data import load
 
 

@@ -7,9 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.bench.implicit_euler import ImplicitEuler
-from pbd_gym.demos.cloth.implicit_step import METHODS
-from pbd_gym.demos.cloth.whole_system import WholeSystem
-from pbd_gym.demos.cloth.yardsticks import YardstickOptions, YardsticksDemo
+from pbd_gym.demos.cloth.yardsticks import METHODS, WholeSystem, YardstickOptions, YardsticksDemo
 from pbd_gym.scene.scene import Scene
 from tests.sim.oracles import load
 

@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.colliders import Plane, Sphere
-from pbd_gym.demos.motion.emitters import Emitter, Particles
-from pbd_gym.demos.motion.fountain import BALL, FountainDemo, FountainOptions
+from pbd_gym.demos.motion.emitters import BALL, Emitter, FountainDemo, FountainOptions, Particles
 
 GRAVITY = np.array([0.0, -9.81, 0.0])
 UP = {

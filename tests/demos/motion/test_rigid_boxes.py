@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.motion.box_contacts import Box, Floor
-from pbd_gym.demos.motion.rigid_boxes import BoxOptions, RigidBoxesDemo
+from pbd_gym.demos.motion.rigid_boxes import Box, BoxOptions, Floor, RigidBoxesDemo
 from tests.demos.data import load
 
 FLOORS = {

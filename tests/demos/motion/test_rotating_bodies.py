@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.demos.motion.rotating_bodies import BodyOptions, RotatingBodies, RotatingBodiesDemo
+from pbd_gym.demos.motion.emitters import BodyOptions, RotatingBodies, RotatingBodiesDemo
 from tests.demos.data import load
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.motion.damped_spring import INTEGRATORS, DampedSpring
-from pbd_gym.demos.motion.integration import METHODS, Spring
-from pbd_gym.demos.motion.spring_damper import SpringDamperDemo, SpringOptions
+from pbd_gym.demos.motion.integration import INTEGRATORS, METHODS, DampedSpring, Spring
+from pbd_gym.demos.motion.integrators import SpringDamperDemo, SpringOptions
 from tests.demos.data import load
 
 ORIGINAL = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.motion.throw import ARROW, ThrowDemo, ThrowOptions
+from pbd_gym.demos.motion.integrators import ARROW, ThrowDemo, ThrowOptions
 from tests.demos.data import load
 
 ORIGINAL = {"explicit Euler": "ExplicitEuler", "symplectic Euler": "SymplecticEuler", "RK2": "RungeKutta2"}

@@ -9,12 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.optimization.iterates import IterationDemo
 from pbd_gym.demos.optimization.newton import LineSearch, Objective, minimise, newton_step, root
-from pbd_gym.demos.optimization.newton_minimum import MinimumDemo
-from pbd_gym.demos.optimization.newton_plane import SurfaceDemo
-from pbd_gym.demos.optimization.newton_roots import RootsDemo
-from pbd_gym.demos.optimization.newton_saddle import SaddleDemo
+from pbd_gym.demos.optimization.newton_ways import IterationDemo, MinimumDemo, RootsDemo, SaddleDemo, SurfaceDemo
 from tests.demos.data import load
 
 ROOTS = ("10*x^2+2*x-1", "5*x^3-3*x^2+2*x+1", "20*sin(2*x)+3*cos(3*x)")

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.colliders import Box, Sphere
-from pbd_gym.demos.soft import triangles as fem
+from pbd_gym.demos.soft import fem
 from pbd_gym.demos.soft.fem import FEMDemo, FEMOptions, mesh
 from tests.demos.data import load
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.soft.region_shape_matching import RegionDemo, RegionOptions
-from pbd_gym.demos.soft.shape_matching import ShapeMatchingDemo, ShapeMatchingOptions
+from pbd_gym.demos.soft.shape_matching import RegionDemo, RegionOptions, ShapeMatchingDemo, ShapeMatchingOptions
 from tests.constraints.helpers import load
 
 EPS = float(np.finfo(np.float32).eps)

@@ -10,12 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.demos.sph.dfsph import DFSPH
-from pbd_gym.demos.sph.fluid import Fluid
-from pbd_gym.demos.sph.iisph import IISPH
-from pbd_gym.demos.sph.pbf import PBF
-from pbd_gym.demos.sph.tolerance import Tolerance
-from pbd_gym.demos.sph.wcsph import WCSPH
+from pbd_gym.demos.fluids.fluid import Fluid
+from pbd_gym.demos.fluids.solvers import DFSPH, IISPH, PBF, WCSPH, Tolerance
 
 FOLDER = Path(__file__).parents[2] / "data" / "demos" / "sph"
 EVERY = Path(__file__).parents[4] / "shared" / "oracles" / "fluids"

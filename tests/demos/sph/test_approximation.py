@@ -7,9 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.demos.expression import Expression
-from pbd_gym.demos.fluids.sph_gradient import GradientDemo, GradientOptions
-from pbd_gym.demos.sph.approximation import Samples, lattice
-from pbd_gym.demos.sph.smoothing import SmoothingKernel
+from pbd_gym.demos.fluids.smoothing import Samples, SmoothingKernel, lattice
+from pbd_gym.demos.fluids.sph_sums import GradientDemo, GradientOptions
 from tests.demos.data import load
 
 FUNCTIONS = ("(x+y)/2", "(x^2+y^2)/2-1", "sin(5*x)*cos(3*y)")

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
-from pbd_gym.demos.sph.smoothing import PROFILES, SmoothingKernel
+from pbd_gym.demos.fluids.smoothing import PROFILES, SmoothingKernel
 from tests.demos.data import load
 
 SPHERES = (2.0, 2.0 * np.pi, 4.0 * np.pi)

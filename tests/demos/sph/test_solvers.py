@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.demos.sph.basin import block_in_box
+from pbd_gym.demos.fluids.fluid import block_in_box
 from tests.demos.sph.oracles import EVERY, FOLDER, FOUND, METHODS, load
 
 MORE = [path for path in sorted(EVERY.glob("*.npz")) if path.name.startswith(tuple(METHODS))] if EVERY.exists() else []

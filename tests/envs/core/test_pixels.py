@@ -13,8 +13,7 @@ from stable_baselines3.common.vec_env import VecTransposeImage
 from pbd_gym.envs.core.pixels import Pixels
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.rendering import Camera
-from pbd_gym.rendering.batched.tables import palette_row
-from pbd_gym.rendering.batched.views import camera_row
+from pbd_gym.rendering.batched.tables import camera_row, palette_row
 from tests.envs.helpers import AUTORESET, ID, SMALL, assert_same, make_vec, random_actions, rows_of
 
 VARIED = {"size": 36, "turn": 0.4, "shift": 0.1, "zoom": 0.2, "color": 0.2}

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pygame")
 
-from pbd_gym.demos.history import History
+from pbd_gym.demos.demo import History
 from pbd_gym.rendering import Camera, Curve, Frame, Panel, Renderer
 
 AHEAD = Camera(distance=3.0, yaw=0.0, pitch=0.0)
@@ -125,7 +125,7 @@ def test_a_first_value_is_a_dot() -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_legends_fit(size: tuple[int, int], count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards legends that ran out of their panels: names go on in another line, and no two of them overlap."""
-    from pbd_gym.rendering.pictures import panels as module
+    from pbd_gym.rendering.pictures import overlay as module
 
     words: list[list[Any]] = []
     heading = module._heading
@@ -165,7 +165,7 @@ def test_panels_have_an_axis_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.font, name)
 
-    from pbd_gym.rendering.pictures import panels as module
+    from pbd_gym.rendering.pictures import overlay as module
 
     make_font = module.make_font
     monkeypatch.setattr(module, "make_font", lambda *arguments: Font(make_font(*arguments)))

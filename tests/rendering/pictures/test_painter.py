@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 pytest.importorskip("pygame")
 
 from pbd_gym.rendering import Camera, Frame, Goal, Picker, Style
+from pbd_gym.rendering.pictures.images import reduce_colors
 from pbd_gym.rendering.pictures.painter import paint
-from pbd_gym.rendering.pictures.palette import reduce_colors
 from pbd_gym.rendering.pictures.shapes import rounds
 
 AHEAD = Camera(target=np.array([0.0, 1.0, 0.0]), distance=3.0, yaw=0.0, pitch=0.0)

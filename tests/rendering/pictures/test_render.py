@@ -14,7 +14,7 @@ import pytest
 pygame = pytest.importorskip("pygame")
 
 from pbd_gym.rendering import Camera, Frame, Goal, Picker, Renderer, Style, save_gif, save_png, tile  # noqa: E402
-from pbd_gym.rendering.pictures.meshes import BORDER, LINE, mesh_edges  # noqa: E402
+from pbd_gym.rendering.pictures.shapes import BORDER, LINE, mesh_edges  # noqa: E402
 from pbd_gym.runtime.extras import install_hint  # noqa: E402
 
 GROUND = [((0.0, 1.0, 0.0), 0.0)]

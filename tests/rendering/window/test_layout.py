@@ -9,12 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym.rendering import Camera
-from pbd_gym.rendering.colormaps import Coloring
+from pbd_gym.rendering.colors import Coloring
 from pbd_gym.rendering.pictures.frame import Frame
 from pbd_gym.rendering.pictures.overlay import caption_corner, make_font, wrapped
 from pbd_gym.rendering.pictures.painter import paint
-from pbd_gym.rendering.window.panel import FOOT, WIDTH
-from pbd_gym.rendering.window.words import Pace
+from pbd_gym.rendering.window.dials import FOOT, WIDTH
+from pbd_gym.rendering.window.viewer import Pace
 from tests.screen import click, drag, pixel_of, post, press, pygame, screen, slide
 
 CORNER = 5 * 8 + 7

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.demos import find
 from pbd_gym.demos.window import DemoWindow
 from pbd_gym.rendering import Frame, Picker
-from pbd_gym.rendering.colormaps import Coloring
+from pbd_gym.rendering.colors import Coloring
 from pbd_gym.rendering.pictures.frame import between
 from pbd_gym.rendering.window.viewer import Viewer
 from tests.envs.helpers import ID, SMALL

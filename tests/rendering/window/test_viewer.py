@@ -286,7 +286,7 @@ def test_a_value_that_is_refused_is_told(window: Any) -> None:
 
 
 def test_without_the_widgets_there_is_a_window_and_a_message(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pbd_gym.rendering.window.panel.available", lambda: False)
+    monkeypatch.setattr("pbd_gym.rendering.window.viewer.sliders_available", lambda: False)
     viewer = window()
     assert screen().shape == (440, 440, 3)
     press(viewer, "p")
