@@ -77,8 +77,6 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
     assert fluid is not None
     material, smoothing = fluid.material, fluid.smoothing
     sites = [np.insert(one.sites, [3], [*one.direction, one.speed], axis=1) for one in fluid.emitters]
-    walls = copy.copy(colliders)
-    walls.contact_radius = 0.5 * fluid.spacing
     fill(
         table,
         device,
@@ -92,7 +90,6 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         remembered=remembered,
         drains=np.reshape(fluid.drains, (-1, 6)),
         wall_terms=smoothing.wall_terms(),
-        colliders=walls,
         extent=[_extent(scene.colliders[i]) for i in scene.moving_colliders],
         radius=0.5 * fluid.spacing,
         support=smoothing.support,
@@ -116,6 +113,9 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         # Room for a heap eight times as long along each axis as it is, particles side by side; 4^3 to 32^3 cells.
         bits=int(np.clip(round(np.log2(max(4 * len(fluid.indices), 2)) / 3.0), 2, 5)),
     )
+    # A copy of a struct writes to the memory of the original until it is a field of another.
+    table.colliders = copy.copy(colliders)
+    table.colliders.contact_radius = 0.5 * fluid.spacing
 
 
 def _extent(collider: Any) -> float:
