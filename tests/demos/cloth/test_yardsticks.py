@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.bench.implicit_euler import ImplicitEuler
 from pbd_gym.demos.cloth.implicit_step import METHODS
 from pbd_gym.demos.cloth.whole_system import WholeSystem
 from pbd_gym.demos.cloth.yardsticks import YardstickOptions, YardsticksDemo
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.implicit_euler import ImplicitEuler
 from tests.sim.oracles import load
 
 GRAVITY = (0.0, -9.81, 0.0)
