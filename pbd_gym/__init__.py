@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pbd_gym import geometry as geometry
     from pbd_gym import rendering as rendering
     from pbd_gym import training as training
-    from pbd_gym.bench.implicit_euler import ImplicitEuler as ImplicitEuler
     from pbd_gym.colliders import Box as Box
     from pbd_gym.colliders import Capsule as Capsule
     from pbd_gym.colliders import Cylinder as Cylinder
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from pbd_gym.scene.scene import Scene as Scene
     from pbd_gym.sim.control import Control as Control
     from pbd_gym.sim.costs import memory_report as memory_report
+    from pbd_gym.sim.implicit_euler import ImplicitEuler as ImplicitEuler
     from pbd_gym.sim.model import Model as Model
     from pbd_gym.sim.solver import Solver as Solver
     from pbd_gym.sim.state import State as State

@@ -28,10 +28,21 @@ class Entry:
     """Arguments of the class that this id changes."""
 
 
-def _cloth(name: str, steps: int, summary: str, pick_place: bool = False) -> tuple[Entry, ...]:
-    """Return the ids of a cloth task of the suite: with pickers and, if the original has it, with absolute places."""
-    module = "pbd_gym.envs.cloth." + re.sub("(?<!^)([A-Z])", r"_\1", name.removeprefix("Cloth")).lower()
-    plain = Entry(f"PBD{name}-v0", f"{module}:{name}Env", f"{module}:{name}VectorEnv", steps, summary)
+def _ids(
+    name: str, module: str, steps: int, summary: str, classes: str = "", pick_place: bool = False
+) -> tuple[Entry, ...]:
+    """Return the ids of a task.
+
+    Args:
+        name: what its id is made of.
+        module: of its file, below ``pbd_gym.envs``.
+        steps: after which an episode is truncated.
+        summary: see :class:`Entry`.
+        classes: what the names of its classes begin with, if not ``name``.
+        pick_place: whether there is a second id, in which hands pick and place.
+    """
+    place = f"pbd_gym.envs.{module}:{classes or name}"
+    plain = Entry(f"PBD{name}-v0", f"{place}Env", f"{place}VectorEnv", steps, summary)
     if not pick_place:
         return (plain,)
     return plain, replace(
@@ -44,133 +55,35 @@ def _cloth(name: str, steps: int, summary: str, pick_place: bool = False) -> tup
 
 
 ENTRIES = (
-    Entry(
-        "PBDCloth-v0",
-        "pbd_gym.envs.cloth.carry:ClothEnv",
-        "pbd_gym.envs.cloth.carry:ClothVectorEnv",
-        100,
-        "carry and turn a hanging cloth until its free corners rest at two goals",
+    *_ids("Cloth", "cloth.carry", 100, "carry and turn a hanging cloth until its free corners rest at two goals"),
+    *_ids("Rope", "rope.align", 100, "drag the ends of a crooked rope until it lies straight along a line"),
+    *_ids(
+        "SoftBody", "soft.carry", 100, "carry and turn a soft ball until its free points rest at their goals", "Soft"
     ),
-    Entry(
-        "PBDRope-v0",
-        "pbd_gym.envs.rope.align:RopeEnv",
-        "pbd_gym.envs.rope.align:RopeVectorEnv",
-        100,
-        "drag the ends of a crooked rope until it lies straight along a line",
+    *_ids("Pendulum", "pendulum", 300, "swing up a double pendulum by its pivot, and hold it there"),
+    *_ids("ClothFlatten", "cloth.flatten", 100, "spread out a crumpled towel", pick_place=True),
+    *_ids("ClothFold", "cloth.fold", 100, "fold a towel in half", pick_place=True),
+    *_ids("ClothDrop", "cloth.drop", 30, "lay a hanging towel flat on its place"),
+    *_ids("ClothFoldDiagonal", "cloth.fold_diagonal", 100, "fold a towel along its diagonal"),
+    *_ids("ClothFoldDrop", "cloth.fold_drop", 100, "fold a hanging towel onto its place"),
+    *_ids("ClothFoldCrumpled", "cloth.fold_crumpled", 120, "fold a crumpled towel on its place"),
+    *_ids("ClothUnfold", "cloth.unfold", 100, "unfold a towel that has been folded up to three times"),
+    *_ids("ClothHang", "cloth.hang", 100, "hang a towel over a rod"),
+    *_ids("Manipulation", "cloth.manipulation", 100, "bring a towel into the shape that the goal shows, one of many"),
+    *_ids("TShirtFold", "cloth.tshirt_fold", 100, "fold a T-shirt"),
+    *_ids("RopeStraighten", "rope.straighten", 75, "pull a tangled rope straight"),
+    *_ids("RopeShape", "rope.shape", 100, "lay a rope into the shape of a letter"),
+    *_ids("SoftLift", "soft.lift", 60, "lift a soft ball between two plates to a height, and hold it"),
+    *_ids("SoftPush", "soft.push", 60, "push a soft block over the ground to a goal with a plate"),
+    *_ids("RopePush", "rope.push", 60, "push a rope over the ground to a goal with a plate"),
+    *_ids("RopeWhip", "rope.whip", 70, "swing a rope by one end so that the other hits a goal"),
+    *_ids("SoftShape", "soft.shape", 60, "squeeze a bar of clay to a goal shape with two plates"),
+    *_ids("PassWater", "water.pass_water", 75, "carry a cup of water along the ground without spilling"),
+    *_ids("PourWater", "water.pour_water", 100, "pour water from one cup into another"),
+    *_ids(
+        "PourWaterAmount", "water.pour_water_amount", 100, "pour a given share of the water from one cup into another"
     ),
-    Entry(
-        "PBDSoftBody-v0",
-        "pbd_gym.envs.soft.carry:SoftEnv",
-        "pbd_gym.envs.soft.carry:SoftVectorEnv",
-        100,
-        "carry and turn a soft ball until its free points rest at their goals",
-    ),
-    Entry(
-        "PBDPendulum-v0",
-        "pbd_gym.envs.pendulum:PendulumEnv",
-        "pbd_gym.envs.pendulum:PendulumVectorEnv",
-        300,
-        "swing up a double pendulum by its pivot, and hold it there",
-    ),
-    *_cloth("ClothFlatten", 100, "spread out a crumpled towel", pick_place=True),
-    *_cloth("ClothFold", 100, "fold a towel in half", pick_place=True),
-    *_cloth("ClothDrop", 30, "lay a hanging towel flat on its place"),
-    *_cloth("ClothFoldDiagonal", 100, "fold a towel along its diagonal"),
-    *_cloth("ClothFoldDrop", 100, "fold a hanging towel onto its place"),
-    *_cloth("ClothFoldCrumpled", 120, "fold a crumpled towel on its place"),
-    *_cloth("ClothUnfold", 100, "unfold a towel that has been folded up to three times"),
-    *_cloth("ClothHang", 100, "hang a towel over a rod"),
-    Entry(
-        "PBDManipulation-v0",
-        "pbd_gym.envs.cloth.manipulation:ManipulationEnv",
-        "pbd_gym.envs.cloth.manipulation:ManipulationVectorEnv",
-        100,
-        "bring a towel into the shape that the goal shows, one of many",
-    ),
-    Entry(
-        "PBDTShirtFold-v0",
-        "pbd_gym.envs.cloth.tshirt_fold:TShirtFoldEnv",
-        "pbd_gym.envs.cloth.tshirt_fold:TShirtFoldVectorEnv",
-        100,
-        "fold a T-shirt",
-    ),
-    Entry(
-        "PBDRopeStraighten-v0",
-        "pbd_gym.envs.rope.straighten:RopeStraightenEnv",
-        "pbd_gym.envs.rope.straighten:RopeStraightenVectorEnv",
-        75,
-        "pull a tangled rope straight",
-    ),
-    Entry(
-        "PBDRopeShape-v0",
-        "pbd_gym.envs.rope.shape:RopeShapeEnv",
-        "pbd_gym.envs.rope.shape:RopeShapeVectorEnv",
-        100,
-        "lay a rope into the shape of a letter",
-    ),
-    Entry(
-        "PBDSoftLift-v0",
-        "pbd_gym.envs.soft.lift:SoftLiftEnv",
-        "pbd_gym.envs.soft.lift:SoftLiftVectorEnv",
-        60,
-        "lift a soft ball between two plates to a height, and hold it",
-    ),
-    Entry(
-        "PBDSoftPush-v0",
-        "pbd_gym.envs.soft.push:SoftPushEnv",
-        "pbd_gym.envs.soft.push:SoftPushVectorEnv",
-        60,
-        "push a soft block over the ground to a goal with a plate",
-    ),
-    Entry(
-        "PBDRopePush-v0",
-        "pbd_gym.envs.rope.push:RopePushEnv",
-        "pbd_gym.envs.rope.push:RopePushVectorEnv",
-        60,
-        "push a rope over the ground to a goal with a plate",
-    ),
-    Entry(
-        "PBDRopeWhip-v0",
-        "pbd_gym.envs.rope.whip:RopeWhipEnv",
-        "pbd_gym.envs.rope.whip:RopeWhipVectorEnv",
-        70,
-        "swing a rope by one end so that the other hits a goal",
-    ),
-    Entry(
-        "PBDSoftShape-v0",
-        "pbd_gym.envs.soft.shape:SoftShapeEnv",
-        "pbd_gym.envs.soft.shape:SoftShapeVectorEnv",
-        60,
-        "squeeze a bar of clay to a goal shape with two plates",
-    ),
-    Entry(
-        "PBDPassWater-v0",
-        "pbd_gym.envs.water.pass_water:PassWaterEnv",
-        "pbd_gym.envs.water.pass_water:PassWaterVectorEnv",
-        75,
-        "carry a cup of water along the ground without spilling",
-    ),
-    Entry(
-        "PBDPourWater-v0",
-        "pbd_gym.envs.water.pour_water:PourWaterEnv",
-        "pbd_gym.envs.water.pour_water:PourWaterVectorEnv",
-        100,
-        "pour water from one cup into another",
-    ),
-    Entry(
-        "PBDPourWaterAmount-v0",
-        "pbd_gym.envs.water.pour_water_amount:PourWaterAmountEnv",
-        "pbd_gym.envs.water.pour_water_amount:PourWaterAmountVectorEnv",
-        100,
-        "pour a given share of the water from one cup into another",
-    ),
-    Entry(
-        "PBDPourSoup-v0",
-        "pbd_gym.envs.water.pour_soup:PourSoupEnv",
-        "pbd_gym.envs.water.pour_soup:PourSoupVectorEnv",
-        120,
-        "pour soup with two pieces of tofu from one bowl into another",
-    ),
+    *_ids("PourSoup", "water.pour_soup", 120, "pour soup with two pieces of tofu from one bowl into another"),
 )
 
 

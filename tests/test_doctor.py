@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 METADATA = {
     "pbd-gym": [
         "numpy>=1.26",
-        "warp-lang>=1.16",
+        "warp-lang>=1.18",
         "tomli; python_version < '3.11'",
         'pygame>=2.5; extra == "render"',
         'pbd-gym[render]; extra == "train"',

@@ -33,7 +33,7 @@ from pbd_gym.training.episodes.cameras import Cameras
 from pbd_gym.training.episodes.evaluation import Summary, evaluate, stacked, unseen_env
 from pbd_gym.training.refinement import training_world
 from pbd_gym.training.runs import checkpoint, run_files
-from pbd_gym.training.settings import tuned_pixels
+from pbd_gym.training.settings import tuned
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
 
@@ -239,7 +239,7 @@ def main(args: Args) -> Summary:
     teacher = find_policy(args.teacher or env_id)
     if teacher.env_id != env_id:
         raise ValueError(f"the teacher knows {teacher.env_id}, not {env_id}")
-    settings = dataclasses.replace(tuned_pixels.PIXELS.get(env_id, tuned_pixels.FALLBACK), predict_state=False)
+    settings = dataclasses.replace(tuned.PIXELS.get(env_id, tuned.PIXELS_FALLBACK), predict_state=False)
     room = Classroom(args, teacher, settings)
     for turn in range(args.rounds):
         won = room.play()

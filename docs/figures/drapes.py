@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pbd_gym.bench.drape import drape
-from pbd_gym.bench.fabrics import CELLS
+from benchmarks.drape import drape
+from benchmarks.fabrics import CELLS
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.rendering import Camera, Frame, Renderer, save_png, tile
 

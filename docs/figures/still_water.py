@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from pbd_gym.bench.fluids import SPACING, tank
-from pbd_gym.bench.water import level, walls
+from benchmarks.peers.peer import walls
+from pbd_gym.bench.scenes import SPACING, level, tank
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.state import State

@@ -1,4 +1,4 @@
-"""Whole environments: through ``make_vec``, with the share that is the bare engine, and through ``gym.make``."""
+"""Whole environments: through ``make_vec``, with the share that is the bare engine, through ``gym.make``, by phases."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import warp as wp
 from pbd_gym.bench.engine import sizes
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.bench.timing import Duration, measure
+from pbd_gym.sim.costs import phase_times
+from pbd_gym.sim.solver import Solver
 
 VECTOR_IDS = {
     "cloth-vec": "PBDCloth-v0",
@@ -22,6 +24,10 @@ VECTOR_IDS = {
     "flatten-vec": "PBDClothFlatten-v0",
 }
 """Workload of each environment."""
+SHOWN = 8
+"""Phases that take longest."""
+HEAPS = 16
+"""Start states: fewer than the task has by default, which take a minute to make."""
 
 
 class Stopwatch:
@@ -107,3 +113,23 @@ def cloth_single(options: Options) -> Iterator[Row]:
     duration = measure(step, options.repeats)
     yield Row("cloth-single", "gym.make", 1 / duration.median, "steps/s", duration.spread)
     env.close()
+
+
+def phases(options: Options) -> Iterator[Row]:
+    """Time the phases of a substep of PBDClothFlatten-v0 under random actions, as launches of their own."""
+    num_envs = options.num_envs or (1024 if options.is_cuda else 16)
+    made: Any = gym.make_vec("PBDClothFlatten-v0", num_envs, device=options.device, threads=1, starts=HEAPS)
+    env = made.unwrapped
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    for _ in range(3):
+        env.step(env.action_space.sample())
+    solver = Solver(env.model, env.solver.substeps, damping=env.config.damping, threads=1, schedule="colors")
+    state, control = solver.state(), solver.control()
+    state.set_positions(env.state.get_positions())
+    found = phase_times(solver, state, control, env.config.ctrl_dt)
+    env.close()
+    whole = sum(found.values())
+    yield Row("phases", f"all, {num_envs:,} environments", 1e6 * whole / solver.substeps, "us a substep")
+    for name, seconds in list(found.items())[:SHOWN]:
+        yield Row("phases", f"{name}: {seconds / whole:.0%}", 1e6 * seconds / solver.substeps, "us a substep")

@@ -25,7 +25,7 @@ class Row:
     limit_share: float | None = None
     """Speed as a share of that of hand-written C in the same run, in processor time."""
     strain: float | None = None
-    """Mean relative change of length that is left at the end; of a swung towel see :mod:`pbd_gym.bench.swing`."""
+    """Mean relative change of length that is left at the end; of ``benchmarks/swing.py`` a percentile."""
     device: str | None = None
     resolution: int | None = None
     """Particles along a side."""
@@ -33,9 +33,9 @@ class Row:
     memory_per_env: float | None = None
     """[bytes]"""
     level: float | None = None
-    """Twice the mean height of a fluid [m]: see :func:`pbd_gym.bench.water.level`."""
+    """Twice the mean height of a fluid [m]: see :func:`pbd_gym.bench.scenes.level`."""
     compression: float | None = None
-    """Mean excess of its density: see :func:`pbd_gym.bench.water.compression`."""
+    """Mean excess of its density: see :func:`pbd_gym.bench.scenes.compression`."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,6 @@ class Options:
     """CPU threads; None for each workload's own choice."""
     num_envs: int | None = None
     """Environments of a batch; None for each workload's own choice."""
-    peers: tuple[str, ...] = ()
-    """Engines to measure beside this one."""
-    limit: bool = False
-    """Whether to measure hand-written C beside W1 and W6."""
 
     @property
     def is_cuda(self) -> bool:

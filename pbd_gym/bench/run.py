@@ -8,14 +8,13 @@ import importlib
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.bench import comparison, environments, fluids, phases, resolution, rotations, scaling, swing, workloads
-from pbd_gym.bench.peers import require
+from pbd_gym.bench import environments, scaling, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.devices import find_device
@@ -23,29 +22,27 @@ from pbd_gym.runtime.files import write_text
 from pbd_gym.runtime.messages import quiet_warp, start_warp
 from pbd_gym.runtime.threads import default_threads
 
-WORKLOADS: dict[str, Callable[[Options], Iterator[Row]]] = {
+Workload = Callable[[Options], Iterator[Row]]
+WORKLOADS: Mapping[str, Workload] = {
     "w1": workloads.w1,
     "w2": workloads.w2,
     "w3": workloads.w3,
     "w4": workloads.w4,
     "w5": workloads.w5,
-    "w6": fluids.w6,
+    "w6": workloads.w6,
     **{name: functools.partial(environments.vector, name) for name in environments.VECTOR_IDS},
     "cloth-single": environments.cloth_single,
     "pixels": workloads.pixels,
     "pictures": workloads.pictures,
     "lanes": workloads.lanes,
-    "rotations": rotations.rotations,
+    "rotations": workloads.rotations,
     "startup": workloads.startup,
     "scaling": scaling.scaling,
-    "swing": swing.rows,
-    "resolution": resolution.rows,
-    "phases": phases.rows,
+    "phases": environments.phases,
 }
-PEERS = {"w1": comparison.PEERS, "w6": fluids.PEERS, "swing": swing.PEERS}
-"""What can be measured beside a workload."""
-BY_NAME_ONLY = ("scaling", "swing", "resolution", "phases")
+BY_NAME_ONLY = ("scaling", "phases")
 """Workloads that take minutes, or say where time goes: they are measured when they are asked for."""
+ELSEWHERE = "peers, the C limit and studies of cloth are measured by python -m benchmarks in a clone of the repository"
 
 
 def main(
@@ -54,35 +51,30 @@ def main(
     json_path: str | None = None,
     csv_path: str | None = None,
     plot_path: str | None = None,
+    workloads: Mapping[str, Workload] = WORKLOADS,
 ) -> None:
     """Measure, print a table, and write files.
 
     Args:
-        names: workloads; empty for all, or for W1 alone where peers or the C limit are asked for.
+        names: workloads; empty for all but those that are measured by name only.
         options: what every workload is told.
         json_path: where to write the numbers, ``"-"`` for standard output, None for nowhere.
         csv_path: likewise, as comma-separated values.
         plot_path: PNG file, ``*.png``, to draw the workload ``scaling`` into.
+        workloads: what can be measured.
 
     Raises:
         ValueError: for an unknown workload, a count below one, a device that is not there, a plot that is no PNG, or
             both JSON and CSV on standard output.
-        ModuleNotFoundError: for a peer that is not installed.
+        ModuleNotFoundError: for a package that is not installed.
     """
-    beside = bool(options.peers or options.limit)
-    names = list(names) or (["w1"] if beside else [name for name in WORKLOADS if name not in BY_NAME_ONLY])
-    unknown = [name for name in names if name not in WORKLOADS]
+    names = list(names) or [name for name in workloads if name not in BY_NAME_ONLY]
+    unknown = [name for name in names if name not in workloads]
     if unknown:
-        raise ValueError(f"unknown workload {', '.join(unknown)}: there are {', '.join(WORKLOADS)}")
+        raise ValueError(f"unknown workload {', '.join(unknown)}: there are {', '.join(workloads)}; {ELSEWHERE}")
     for name in ("repeats", "threads", "num_envs"):
         if (getattr(options, name) or 1) < 1 or getattr(options, name) == 0:
             raise ValueError(f"{name} must be at least 1, got {getattr(options, name)}")
-    for name in names if beside else ():
-        unknown = sorted(set(options.peers) - set(PEERS.get(name, ())))
-        if unknown or (options.limit and name not in ("w1", "w6")):
-            known = "; ".join(f"{', '.join(peers)} on {name}" for name, peers in PEERS.items())
-            raise ValueError(f"the C limit is measured on w1 and w6, and peers: {known}")
-    require(options.peers)
     if json_path == csv_path == "-":
         raise ValueError("one of JSON and CSV can go to the screen, the other needs a file")
     if plot_path is not None and not plot_path.lower().endswith(".png"):
@@ -98,7 +90,7 @@ def main(
     with quiet_warp():
         for name in names:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
-            for row in comparison.rows(options) if beside and name == "w1" else WORKLOADS[name](options):
+            for row in workloads[name](options):
                 found.append(row)
                 print(f"  {row.what}: {row.value:,.4g} {row.unit}", file=sys.stderr, flush=True)
     about = machine(options)

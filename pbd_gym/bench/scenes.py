@@ -1,4 +1,4 @@
-"""The scenes that are measured: W1 to W5."""
+"""The scenes that are measured, W1 to W6, and what is measured of where they end up."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import numpy as np
 from pbd_gym.colliders import Plane
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.geometry.tetmeshes import box
+from pbd_gym.materials.fluids import bell
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial, SoftMaterial
 from pbd_gym.scene.scene import Scene
 
 CTRL_DT = 1 / 30
 """Control step of every workload [s]."""
 SUBSTEPS = 10
+SPACING = 0.02
+"""Spacing of the particles of water [m]."""
 
 
 def hanging_cloth(particles: int = 32) -> Scene:
@@ -65,6 +68,18 @@ def folded(scene: Scene) -> np.ndarray:
     return np.stack([x, y + 0.5 * gap * (1.0 - np.cos(turn)), z.min() + back + 0.5 * gap * np.sin(turn)], axis=1)
 
 
+def tank(block: tuple[int, int, int]) -> Scene:
+    """W6: a column of water, so many particles along each side, in a tank twice as long and without friction."""
+    scene = Scene()
+    length, height, depth = (SPACING * count for count in block)
+    for normal, offset in (
+        ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -2.0 * length), ((0, 0, 1), 0.0), ((0, 0, -1), -depth)
+    ):  # fmt: skip
+        scene.add_collider(Plane(normal, offset, friction=0.0))
+    scene.add_fluid_block((0.0, 0.0, 0.0), (length, height, depth), spacing=SPACING)
+    return scene
+
+
 def strain(scene: Scene, positions: np.ndarray) -> float:
     """Return the mean relative change of length of the springs of a scene, or of the edges of its tetrahedra.
 
@@ -82,3 +97,32 @@ def strain(scene: Scene, positions: np.ndarray) -> float:
         rest = np.linalg.norm(scene.positions[pairs[:, 0]] - scene.positions[pairs[:, 1]], axis=1)
     lengths = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1)
     return float(np.abs(lengths / rest - 1.0).mean())
+
+
+def level(positions: np.ndarray) -> float:
+    """Return twice the mean height of particles over y = 0 [m]: the level of water that lies evenly on a floor there.
+
+    Args:
+        positions: of one environment [m], shape (n, 3).
+    """
+    return 2.0 * float(positions[:, 1].mean(dtype=np.float64))
+
+
+def compression(scene: Scene, positions: np.ndarray) -> float:
+    """Return by how much densities exceed that at rest, on average over the particles, as a share of it.
+
+    Densities are those of this engine's kernel and walls, whichever engine moved the particles.
+
+    Args:
+        scene: with the fluid, and planes around it.
+        positions: of the fluid in one environment [m], shape (n, 3).
+    """
+    assert scene.fluid is not None
+    smoothing, x = scene.fluid.smoothing, np.asarray(positions, dtype=np.float64)
+    near = np.linalg.norm(x[:, None] - x[None], axis=2) / smoothing.support
+    open_share = np.ones(len(x))
+    for plane in scene.colliders:
+        assert isinstance(plane, Plane)
+        open_share *= 1.0 - smoothing.wall_share(x @ np.array(plane.normal) - plane.offset)
+    density = smoothing.amplitude * bell(near).sum(axis=1) + 1.0 - open_share
+    return float(np.maximum(density - 1.0, 0.0).mean())

@@ -12,13 +12,31 @@ import warp as wp
 
 from pbd_gym.bench.engine import Engine, measured, sizes
 from pbd_gym.bench.rows import Options, Row
-from pbd_gym.bench.scenes import folded, hanging_block, hanging_cloth, hanging_rope, towel
+from pbd_gym.bench.scenes import (
+    SUBSTEPS,
+    compression,
+    folded,
+    hanging_block,
+    hanging_cloth,
+    hanging_rope,
+    level,
+    tank,
+    towel,
+)
 from pbd_gym.bench.timing import measure
 from pbd_gym.colliders import Plane
-from pbd_gym.kernels.lanes.wide import LANE_COUNTS
+from pbd_gym.geometry.regions import lattice_regions
+from pbd_gym.kernels.lanes.rotation import make_rotate
+from pbd_gym.kernels.lanes.wide import LANE_COUNTS, wide
 from pbd_gym.rendering import Camera, Renderer, Style
 from pbd_gym.rendering.batched import Rasterizer
 from pbd_gym.rendering.pictures.scenes import scene_frame
+from pbd_gym.scene.scene import Scene
+
+WATER_BLOCKS = ((10, 10, 10), (10, 5, 6))
+"""Particles along each side of the column of water: 1,000 and 300."""
+SETTLE = 0.7
+"""Time for water to fall before it is measured [s]."""
 
 
 def w1(options: Options) -> Iterator[Row]:
@@ -63,11 +81,50 @@ def w5(options: Options) -> Iterator[Row]:
                 yield engine.row("w5", measure(engine.step, options.repeats), what)
 
 
+def w6(options: Options) -> Iterator[Row]:
+    """Water of 1,000 and of 300 particles at rest in a tank, four sweeps a substep."""
+    for block in WATER_BLOCKS:
+        scene = tank(block)
+        for num_envs, threads in sizes(options, [(32, 1), (32, 2)], [1024, 4096]):
+            engine = Engine(scene, num_envs, options.device, threads)
+            engine.run(SETTLE)
+            positions, duration = engine.state.get_positions()[0], measure(engine.step, options.repeats)
+            yield Row("w6", f"{scene.particle_count:,} particles, {engine.what}",
+                      num_envs * scene.particle_count * SUBSTEPS / duration.median, "particle steps/s", duration.spread,
+                      level=level(positions), compression=compression(scene, positions))  # fmt: skip
+
+
 def lanes(options: Options) -> Iterator[Row]:
     """W1 for one group of each lane count: what the choice of lanes rests on."""
     for count in LANE_COUNTS:
         engine = Engine(hanging_cloth(), count, options.device, lanes=count)
         yield engine.row("lanes", measure(engine.step, options.repeats), f"L = {count}")
+
+
+def rotations(options: Options) -> Iterator[Row]:
+    """Rotations of 3x3 matrices alone, in cache, and those of shape matching: a block of regions of 27 particles."""
+    width, count = (1, 2**20) if options.is_cuda else (16, 1024)
+    wide_ = wide(width, wp.float32)
+    matrices = np.random.default_rng(0).normal(size=(count, 9, width))
+    with wp.ScopedDevice(options.device):
+        given = wp.array(matrices, dtype=wide_.vec)
+        launch = wp.launch(make_rotate(wide_), dim=count, inputs=[given, wp.empty_like(given)], record_cmd=True)
+
+    def rotate() -> None:
+        launch.launch()
+        wp.synchronize_device(options.device)
+
+    duration = measure(rotate, options.repeats)
+    yield Row("rotations", f"L = {width}", count * width / duration.median / 1e6, "M rotations/s", duration.spread)
+
+    scene, size = Scene(), 8
+    block = np.stack(np.meshgrid(*[np.arange(size) * 0.1] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    scene.add_shape_matching(block, regions=lattice_regions((size,) * 3), mass=0.01)
+    for num_envs, threads in sizes(options, [(64, 1)], [1024]):
+        engine = Engine(scene, num_envs, options.device, threads)
+        duration = measure(engine.step, options.repeats)
+        yield Row("rotations", f"regions of a block of 512, {num_envs} environments",
+                  engine.projections / duration.median / 1e6, "M regions/s", duration.spread)  # fmt: skip
 
 
 def startup(options: Options) -> Iterator[Row]:

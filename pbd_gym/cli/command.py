@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 TRUST = "also read a checkpoint that can run any code it holds: one that is not from this version of pbd-gym train"
+IN_NO_EXTRA = ""
+"""Extra of commands that may miss packages which are in none: each is then to be installed by its name."""
 Run = Callable[[argparse.Namespace, list[str]], int | None]
 """Runs a command with its arguments, and those that it reads itself. Returns the exit status; None is 0."""
 
@@ -21,7 +23,7 @@ def add(
         name: of the command.
         run: what it does.
         text: one line of help.
-        extra: the extra of the package that it needs; None where the environments alone will do.
+        extra: the extra of the package that it needs; None where the environments alone will do, or ``IN_NO_EXTRA``.
         reads_rest: whether it reads its own arguments, ``--help`` included.
     """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, add_help=not reads_rest)

@@ -6,7 +6,8 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import pbd_gym
 from pbd_gym.cli import about, learning, measuring, watching
@@ -18,11 +19,11 @@ CLOSED = 141
 """Exit status if what reads standard output has gone: shells give it to programs that SIGPIPE ends."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line. Returns the exit status."""
+def main(arguments: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
+    """Run the command line, of ``pbd-gym`` unless another parser is given. Returns the exit status."""
     try:
         try:
-            return _run(arguments)
+            return _run(arguments, parser or make_parser())
         finally:
             sys.stdout.flush()  # what is left of it, here where an error can be caught
     except BrokenPipeError:  # the reader has seen enough, such as head
@@ -30,14 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CLOSED
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, parser: argparse.ArgumentParser) -> int:
     """Run the command line. Returns the exit status.
 
     Raises:
         BrokenPipeError: if what reads standard output has gone.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = make_parser()
     if not given:
         parser.print_help()
         return 0
@@ -58,25 +58,39 @@ def _run(arguments: Sequence[str] | None) -> int:
                 setattr(args, name, plain_id(value) if isinstance(value, str) else [plain_id(v) for v in value])
         return int(args.run(args, rest) or 0)
     except ModuleNotFoundError as error:
-        if (args.extra is None and args.command != "bench") or (error.name or "").startswith("pbd_gym"):
+        if args.extra is None or (error.name or "").startswith("pbd_gym"):
             raise
-        name = error.name or ""  # bench's peers are in no extra
+        name = error.name or ""
         hint = install_hint(args.extra) if args.extra else f"pip install {DISTRIBUTIONS.get(name, name)}"
-        print(f"pbd-gym {args.command} needs {error.name}: {hint}", file=sys.stderr)
+        print(f"{parser.prog} {args.command} needs {error.name}: {hint}", file=sys.stderr)
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, MemoryError, ImportError, DisplayError) as error:
-        print(f"pbd-gym {args.command}: {error}", file=sys.stderr)
+        print(f"{parser.prog} {args.command}: {error}", file=sys.stderr)
     except KeyboardInterrupt:  # the usual way to end a window or a training run from a terminal
-        print(f"pbd-gym {args.command}: interrupted", file=sys.stderr)
+        print(f"{parser.prog} {args.command}: interrupted", file=sys.stderr)
         return 130
     return 1
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+GROUPS = (about.declare, learning.declare, watching.declare, measuring.declare)
+"""What declares the commands of ``pbd-gym``."""
+
+
+def make_parser(
+    prog: str = "pbd-gym",
+    text: str = "Cloth, ropes, soft bodies and fluids under Gymnasium.",
+    groups: Iterable[Callable[[Any], None]] = GROUPS,
+) -> argparse.ArgumentParser:
+    """Return the parser of all commands.
+
+    Args:
+        prog: what is typed before a command.
+        text: a line of help.
+        groups: each declares some commands on what :meth:`argparse.ArgumentParser.add_subparsers` returns.
+    """
     parser = argparse.ArgumentParser(
-        prog="pbd-gym", description="Cloth, ropes, soft bodies and fluids under Gymnasium.",
+        prog=prog, description=text,
         epilog="An id may be one of another package: MODULE:ID imports the module that registers it.",
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"pbd-gym {pbd_gym.__version__}")
@@ -86,8 +100,8 @@ def make_parser() -> argparse.ArgumentParser:
         help="import a module first, such as one that registers the environment of a checkpoint",
     )  # fmt: skip
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for group in (about, learning, watching, measuring):
-        group.declare(commands)
+    for declare in groups:
+        declare(commands)
     return parser
 
 

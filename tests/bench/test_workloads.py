@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 import pytest
+import warp as wp
 from numpy.testing import assert_allclose
 
 from pbd_gym.bench.engine import Engine, sizes
@@ -96,7 +97,7 @@ def test_rows_are_shown_in_every_format() -> None:
     assert float(read[0]["limit_share"]) == 0.925
 
 
-@pytest.mark.parametrize("name", ["w3", "pendulum-vec", "phases"])
+@pytest.mark.parametrize("name", ["w3", "w6", "pendulum-vec", "phases"])
 def test_a_workload_measures(name: str) -> None:
     """Small ones end to end: what their rows say fits together."""
     rows = list(WORKLOADS[name](Options(repeats=1, threads=1, num_envs=16)))
@@ -104,6 +105,9 @@ def test_a_workload_measures(name: str) -> None:
     if name == "w3":
         assert rows[0].projections == pytest.approx(rows[0].value * (39 + 38) * 10)
         assert 0.0 < (rows[0].strain or 0.0) < 0.2
+    elif name == "w6":
+        assert [row.what.partition(",")[0] for row in rows] == ["1", "300 particles"]
+        assert all(0.0 < (row.level or 0.0) < 0.4 and 0.0 <= (row.compression or 0.0) < 0.1 for row in rows)
     elif name == "phases":
         assert sum(row.value for row in rows[1:]) == pytest.approx(rows[0].value, rel=0.2)
     else:
@@ -118,10 +122,18 @@ def test_a_workload_measures(name: str) -> None:
         (["w9"], Options(), "w9.*w1"),
         (["w1"], Options(repeats=0), "repeats"),
         (["w1"], Options(threads=0), "threads"),
-        (["w2"], Options(limit=True), "w1"),
+        (["swing"], Options(), "python -m benchmarks"),
         (["w1"], Options(device="cuda:7"), "cuda:7"),
     ],
 )
 def test_wrong_arguments_are_named(names: list[str], options: Options, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         main(names, options)
+
+
+def test_warp_says_nothing_where_numbers_go(capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards `--json -`: what loads a module meanwhile is not part of the output."""
+    level = wp.config.log_level
+    main(["w3"], Options(repeats=1, threads=1, num_envs=4), json_path="-")
+    assert json.loads(capsys.readouterr().out)["rows"][0]["workload"] == "w3"
+    assert wp.config.log_level == level

@@ -23,7 +23,7 @@ from pbd_gym.training.runs.run_files import origin
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.imitation import ImitateArgs, RefinementArgs, read
 from pbd_gym.training.settings.options import SweepArgs
-from pbd_gym.training.settings.tuned_imitation import IMITATED
+from pbd_gym.training.settings.tuned import IMITATED
 from pbd_gym.training.sweep import Run, check_settings
 from tests.envs.helpers import SMALL_OF
 

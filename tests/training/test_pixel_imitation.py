@@ -15,7 +15,7 @@ from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.pixel_imitation import Args, Classroom, Lesson, main
 from pbd_gym.training.runs.checkpoint import load_agent
 from pbd_gym.training.runs.named_policies import find_actor
-from pbd_gym.training.settings.tuned_pixels import PIXELS
+from pbd_gym.training.settings.tuned import PIXELS
 
 ID = "PBDCloth-v0"
 

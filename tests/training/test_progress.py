@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pbd_gym.bench.cantilever import bending_length
-from pbd_gym.bench.drape import drape
 from pbd_gym.cli import main
-from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.runtime.messages import Progress
 from tests.training.small_agents import save_still
 from tests.training.small_datasets import collect
@@ -44,15 +40,3 @@ def test_of_demonstrations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     errors = capsys.readouterr().err
     for what in ("", " of random actions, for comparison", " of the expert, for comparison"):
         assert f"pbd_gym: 2 episodes{what}, steps: 4 of 4\n" in errors
-
-
-@pytest.mark.parametrize(
-    ("test", "what"),
-    [
-        (lambda silk: bending_length(silk, spacing=0.0125, substeps=4, seconds=0.05), "strips that hang"),
-        (lambda silk: drape(silk, cells=24, substeps=4, seconds=0.05), "discs that hang"),
-    ],
-)
-def test_of_fabrics(test: Callable[[Fabric], object], what: str, capsys: pytest.CaptureFixture[str]) -> None:
-    test(Fabric.preset("silk"))
-    assert f"pbd_gym: {what}, frames: 3 of 3\n" in capsys.readouterr().err

@@ -25,7 +25,7 @@ from pbd_gym.training.episodes.rollouts import each_start, unseen_arguments
 from pbd_gym.training.learners import torch_learner
 from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.runs.checkpoint_policy import CheckpointPolicy
-from pbd_gym.training.settings import tuned, tuned_pixels
+from pbd_gym.training.settings import tuned
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.train import TrainArgs
 
@@ -226,7 +226,7 @@ def test_arguments_override_tuned_numbers() -> None:
     settings = args.settings()
     assert isinstance(settings, PPOSettings)
     assert (settings.num_envs, settings.learning_rate) == (7, 0.5)
-    assert settings.gamma == tuned.PPO["PBDCloth-v0"].gamma
+    assert settings.gamma == tuned.TABLE["ppo"]["PBDCloth-v0"].gamma
 
 
 def test_evaluation_repeats() -> None:
@@ -254,7 +254,7 @@ def test_training_may_have_an_environment_of_its_own(tmp_path: Path, monkeypatch
 
     easier = {"upright_starts": 0.5, "start_angle": 0.1}
     settings = PPOSettings(64, n_steps=16, batch_size=64, training_env=easier)
-    monkeypatch.setitem(tuned.PPO, "PBDPendulum-v0", settings)
+    monkeypatch.setitem(tuned.TABLE["ppo"], "PBDPendulum-v0", settings)
     monkeypatch.setattr(evaluation, "make_sb3_vec_env", spy)
     monkeypatch.setattr(torch_learner, "make", spy_on_training)
     arguments = ["--total-timesteps", "64", "--num-envs", "4", "--eval-episodes", "2", "--evaluations", "1", "--no-gif"]
@@ -274,7 +274,7 @@ def test_training_from_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["train", "PBDCloth-v0", *arguments]) == 0
     assert "Stable-Baselines3 trains this" in capsys.readouterr().out
     about = json.loads((tmp_path / "run.json").read_text())
-    assert about["settings"]["frame_stack"] == tuned_pixels.PIXELS["PBDCloth-v0"].frame_stack > 1
+    assert about["settings"]["frame_stack"] == tuned.PIXELS["PBDCloth-v0"].frame_stack > 1
     assert (tmp_path / "agent.gif").is_file()
     assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2", "--gif", str(tmp_path / "again.gif")]) == 0
     assert "| trained | 2 |" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The arguments of imitation; :mod:`pbd_gym.training.settings.tuned_imitation` has their numbers for each id.
+"""The arguments of imitation; :mod:`pbd_gym.training.settings.tuned` has their numbers for each id.
 
 Nothing here imports torch or Warp, so that ``--help`` is quick.
 """
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from pbd_gym.training.settings.algorithms import IMITATION, Activation, run_name
-from pbd_gym.training.settings.tuned_imitation import IMITATED
+from pbd_gym.training.settings.tuned import IMITATED
 
 
 @dataclass(kw_only=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from pbd_gym.envs.core.presets import with_defaults
-from pbd_gym.training.settings import tuned, tuned_pixels
+from pbd_gym.training.settings import tuned
 from pbd_gym.training.settings.algorithms import (
     Algorithm,
     Approach,
@@ -101,7 +101,7 @@ class TrainArgs:
 
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
-            pixels = tuned_pixels.PIXELS.get(self.env_id, tuned_pixels.FALLBACK)
+            pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
             found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
         every = {f.name for kind in (PPOSettings, SACSettings) for f in dataclasses.fields(kind)}
         given = {name: value for name in every if (value := getattr(self, name, None)) is not None}

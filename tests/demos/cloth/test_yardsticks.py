@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pbd_gym.bench.implicit_euler import ImplicitEuler
 from pbd_gym.demos.cloth.yardsticks import METHODS, WholeSystem, YardstickOptions, YardsticksDemo
 from pbd_gym.scene.scene import Scene
+from pbd_gym.sim.implicit_euler import ImplicitEuler
 from tests.sim.oracles import load
 
 GRAVITY = (0.0, -9.81, 0.0)

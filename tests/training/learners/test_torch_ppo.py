@@ -19,7 +19,7 @@ from pbd_gym.training.learners import ranks
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_ppo import SURENESS, Agent, Rollout, Trainer, make
 from pbd_gym.training.settings.algorithms import RANDOM_STEPS, PPOSettings
-from pbd_gym.training.settings.tuned import PPO
+from pbd_gym.training.settings.tuned import TABLE
 
 CPU = torch.device("cpu")
 
@@ -82,7 +82,9 @@ def test_it_learns() -> None:
 
 def test_it_learns_on_an_environment_of_ours() -> None:
     """Guards the tensors that come from the physics: few steps, but the reward of a rope that is to be laid rises."""
-    settings = dataclasses.replace(PPO["PBDRope-v0"], total_timesteps=32_000, num_envs=32, n_steps=100, batch_size=200)
+    settings = dataclasses.replace(
+        TABLE["ppo"]["PBDRope-v0"], total_timesteps=32_000, num_envs=32, n_steps=100, batch_size=200
+    )
     env = make("PBDRope-v0", settings.num_envs, CPU)
     trainer = Trainer(env, settings, 0, CPU)
     unseen = make("PBDRope-v0", 16, CPU, split="eval")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from pbd_gym.bench.cantilever import peirce
-from pbd_gym.bench.drape import disc, folds, shadow
-from pbd_gym.bench.fabrics import verdict
-from pbd_gym.cli import main
+from benchmarks.__main__ import main
+from benchmarks.cantilever import bending_length, peirce
+from benchmarks.drape import disc, drape, folds, shadow
+from benchmarks.fabrics import verdict
 from pbd_gym.materials.fabrics import Fabric
+from pbd_gym.runtime.messages import Progress
 
 
 def test_towel_bends_like_peirces_strip(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,3 +54,18 @@ def test_unknown_fabrics_are_one_line(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["fabrics", "towel", "--bending", "glue"]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and "denim" in lines[0] and "dihedral" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("test", "what"),
+    [
+        (lambda silk: bending_length(silk, spacing=0.0125, substeps=4, seconds=0.05), "strips that hang"),
+        (lambda silk: drape(silk, cells=24, substeps=4, seconds=0.05), "discs that hang"),
+    ],
+)
+def test_fabrics_say_how_far_they_are(
+    test: Callable[[Fabric], object], what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Progress.__init__, "__defaults__", (0.0,))  # every step is told of
+    test(Fabric.preset("silk"))
+    assert f"pbd_gym: {what}, frames: 3 of 3\n" in capsys.readouterr().err

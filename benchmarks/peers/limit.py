@@ -1,4 +1,4 @@
-"""The C limit: W1 in hand-written C (``limit.c`` beside this file), by the system's compiler."""
+"""The C limit: W1 (``limit.c`` beside this file) and W6 (``fluid_limit.c``) in C by hand."""
 
 from __future__ import annotations
 
@@ -12,22 +12,33 @@ from pathlib import Path
 
 import numpy as np
 
-from pbd_gym.bench.peers import Peer, springs
+from benchmarks.peers.peer import Peer, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
+from pbd_gym.colliders import Plane
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.coloring import batches, greedy_colors
+from pbd_gym.sim.upload.fluid import softness
 
 SOURCE = Path(__file__).with_name("limit.c")
+WATER_SOURCE = Path(__file__).with_name("fluid_limit.c")
 LANES = 16
 CACHE_LINE = 64
 TILE = 64
+FLOATS = ("radius", "support", "amplitude", "slope", "softness", "xsph", "gravity", "h")
 CONSTRAINT = np.dtype([("a", "i4"), ("b", "i4"), ("rest", "f4"), ("compliance", "f4")])
 
 
-def unavailable(source: Path = SOURCE) -> str | None:
+class Parameters(ctypes.Structure):
+    """What the C code is told."""
+
+    _fields_ = (
+        *((name, ctypes.c_float) for name in FLOATS), ("iterations", ctypes.c_int), ("planes", ctypes.c_int),
+        ("plane", ctypes.c_float * 24),
+    )  # fmt: skip
+
+
+def unavailable() -> str | None:
     """Return why the C limit cannot be measured here, or None if it can."""
-    if not source.exists():
-        return f"{source} is not there: the C limit needs a clone of the repository"
     if compiler() is None:
         return "there is no C compiler: set CC, or install cc, gcc or clang"
     return None
@@ -47,7 +58,7 @@ def load(source: Path = SOURCE) -> ctypes.CDLL:
     Raises:
         ValueError: where that is not possible, with the reason.
     """
-    reason = unavailable(source)
+    reason = unavailable()
     if reason:
         raise ValueError(reason)
     x86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -79,7 +90,7 @@ def aligned(values: np.ndarray) -> np.ndarray:
     return copy
 
 
-def build(scene: Scene, num_envs: int, device: str = "cpu", order: str = "colored") -> Peer:
+def cloth(scene: Scene, num_envs: int, device: str = "cpu", order: str = "colored") -> Peer:
     """Set up hand-written C for a scene of springs.
 
     Args:
@@ -109,3 +120,29 @@ def build(scene: Scene, num_envs: int, device: str = "cpu", order: str = "colore
                  SUBSTEPS, ctypes.c_float(CTRL_DT / SUBSTEPS), *state)  # fmt: skip
 
     return Peer(f"the C limit, {order} order", step, lambda: x[0, ..., 0].copy())
+
+
+def water(scene: Scene, num_envs: int) -> Peer:
+    """Set up hand-written C for a scene of water in a tank of planes.
+
+    Raises:
+        ValueError: where it cannot be compiled, with the reason.
+    """
+    fluid = scene.fluid
+    assert fluid is not None
+    function, smoothing = load(WATER_SOURCE).control_step, fluid.smoothing
+    given = Parameters(
+        0.5 * fluid.spacing, smoothing.support, smoothing.amplitude, smoothing.slope, softness(fluid),
+        fluid.material.xsph, float(scene.gravity[1]), CTRL_DT / SUBSTEPS, fluid.material.iterations,
+        len(scene.colliders),
+    )  # fmt: skip
+    planes = [c for c in scene.colliders if isinstance(c, Plane)]
+    given.plane[: 4 * len(planes)] = np.ravel([[*c.normal, c.offset] for c in planes]).tolist()
+    x = np.tile(scene.positions.astype(np.float32), (num_envs, 1, 1))
+    v = np.zeros_like(x)
+    state = [array.ctypes.data_as(ctypes.c_void_p) for array in (x, v)]
+
+    def step(keep: object = (x, v)) -> None:
+        function(num_envs, scene.particle_count, SUBSTEPS, ctypes.byref(given), *state)
+
+    return Peer("the C limit", step, lambda: x[0].copy())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pbd_gym.colliders import Plane
 from pbd_gym.scene.scene import Scene
 
 MODULES = {
@@ -98,3 +99,33 @@ def springs(scene: Scene) -> Springs:
         compliance.astype(np.float32),
         scene.gravity.astype(np.float32),
     )
+
+
+def walls(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Return the box that the planes of a scene enclose.
+
+    Returns:
+        Lower and upper corner [m], shape (3,), float64; infinite on a side that is open.
+
+    Raises:
+        ValueError: for another collider, or a plane that is not upright or level.
+    """
+    lower, upper = np.full(3, -np.inf), np.full(3, np.inf)
+    for collider in scene.colliders:
+        if not isinstance(collider, Plane) or np.abs(collider.normal).max() != 1.0:
+            raise ValueError(f"a tank is made of planes that are upright or level, got {collider}")
+        axis = int(np.abs(collider.normal).argmax())
+        if collider.normal[axis] > 0.0:
+            lower[axis] = max(lower[axis], collider.offset)
+        else:
+            upper[axis] = min(upper[axis], -collider.offset)
+    return lower, upper
+
+
+def closed_walls(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Return the box that the planes of a scene enclose, as :func:`walls` does, with a lid on sides that are open.
+
+    It is three times as far up as the particles, where nothing splashes.
+    """
+    lower, upper = walls(scene)
+    return lower, np.where(np.isfinite(upper), upper, 3.0 * scene.positions.max(axis=0))

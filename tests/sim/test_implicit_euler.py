@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pbd_gym import RopeMaterial, Scene
-from pbd_gym.bench.implicit_euler import ImplicitEuler
+from pbd_gym.sim.implicit_euler import ImplicitEuler
 from tests.sim.newton import ImplicitEuler as Independent
 from tests.sim.test_newton import BODIES
 

@@ -2,7 +2,7 @@
 
 A bath towel of 0.4 m (the fabric ``towel``, lines, tethers, contact of 5 mm) is measured as a person would measure it:
 
-* **hang**: its bending length (:mod:`pbd_gym.bench.cantilever`) and its drape coefficient (:mod:`pbd_gym.bench.drape`);
+* **hang**: its bending length (:mod:`benchmarks.cantilever`) and its drape coefficient (:mod:`benchmarks.drape`);
 * **fold**: folded in half on the ground and left alone, how high the crease stands;
 * **fall**: hung up by its middle, let go, and left to come to rest, the share of its flat area that the heap covers.
 """
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pbd_gym.bench.cantilever import FRAME, bending_length
-from pbd_gym.bench.drape import RADIUS, drape, shadow
+from benchmarks.cantilever import FRAME, bending_length
+from benchmarks.drape import RADIUS, drape, shadow
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.colliders import Plane
 from pbd_gym.materials.fabrics import Fabric

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pbd_gym.bench.cantilever import FRAME, LONGEST
+from benchmarks.cantilever import FRAME, LONGEST
 from pbd_gym.geometry.grids import LYING, Grid, grid
 from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.materials.fabrics import Fabric

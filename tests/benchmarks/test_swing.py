@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pbd_gym.bench.swing import METHODS, swing
+from benchmarks.swing import METHODS, swing
 
 
 def test_a_swung_towel_hardly_stretches() -> None:

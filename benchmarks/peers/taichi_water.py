@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.bench.peers import Peer
+from benchmarks.peers.peer import Peer, walls
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.bench.water import walls
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.upload.fluid import softness
 

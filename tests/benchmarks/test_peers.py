@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-import warp as wp
 from numpy.testing import assert_allclose
 
-from pbd_gym.bench import comparison, limit, numpy_peer, peers
+from benchmarks import cloth
+from benchmarks.peers import limit, numpy_cloth
+from benchmarks.peers.peer import Peer
 from pbd_gym.bench.engine import Engine
 from pbd_gym.bench.rows import Options
-from pbd_gym.bench.run import main
 from pbd_gym.bench.scenes import hanging_cloth, strain
 
 needs_compiler = pytest.mark.skipif(limit.unavailable() is not None, reason=str(limit.unavailable()))
 
 
-@pytest.mark.parametrize("build", [numpy_peer.build, pytest.param(limit.build, marks=needs_compiler)])
-def test_a_peer_follows_the_engine(build: Callable[..., peers.Peer]) -> None:
+@pytest.mark.parametrize("build", [numpy_cloth.build, pytest.param(limit.cloth, marks=needs_compiler)])
+def test_a_peer_follows_the_engine(build: Callable[..., Peer]) -> None:
     """Same scene, same colours, same arithmetic: they part by rounding alone."""
     scene = hanging_cloth(12)
     engine, peer = Engine(scene, 20), build(scene, 20)
@@ -37,7 +36,7 @@ def test_a_peer_follows_the_engine(build: Callable[..., peers.Peer]) -> None:
 def test_the_limit_in_tiles_is_as_stiff() -> None:
     """Another order gives another trajectory of the same cloth, no softer one."""
     scene = hanging_cloth(12)
-    tiled, colored = limit.build(scene, 16, order="tiled"), limit.build(scene, 16)
+    tiled, colored = limit.cloth(scene, 16, order="tiled"), limit.cloth(scene, 16)
     for _ in range(90):
         tiled.step()
         colored.step()
@@ -48,8 +47,8 @@ def test_the_limit_in_tiles_is_as_stiff() -> None:
 
 @needs_compiler
 def test_the_share_of_the_limit_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "hanging_cloth", lambda: hanging_cloth(8))
-    rows = list(comparison.rows(Options(repeats=1, num_envs=16, limit=True, peers=("numpy",))))
+    monkeypatch.setattr(cloth, "hanging_cloth", lambda: hanging_cloth(8))
+    rows = list(cloth.rows(Options(repeats=1, num_envs=16), ("numpy",), limit=True))
     ours, colored, tiled, numpy_row, ratio = rows
     assert ours.limit_share == pytest.approx(ours.value / max(colored.value, tiled.value))
     assert ratio.value == pytest.approx(ours.value / numpy_row.value)
@@ -59,26 +58,18 @@ def test_the_share_of_the_limit_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_a_compiler_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limit, "compiler", lambda: None)
     with pytest.raises(ValueError, match="C compiler"):
-        list(comparison.rows(Options(limit=True)))
+        list(cloth.rows(Options(), limit=True))
 
 
 def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "taichi", None)
     with pytest.raises(ModuleNotFoundError, match="taichi"):
-        list(comparison.rows(Options(peers=("taichi",))))
-
-
-def test_warp_says_nothing_where_numbers_go(capsys: pytest.CaptureFixture[str]) -> None:
-    """Guards `--json -`: what loads a module meanwhile is not part of the output."""
-    level = wp.config.log_level
-    main(["w3"], Options(repeats=1, threads=1, num_envs=4), json_path="-")
-    assert json.loads(capsys.readouterr().out)["rows"][0]["workload"] == "w3"
-    assert wp.config.log_level == level
+        list(cloth.rows(Options(), ("taichi",)))
 
 
 def test_a_peer_of_a_cpu_refuses_a_gpu() -> None:
     with pytest.raises(ValueError, match="CPU"):
-        numpy_peer.build(hanging_cloth(4), 1, "cuda:0")
+        numpy_cloth.build(hanging_cloth(4), 1, "cuda:0")
 
 
 def test_the_limit_loads_whole_cache_lines() -> None:

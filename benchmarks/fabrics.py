@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pbd_gym.bench.cantilever import Bending, bending_length, peirce
-from pbd_gym.bench.drape import RADIUS, Drape, drape
+from benchmarks.cantilever import Bending, bending_length, peirce
+from benchmarks.drape import RADIUS, Drape, drape
 from pbd_gym.materials import presets
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.runtime.files import write_text

@@ -9,7 +9,7 @@ from typing import Any, no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.bench.peers import Peer, Springs, Swung, springs
+from benchmarks.peers.peer import Peer, Springs, Swung, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
 from pbd_gym.scene.scene import Scene
 

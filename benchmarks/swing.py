@@ -1,23 +1,23 @@
 """A towel that two hands swing by its corners: what stretches, at which resolution, by which method, at what price.
 
-Beside the engine's methods stands Newton's method on the same springs and time steps (:mod:`implicit_euler
-<pbd_gym.bench.implicit_euler>`): that strain belongs to the material, the rest to the method.
+Beside the engine's methods stands Newton's method on the same springs and time steps
+(:class:`pbd_gym.ImplicitEuler`): that strain belongs to the material, the rest to the method.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from pbd_gym.bench.implicit_euler import ImplicitEuler
 from pbd_gym.bench.rows import Options, Row
 from pbd_gym.geometry.grids import grid
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Cloth, Scene
+from pbd_gym.sim.implicit_euler import ImplicitEuler
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.substeps import needed_substeps
@@ -60,8 +60,6 @@ METHODS = {
     "distance, 8 iterations with Chebyshev": Method(iterations=8, chebyshev=0.9),
 }
 MOST_SUBSTEPS = 640
-PEERS = ("newton", "newton-vbd")
-"""Other engines that can swing a towel; see :mod:`pbd_gym.bench.newton`."""
 
 
 class Swing(NamedTuple):
@@ -152,7 +150,7 @@ def swing_peer(name: str, particles: int, substeps: int, num_envs: int, device: 
     Raises:
         ModuleNotFoundError: if it is not installed.
     """
-    from pbd_gym.bench import newton
+    from benchmarks.peers import newton
 
     scene, cloth = towel(particles)
     scene.pin(cloth.corners[:2])
@@ -185,10 +183,14 @@ def _swung(cloth: Cloth, step: Callable[[np.ndarray], np.ndarray]) -> Swing:
     return Swing(float(np.mean(found)), float(np.max(found)), seconds / FRAMES)
 
 
-def rows(options: Options) -> Iterator[Row]:
+def rows(options: Options, peers: Sequence[str] = ()) -> Iterator[Row]:
     """Measure every method at every resolution, then distance constraints with more substeps until they do as well.
 
     Then come Newton's method, where it does not take hours, and peers that are asked for.
+
+    Args:
+        options: what every workload is told.
+        peers: names of the engines to measure beside this one.
 
     Raises:
         ImportError: without SciPy.
@@ -215,7 +217,7 @@ def rows(options: Options) -> Iterator[Row]:
                 break
         if particles in NEWTON_SIZES:
             yield _row(particles, "implicit Euler by Newton's method", SUBSTEPS, 1, [swing_exactly(particles)])
-        for peer in options.peers:
+        for peer in peers:
             for substeps in (SUBSTEPS, 8 * SUBSTEPS):
                 name, run = swing_peer(peer, particles, substeps, num_envs, options.device)
                 yield _row(particles, name, substeps, num_envs, [run])

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.bench.peers import Peer
+from benchmarks.peers.peer import Peer, closed_walls
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
-from pbd_gym.bench.water import closed_walls
 from pbd_gym.scene.scene import Scene
 
 METHODS = {"PBF": 2, "DFSPH": 4}

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from pbd_gym.bench.peers import Peer, springs
+from benchmarks.peers.peer import Peer, springs
 from pbd_gym.bench.scenes import CTRL_DT, SUBSTEPS
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.coloring import batches, greedy_colors
