@@ -1,13 +1,16 @@
-"""What all tests share: none leaves a window to the next, and some compile without optimising."""
+"""What all tests share: windows are closed, some compile without optimising, and options that select and measure."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import warp as wp
+
+from tests import builds, changed, headers
 
 COMPILING = (
     "colliders/test_contacts.py",
@@ -44,6 +47,20 @@ COMPILING = (
 """Where nearly all time goes into compiling kernels, not into running them. Their code is not optimised, which takes
 the compiler a third of the time, and has the same bits: ``kernels/test_cpu_blocks.py``. CUDA's compiler must not do so:
 Warp says that it makes mistakes then."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--changed", nargs="?", const="", metavar="COMMIT", help="what changed, and a core: tests/changed.py"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    headers.share()
+    if (since := config.getoption("--changed")) is not None:
+        config.pluginmanager.register(changed.Selection(since))
+    if file := os.environ.get(builds.VARIABLE):
+        config.pluginmanager.register(builds.BuildLog(Path(file)))
 
 
 @pytest.fixture(autouse=True, scope="module")
