@@ -6,14 +6,18 @@ READY := $(VENV)/.ready
 # One thread each: the physics has its own threads, and two pools on the same cores slow each other down.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-lerobot test-ray check docs bench bench-gpu clean
+.PHONY: demo test test-fast test-lerobot test-ray check docs bench bench-gpu clean
 
 demo: $(READY)  ## train an agent on PBDCloth-v0 in half a minute, and show what it learned
 	$(BIN)/pbd-gym train PBDCloth-v0 --out runs/demo
 
 test: export SDL_VIDEODRIVER ?= dummy
 test: check  ## lint, formatting, types and all tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test-fast: export SDL_VIDEODRIVER ?= dummy
+test-fast: check  ## the same, but of the tests those of what changed since main, and a core: for each commit
+	$(BIN)/python -m pytest tests --changed --numprocesses 2 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -1,13 +1,16 @@
-"""What all tests share: none leaves a window to the next, and some compile without optimising."""
+"""What all tests share: windows are closed, some compile without optimising, and options that select and measure."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import warp as wp
+
+from tests import builds, changed, headers
 
 COMPILING = (
     "colliders/test_contacts.py",
@@ -24,7 +27,9 @@ COMPILING = (
     "constraints/test_shape_matching.py",
     "constraints/test_taut_line.py",
     "constraints/test_volume.py",
+    "envs/core/test_paddles.py",
     "kernels/test_barriers.py",
+    "kernels/test_contacts.py",
     "kernels/test_cpu_blocks.py",
     "kernels/test_particle_contacts.py",
     "kernels/test_surface_contacts.py",
@@ -43,7 +48,48 @@ COMPILING = (
 )
 """Where nearly all time goes into compiling kernels, not into running them. Their code is not optimised, which takes
 the compiler a third of the time, and has the same bits: ``kernels/test_cpu_blocks.py``. CUDA's compiler must not do so:
-Warp says that it makes mistakes then."""
+Warp says that it makes mistakes then. Files of environments gain nothing, but for what is here: they take kernels of
+one another, and run them longer."""
+LONG = (
+    "envs/core/test_checkers.py",
+    "envs/cloth/test_cloth_tasks.py",
+    "kernels/test_cuda_compile.py",
+    "envs/core/test_randomization.py",
+    "docs/test_pages.py",
+    "kernels/test_cpu_blocks.py",
+    "docs/test_examples.py",
+    "bench/test_machine_code.py",
+    "demos/test_all.py",
+    "constraints/test_every_kind.py",
+    "kernels/test_barriers.py",
+    "colliders/test_mesh.py",
+    "kernels/test_particle_contacts.py",
+    "envs/cloth/test_manipulation.py",
+    "envs/rope/test_rope_suite.py",
+)
+"""Files that take longest: they come first, so that no worker begins one of them when the others are through."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--changed", nargs="?", const="", metavar="COMMIT", help="what changed, and a core: tests/changed.py"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    headers.share()
+    if (since := config.getoption("--changed")) is not None:
+        config.pluginmanager.register(changed.Selection(since))
+    if file := os.environ.get(builds.VARIABLE):
+        config.pluginmanager.register(builds.BuildLog(Path(file)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONG.index(_file(item)) if _file(item) in LONG else len(LONG))
+
+
+def _file(item: pytest.Item) -> str:
+    return Path(item.path).relative_to(Path(__file__).parent).as_posix()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -23,13 +23,15 @@ from tests.envs.helpers import AUTORESET, SMALL, SMALL_OF, modes_of
 pytestmark = pytest.mark.usefixtures("one_lane")
 CASES = [(entry.id, action, obs) for entry in ENTRIES for action, obs in modes_of(entry.id)]
 every_case = pytest.mark.parametrize(("env_id", "action_mode", "obs_mode"), CASES)
+FIRST = {entry.id: modes_of(entry.id)[0] for entry in ENTRIES}
+"""The pair of modes in which an id is rendered, too: what people see does not depend on what agents do or see."""
 
 
 @every_case
 def test_gymnasium_checker(env_id: str, action_mode: str, obs_mode: str) -> None:
     """Guards spaces, seeding, fresh outputs, determinism of infos, every render mode, and closing twice."""
     env = gym.make(env_id, action_mode=action_mode, obs_mode=obs_mode, **SMALL_OF[env_id])
-    check_env(env.unwrapped)
+    check_env(env.unwrapped, skip_render_check=(action_mode, obs_mode) != FIRST[env_id])
 
 
 @every_case
@@ -75,11 +77,11 @@ def test_spec_round_trip(env_id: str, action_mode: str, obs_mode: str) -> None:
 @every_case
 def test_vector_spaces(env_id: str, action_mode: str, obs_mode: str) -> None:
     """Guards shapes, dtypes and bounds of everything a batch gives, over autoresets."""
-    env = gym.make_vec(env_id, 3, action_mode=action_mode, obs_mode=obs_mode, max_episode_steps=40, **SMALL_OF[env_id])
+    env = gym.make_vec(env_id, 3, action_mode=action_mode, obs_mode=obs_mode, max_episode_steps=6, **SMALL_OF[env_id])
     env.action_space.seed(0)
     observation, _ = env.reset(seed=0)
     assert env.observation_space.contains(observation)
-    for _ in range(50):
+    for _ in range(16):
         observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
         assert env.observation_space.contains(observation)
         assert reward.dtype == np.float64 and reward.shape == (3,) and np.isfinite(reward).all()
