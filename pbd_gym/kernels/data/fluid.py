@@ -6,6 +6,9 @@ from typing import Any
 import warp as wp
 
 from pbd_gym.kernels.data.colliders import table_type as colliders_type
+from pbd_gym.kernels.data.options import SweepOptions
+from pbd_gym.kernels.data.parameters import DENSITY, INV_SIZE, SIZE
+from pbd_gym.kernels.native import NATIVE
 
 CHUNK = 8
 """Neighbours that one thread works on at once. Sums are added up in that order everywhere."""
@@ -142,3 +145,16 @@ def scratch_type(scalar: Any) -> Any:
         """density of each particle in the last sweep, in rest densities, shape (groups, n)"""
 
     return FluidScratch
+
+
+def native_options(scalar: Any, options: SweepOptions) -> str:
+    """Return the C++ name of ``pbd::FluidOptions``, which brings these constants to the headers.
+
+    Args:
+        scalar: ``wp.float32`` or ``wp.float64``.
+        options: what the kernel is compiled for.
+    """
+    columns = (int(options.varied), *map(int, (SIZE, INV_SIZE, DENSITY)), VISCOSITY, FLUID_DENSITY)
+    stride = 4 if options.packed else 3
+    parameters = f"pbd::FluidParameters<{', '.join(map(str, columns))}>"
+    return f"pbd::FluidOptions<{NATIVE[scalar]}, {stride}, {CHUNK}, {PLANES}, {PLANE}, {parameters}>"

@@ -1,4 +1,7 @@
-"""What a step does with a fluid: before, in and after the iterations of a substep."""
+"""What a step does with a fluid: before, in and after the iterations of a substep.
+
+The arithmetic is C++: ``native/fluid_search.h``, ``fluid_density.h`` and ``fluid_velocity.h``.
+"""
 
 import functools
 from typing import Any, NamedTuple, no_type_check
@@ -6,16 +9,14 @@ from typing import Any, NamedTuple, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.data.colliders import Part
-from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.fluid import native_options, scratch_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import control_type
-from pbd_gym.kernels.fluid.density import make_project
 from pbd_gym.kernels.fluid.flow import make_flow
-from pbd_gym.kernels.fluid.search import make_search
-from pbd_gym.kernels.fluid.velocity import make_settle
 from pbd_gym.kernels.fluid.walls import make_stops, make_walls
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import call
 
 
 class FluidPhases(NamedTuple):
@@ -27,6 +28,67 @@ class FluidPhases(NamedTuple):
     """(model, body, fluid, iterations, group, thread, threads): in every iteration."""
     settle: Any
     """(model, body, fluid, substep, group, thread, threads): after the last iteration."""
+
+
+def _make_sort(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build the search: it sorts particles by cells, and fills rows and lists from the predicted positions."""
+    body_: Any = body_type(wide.vec)
+    scratch_: Any = scratch_type(wide.scalar)
+    assert options.fluid is not None
+    code = call(
+        "search_fluid",
+        native_options(wide.scalar, options),
+        options.fluid.boundary,
+        arguments="model, body, fluid, group, thread, thread_count",
+    )
+
+    @wp.func_native(code)
+    def sort(model: data, body: body_, fluid: scratch_, group: int, thread: int, thread_count: int) -> None: ...
+
+    return sort
+
+
+def _make_project(wide: Wide, options: SweepOptions, data: Any) -> Any:
+    """Build the projection of all density constraints in one iteration of the solver."""
+    body_: Any = body_type(wide.vec)
+    scratch_: Any = scratch_type(wide.scalar)
+    assert options.fluid is not None
+    code = call(
+        "project_fluid",
+        native_options(wide.scalar, options),
+        options.fluid.boundary,
+        arguments="model, body, fluid, iterations, group, thread, thread_count",
+    )
+
+    @wp.func_native(code)
+    def project(
+        model: data, body: body_, fluid: scratch_, iterations: int, group: int, thread: int, thread_count: int
+    ) -> None: ...
+
+    return project
+
+
+def _make_settle(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -> Any:
+    """Build the end of a substep of the fluid, after its last iteration."""
+    body_: Any = body_type(wide.vec)
+    scratch_: Any = scratch_type(wide.scalar)
+    substep_: Any = substep_type(wide.vec)
+    assert options.fluid is not None
+    code = call(
+        "settle_fluid",
+        native_options(wide.scalar, options),
+        options.fluid.cohesion,
+        options.fluid.vorticity,
+        bouncing,
+        arguments="model, body, fluid, now, group, thread, thread_count",
+    )
+
+    @wp.func_native(code)
+    def settle(
+        model: data, body: body_, fluid: scratch_, now: substep_, group: int, thread: int, thread_count: int
+    ) -> None: ...
+
+    return settle
 
 
 @functools.cache
@@ -44,7 +106,7 @@ def make_fluid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         return FluidPhases(None, None, None)
     body_, scratch_ = body_type(wide.vec), scratch_type(wide.scalar)
     control_, substep_ = control_type(wide.vec), substep_type(wide.vec)
-    flow, sort = make_flow(wide, options, data, parts), make_search(wide, options, data)
+    flow, sort = make_flow(wide, options, data, parts), _make_sort(wide, options, data)
     stops = make_stops(wide, data, parts)
     walls = make_walls(wide, options, data, parts) if parts else None
 
@@ -63,4 +125,4 @@ def make_fluid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         if wp.static(bool(parts)):
             walls(model, body, fluid, group, thread, thread_count)
 
-    return FluidPhases(search, make_project(wide, options, data), make_settle(wide, options, data, bouncing))
+    return FluidPhases(search, _make_project(wide, options, data), _make_settle(wide, options, data, bouncing))

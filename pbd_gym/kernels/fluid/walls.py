@@ -13,40 +13,12 @@ import warp as wp
 from pbd_gym.kernels.colliders.continuous import make_stop
 from pbd_gym.kernels.colliders.frames import make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
-from pbd_gym.kernels.data.fluid import scratch_type
+from pbd_gym.kernels.data.fluid import native_options, scratch_type
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
-from pbd_gym.kernels.fluid.chunks import with_chunks
-from pbd_gym.kernels.lanes.blocks import BLOCKS
 from pbd_gym.kernels.lanes.wide import Wide, wide
-
-_LOAD = f"""{BLOCKS}
-const int stride = fluid.spots.shape[2];
-const auto* const from = fluid.spots.data + ((size_t)group * 3 + axis) * stride + first;
-auto found = like;
-for (unsigned n = 0; n < sizeof(found.c) / sizeof(found.c[0]); ++n) found.c[n] = from[n];
-return found;
-"""
-
-# A wall of each particle that is near: where there is no room, it is counted.
-_RECORD = """
-    for (int n = 0; n < WIDTH && first + n < active; ++n) {
-        if (!(near_by.c[n] > T(0))) continue;
-        const int i = first + n;
-        if (wall_counts[i] == PLANES) {
-            PBD_ATOMIC_ADD(fluid.overflow.data[rank * 2 + 1], 1);
-            continue;
-        }
-        T* const wall = planes + ((size_t)i * PLANES + wall_counts[i]++) * PLANE;
-        const T* const p = sets + 4 * i;
-        wall[0] = nx.c[n]; wall[1] = ny.c[n]; wall[2] = nz.c[n];
-        wall[3] = wall[0] * p[0] + wall[1] * p[1] + wall[2] * p[2] - distance.c[n] * inv_size;
-        wall[4] = ux.c[n] * inv_size; wall[5] = uy.c[n] * inv_size; wall[6] = uz.c[n] * inv_size;
-        wall[7] = kinetic; wall[8] = sticking;
-        wall[9] = wall[10] = T(0);
-    }
-"""
+from pbd_gym.kernels.native import call
 
 
 @functools.cache
@@ -67,7 +39,7 @@ def make_walls(lone: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
     body_: Any = body_type(lone.vec)
     scratch_: Any = scratch_type(lone.scalar)
 
-    @wp.func_native(_LOAD)
+    @wp.func_native("return " + call("load_spots", arguments="fluid, group, axis, first, like"))
     def load(fluid: scratch_, group: int, axis: int, first: int, like: vec) -> vec: ...
 
     parts_ = [_make_part(lone, many, options, data, part, index) for index, part in enumerate(parts)]
@@ -98,9 +70,14 @@ def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: P
     scratch_: Any = scratch_type(lone.scalar)
     distance, normal = part.shape.make_distance(many)
     to_local, to_world, _, travel = make_frame(many, part.moving, lone.vec)
-    record_text = _RECORD.replace("WIDTH", str(many.lanes))
+    code = call(
+        "note_walls",
+        native_options(scalar, options),
+        many.lanes,
+        arguments="model, body, fluid, group, first, near_by, distance, nx, ny, nz, ux, uy, uz, kinetic, sticking",
+    )
 
-    @wp.func_native(with_chunks(scalar, options.varied, options.packed, record_text))
+    @wp.func_native(code)
     def record(
         model: data, body: body_, fluid: scratch_, group: int, first: int, near_by: vec, distance: vec,
         nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: scalar, sticking: scalar,

@@ -13,7 +13,8 @@ import warp as wp
 
 FOLDER = Path(__file__).parent
 """Folder of the headers."""
-_NATIVE = {wp.float32: "float", wp.float64: "double"}
+NATIVE = {wp.float32: "float", wp.float64: "double"}
+"""C++ name of a scalar type."""
 _PREAMBLE = f'#define PBD_CPU_BLOCKS {int(hasattr(wp.config, "enable_cpu_blocks"))}\n#include "pbd.h"\n'  # 0: Warp 1.18
 
 MODULE_OPTIONS: dict[str, Any] = {
@@ -30,7 +31,7 @@ MODULE_OPTIONS: dict[str, Any] = {
 
 def lanes_type(lanes: int, scalar: Any) -> str:
     """Return the C++ name of ``pbd::Lanes`` for a lane count and ``wp.float32`` or ``wp.float64``."""
-    return f"pbd::Lanes<{_NATIVE[scalar]}, {lanes}>"
+    return f"pbd::Lanes<{NATIVE[scalar]}, {lanes}>"
 
 
 def call(function: str, *template: Any, arguments: str) -> str:

@@ -7,4 +7,8 @@
 
 #include "block.h"
 #include "collider_response.h"
+#include "fluid_density.h"
+#include "fluid_search.h"
+#include "fluid_velocity.h"
+#include "fluid_walls.h"
 #include "lanes.h"
