@@ -5,10 +5,13 @@
 #pragma clang diagnostic ignored "-Wpsabi"  // vectors that are wider than registers are passed within a module only
 #endif
 
+#include "bits.h"
 #include "block.h"
 #include "collider_response.h"
+#include "distance_grid.h"
 #include "fluid_density.h"
 #include "fluid_search.h"
 #include "fluid_velocity.h"
 #include "fluid_walls.h"
 #include "lanes.h"
+#include "pictures.h"

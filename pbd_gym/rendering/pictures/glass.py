@@ -4,11 +4,12 @@ from typing import no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.triangle_colors import EDGE, span
 from pbd_gym.rendering.pictures.visibility import triangle_box
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 
 @wp.func

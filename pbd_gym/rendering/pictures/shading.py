@@ -8,12 +8,13 @@ from typing import no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.rendering.batched.rays import hit_ball, hit_tube
 from pbd_gym.rendering.batched.vertices import nearest_on, shade
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.triangle_colors import settle, span
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 SAME = wp.constant(0.02)
 """Two points of a pixel on the same side of a mesh, whose depths differ by less than this share, have one colour."""
