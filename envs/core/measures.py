@@ -8,8 +8,9 @@ from typing import no_type_check
 import warp as wp
 
 from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.kernels.native import MODULE_OPTIONS
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 
 @wp.func
@@ -19,13 +20,7 @@ def point(positions: wp.array4d[float], group: int, i: int, lane: int):
     return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
 
 
-@wp.func_native("""
-// Sums over two bits, four, eight, and all of them. Compilers know this idiom and emit the instruction there is for it.
-word -= (word >> 1) & 0x55555555u;
-word = (word & 0x33333333u) + ((word >> 2) & 0x33333333u);
-word = (word + (word >> 4)) & 0x0F0F0F0Fu;
-return (word * 0x01010101u) >> 24;
-""")
+@wp.func_native("return pbd::bit_count(word);")
 def ones(word: wp.uint32) -> int: ...  # type: ignore[empty-body]  # bits that are set
 
 

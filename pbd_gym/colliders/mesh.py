@@ -13,8 +13,8 @@ from pbd_gym.colliders.grid import Grid, sample
 from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
 from pbd_gym.geometry.surfaces import closed_surface, nearest_triangles, winding_number
 from pbd_gym.kernels.data.colliders import Distance, table_type
-from pbd_gym.kernels.lanes.snippets import NATIVE
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import call, lanes_type
 from pbd_gym.runtime.checks import shaped
 
 SWEPT = True
@@ -142,35 +142,6 @@ def samples(shape: MeshCollider) -> np.ndarray:
     return shape.grid.values.ravel()
 
 
-_LOOKUP = """
-wp::mat_t<4, {lanes}, {scalar}> r;
-for (int lane = 0; lane < {lanes}; ++lane) {{
-    {scalar} share[3];
-    int at[3];
-    const {scalar} place[3] = {{x.c[lane], y.c[lane], z.c[lane]}};
-    const int count[3] = {{nx, ny, nz}};
-    for (int k = 0; k < 3; ++k) {{
-        const int last = count[k] - 2;
-        const {scalar} p = place[k] > 0 ? place[k] : 0;  // also for NaN
-        at[k] = p < last ? (int)p : last;
-        share[k] = p < last + 1 ? p - at[k] : ({scalar})1;
-    }}
-    const {scalar}* const s = (const {scalar}*)samples.data + first + (at[0] * ny + at[1]) * nz + at[2];
-    const int i = ny * nz, j = nz;
-    const {scalar} u = share[0], v = share[1], w = share[2];
-    // Differences along z, then between rows, then between sheets.
-    const {scalar} z00 = s[1] - s[0], z01 = s[j + 1] - s[j], z10 = s[i + 1] - s[i], z11 = s[i + j + 1] - s[i + j];
-    const {scalar} a00 = s[0] + w * z00, a01 = s[j] + w * z01, a10 = s[i] + w * z10, a11 = s[i + j] + w * z11;
-    const {scalar} b0 = a00 + v * (a01 - a00), b1 = a10 + v * (a11 - a10);
-    r.data[0][lane] = b0 + u * (b1 - b0);
-    r.data[1][lane] = b1 - b0;
-    r.data[2][lane] = (1 - u) * (a01 - a00) + u * (a11 - a10);
-    r.data[3][lane] = (1 - u) * (z00 + v * (z01 - z00)) + u * (z10 + v * (z11 - z10));
-}}
-return r;
-"""
-
-
 @functools.cache
 def make_distance(wide: Wide) -> Distance:
     """Build distance and normal of a mesh."""
@@ -180,7 +151,9 @@ def make_distance(wide: Wide) -> Distance:
     sqrt, floor, pick, any_positive = wide.sqrt, wide.floor, wide.pick, wide.any_positive
     rows: Any = wp.types.matrix(shape=(4, wide.lanes), dtype=scalar)
 
-    @wp.func_native(_LOOKUP.format(lanes=wide.lanes, scalar=NATIVE[scalar]))
+    code = call("look_up_distance", lanes_type(wide.lanes, scalar), arguments="samples, first, nx, ny, nz, x, y, z")
+
+    @wp.func_native("return " + code)
     def lookup(
         samples: wp.array[scalar], first: int, nx: int, ny: int, nz: int, x: vec, y: vec, z: vec
     ) -> rows: ...  # fmt: skip

@@ -17,6 +17,7 @@ from pbd_gym.kernels.data.options import FluidOptions, SweepOptions
 from pbd_gym.kernels.grips import holding
 from pbd_gym.kernels.lanes.rotation import make_rotate
 from pbd_gym.kernels.lanes.wide import wide
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.step import make_step
 from pbd_gym.rendering.batched import backdrops
 from pbd_gym.rendering.batched.pixels import Images, make_draw
@@ -122,7 +123,7 @@ def test_distances_compile(shape: Any, lanes: int, tmp_path: Path) -> None:
     table, vec = table_type(numbers.scalar), numbers.vec
     distance, normal = shape.make_distance(numbers)
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False)
     def measure(colliders: table, points: wp.array2d[vec], found: wp.array2d[vec]):
         i = wp.tid()
         found[i, 0] = distance(colliders, i, points[i, 0], points[i, 1], points[i, 2])

@@ -117,10 +117,9 @@ struct DensitySweep {
             const T* const c = fluid.table.wall_terms.data;
             T share = share_behind(c, e);
             share = d < T(0) ? T(1) - share : share;
-            const T fall = e4 *
-                           (T(5) * c[0] +
-                            e * (T(6) * c[1] + e * (T(7) * c[2] + e * (T(8) * c[3] + e * (T(9) * c[4]))))) *
-                           inv_support;
+            const T fall =
+                e4 * (T(5) * c[0] + e * (T(6) * c[1] + e * (T(7) * c[2] + e * (T(8) * c[3] + e * (T(9) * c[4]))))) *
+                inv_support;
             const T rest = T(1) - share;
             wall.fall = fall;
             wx = wx * rest - open * fall * wall.normal[0];

@@ -49,8 +49,9 @@ struct Wall {
 // The arrays of FluidTable and FluidScratch (pbd_gym/kernels/data/fluid.py) as far as they belong to a group.
 //
 // Particles are in the order of their cells, in two runs: the fluid, then the boundary, which are particles of other
-// bodies. A row is four numbers: a position [m] and a multiplier, or a volume in the boundary, or a velocity [m/s]; there
-// are three sets of rows. Behind each run is a row far away from everything, at which unused places of a list point.
+// bodies. A row is four numbers: a position [m] and a multiplier, or a volume in the boundary, or a velocity [m/s];
+// there are three sets of rows. Behind each run is a row far away from everything, at which unused places of a list
+// point.
 template <class Options, class Table, class Body, class Scratch>
 struct FluidGroup {
     using T = typename Options::T;
@@ -116,8 +117,7 @@ PBD_INLINE F closeness(F squared, Element<F> inv_support) {
 template <class T>
 PBD_INLINE T share_behind(const T* terms, T e) {
     PBD_CONTRACT_ON
-    return e * e * e * e * e *
-           (terms[0] + e * (terms[1] + e * (terms[2] + e * (terms[3] + e * terms[4]))));
+    return e * e * e * e * e * (terms[0] + e * (terms[1] + e * (terms[2] + e * (terms[3] + e * terms[4]))));
 }
 
 }  // namespace pbd

@@ -1,8 +1,8 @@
 // Neighbours in a fluid: once a substep, particles are sorted by cells, and each gets a list of those near it.
 //
-// The grid has as many cells along each axis as the support radius wants, and repeats: cells that fall on each other are
-// far apart, and a distance tells (Teschner et al. 2003, with a modulus in place of a hash). Particles of a cell are in
-// the order of their numbers, whoever sorted them, and so are lists.
+// The grid has as many cells along each axis as the support radius wants, and repeats: cells that fall on each other
+// are far apart, and a distance tells (Teschner et al. 2003, with a modulus in place of a hash). Particles of a cell
+// are in the order of their numbers, whoever sorted them, and so are lists.
 #pragma once
 #include "fluid_group.h"
 
@@ -86,9 +86,9 @@ PBD_INLINE void count_by_cell(const FluidGrid<Group>& grid, const FluidRun<typen
     for (int k = thread; k < run.total; k += thread_count) {
         const T* const p = fluid.x + Group::STRIDE * run.which[k];
         const bool there = !run.is_fluid || inside[k] > 0;
-        cell[k] = there ? grid.cell_at(grid.along(p[0] * inv_size), grid.along(p[1] * inv_size),
-                                       grid.along(p[2] * inv_size))
-                        : -1;
+        cell[k] =
+            there ? grid.cell_at(grid.along(p[0] * inv_size), grid.along(p[1] * inv_size), grid.along(p[2] * inv_size))
+                  : -1;
         if (there) atomic_add(start[cell[k]], 1);
     }
     sync();
@@ -282,8 +282,7 @@ struct FluidNeighbourhood {
                 const Ints those = *(const Ints*)(rows + n);
                 const Flags close = __builtin_convertvector(d2 < F(support2), Flags);
                 const Flags others = __builtin_convertvector(those != Ints(wanted.self ? target + k : -1), Flags);
-                unsigned hits =
-                    __builtin_bit_cast(unsigned char, close) & __builtin_bit_cast(unsigned char, others);
+                unsigned hits = __builtin_bit_cast(unsigned char, close) & __builtin_bit_cast(unsigned char, others);
                 if (length + CHUNK <= room) {
                     pack(list + length, those, hits);
                     length += __builtin_popcount(hits);

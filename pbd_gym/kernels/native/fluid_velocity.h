@@ -1,7 +1,7 @@
 // The end of a fluid's substep: friction at walls, viscosity, and what acts on velocities.
 //
-// Velocities follow from positions, and their change is brought back to the positions before the substep, from which the
-// rest of the step takes them: previous = x - h v.
+// Velocities follow from positions, and their change is brought back to the positions before the substep, from which
+// the rest of the step takes them: previous = x - h v.
 #pragma once
 #include "fluid_group.h"
 
@@ -260,8 +260,8 @@ struct FluidSettling {
 // bouncing:            whether velocities are taken from body.velocity after this.
 template <class Options, bool cohesion, bool vorticity, bool bouncing, class Model, class Body, class Scratch,
           class Substep>
-inline CUDA_CALLABLE void settle_fluid(const Model& model, const Body& body, const Scratch& scratch,
-                                       const Substep& now, int group, int thread, int thread_count) {
+inline CUDA_CALLABLE void settle_fluid(const Model& model, const Body& body, const Scratch& scratch, const Substep& now,
+                                       int group, int thread, int thread_count) {
     using Group = const FluidGroup<Options, decltype(model.fluid), Body, Scratch>;
     Group fluid{model.fluid, body, scratch, group, thread, thread_count};
     const FluidSettling<Group> end{fluid, now.h, now.inv_h};

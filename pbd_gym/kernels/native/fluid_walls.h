@@ -42,8 +42,7 @@ inline CUDA_CALLABLE void note_walls(const Model& model, const Body& body, const
         wall.normal[0] = nx.c[n];
         wall.normal[1] = ny.c[n];
         wall.normal[2] = nz.c[n];
-        wall.offset =
-            wall.normal[0] * p[0] + wall.normal[1] * p[1] + wall.normal[2] * p[2] - distance.c[n] * inv_size;
+        wall.offset = wall.normal[0] * p[0] + wall.normal[1] * p[1] + wall.normal[2] * p[2] - distance.c[n] * inv_size;
         wall.travel[0] = ux.c[n] * inv_size;
         wall.travel[1] = uy.c[n] * inv_size;
         wall.travel[2] = uz.c[n] * inv_size;

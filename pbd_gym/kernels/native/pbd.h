@@ -5,8 +5,10 @@
 #pragma clang diagnostic ignored "-Wpsabi"  // vectors that are wider than registers are passed within a module only
 #endif
 
+#include "bits.h"
 #include "block.h"
 #include "collider_response.h"
+#include "distance_grid.h"
 #include "fluid_density.h"
 #include "fluid_search.h"
 #include "fluid_velocity.h"
@@ -14,6 +16,7 @@
 #include "lanes.h"
 #include "lines.h"
 #include "packed.h"
+#include "pictures.h"
 #include "sweep.h"
 #include "tethers.h"
 #include "transpose.h"

@@ -9,12 +9,13 @@ from typing import no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.rendering.pictures.primitives import Primitives, View, Visible
 from pbd_gym.rendering.pictures.triangle_colors import EDGE, settle, span
 from pbd_gym.rendering.pictures.visibility import triangle_box
 from pbd_gym.rendering.raster import hit_ball, hit_tube, nearest_on, shade
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 SAME = wp.constant(0.02)
 """Two points of a pixel on the same side of a mesh, whose depths differ by less than this share, have one colour."""

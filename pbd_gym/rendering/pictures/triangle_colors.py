@@ -8,6 +8,7 @@ from typing import no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.native import call
 from pbd_gym.rendering.pictures.primitives import LINE_0, SMOOTH, Primitives, View
 from pbd_gym.rendering.pictures.shapes import BORDER, LINE
 
@@ -106,65 +107,19 @@ def gather(
     return side
 
 
-_SPAN = """
-#pragma clang fp contract(on)
-typedef float V __attribute__((ext_vector_type(LANES), aligned(4)));
-#define ROOT(a) __builtin_elementwise_sqrt(a)
-#define ATLEAST(a, low) ((a) > (low) ? (a) : V(low))
-#define UNIT(a) ((a) > 1.0f ? V(1.0f) : ATLEAST(a, 0.0f))
-#define SIZE(x, y, z) ROOT(ATLEAST(x * x + y * y + z * z, 1e-30f))
-#define AT(k) (f[k] * px + (f[(k) + 1] * py + f[(k) + 2]))
-const float* const f = (const float*)((const char*)coefficients.data + (long long)t * coefficients.strides[0]);
-float* const out = row_colors.data;
-const long long width = row_colors.shape[1];
-V lane;
-for (int k = 0; k < LANES; ++k) lane[k] = (float)k;
-for (long long n = 0; n < count; n += LANES) {
-    const V px = lane + (x + (float)n);
-    const V over = 1.0f / AT(NEARNESS);
-    V nx = AT(NORMAL), ny = AT(NORMAL + 3), nz = AT(NORMAL + 6);
-    const V shrink = 1.0f / SIZE(nx, ny, nz);
-    nx *= shrink; ny *= shrink; nz *= shrink;
-    // To the eye, and half-way from there to the light.
-    const float slope = py / focal;
-    V ex = px / -focal, ey = V(slope), ez = V(-1.0f);
-    const V reach = 1.0f / SIZE(ex, ey, ez);
-    ex *= reach; ey *= reach; ez *= reach;
-    const V hx = ex + light.c[0], hy = ey + light.c[1], hz = ez + light.c[2];
-    const V lit = UNIT((nx * light.c[0] + ny * light.c[1] + nz * light.c[2]) * 0.6f + 0.4f);
-    const V gloss = UNIT((nx * hx + ny * hy + nz * hz) / SIZE(hx, hy, hz));
-    const V g2 = gloss * gloss, g4 = g2 * g2, g8 = g4 * g4;
-    const V facing = UNIT(nx * ex + ny * ey + nz * ez);
-    const V upward = nx * up.c[0] + ny * up.c[1] + nz * up.c[2];
-    const V bright = (0.42f + 0.05f * upward + 0.54f * lit + 0.17f * facing) * over;
-    const V shine = 26.0f * (g8 * g8 * g8 * g4);
-    V dark = V(f[LEAST]);
-    for (int k = 0; k < 3; ++k) {
-        if (f[DARK + k] == 0.0f) continue;
-        const V gap = AT(EDGE + 3 * k) * f[WIDTH + k];
-        const V line = f[DARK + k] * UNIT(f[REACH + k] - (gap < 0.0f ? -gap : gap));
-        dark = line > dark ? line : dark;
-    }
-    dark = 1.0f - dark;
-    for (int k = 0; k < 3; ++k) *(V*)(out + k * width + at + n) = dark * (bright * AT(COLOR + 3 * k) + shine);
-}
-#undef ROOT
-#undef ATLEAST
-#undef UNIT
-#undef SIZE
-#undef AT
-"""
+_NUMBERS = (NEARNESS, NORMAL, COLOR, EDGE, WIDTH, DARK, REACH, LEAST)
+TRIANGLE_NUMBERS = f"pbd::TriangleNumbers<{', '.join(str(int(number)) for number in _NUMBERS)}>"
+"""C++ name of what tells the headers where the numbers of a triangle begin."""
 
 
-def _text() -> str:
-    text = _SPAN
-    names = ("NEARNESS", "NORMAL", "COLOR", "EDGE", "WIDTH", "DARK", "REACH", "LEAST", "LANES")
-    for name in names:
-        text = text.replace(name, str(int(globals()[name])))
-    return text
-
-
-@wp.func_native(_text())
+@wp.func_native(
+    call(
+        "color_span",
+        TRIANGLE_NUMBERS,
+        LANES,
+        arguments="coefficients, t, x, py, count, focal, light, up, at, row_colors",
+    )
+)
 def span(
     coefficients: wp.array2d[float],
     t: int,
@@ -184,33 +139,10 @@ def span(
     """
 
 
-_SETTLE = """
-const long long stride = primitive.shape[1];
-const int* const first = primitive.data + (long long)y * samples * stride;
-unsigned char* const out = picture.data + (long long)y * picture.strides[0];
-const float* const color = row_colors.data;
-const long long columns = row_colors.shape[1];
-int count = 0;
-for (long long x = left; x < right; ++x) {
-    const int* const points = first + x * samples;
-    const int t = *points;
-    bool alike = true;
-    for (int j = 0; j < samples; ++j)
-        for (int i = 0; i < samples; ++i) alike &= points[j * stride + i] == t;
-    if (!alike || t >= triangles) {
-        mixed.data[count++] = (int)x;
-    } else if (t >= 0) {
-        for (int k = 0; k < 3; ++k) {
-            const float value = color[k * columns + x] + 0.5f;
-            out[3 * x + k] = (unsigned char)(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value);
-        }
-    }
-}
-return count;
-"""
+_SETTLED = "y, left, right, samples, triangles, primitive, row_colors, picture, mixed"
 
 
-@wp.func_native(_SETTLE)
+@wp.func_native("return " + call("settle_pixels", arguments=_SETTLED))
 def settle(  # type: ignore[empty-body]
     y: int,
     left: int,

@@ -4,11 +4,12 @@ from typing import no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.native import MODULE_OPTIONS, call
 from pbd_gym.rendering.pictures.primitives import LINE_0, LINE_1, LINE_2, SMOOTH, Primitives, View, Visible
-from pbd_gym.rendering.pictures.triangle_colors import EDGE, WIDTH, gather
+from pbd_gym.rendering.pictures.triangle_colors import TRIANGLE_NUMBERS, gather
 from pbd_gym.rendering.raster import FAR, MISS, NEAR, edge_of, hit_ball, hit_tube, round_bounds, triangle_bounds
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 LANES = 8
 """Points that are looked at together; rows of points have room for as many more."""
@@ -54,17 +55,7 @@ def round_box(primitives: Primitives, view: View, k: int):
     return box
 
 
-_CLEAR = """
-for (long long y = top; y < bottom; ++y) {
-    int* const primitives = nearest_primitive.data + y * nearest_primitive.shape[1];
-    float* const nearest = near.data + y * near.shape[1];
-    const float* const behind = ground.data + y * ground.shape[1];
-    for (long long x = left; x < right; ++x) { primitives[x] = -1; nearest[x] = behind[x]; }
-}
-"""
-
-
-@wp.func_native(_CLEAR)
+@wp.func_native(call("clear_points", arguments="left, top, right, bottom, ground, nearest_primitive, near"))
 def clear(
     left: int, top: int, right: int, bottom: int, ground: wp.array2d[float], nearest_primitive: wp.array2d[wp.int32],
     near: wp.array2d[float],
@@ -72,53 +63,10 @@ def clear(
     """Let nothing be seen but the ground."""
 
 
-_FILL = """
-#pragma clang fp contract(on)
-typedef float V __attribute__((ext_vector_type(LANES), aligned(4)));
-typedef int I __attribute__((ext_vector_type(LANES), aligned(4)));
-#define LINEAR(k) (f[k] * px + (f[(k) + 1] * py + f[(k) + 2]))
-#define LEAST(a, b) ((a) < (b) ? (a) : (b))
-#define SIZE(a) ((a) < 0.0f ? -(a) : (a))
-const float* const f = (const float*)((const char*)coefficients.data + (long long)t * coefficients.strides[0]);
-const long long stride = near.shape[1];
-V lane;
-for (int k = 0; k < LANES; ++k) lane[k] = (float)k * step;
-for (long long y = box.c[1]; y < box.c[3]; ++y) {
-    const float py = (float)y * step + first_y;
-    for (long long x = box.c[0]; x < box.c[2]; x += LANES) {
-        const V px = lane + ((float)x * step + first_x);
-        const V a = LINEAR(EDGE), b = LINEAR(EDGE + 3), c = LINEAR(EDGE + 6), nearness = a + b + c;
-        V* const nearest = (V*)(near.data + y * stride + x);
-        const V before = *nearest;
-        // A little slack, so that rounding leaves no gap between neighbours.
-        I found = LEAST(a, LEAST(b, c)) >= -1e-4f * nearness & nearness > before & nearness < farthest;
-        if (wire) {
-            I lines = I(0);
-            if (line0) lines |= SIZE(a) * f[WIDTH] < WIRE;
-            if (line1) lines |= SIZE(b) * f[WIDTH + 1] < WIRE;
-            if (line2) lines |= SIZE(c) * f[WIDTH + 2] < WIRE;
-            found &= lines;
-        }
-        if (__builtin_reduce_or(found) == 0) continue;
-        I* const primitives = (I*)(nearest_primitive.data + y * stride + x);
-        *nearest = found ? nearness : before;
-        *primitives = found ? I(t) : *primitives;
-    }
-}
-#undef LINEAR
-#undef LEAST
-#undef SIZE
-"""
+_FILLED = "t, coefficients, box, step, first_x, first_y, farthest, wire, line0, line1, line2, nearest_primitive, near"
 
 
-def _text() -> str:
-    text = _FILL
-    for name, value in (("LANES", LANES), ("EDGE", int(EDGE)), ("WIDTH", int(WIDTH)), ("WIRE", "0.55f")):
-        text = text.replace(name, str(value))
-    return text
-
-
-@wp.func_native(_text())
+@wp.func_native(call("fill_points", TRIANGLE_NUMBERS, LANES, arguments=_FILLED))
 def fill(
     t: int, coefficients: wp.array2d[float], box: wp.vec4i, step: float, first_x: float, first_y: float,
     farthest: float, wire: bool, line0: bool, line1: bool, line2: bool, nearest_primitive: wp.array2d[wp.int32],
