@@ -27,6 +27,8 @@ KERNELS = (
     "kernels.native",
 )
 """Rooms of the kernels, each of which may import from those after it."""
+CORE = ("envs.core.base", "envs.core.episode", "envs.core.spaces", "envs.core.parts", "envs.core.data", "envs.core")
+"""Rooms of what tasks are built on."""
 ENGINE = (
     "colliders",
     "constraints",
@@ -40,7 +42,7 @@ ENGINE = (
     "sim",
 )
 DRAWING = ("rendering", "rendering.batched", "rendering.pictures")
-ENVS = ("", "envs.core", "envs.tools", "runtime")
+ENVS = ("", *CORE, "envs.tools", "runtime")
 ACTING = ("training.agents", "training.episodes", "training.settings")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "runtime": (),
@@ -76,16 +78,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "demos.geometry": ("demos", "rendering", *ENGINE),
     "demos.sph": ("geometry", "runtime"),
     "bench": ("", *DRAWING, *ENGINE),
-    "envs": ("envs.core", *ENGINE),
-    "envs.core": ("", *DRAWING, *ENGINE),
-    "envs.cloth": ("envs.core", *ENGINE),
-    "envs.rope": ("envs.core", *ENGINE),
-    "envs.soft": ("envs.core", *ENGINE),
-    "envs.water": ("envs.core", *ENGINE),
-    "envs.tools": ("", "envs.core", "export", *DRAWING, "rendering.window", *ENGINE),
+    "envs": (*CORE, *ENGINE),
+    **{room: ("", *CORE, *DRAWING, *ENGINE) for room in CORE},
+    "envs.cloth": (*CORE, *ENGINE),
+    "envs.rope": (*CORE, *ENGINE),
+    "envs.soft": (*CORE, *ENGINE),
+    "envs.water": (*CORE, *ENGINE),
+    "envs.tools": ("", *CORE, "export", *DRAWING, "rendering.window", *ENGINE),
     "cli": ("", "runtime"),
-    "training.settings": ("envs.core", "envs.tools"),
-    "training.symmetry": ("envs.core",),
+    "training.settings": (*CORE, "envs.tools"),
+    "training.symmetry": CORE,
     "training.reports": ("runtime",),
     "training.agents": ("training.settings", "training.symmetry", *ENVS),
     "training.episodes": ("training.agents", "training.settings", "rendering", *ENVS),
@@ -114,7 +116,7 @@ REACHES_UP = {
         "the command line imports whatever a command needs when it runs",
     ),
     "pbd_gym.__main__": "it is the command line",
-    "pbd_gym.envs.core.rendering": 'render_mode="human" opens the window of envs/tools',
+    "pbd_gym.envs.core.base.rendering": 'render_mode="human" opens the window of envs/tools',
 }
 """Modules that may import from above, inside functions, each with its reason."""
 FACADES = {"pbd_gym", "pbd_gym.envs", "pbd_gym.rendering", "pbd_gym.training"}

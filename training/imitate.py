@@ -20,9 +20,9 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.corrections import Corrections
-from pbd_gym.envs.core.experts import Script, expert_of, held_particles
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.parts.corrections import Corrections
+from pbd_gym.envs.core.parts.experts import Script, expert_of, held_particles
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import number, whole
 from pbd_gym.training.agents.pointing import pointing_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.start_bank import Handler
+from pbd_gym.envs.core.data.start_bank import Handler
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.scene.bodies import Cloth, Garment
 from pbd_gym.scene.scene import Scene

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down, swing_down
 from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, within_box
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, within_box
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
 from pbd_gym.envs.core.task import Task
 
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, farthest
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
-from pbd_gym.envs.core.measures import mean_distance_of_pairs
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.launches import device_indices, prepare
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.measures import mean_distance_of_pairs
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
 from pbd_gym.envs.core.task import Batch, Task
 
 FIXATION = 1.2

@@ -9,11 +9,11 @@ import numpy as np
 from pbd_gym.envs.cloth.fold import Fold
 from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.parts.experts import Script, Waypoint
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
 from pbd_gym.envs.core.task import Task
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pbd_gym.envs.cloth.fold import Fold, halves
 from pbd_gym.envs.cloth.moves import fold_over, hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.manipulation import REDUCED_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import grown
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint
+from pbd_gym.envs.core.parts.manipulation import REDUCED_MODES
+from pbd_gym.envs.core.parts.sizing import grown
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
 from pbd_gym.envs.core.task import Task
 
 

@@ -12,18 +12,18 @@ import warp as wp
 from pbd_gym.colliders import Capsule
 from pbd_gym.envs.cloth.moves import hanging_height
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import grown
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.launches import prepare
+from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import Script, Waypoint
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.sizing import grown
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
 from pbd_gym.envs.core.task import Batch, Part, Task
-from pbd_gym.envs.core.validation import check_numbers
 
 wp.set_module_options({"enable_backward": False})
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import CORNERS, Towel
-from pbd_gym.envs.core.experts import Waypoint, grip_positions, held_particles, within_box
-from pbd_gym.envs.core.sizing import grown, sizes
+from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, held_particles, within_box
+from pbd_gym.envs.core.parts.sizing import grown, sizes
 
 LayingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From the flat towel about the origin, shape (rows, columns, 3), and the two hands that hold its first row, shape

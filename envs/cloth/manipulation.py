@@ -14,17 +14,17 @@ from pbd_gym.envs.cloth.fold import FIXATION
 from pbd_gym.envs.cloth.moves import fold_over, unfold, worst_pair
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.cloth.unfold import folded
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.launches import device_points, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.measures import weighted_distance_to_shapes
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.launches import device_points, prepare
+from pbd_gym.envs.core.data.validation import split_range
+from pbd_gym.envs.core.parts.experts import Script, Waypoint
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.measures import weighted_distance_to_shapes
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import split_range
 
 FOLDS = {
     "half": ((1.0, 0.0), 0.0),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pbd_gym.envs.cloth.towel import Towel
-from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
+from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, within_box
 
 ABOVE = 0.03
 """How far above a corner a hand takes hold of it, in sides of the towel. A hand takes what is nearest: above a corner

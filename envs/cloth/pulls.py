@@ -8,8 +8,8 @@ import numpy as np
 
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import Towel
-from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
-from pbd_gym.envs.core.sizing import grown, sizes
+from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, within_box
+from pbd_gym.envs.core.parts.sizing import grown, sizes
 
 PullingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From where the particles of a towel are, and the flat towel about the origin, to where they are to lie, all of shape

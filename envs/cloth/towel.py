@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import ClothBody, add_contacts
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.experts import held_particles
-from pbd_gym.envs.core.observations import Reduced
-from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
-from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER, Symmetry, generated
+from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER, Symmetry, generated
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import held_particles
+from pbd_gym.envs.core.parts.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.spaces.actions import Hands
+from pbd_gym.envs.core.spaces.observations import Reduced
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.materials.materials import ClothMaterial

@@ -10,17 +10,17 @@ import numpy as np
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import ClothBody, add_contacts, fitted
 from pbd_gym.envs.cloth.moves import fold_over
-from pbd_gym.envs.core.actions import PICKER_MODES, Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, farthest
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES, Hands
 from pbd_gym.envs.core.task import Batch, Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.garments import tshirt
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.fabrics import Fabric

@@ -13,18 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from pbd_gym.envs.core.actions import ActionMode, Actions, Hands
-from pbd_gym.envs.core.buffers import Buffers
-from pbd_gym.envs.core.completion import Completion
-from pbd_gym.envs.core.disturbance import Disturbance
-from pbd_gym.envs.core.features import FeatureObservations, Features
-from pbd_gym.envs.core.launches import Launches
-from pbd_gym.envs.core.memory import MemoryObservations
-from pbd_gym.envs.core.modes import RewardMode
-from pbd_gym.envs.core.observations import Observations, ObsMode, Reduced, ReducedObservations
-from pbd_gym.envs.core.pixels import PixelObservations
-from pbd_gym.envs.core.randomization import Randomization, Range
-from pbd_gym.envs.core.symmetries import Symmetry
+from pbd_gym.envs.core.data.buffers import Buffers
+from pbd_gym.envs.core.data.launches import Launches
+from pbd_gym.envs.core.data.modes import RewardMode
+from pbd_gym.envs.core.data.randomization import Randomization, Range
+from pbd_gym.envs.core.data.symmetries import Symmetry
+from pbd_gym.envs.core.episode.disturbance import Disturbance
+from pbd_gym.envs.core.episode.rest import Completion
+from pbd_gym.envs.core.spaces.actions import ActionMode, Actions, Hands
+from pbd_gym.envs.core.spaces.features import FeatureObservations, Features
+from pbd_gym.envs.core.spaces.memory import MemoryObservations
+from pbd_gym.envs.core.spaces.observations import Observations, ObsMode, Reduced, ReducedObservations
+from pbd_gym.envs.core.spaces.pixels import PixelObservations
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.model import Model

@@ -9,18 +9,18 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.completion import put_down
-from pbd_gym.envs.core.episodes import random_stream
-from pbd_gym.envs.core.launches import device_points
-from pbd_gym.envs.core.measures import begin_rating
-from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.envs.core.reaching import ReachingConfig, ReachingScore, SampledGoals
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.launches import device_points
+from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.episode.episodes import random_stream
+from pbd_gym.envs.core.episode.rest import put_down
+from pbd_gym.envs.core.parts.measures import begin_rating
+from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
+from pbd_gym.envs.core.parts.starts import SettledStarts
+from pbd_gym.envs.core.spaces.actions import Hands
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import RopeMaterial
 from pbd_gym.scene.scene import Scene
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
-from pbd_gym.envs.core.start_bank import Handler
-from pbd_gym.envs.core.symmetries import Symmetry, generated
+from pbd_gym.envs.core.data.start_bank import Handler
+from pbd_gym.envs.core.data.symmetries import Symmetry, generated
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.spaces.actions import Hands
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import RopeMaterial
 from pbd_gym.scene.scene import Scene
 

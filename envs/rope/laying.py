@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pbd_gym.envs.core.experts import goals_and_points, grip_positions, held_particles, picker_actions, within_box
-from pbd_gym.envs.core.sizing import sizes
+from pbd_gym.envs.core.parts.experts import goals_and_points, grip_positions, held_particles, picker_actions, within_box
+from pbd_gym.envs.core.parts.sizing import sizes
 from pbd_gym.envs.core.task import Batch
 
 LAID, RAISED = 0.016, 0.02

@@ -1,11 +1,13 @@
-"""How well a rope lies: kernels over the batch, as in :mod:`pbd_gym.envs.core.measures`, in the sizes of the scene."""
+"""How well a rope lies: kernels over the batch, as in :mod:`pbd_gym.envs.core.parts.measures`, in the sizes of the
+scene.
+"""
 
 from typing import no_type_check
 
 import warp as wp
 
-from pbd_gym.envs.core.measures import distance_to_goals, point
-from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.parts.measures import distance_to_goals, point
 
 wp.set_module_options({"enable_backward": False})
 

@@ -9,18 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.core.actions import ActionMode, Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import actions_left, goals_and_points, paddle_actions, paddle_poses
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
-from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.symmetries import MIRROR_X, MIRROR_Z
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.symmetries import MIRROR_X, MIRROR_Z
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import actions_left, goals_and_points, paddle_actions, paddle_poses
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import ActionMode, Hands
+from pbd_gym.envs.core.spaces.paddles import Paddle
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 
 THICKNESS, HEIGHT = 0.01, 0.035

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.launches import device_indices, device_points, prepare
-from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
-from pbd_gym.envs.core.observations import Reduced
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.launches import device_indices, device_points, prepare
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import REDUCED_MODES, Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
+from pbd_gym.envs.core.spaces.observations import Reduced
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.laying import HandOverHand

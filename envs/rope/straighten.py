@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
-from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.observations import Reduced
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import sizes
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.launches import prepare
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER
+from pbd_gym.envs.core.parts.experts import grip_positions, held_particles, picker_actions
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.sizing import sizes
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
+from pbd_gym.envs.core.spaces.observations import Reduced
+from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import length_error

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.buffers import Buffers
-from pbd_gym.envs.core.completion import Completion
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.start_bank import Handler, cached
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import Buffers
+from pbd_gym.envs.core.data.launches import device_indices, prepare
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.start_bank import Handler, cached
+from pbd_gym.envs.core.episode.rest import Completion
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import Hands
+from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
 from pbd_gym.envs.core.task import Part, Task
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import closest_approach, forget_closest

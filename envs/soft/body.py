@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.manipulation import ManipulationConfig
-from pbd_gym.envs.core.start_bank import Handler, cached
+from pbd_gym.envs.core.data.start_bank import Handler, cached
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.manipulation import ManipulationConfig
+from pbd_gym.envs.core.spaces.actions import Hands
 from pbd_gym.envs.core.task import Batch, ViewBox
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.tetmeshes import TetMesh
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene

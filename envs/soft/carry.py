@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.reaching import CarriedGoals, ReachingConfig, ReachingScore
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.reaching import CarriedGoals, ReachingConfig, ReachingScore
+from pbd_gym.envs.core.parts.starts import SettledStarts
+from pbd_gym.envs.core.spaces.actions import Hands
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.tetmeshes import ball
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene

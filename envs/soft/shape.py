@@ -8,18 +8,18 @@ from functools import cached_property
 import numpy as np
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import paddle_actions, paddle_poses
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
-from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import sizes
-from pbd_gym.envs.core.start_bank import cached
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.start_bank import cached
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import paddle_actions, paddle_poses
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
+from pbd_gym.envs.core.parts.sizing import sizes
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.spaces.actions import Hands
+from pbd_gym.envs.core.spaces.paddles import Paddle
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
 from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import Plasticity, SoftMaterial

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.experts import box_share
-from pbd_gym.envs.core.paddles import slots_of
+from pbd_gym.envs.core.parts.experts import box_share
+from pbd_gym.envs.core.spaces.actions import PICKER_MODES
+from pbd_gym.envs.core.spaces.paddles import slots_of
 from pbd_gym.envs.core.task import Batch
 from pbd_gym.rendering.window.interactive import InteractiveSimulation
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.runtime.checks import whole
 
 

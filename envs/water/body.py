@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Box, Plane
-from pbd_gym.envs.core.manipulation import ManipulationConfig
-from pbd_gym.envs.core.starts import SettledStarts, StartBank
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.manipulation import ManipulationConfig
+from pbd_gym.envs.core.parts.starts import SettledStarts, StartBank
 from pbd_gym.envs.core.task import Batch
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.water.cup import Cup, add_cup
 from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.scene.scene import Scene

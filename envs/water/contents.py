@@ -8,11 +8,11 @@ from typing import Any, no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.buffers import Buffers
-from pbd_gym.envs.core.depot import depot_of, is_there
-from pbd_gym.envs.core.launches import Launches, device_indices, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.observations import bounded
+from pbd_gym.envs.core.data.buffers import Buffers
+from pbd_gym.envs.core.data.depot import depot_of, is_there
+from pbd_gym.envs.core.data.launches import Launches, device_indices, prepare
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.spaces.observations import bounded
 from pbd_gym.envs.core.task import Batch, Part
 from pbd_gym.envs.water.cup import Cup, CupRow, is_inside, rim_above, tilt
 

@@ -121,7 +121,7 @@ def move_cup(
 
 @dataclass(frozen=True)
 class CupMover:
-    """Moves one cup; see :class:`pbd_gym.envs.core.actions.Mover`."""
+    """Moves one cup; see :class:`pbd_gym.envs.core.spaces.actions.Mover`."""
 
     cup: Cup
     """The cup."""

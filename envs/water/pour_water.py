@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pbd_gym.envs.core.actions import ActionMode
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.observations import ObsMode
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.spaces.actions import ActionMode
+from pbd_gym.envs.core.spaces.observations import ObsMode
+from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
 from pbd_gym.envs.core.task import Task
 from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 

@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import ActionMode
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.features import Features
-from pbd_gym.envs.core.launches import Launches, prepare
-from pbd_gym.envs.core.manipulation import Measure
-from pbd_gym.envs.core.observations import ObsMode
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.launches import Launches, prepare
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.manipulation import Measure
+from pbd_gym.envs.core.spaces.actions import ActionMode
+from pbd_gym.envs.core.spaces.features import Features
+from pbd_gym.envs.core.spaces.observations import ObsMode
+from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.water.contents import CupScore, TargetShares, error_of_share, observe_column
 from pbd_gym.envs.water.pouring import Pourer
 from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups

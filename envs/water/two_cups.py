@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.features import Features
-from pbd_gym.envs.core.launches import prepare
+from pbd_gym.envs.core.data.launches import prepare
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.spaces.actions import Hands
+from pbd_gym.envs.core.spaces.features import Features
 from pbd_gym.envs.core.task import Batch, Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.envs.water.body import Water, WaterTaskConfig
 from pbd_gym.envs.water.contents import POURED, Contents, CupScore, observe_two
 from pbd_gym.envs.water.moves import CupMover

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.pixels import PIXEL_MODES, PixelObservations, Pixels
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES, PixelObservations, Pixels
 
 IMAGES = "images/"
 """What the names of pictures begin with among infos."""

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
-from pbd_gym.envs.core.corrections import Corrections
-from pbd_gym.envs.core.presets import with_defaults
+from pbd_gym.envs.core.data.presets import with_defaults
+from pbd_gym.envs.core.parts.corrections import Corrections
 from pbd_gym.geometry.intersections import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 

@@ -8,8 +8,8 @@ import pytest
 import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.observations import Observations
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.spaces.observations import Observations
 from tests.envs.helpers import LOOSE, assert_same, make_vec, random_actions, roll
 
 ROUNDING = 3e-7

@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.corrections import Corrections
-from pbd_gym.envs.core.experts import held_particles
+from pbd_gym.envs.core.parts.corrections import Corrections
+from pbd_gym.envs.core.parts.experts import held_particles
 
 
 def test_a_hand_that_closes_early_on_the_right_corner_may_keep_it() -> None:

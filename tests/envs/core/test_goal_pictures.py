@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 from pbd_gym.envs import ClothDropVectorEnv
-from pbd_gym.envs.core.goal_pictures import WITH_GOAL_PICTURES
-from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.spaces.goal_pictures import WITH_GOAL_PICTURES
+from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
 from pbd_gym.envs.core.task import Task
 from pbd_gym.registry import ENTRIES
 from pbd_gym.rendering import Camera

@@ -27,7 +27,7 @@ KERNELS = find_kernels()
 
 def test_there_are_kernels() -> None:
     """Guards the search for them."""
-    assert "move_grips" in KERNELS["pbd_gym.envs.core.actions"]
+    assert "move_grips" in KERNELS["pbd_gym.envs.core.spaces.actions"]
     assert sum(map(len, KERNELS.values())) > 20
 
 

@@ -17,8 +17,8 @@ from gymnasium.utils.env_match import check_environments_match
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
-from pbd_gym.envs.core.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
-from pbd_gym.envs.core.validation import make_config
+from pbd_gym.envs.core.data.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
+from pbd_gym.envs.core.data.validation import make_config
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.training.episodes.rollouts import unseen_arguments
 from pbd_gym.training.refinement import training_world

@@ -9,9 +9,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.manipulation import WeightedMeasures
-from pbd_gym.envs.core.randomization import NAMED, PLACES, LogUniform, Uniform, without_effect
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.randomization import NAMED, PLACES, LogUniform, Uniform, without_effect
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures
 from pbd_gym.sim.layout import to_rows
 from tests.envs.helpers import (
     AUTORESET,

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from pbd_gym.envs.core import start_bank
-from pbd_gym.envs.core.start_bank import cached
+from pbd_gym.envs.core.data import start_bank
+from pbd_gym.envs.core.data.start_bank import cached
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 from pbd_gym.runtime import files
 from tests.envs.helpers import SMALL_OF
@@ -139,7 +139,7 @@ KILLED = """
 import sys, time
 import numpy as np
 from types import SimpleNamespace
-from pbd_gym.envs.core import start_bank
+from pbd_gym.envs.core.data import start_bank
 start_bank._digest = lambda key, data: (print("writing", flush=True), time.sleep(60))
 start_bank.cached(("what",), SimpleNamespace(is_cpu=True), lambda: np.ones((2, 3, 3), np.float32))
 """
@@ -219,7 +219,7 @@ def test_starts_that_another_package_samples(tmp_path: Path, monkeypatch: pytest
     monkeypatch.syspath_prepend(tmp_path)
     small = SMALL_OF["PBDRopeStraighten-v0"]
     task = """
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 import other_parts
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linear_sum_assignment
 
 from pbd_gym.envs import TaskVectorEnv
-from pbd_gym.envs.core.experts import held_particles
+from pbd_gym.envs.core.parts.experts import held_particles
 from pbd_gym.envs.rope.body import RopeTaskConfig
 from pbd_gym.envs.rope.letters import LETTERS, outline, written
 

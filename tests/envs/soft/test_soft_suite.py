@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
-from pbd_gym.envs.core.experts import paddle_poses
+from pbd_gym.envs.core.parts.experts import paddle_poses
 
 EXPERTS: dict[tuple[str, str], float] = {
     ("PBDSoftLift-v0", "paddle"): 0.9,
