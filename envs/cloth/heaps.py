@@ -8,8 +8,8 @@ import numpy as np
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import CORNERS, Towel
-from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, held_particles, within_box
-from pbd_gym.envs.core.parts.sizing import grown, sizes
+from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, grown, held_particles, sizes, within_box
+from pbd_gym.envs.core.task import World
 
 LayingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From the flat towel about the origin, shape (rows, columns, 3), and the two hands that hold its first row, shape
@@ -29,36 +29,36 @@ class Spreading:
     def __init__(self, towel: Towel, spot: LayingSpot, pull: float) -> None:
         self.towel, self.spot, self.pull = towel, spot, pull
 
-    def plan(self, env: int) -> Iterator[Waypoint]:
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
         """Return the next part of the way from a heap to a towel that lies flat.
 
         Hands do not feel what lies above what they grasp, and would pull it through. An edge whose corners both lie
         free is lifted at once; else one free corner is, and the next is taken when it hangs.
         """
-        towel, batch = self.towel, self.towel.batch
-        x, flat = towel.shape(env), grown(batch, towel.flat, env)
-        hands = grip_positions(batch)[env].astype(np.float64)
-        first, second = towel.corners_held(env)
+        towel = self.towel
+        x, flat = towel.shape(world, env), grown(world, towel.flat, env)
+        hands = grip_positions(world)[env].astype(np.float64)
+        first, second = towel.corners_held(world, env)
         if first is not None and second is not None and (first - second) % 2 == 1:
             mirrored = (second - first) % 4 == 3
             way, lying = (np.rot90(a, second)[:, ::-1] if mirrored else np.rot90(a, first) for a in (x, flat))
             width = float(np.linalg.norm(lying[0, -1] - lying[0, 0]))
             if abs(hands[0, 1] - hands[1, 1]) > 0.3 * width:
-                hands = yield from self.swung_out(hands, way, 0.98 * width)
+                hands = yield from self.swung_out(world, hands, way, 0.98 * width)
             goals = self.spot(lying, hands)
             yield from hang_over(hands, goals)
-            yield from lay_down(goals, self.pull, parts=4 if batch.action_mode == "picker" else 2)
+            yield from lay_down(goals, self.pull, parts=4 if world.actions.mode == "picker" else 2)
         elif first is not None:
-            yield from self.second_taken(env, x, hands, 0, first)
+            yield from self.second_taken(world, env, x, hands, 0, first)
         elif second is not None:
-            yield from self.second_taken(env, x, hands, 1, second)
+            yield from self.second_taken(world, env, x, hands, 1, second)
         else:
-            yield from self.first_taken(env, x, hands)
+            yield from self.first_taken(world, env, x, hands)
 
-    def first_taken(self, env: int, x: np.ndarray, hands: np.ndarray) -> Iterator[Waypoint]:
+    def first_taken(self, world: World, env: int, x: np.ndarray, hands: np.ndarray) -> Iterator[Waypoint]:
         """Return the way of hands that lift the widest free edge of a heap, or else its freest corner."""
         config = self.towel.config
-        corners, size = np.array([x[c] for c in CORNERS]), float(sizes(self.towel.batch)[env, 0])
+        corners, size = np.array([x[c] for c in CORNERS]), float(sizes(world)[env, 0])
         side, covered = config.longest * size, self.towel.covered(x, CORNERS, size)
         widths = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)
         free = (covered + np.roll(covered, -1) == 0) & (widths > 1.5 * config.reach)
@@ -81,15 +81,17 @@ class Spreading:
         ends[hand, 1] = 1.2 * side
         yield Waypoint(ends, (hand == 0, hand == 1), 0.9)
 
-    def second_taken(self, env: int, x: np.ndarray, hands: np.ndarray, holding: int, held: int) -> Iterator[Waypoint]:
+    def second_taken(
+        self, world: World, env: int, x: np.ndarray, hands: np.ndarray, holding: int, held: int
+    ) -> Iterator[Waypoint]:
         """Return the next way of a hand to a corner beside the one that the other hand holds, or its grasp."""
-        other, batch = 1 - holding, self.towel.batch
+        other = 1 - holding
         # Where they will be when the hand gets there.
-        ahead = batch.config.ctrl_dt if batch.action_mode == "picker" else 0.0
-        soon = x + ahead * batch.state.get_velocities()[env][self.towel.indices]
-        targets = within_box(batch, env, np.array([soon[CORNERS[k % 4]] for k in (held + 1, held + 3)]))
+        ahead = world.config.ctrl_dt if world.actions.mode == "picker" else 0.0
+        soon = x + ahead * world.state.get_velocities()[env][self.towel.indices]
+        targets = within_box(world, env, np.array([soon[CORNERS[k % 4]] for k in (held + 1, held + 3)]))
         away = np.linalg.norm(targets - hands[other], axis=1)
-        if held_particles(batch)[env, other] >= 0:  # it has missed the one, and tries the other
+        if held_particles(world)[env, other] >= 0:  # it has missed the one, and tries the other
             choice, missed = int(np.argmax(away)), True
         else:  # the one that hangs farther away is freer
             choice, missed = int(np.argmax(np.linalg.norm(targets - hands[holding], axis=1) - 0.3 * away)), False
@@ -100,10 +102,13 @@ class Spreading:
         else:
             yield Waypoint(ends, (True, True))
 
-    def swung_out(self, hands: np.ndarray, way: np.ndarray, length: float) -> Generator[Waypoint, None, np.ndarray]:
+    def swung_out(
+        self, world: World, hands: np.ndarray, way: np.ndarray, length: float
+    ) -> Generator[Waypoint, None, np.ndarray]:
         """Return the way of the lower hand outwards and up about the other, so that nothing falls over the edge.
 
         Args:
+            world: the environments.
             hands: where they are, shape (2, 3) [m].
             way: where the particles of the towel are, first row held, shape (rows, columns, 3) [m].
             length: how far apart the hands are to be [m].
@@ -116,7 +121,7 @@ class Spreading:
         out = (way[0] - way[len(way) // 2]).mean(axis=0) * [1.0, 0.0, 1.0]
         out /= max(float(np.linalg.norm(out)), 1e-9)
         down, ends = np.array([0.0, -1.0, 0.0]), hands
-        for angle in np.linspace(0.15, 0.45, 3 if self.towel.batch.action_mode == "picker" else 2) * np.pi:
+        for angle in np.linspace(0.15, 0.45, 3 if world.actions.mode == "picker" else 2) * np.pi:
             ends = ends.copy()
             ends[low] = hands[1 - low] + length * (np.sin(angle) * out + np.cos(angle) * down)
             yield Waypoint(ends, (True, True), 0.8)

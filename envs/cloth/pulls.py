@@ -8,17 +8,17 @@ import numpy as np
 
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import Towel
-from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, within_box
-from pbd_gym.envs.core.parts.sizing import grown, sizes
+from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, grown, sizes, within_box
+from pbd_gym.envs.core.task import World
 
 PullingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From where the particles of a towel are, and the flat towel about the origin, to where they are to lie, all of shape
 (rows, columns, 3) [m]."""
 
 
-def hands_stay_low(towel: Towel) -> bool:
+def hands_stay_low(world: World, towel: Towel) -> bool:
     """Return whether the hands of a task cannot hold its towel so high that it hangs."""
-    return bool(towel.batch.actions.hands.upper[1] < towel.config.longest)
+    return bool(world.actions.hands.upper[1] < towel.config.longest)
 
 
 def nearby(x: np.ndarray, flat: np.ndarray) -> np.ndarray:
@@ -47,22 +47,22 @@ class Pulling:
         self._corner = np.abs(share).min(axis=1) ** 2  # from 0 in the middle of a side to 1 at a corner
         self._share = 0.5 * share
 
-    def plan(self, env: int) -> Iterator[Waypoint]:
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
         """Return the way of two hands that pull at what is farthest from its place; none where all is near it."""
-        towel, batch = self.towel, self.towel.batch
-        x, flat = towel.shape(env).astype(np.float64), grown(batch, towel.flat, env)
+        towel = self.towel
+        x, flat = towel.shape(world, env).astype(np.float64), grown(world, towel.flat, env)
         goals = self.spot(x, flat)
-        side = towel.config.mean_side * float(sizes(batch)[env, 0])
+        side = towel.config.mean_side * float(sizes(world)[env, 0])
         points, targets = x[tuple(self.rim.T)], goals[tuple(self.rim.T)]
         away = np.linalg.norm((targets - points)[:, [0, 2]], axis=1) / side
-        value = np.where(self._free(env, x, points), away * (1.0 + 0.5 * self._corner), -1.0)
+        value = np.where(self._free(world, env, x, points), away * (1.0 + 0.5 * self._corner), -1.0)
         first = int(np.argmax(value))
         if value[first] < 0.03:
             return
         apart = np.linalg.norm(self._share - self._share[first], axis=1)
         second = int(np.argmax(np.where(apart > 0.35, value, -1.0)))
         pair = [first, second]
-        hands = grip_positions(batch)[env]
+        hands = grip_positions(world)[env]
         if np.linalg.norm(points[pair] - hands) > np.linalg.norm(points[pair[::-1]] - hands):
             pair.reverse()
         use = (bool(value[pair[0]] > 0.02), bool(value[pair[1]] > 0.02))
@@ -75,9 +75,9 @@ class Pulling:
         yield Waypoint(end, use, 0.9)
         yield Waypoint(end, (False, False), wait=1)
 
-    def _free(self, env: int, x: np.ndarray, points: np.ndarray) -> np.ndarray:
+    def _free(self, world: World, env: int, x: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return whether a hand over each point would grasp it, or one beside it, and nothing that lies over it."""
-        hands = within_box(self.towel.batch, env, points)
+        hands = within_box(world, env, points)
         distances = np.linalg.norm(hands[:, None] - x.reshape(1, -1, 3), axis=2)
         nearest = distances.argmin(axis=1)
         found = np.stack(np.unravel_index(nearest, x.shape[:2]), axis=1)

@@ -11,16 +11,16 @@ import warp as wp
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.completion import put_down
+from pbd_gym.envs.core.data.hands import Hands
 from pbd_gym.envs.core.data.launches import device_points
-from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
 from pbd_gym.envs.core.data.validation import check_numbers
-from pbd_gym.envs.core.episode.episodes import random_stream
-from pbd_gym.envs.core.episode.rest import put_down
 from pbd_gym.envs.core.parts.measures import begin_rating
 from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
 from pbd_gym.envs.core.parts.starts import SettledStarts
-from pbd_gym.envs.core.spaces.actions import Hands
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.core.task import Task, World
 from pbd_gym.materials.materials import RopeMaterial
 from pbd_gym.scene.scene import Scene
 
@@ -135,14 +135,14 @@ class LineGoals(SampledGoals):
 
     kernel = sample_line
 
-    def inputs(self) -> list[Any]:
+    def inputs(self, world: World) -> list[Any]:
         """Return what the kernel reads."""
-        batch, b, config = self.batch, self.batch.buffers, self.batch.config
-        along = batch.goal_particles / (config.particles - 1) - 0.5
-        shapes = device_points(batch, batch.start_positions[:, batch.goal_particles])
+        b, config = world.buffers, world.config
+        along = world.goal_particles / (config.particles - 1) - 0.5
+        shapes = device_points(world, world.start_positions[:, world.goal_particles])
         return [
-            b["seed"], b["episode"], b["start"], b["parameters"], batch.anchor, shapes,
-            wp.array(along, dtype=float, device=batch.model.device), config.length, config.goal_shift, config.goal_turn,
+            b["seed"], b["episode"], b["start"], b["parameters"], world.anchor, shapes,
+            wp.array(along, dtype=float, device=world.model.device), config.length, config.goal_shift, config.goal_turn,
         ]  # fmt: skip
 
 
@@ -166,6 +166,47 @@ def crooked_shapes(config: RopeConfig) -> np.ndarray:
         shape -= shape.mean(axis=0)
         shape[:, 1] = RADIUS
     return shapes
+
+
+class RopeAlign(Task):
+    """A crooked rope, which is to lie straight along a line.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: RopeConfig, modes: Modes) -> None:
+        scene = Scene(contact_radius=RADIUS)
+        scene.add_collider(Plane(friction=config.friction))
+        points = np.zeros((config.particles, 3))
+        points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.length
+        points[:, 1] = RADIUS
+        rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
+        if config.self_collision:
+            scene.add_particle_contacts(rope, RADIUS, config.friction)
+        ends = (int(rope[0]), int(rope[-1]))
+        extent = 1.5 * config.length
+        hands = Hands(
+            particles=ends,
+            corners=ends,
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, RADIUS, -extent),
+            upper=(extent, 0.5 * config.length, extent),
+        )
+        keypoints = rope[np.linspace(0, config.particles - 1, 5).round().astype(int)]
+        length = config.length
+        super().__init__(
+            scene=scene,
+            hands=hands,
+            keypoints=keypoints,
+            goal_particles=keypoints,
+            starts=SettledStarts(crooked_shapes(config)),
+            parts=[LineGoals()],
+            score=ReachingScore(config, put_down(config, modes.action_mode)),
+            view_box=(np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length),
+        )
 
 
 class RopeVectorEnv(TaskVectorEnv):
@@ -241,38 +282,7 @@ class RopeVectorEnv(TaskVectorEnv):
 
     config_type = RopeConfig
     config: RopeConfig
-
-    def build(self, config: RopeConfig) -> Task:
-        scene = Scene(contact_radius=RADIUS)
-        scene.add_collider(Plane(friction=config.friction))
-        points = np.zeros((config.particles, 3))
-        points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.length
-        points[:, 1] = RADIUS
-        rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
-        if config.self_collision:
-            scene.add_particle_contacts(rope, RADIUS, config.friction)
-        ends = (int(rope[0]), int(rope[-1]))
-        extent = 1.5 * config.length
-        hands = Hands(
-            particles=ends,
-            corners=ends,
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, RADIUS, -extent),
-            upper=(extent, 0.5 * config.length, extent),
-        )
-        keypoints = rope[np.linspace(0, config.particles - 1, 5).round().astype(int)]
-        length = config.length
-        return Task(
-            scene=scene,
-            hands=hands,
-            keypoints=keypoints,
-            goal_particles=keypoints,
-            starts=SettledStarts(self, crooked_shapes(config)),
-            parts=[LineGoals(self)],
-            score=ReachingScore(self, put_down(config, self.action_mode)),
-            view_box=lambda starts: (np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length),
-        )
+    task_type = RopeAlign
 
 
 class RopeEnv(TaskEnv):

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from pbd_gym.envs.core.parts.experts import goals_and_points, grip_positions, held_particles, picker_actions, within_box
-from pbd_gym.envs.core.parts.sizing import sizes
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.parts.experts import (
+    goals_and_points,
+    grip_positions,
+    held_particles,
+    picker_actions,
+    sizes,
+    within_box,
+)
+from pbd_gym.envs.core.task import World
 
 LAID, RAISED = 0.016, 0.02
 """How far from its goal a point lies well, along the ground, and how high it may be there, in lengths of the rope."""
@@ -26,18 +32,21 @@ class HandOverHand:
     and the hands are and from what these hold, not from the time: a learner that lags behind is told how to go on.
 
     Args:
-        batch: environments with two hands in action mode ``"picker"`` or ``"pick_place"``.
         length: of the rope [m].
     """
 
-    def __init__(self, batch: Batch, length: float) -> None:
-        self.batch, self.length = batch, length
+    def __init__(self, length: float) -> None:
+        self.length = length
 
-    def __call__(self) -> np.ndarray:
-        """Return the next action of every environment, shape (num_envs, size), float32."""
-        batch, rows = self.batch, np.arange(self.batch.num_envs)
-        length, (goals, x) = self.length * sizes(batch), goals_and_points(batch)
-        hands, holds = grip_positions(batch).astype(np.float64), self._held_points()
+    def __call__(self, world: World) -> np.ndarray:
+        """Return the next action of every environment, shape (num_envs, size), float32.
+
+        Args:
+            world: environments with two hands in action mode ``"picker"`` or ``"pick_place"``.
+        """
+        rows = np.arange(world.num_envs)
+        length, (goals, x) = self.length * sizes(world), goals_and_points(world)
+        hands, holds = grip_positions(world).astype(np.float64), self._held_points(world)
         point, done = self._next_point(x, goals, holds, length)
         carries = holds == point[:, None]
         busy = np.where(carries.any(axis=1), carries.argmax(axis=1), 1 - holds.argmax(axis=1))
@@ -50,16 +59,17 @@ class HandOverHand:
         lift = np.clip(STEEP * (to_go - LOW * length), 0.0, LIFT * length) * [0.0, 1.0, 0.0]
         carried = carries[rows, hand]
         targets[rows, hand] = np.where(carried[:, None], goal + above + lift, here)
-        reached = np.stack([within_box(batch, env, place) for env, place in enumerate(here)])
+        reached = np.stack([within_box(world, env, place) for env, place in enumerate(here)])
         near = np.linalg.norm(hands[rows, hand] - reached, axis=1) < NEAR * length[:, 0]
         closed[rows, hand] = carried | (near & (holds[rows, hand] < 0))
         closed[done], targets[done] = False, hands[done]
-        return picker_actions(batch, targets, closed)
+        return picker_actions(world, targets, closed)
 
-    def _held_points(self) -> np.ndarray:
+    @staticmethod
+    def _held_points(world: World) -> np.ndarray:
         """Return the goal particle that each hand holds, or one beside it, -1 for none, shape (num_envs, 2), int."""
-        held = held_particles(self.batch)
-        nearest = np.abs(held[..., None] - self.batch.goal_particles).argmin(axis=2)
+        held = held_particles(world)
+        nearest = np.abs(held[..., None] - world.goal_particles).argmin(axis=2)
         return np.where(held >= 0, nearest, -1)
 
     @staticmethod

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.task import World
 from pbd_gym.envs.water.contents import FIRST
 from pbd_gym.envs.water.cup import Cup
 
@@ -37,20 +37,22 @@ class Pourer:
     tilted wall leaves room below. It tilts back before enough has left the cup, as some more does meanwhile.
 
     Args:
-        batch: the environments, in action mode ``"cup"`` with x, y and angle.
         cup: which is tilted.
         target: which stands.
         shares: returns what is to leave the cup, shape (num_envs,).
     """
 
-    def __init__(self, batch: Batch, cup: Cup, target: Cup, shares: Callable[[], np.ndarray]) -> None:
-        self.batch, self.cup, self.target, self.shares = batch, cup, target, shares
+    def __init__(self, cup: Cup, target: Cup, shares: Callable[[World], np.ndarray]) -> None:
+        self.cup, self.target, self.shares = cup, target, shares
 
-    def __call__(self) -> np.ndarray:
-        """Return the next action of every environment, shape (num_envs, 3), float32."""
-        batch, cup, target = self.batch, self.cup, self.target
-        config, model = batch.config, batch.model
-        poses = batch.state.get_poses().astype(np.float64)
+    def __call__(self, world: World) -> np.ndarray:
+        """Return the next action of every environment, shape (num_envs, 3), float32.
+
+        Args:
+            world: the environments, in action mode ``"cup"`` with x, y and angle.
+        """
+        cup, target, config, model = self.cup, self.target, world.config, world.model
+        poses = world.state.get_poses().astype(np.float64)
         floor, side = (poses[:, model.pose_index(number)] for number in (cup.colliders[0], target.colliders[1]))
         x, y, angle = floor[:, 0], floor[:, 1], 2.0 * np.arctan2(floor[:, 5], floor[:, 6])
         edge = side[:, 0] - 0.5 * target.wall  # of the other cup, on this side
@@ -59,7 +61,7 @@ class Pourer:
         length = cup.rim + 0.5 * cup.wall
         high = np.maximum(top, length * np.cos(angle))
         raised = lip(cup, x, y, angle)[1] > high + 0.5 * CLEARANCE
-        turn = np.where(raised, self._turn(), 0.0)
+        turn = np.where(raised, self._turn(world), 0.0)
         turn = np.clip(angle + turn, LAST, 0.0) - angle
         # Where the rim should be after the turn, and where it would be.
         slope = np.tan(np.minimum(-(angle + turn), 1.2))
@@ -74,18 +76,18 @@ class Pourer:
         moves[:, 0] = np.where(raised, moves[:, 0], np.minimum(moves[:, 0], 0.0))
         return np.concatenate([moves, turn[:, None] / config.max_turn], axis=1).astype(np.float32)
 
-    def _turn(self) -> np.ndarray:
+    def _turn(self, world: World) -> np.ndarray:
         """Return by how much to tilt now, while the rim is high enough [rad], shape (num_envs,)."""
-        batch, shares = self.batch, self.shares()
-        now = batch.buffers.peek("contents")[:, FIRST].astype(np.float64)
-        before = batch.buffers.peek("expert_memory").astype(np.float64)  # what was in the cup at its last action
-        flow = np.where(batch.buffers.peek("elapsed") == 0, 0.0, before - now)
-        batch.buffers.write("expert_memory", now)
+        b, shares = world.buffers, self.shares(world)
+        now = b.peek("contents")[:, FIRST].astype(np.float64)
+        before = b.peek("expert_memory").astype(np.float64)  # what was in the cup at its last action
+        flow = np.where(b.peek("elapsed") == 0, 0.0, before - now)
+        b.write("expert_memory", now)
         left = now - (1.0 - shares) - np.where(shares < 1.0, CLOSE, 0.0)
         ahead = np.where(shares < 1.0, left - LAG * np.maximum(flow, 0.0), left)
         slower = np.where(shares < 1.0, np.clip(SLOWER * ahead, 0.3, 1.0), 1.0)
-        late = (shares < 1.0) & ((batch.max_episode_steps or 10**9) - batch.buffers.peek("elapsed") < REST)
-        return np.where((ahead > 0.0) & ~late, -RATE * slower, batch.config.max_turn)
+        late = (shares < 1.0) & ((world.max_episode_steps or 10**9) - b.peek("elapsed") < REST)
+        return np.where((ahead > 0.0) & ~late, -RATE * slower, world.config.max_turn)
 
 
 def lip(cup: Cup, x: np.ndarray, y: np.ndarray, angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pbd_gym.envs.core.data.hands import Hands
 from pbd_gym.envs.core.data.launches import prepare
+from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.validation import check_numbers
-from pbd_gym.envs.core.spaces.actions import Hands
-from pbd_gym.envs.core.spaces.features import Features
-from pbd_gym.envs.core.task import Batch, Task
+from pbd_gym.envs.core.task import Corners, Features, Task, World
 from pbd_gym.envs.water.body import Water, WaterTaskConfig
 from pbd_gym.envs.water.contents import POURED, Contents, CupScore, observe_two
 from pbd_gym.envs.water.moves import CupMover
@@ -52,42 +52,39 @@ class PouringConfig(WaterTaskConfig):
                 raise ValueError(f"{name} must be the least and the most, got {getattr(self, name)}")
 
 
-class TwoCups:
-    """A cup of water, and another that stands beside it.
+class TwoCups(Task):
+    """A cup of water, and another that stands beside it, into which all the water is to be poured.
 
     Args:
-        batch: the environments.
-        config: the task's numbers.
+        config: its numbers.
+        modes: how agents act, see and are paid.
     """
 
-    def __init__(self, batch: Batch, config: PouringConfig) -> None:
-        self.batch, self.config = batch, config
+    def __init__(self, config: PouringConfig, modes: Modes) -> None:
+        self.config = config
         width = config.breadth * config.spacing + 0.055
-        self.water = water = Water(batch, config, width, config.depth(width) / config.fill)
+        self.water = water = Water(config, width, config.depth(width) / config.fill)
         self.cup = water.cup
         """The cup that the agent moves."""
         tallest = 1.25 * config.depth(width) + config.taller[1]
         self.target = water.add_cup(width, tallest, self.farthest, standing=True)
         """The cup that is to be filled."""
-        self.contents = Contents(batch, self.cup, self.target, water.fill())
-
-    def task(self) -> Task:
-        """Return the task to pour all the water into the other cup."""
-        batch = self.batch
-        return Task(
-            scene=self.water.scene,
-            hands=self.hands(),
+        self.contents = Contents(self.cup, self.target, water.fill())
+        poured = self.contents.share("poured", 1.0, POURED)
+        super().__init__(
+            scene=water.scene,
+            hands=self.cup_moves(),
             keypoints=np.zeros(0, dtype=np.int32),
             goal_particles=np.zeros(0, dtype=np.int32),
-            starts=self.water.starts(),
-            score=CupScore(batch, [self.contents], [self.contents.share("poured", 1.0, POURED)], best=1.0),
+            starts=water.starts(),
+            score=CupScore(config, modes, [self.contents], [poured], best=1.0),
             features=Features(13, self.observe),
-            start_poses=self.start_poses,
-            expert=Pourer(batch, self.cup, self.target, lambda: np.ones(batch.num_envs)),
-            view_box=self.shown,
+            start_poses=self.poses,
+            expert=Pourer(self.cup, self.target, self.asked),
+            view_box=self.shown(),
         )
 
-    def hands(self) -> Hands:
+    def cup_moves(self) -> Hands:
         """Return what the agent can do with the cup."""
         config, cup = self.config, self.cup
         lower = (-ROOM, 0.5 * config.wall)
@@ -104,25 +101,29 @@ class TwoCups:
         """How far the other cup is from the first at most, from middle to middle [m]."""
         return self.cup.outer + self.config.gap[1]
 
-    def shown(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def shown(self) -> Corners:
         """Return what pictures show: both cups, and as much room above them."""
         half = 0.5 * self.cup.outer
         lower = np.array([-1.5 * half, 0.0, -half])
         return lower, np.array([self.farthest + half, 1.1 * (self.target.rim + self.cup.rim), half])
 
-    def start_poses(self) -> np.ndarray:
+    def poses(self, world: World) -> np.ndarray:
         """Return the poses of both cups for each start state."""
         config, water, target = self.config, self.water, self.target
         stream = water.variations(2)
         gaps = stream.uniform(*config.gap, config.starts)
         sunk = config.taller[1] - stream.uniform(*config.taller, config.starts)
         nothing = np.zeros(config.starts)
-        return water.start_poses((water.cup, nothing, nothing), (target, self.cup.outer + gaps, sunk))
+        return water.start_poses(world, (water.cup, nothing, nothing), (target, self.cup.outer + gaps, sunk))
 
-    def observe(self, observation: Any, first: int) -> Any:
+    def observe(self, world: World, observation: Any, first: int) -> Any:
         """Return the launch that writes the thirteen numbers of two cups."""
-        cup, target, batch = self.cup, self.target, self.batch
+        cup, target, model = self.cup, self.target, world.model
         return prepare(
-            batch, observe_two, batch.buffers["contents"], cup.row(batch.model), target.row(batch.model), cup.width,
-            target.width, batch.state.poses, first, observation,
+            world, observe_two, world.buffers["contents"], cup.row(model), target.row(model), cup.width, target.width,
+            world.state.poses, first, observation,
         )  # fmt: skip
+
+    def asked(self, world: World) -> np.ndarray:
+        """Return the share that is to be poured in each environment, shape (num_envs,)."""
+        return np.ones(world.num_envs)

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
+from pbd_gym.envs.core.data.modes import PIXEL_MODES
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.training.agents.policies import shipped_ids
 

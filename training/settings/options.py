@@ -97,7 +97,7 @@ class TrainArgs:
         Raises:
             ValueError: for a number of another algorithm.
         """
-        from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES  # imports Warp
+        from pbd_gym.envs.core.data.modes import PIXEL_MODES  # imports Warp
 
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":

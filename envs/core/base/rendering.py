@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import VectorEnv
 from numpy.typing import ArrayLike
 
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.task import World
 from pbd_gym.rendering.pictures.options import RenderOptions
 
 MAX_TILES = 16
@@ -15,15 +16,16 @@ MAX_TILES = 16
 
 
 class Pictures:
-    """Draws environments of a batch.
+    """Draws environments of a world.
 
     Args:
-        batch: the environments.
+        env: the batch, as Gymnasium sees it.
+        world: its environments.
         options: how.
     """
 
-    def __init__(self, batch: Batch, options: RenderOptions) -> None:
-        self.batch = batch
+    def __init__(self, env: VectorEnv, world: World, options: RenderOptions) -> None:
+        self.env, self.world = env, world
         self.options = options
         self._renderers: dict[str, Any] = {}
 
@@ -32,18 +34,18 @@ class Pictures:
         from pbd_gym.rendering import Goal, Picker
         from pbd_gym.rendering.pictures.scenes import scene_coloring, scene_frame
 
-        batch, scene = self.batch, self.batch.scene
-        group, lane = divmod(env, batch.model.lanes)
-        positions = batch.state.positions_scalar.numpy()[group, :, :, lane]
-        goals = batch.buffers.peek("goals")[env]
-        corners = positions[batch.goal_particles]
-        radius = batch.goal_radius
-        held = batch.state.held.numpy()[env]
-        grips = batch.state.grip_positions.numpy()[env]
-        poses = batch.state.get_poses()[env]
+        world, scene = self.world, self.world.scene
+        group, lane = divmod(env, world.model.lanes)
+        positions = world.state.positions_scalar.numpy()[group, :, :, lane]
+        goals = world.buffers.peek("goals")[env]
+        corners = positions[world.goal_particles]
+        radius = world.task.score.goal_radius
+        held = world.state.held.numpy()[env]
+        grips = world.state.grip_positions.numpy()[env]
+        poses = world.state.get_poses()[env]
         by = self.options.color_by
-        size = float(batch.state.get_parameters()["size"][env]) if by in ("stretch", "contact") else 1.0
-        velocities = batch.state.velocities_scalar.numpy()[group, :, :, lane] if by == "velocity" else positions
+        size = float(world.state.get_parameters()["size"][env]) if by in ("stretch", "contact") else 1.0
+        velocities = world.state.velocities_scalar.numpy()[group, :, :, lane] if by == "velocity" else positions
         return scene_frame(
             scene,
             positions,
@@ -51,9 +53,9 @@ class Pictures:
             coloring=scene_coloring(by, scene, positions, velocities, poses, size),
             line_radius=max(0.25 * scene.contact_radius, 0.012),
             pickers=[
-                Picker(np.array(p), 0.02, bool(h >= 0), gripper=slot != batch.hand_grip)
+                Picker(np.array(p), 0.02, bool(h >= 0), gripper=slot != world.hand_grip)
                 for slot, (p, h) in enumerate(zip(grips, held, strict=True))
-                if h >= 0 or slot != batch.hand_grip
+                if h >= 0 or slot != world.hand_grip
             ],
             goals=[Goal(g, radius, bool(np.linalg.norm(c - g) < radius)) for g, c in zip(goals, corners, strict=True)],
             caption=caption,
@@ -68,7 +70,7 @@ class Pictures:
         """
         from pbd_gym.rendering import tile
 
-        mode, count, size = self.batch.render_mode, self.batch.num_envs, self.options.size
+        mode, count, size = self.env.render_mode, self.env.num_envs, self.options.size
         assert isinstance(size, tuple)
         if mode is None:
             raise RuntimeError("make the environment with render_mode='rgb_array' or 'human' to draw it")
@@ -111,7 +113,7 @@ class Pictures:
         Args:
             positions: of the particles of one environment [m], shape (n, 3).
         """
-        if self.options.camera is not None or self.batch.scene.fluid is not None or not np.isfinite(positions).all():
+        if self.options.camera is not None or self.world.scene.fluid is not None or not np.isfinite(positions).all():
             return np.zeros(3)  # splashes, and what a drain has taken, are not to be followed
         lower, upper = self.view_box()
         beyond = np.maximum(positions.max(axis=0) - upper, 0.0) + np.minimum(positions.min(axis=0) - lower, 0.0)
@@ -119,9 +121,9 @@ class Pictures:
 
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
         """Return two corners of a box with room for the largest size that is drawn [m], shape (3,) each."""
-        anchor = np.array(self.batch.anchor)
-        corners = np.array(self.batch.view_box)
-        grown = anchor + self.batch.largest_size * (corners - anchor)
+        anchor = np.array(self.world.anchor)
+        corners = np.array(self.world.view_box)
+        grown = anchor + self.world.modes.largest_size * (corners - anchor)
         return np.minimum(corners[0], grown[0]), np.maximum(corners[1], grown[1])
 
     def _watch(self, size: tuple[int, int]) -> None:
@@ -129,18 +131,18 @@ class Pictures:
         from pbd_gym.envs.tools.window import Watcher
 
         if "watcher" not in self._renderers:
-            self._renderers["watcher"] = Watcher(self.batch, self._title, size)
+            self._renderers["watcher"] = Watcher(self.env, self._title, size)
         self._renderers["watcher"].show()
 
     @property
     def _title(self) -> str:
-        return self.batch.spec.id if self.batch.spec else type(self.batch).__name__
+        return self.env.spec.id if self.env.spec else type(self.env).__name__
 
     def _renderer(self, mode: str, size: tuple[int, int]) -> Any:
         from pbd_gym.rendering import Renderer
 
         if mode not in self._renderers:
-            renderer = Renderer(mode, size, self._title, self.batch.metadata["render_fps"], self.options)
+            renderer = Renderer(mode, size, self._title, self.env.metadata["render_fps"], self.options)
             renderer.camera = self._camera(size)
             self._renderers[mode] = renderer
         return self._renderers[mode]

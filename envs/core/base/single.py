@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from pbd_gym.envs.core.base.copies import Copied
 from pbd_gym.envs.core.base.results import row
+from pbd_gym.envs.core.base.snapshots import Copied
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 
 

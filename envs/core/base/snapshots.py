@@ -1,4 +1,4 @@
-"""Saving, restoring and branching of a batch."""
+"""Saving, restoring and branching of a batch, and copies of environments in the middle of an episode."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.envs.core.base.copies import Copied
-from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.randomization import Randomization
 from pbd_gym.envs.core.episode.disturbance import Disturbance
-from pbd_gym.envs.core.spaces.actions import Actions
+from pbd_gym.envs.core.task import World
 from pbd_gym.runtime.checks import FARTHEST, FLOAT32_MAX, finite, integers, reals
-from pbd_gym.scene.scene import Scene
-from pbd_gym.sim.state import State
 from pbd_gym.sim.state_checks import check_names, check_rows, take_rows
 
+_KEPT = (
+    *("spec", "closed", "np_random", "_np_random_seed"),
+    *("action_space", "observation_space", "single_action_space", "single_observation_space"),
+)
+"""What an environment keeps besides its arguments and its state: who made it, and its streams of random numbers."""
 FLAGS = (
     "finished", "chosen", "restart", "at_goal", "released", "at_rest", "is_success", "diverged", "terminated",
     "truncated",
@@ -30,27 +30,57 @@ COUNTS = (
 """Buffers that are not negative, and far enough from the end of 32 bits to go on counting."""
 
 
+class Copied:
+    """An environment that is copied by being made anew from its arguments and put into the same state.
+
+    A copy goes on as the original does, bit for bit, on the same device. What belongs to this process stays behind:
+    device memory, prepared launches and windows. A subclass that keeps more between steps adds it to what
+    :meth:`__getstate__` returns, and takes it back in :meth:`__setstate__`.
+    """
+
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        made._arguments = args, kwargs
+        return made
+
+    def save_episode(self) -> Any:
+        """Return everything that the episode's future depends on, None before the first reset."""
+        raise NotImplementedError
+
+    def load_episode(self, saved: Any) -> None:
+        """Take back what :meth:`save_episode` returned, if that is not None."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Reading np_random seeds it if that has not happened: the copy then begins the same first episode.
+        kept = {name: getattr(self, name) for name in _KEPT if hasattr(self, name)}
+        return {"arguments": self._arguments, "kept": kept, "episode": self.save_episode()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        args, kwargs = self._arguments = state["arguments"]
+        type(self).__init__(self, *args, **kwargs)
+        for name, value in state["kept"].items():
+            setattr(self, name, value)
+        self.load_episode(state["episode"])
+
+
 class Snapshots(Copied):
     """Everything the future of a batch depends on, as plain arrays."""
 
-    state: State
-    buffers: Buffers
-    randomization: Randomization
+    world: World
     disturbance: Disturbance
-    actions: Actions
-    scene: Scene
-    start_positions: np.ndarray
     num_envs: int
-    task: Any
     _seeded: bool
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything the future depends on, one row per environment; ``np.savez`` can keep it."""
-        physics = self.state.save()
+        physics = self.world.state.save()
         for name in ("held", "grip_positions"):  # a person's hand is no part of an episode
-            physics[name] = physics[name][:, : self.actions.grip_count]
+            physics[name] = physics[name][:, : self.world.actions.grip_count]
         saved = {f"physics.{name}": value for name, value in physics.items()}
-        return saved | {f"episode.{name}": value for name, value in self.buffers.save().items()}
+        return saved | {f"episode.{name}": value for name, value in self.world.buffers.save().items()}
 
     def set_state(self, saved: Mapping[str, np.ndarray], rows: ArrayLike | None = None) -> None:
         """Return to what :meth:`get_state` gave, bit for bit, the streams of random numbers included.
@@ -82,27 +112,25 @@ class Snapshots(Copied):
             else:
                 episode[short] = self._checked(name, taken, value.dtype)
         self._check_starts(episode)
-        self.randomization.check_values(episode["parameters"])
-        self.randomization.check_fixed(episode["fixed_parameters"])
-        hand = self.scene.grip_count - self.actions.grip_count
+        self.world.randomization.check_values(episode["parameters"])
+        self.world.randomization.check_fixed(episode["fixed_parameters"])
+        hand = self.world.scene.grip_count - self.world.actions.grip_count
         physics["held"] = np.pad(physics["held"], ((0, 0), (0, hand)), constant_values=-1)
         physics["grip_positions"] = np.pad(physics["grip_positions"], ((0, 0), (0, hand), (0, 0)))
-        self.state.load(physics)  # checks all of it, and is the last that may refuse
-        self.buffers.load(episode, np.arange(self.num_envs))
+        self.world.state.load(physics)  # checks all of it, and is the last that may refuse
+        self.world.buffers.load(episode, np.arange(self.num_envs))
         self.disturbance.restore.launch()
         self._seeded = True
 
     def save_episode(self) -> Any:
-        """Return the state, and the plan of a scripted expert; None before the first reset. See :class:`Copied`."""
-        return (self.get_state(), getattr(self.task.expert, "steps", None)) if self._seeded else None
+        """Return the state, and the plans of a scripted expert; None before the first reset. See :class:`Copied`."""
+        return (self.get_state(), self.world.plans) if self._seeded else None
 
     def load_episode(self, saved: Any) -> None:
         """Take back what :meth:`save_episode` returned."""
         if saved is not None:
-            state, steps = saved
+            state, self.world.plans = saved
             self.set_state(state)
-            if steps is not None:
-                self.task.expert.steps = steps
 
     def _checked(self, name: str, taken: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Return rows of an array of the episode, in the dtype of its buffer."""
@@ -120,7 +148,7 @@ class Snapshots(Copied):
     def _check_starts(self, episode: dict[str, np.ndarray]) -> None:
         """Raise a ValueError if an episode would begin from a start state that is not there."""
         first, count, start = (episode[name].astype(np.int64) for name in ("start_first", "start_count", "start"))
-        bank = len(self.start_positions)
+        bank = len(self.world.start_positions)
         if count.min() < 1:
             raise ValueError(f"episode.start_count must be at least 1, got {count.min()}")
         if (first + count).max() > bank or start.max() >= bank:

@@ -13,14 +13,15 @@ from pbd_gym.envs.core.data.launches import Launches
 from pbd_gym.envs.core.data.validation import check_actions, write_actions
 from pbd_gym.envs.core.episode.lifecycle import Lifecycle
 from pbd_gym.envs.core.episode.rest import RestWatch
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.spaces.actions import Moves
+from pbd_gym.envs.core.task import World
 
 
 class Stepper:
     """Replays the launches of a step.
 
     Args:
-        batch: the environments.
+        world: the environments.
         autoreset: when environments begin anew by themselves.
         episodes: what begins, restarts and ends episodes.
         score: what rates every environment.
@@ -30,24 +31,24 @@ class Stepper:
 
     def __init__(
         self,
-        batch: Batch,
+        world: World,
         autoreset: AutoresetMode,
         episodes: Lifecycle,
         score: Launches,
         observe: Any,
         outputs: Outputs,
     ) -> None:
-        self.batch, self.autoreset, self.episodes = batch, autoreset, episodes
+        self.world, self.autoreset, self.episodes = world, autoreset, episodes
         self.score, self.observe, self.outputs = score, observe, outputs
-        self.rest = RestWatch(batch, batch.task.score.completion)
+        self.moves, self.rest = Moves(world), RestWatch(world)
         self._graphs: list[Any] = []
 
     def advance(self, actions: Any) -> dict[str, Any]:
         """Take a step and leave its results in the buffers. Returns ``final_obs`` and ``final_info``, if any."""
         if not self.outputs.waits:
             return self._advance_on_device(actions)
-        batch, b = self.batch, self.batch.buffers
-        checked = check_actions(actions, (batch.num_envs, batch.actions.size))
+        world, b = self.world, self.world.buffers
+        checked = check_actions(actions, (world.num_envs, world.actions.size))
         if self.autoreset is AutoresetMode.DISABLED and b.peek("finished").any():
             raise ResetNeeded("an episode is over: reset it with options={'reset_mask': ...} before stepping")
         b.write("actions", checked)
@@ -68,13 +69,13 @@ class Stepper:
         The two halves are captured as CUDA graphs the first time. Actions that are no numbers are not noticed here: a
         displacement of NaN counts as one of -1.
         """
-        write_actions(self.batch.buffers["actions"], actions)
+        write_actions(self.world.buffers["actions"], actions)
         if not self._graphs:  # once as it is, so that every kernel is loaded, and once more to be captured
             self._first_half()
             final = self._final_on_device()
             self._second_half()
             for half in (self._first_half, self._second_half):
-                with wp.ScopedCapture(self.batch.model.device) as capture:
+                with wp.ScopedCapture(self.world.model.device) as capture:
                     half()
                 self._graphs.append(capture.graph)
             return final
@@ -100,16 +101,16 @@ class Stepper:
 
     def _simulate(self) -> None:
         """Act, advance the physics, and rate what came of it."""
-        batch = self.batch
-        for step in range(batch.actions.repeat):
+        world = self.world
+        for step in range(world.actions.repeat):
             self.rest.before_step()
-            batch.actions.launch(step)
-            batch.solver.step(batch.state, batch.control, batch.config.ctrl_dt)
+            self.moves.launch(step)
+            world.solver.step(world.state, world.control, world.config.ctrl_dt)
             self.rest.after_step()
         self.episodes.inspect.launch()
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.
-        if batch.model.device.is_cuda or batch.state.diverged.numpy()[: batch.num_envs].any():
+        if world.model.device.is_cuda or world.state.diverged.numpy()[: world.num_envs].any():
             self.episodes.reset_diverged.launch()
         self.score.launch()
         self.episodes.conclude.launch()

@@ -12,14 +12,24 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from pbd_gym.envs.core.base import attributes
 from pbd_gym.envs.core.base.rendering import Pictures
 from pbd_gym.envs.core.base.results import Outputs
 from pbd_gym.envs.core.base.snapshots import Snapshots
 from pbd_gym.envs.core.base.stepping import Stepper
 from pbd_gym.envs.core.data import randomization
 from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.modes import RewardMode, check_action_mode, check_obs_mode, check_reward_mode
+from pbd_gym.envs.core.data.hands import Actions
+from pbd_gym.envs.core.data.modes import (
+    OBS_MODES,
+    PIXEL_MODES,
+    ActionMode,
+    Modes,
+    ObsMode,
+    RewardMode,
+    check_action_mode,
+    check_obs_mode,
+    check_reward_mode,
+)
 from pbd_gym.envs.core.data.presets import Presets, with_preset
 from pbd_gym.envs.core.data.solving import solver_options
 from pbd_gym.envs.core.data.start_bank import DELAY
@@ -36,11 +46,9 @@ from pbd_gym.envs.core.episode.disturbance import Disturbance, expose_to_wind
 from pbd_gym.envs.core.episode.divergence import speed_limit
 from pbd_gym.envs.core.episode.lifecycle import Lifecycle, add_buffers
 from pbd_gym.envs.core.parts.experts import expert_of
-from pbd_gym.envs.core.spaces.actions import ActionMode, Actions
-from pbd_gym.envs.core.spaces.observations import OBS_MODES, ObsMode
-from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES, PixelObservations, Pixels
+from pbd_gym.envs.core.spaces.pixels import PixelObservations, Pixels
 from pbd_gym.envs.core.spaces.views import make_observations
-from pbd_gym.envs.core.task import Point, Task
+from pbd_gym.envs.core.task import Task, World
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole
 from pbd_gym.runtime.compile_messages import compiling_once
@@ -52,10 +60,13 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
 from pbd_gym.sim.substeps import needed_substeps
 
+_SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
+"""What one environment calls an attribute, and what the batch does."""
+
 
 class TaskVectorEnv(Snapshots, VectorEnv):
-    """Batch of environments of one task. A task subclasses it: it names its configuration and modes, and :meth:`build`
-    returns the parts it is composed of, a :class:`pbd_gym.envs.Task`.
+    """Batch of environments of one task. A task has a subclass, which names its configuration, its modes and its
+    :class:`pbd_gym.envs.Task`, which is made from these.
 
     Args:
         num_envs: environments in the batch.
@@ -99,6 +110,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     what it has of :class:`pbd_gym.envs.core.data.solving.SolverConfig`."""
     config: Any
     """The task's numbers, a ``config_type``."""
+    task_type: ClassVar[type[Task]]
+    """Class of the task, which is made from its numbers and from how agents act, see and are paid, a
+    :class:`pbd_gym.envs.Modes`."""
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
     """Action modes of the task, the default first."""
     obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
@@ -112,7 +126,6 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         "render_fps": 30,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
-    call, get_attr, set_attr = attributes.call, attributes.get_attr, attributes.set_attr
 
     def __init__(
         self,
@@ -161,68 +174,84 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.pixels, self.render_mode = make_options("pixels", Pixels, pixels), render_mode
         self.render_options = make_options("render_options", RenderOptions, render_options)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.modes = Modes(self.action_mode, self.obs_mode, self.reward_mode, self.ranges)
         with compiling_once(type(self), self.config, self.action_mode, self.obs_mode, num_envs, device):
-            self._build(device, output, threads, hand or (render_mode == "human" and num_envs == 1))
+            with announced("building the scene, which is large ...", DELAY):
+                kind: Any = self.task_type
+                self.task: Task = kind(self.config, self.modes)
+            self._make_world(device, threads, hand or (render_mode == "human" and num_envs == 1))
+            self._prepare(output, threads)
 
-    def _build(self, device: str, output: Literal["numpy", "torch"], threads: int, hand: bool) -> None:
-        """Make everything that needs Warp."""
-        config, num_envs = self.config, self.num_envs
-        self._threads = threads
-        with announced("building the scene, which is large ...", DELAY):
-            self.task = task = self.build(config)
-        self.scene, self.goal_particles = task.scene, task.goal_particles
-        self.actions = Actions(self.action_mode, task.hands, self.largest_size)
+    def _make_world(self, device: str, threads: int, hand: bool) -> None:
+        """Make what is simulated, and what is kept for each environment."""
+        config, task, num_envs, ranges = self.config, self.task, self.num_envs, self.ranges
+        scene = self.scene = task.scene
+        self.goal_particles = task.goal_particles
+        self.actions = Actions(self.action_mode, task.hands, self.modes.largest_size)
         fps = max(round(1.0 / self.action_time), 1)  # whole, as others count; our own films take the exact number
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
-        self.hand_grip = self.actions.grip_count if hand else None
-        """Grip that a person may use, if asked for."""
-        self.scene.grip_count = self.actions.grip_count + int(hand)
-        if task.ground is not None and "ground_height" in self.ranges:
-            self.scene.moving_colliders.append(task.ground)
-        if any(name in self.ranges for name in randomization.WINDS):
-            expose_to_wind(self.scene)
-        self.model = Model(self.scene, num_envs, device=device, threads=threads)
-        gravity = float(np.linalg.norm(self.scene.gravity))
-        limit = speed_limit(task.hands, config.ctrl_dt, gravity, self.ranges)
-        substeps = config.substeps
-        if substeps is None:
-            substeps = needed_substeps(self.scene, config.ctrl_dt)
+        scene.grip_count = self.actions.grip_count + int(hand)
+        if task.ground is not None and "ground_height" in ranges:
+            scene.moving_colliders.append(task.ground)
+        if any(name in ranges for name in randomization.WINDS):
+            expose_to_wind(scene)
+        self.model = Model(scene, num_envs, device=device, threads=threads)
+        limit = speed_limit(task.hands, config.ctrl_dt, float(np.linalg.norm(scene.gravity)), ranges)
+        substeps = needed_substeps(scene, config.ctrl_dt) if config.substeps is None else config.substeps
         self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, **solver_options(config))
         self.state, self.control = self.solver.state(), self.solver.control()
         idle = randomization.without_effect(self.model, config.damping)
         self.randomization = randomization.Randomization(
-            self.ranges, self.model.labels, task.ground is not None, self.model.fluid_columns > 0, idle
+            ranges, self.model.labels, task.ground is not None, self.model.fluid_columns > 0, idle
         )
         """Which parameters differ from environment to environment."""
         self.state.parameters.varied = bool(self.randomization.columns)
-        self.observations = make_observations(self, task, self.pixels)
-        self.single_action_space = spaces.Box(-1.0, 1.0, (self.actions.size,), np.float32)
-        self.single_observation_space = self.observations.space
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-
         self.buffers = Buffers(num_envs, self.model.device)
-        add_buffers(self.buffers, self)
-        self.disturbance = Disturbance(self, self.control, self.randomization, self.buffers["parameters"])
+        self.world = World(
+            task, config, self.modes, num_envs, self.max_episode_steps, self.actions,
+            self.actions.grip_count if hand else None, self.model, self.solver, self.state, self.control,
+            self.randomization, self.buffers,
+        )  # fmt: skip
+        """The environments, as the task sees them."""
+
+    def _prepare(self, output: Literal["numpy", "torch"], threads: int) -> None:
+        """Make spaces and buffers, find the start states, and prepare every launch of a step once."""
+        world, task, actions, buffers = self.world, self.task, self.actions, self.buffers
+        self.observations = make_observations(world, self.pixels, type(self).__name__)
+        self.single_action_space = spaces.Box(-1.0, 1.0, (actions.size,), np.float32)
+        self.single_observation_space = self.observations.space
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        add_buffers(world, self.observations)
+        self.disturbance = Disturbance(world)
         self.outputs = Outputs(
-            self.buffers, task.score.term_names, self.observations.names, output,
+            buffers, task.score.term_names, self.observations.names, output,
             self.scene.has_particle_contacts, self.solver.piercings, self.scene.fluid is not None,
             self.randomization.columns, task.score.completion.conditions,
         )  # fmt: skip
-        self.pictures = Pictures(self, self.render_options)
+        self.pictures = Pictures(self, world, self.render_options)
         self._seeded = False
-        self._prepare()
+        held = np.full(self.scene.grip_count, -1, dtype=np.int32)
+        held[: actions.grip_count] = actions.initially_held
+        world.start_positions = self.start_positions = task.starts.positions(world, held)
+        """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
+        hands = np.repeat(self.start_positions[:, :1], self.scene.grip_count, axis=1)  # a person's is at the first one
+        hands[:, : actions.grip_count] = actions.start_places(self.start_positions)
+        if isinstance(self.observations, PixelObservations):
+            shown = self.pictures.view_box(), task.score.goal_radius
+            self._observe: Any = self.observations.prepare(
+                buffers, self.state, *shown, hand=world.hand_grip, threads=threads
+            )
+        else:
+            self._observe = self.observations.prepare(world)
+        self._episodes = Lifecycle(world, self.disturbance, self.autoreset_mode, held, hands)
+        self._score = task.score.rate(world)
+        self._stepper = Stepper(world, self.autoreset_mode, self._episodes, self._score, self._observe, self.outputs)
 
     @property
     def action_time(self) -> float:
         """Time that an action takes [s]."""
         return float(self.config.ctrl_dt * self.actions.repeat)
-
-    # --- task ---------------------------------------------------------------------------------------------------------
-
-    def build(self, config: Any) -> Task:
-        """*Task*: return the parts that this task is composed of, made for this batch."""
-        raise NotImplementedError
 
     def expert(self) -> np.ndarray:
         """Return what the scripted expert of the task would do now, shape (num_envs, size), float32.
@@ -233,55 +262,6 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             ValueError: if the task has no expert.
         """
         return expert_of(self)()
-
-    @property
-    def anchor(self) -> Point:
-        """The point that stays where it is when the task grows or shrinks [m]; by default it is on the ground."""
-        return self.task.anchor or (0.0, self.scene.contact_radius, 0.0)
-
-    @property
-    def largest_size(self) -> float:
-        """Largest factor of the size that an episode can have."""
-        return max(1.0, randomization.declared_largest(self.ranges, "size"))
-
-    @property
-    def goal_radius(self) -> float:
-        """Distance within which a particle counts as at its goal [m]."""
-        return self.task.score.goal_radius
-
-    @property
-    def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two corners of the box that pictures show [m], shape (3,) each."""
-        if self.task.view_box is not None:
-            return self.task.view_box(self.start_positions)
-        lower, upper = self.start_positions.min(axis=(0, 1)), self.start_positions.max(axis=(0, 1))
-        margin = 0.3 * (upper - lower).max()
-        return lower - margin, upper + margin
-
-    # --- set-up -------------------------------------------------------------------------------------------------------
-
-    def _prepare(self) -> None:
-        """Prepare every launch of a step once."""
-        b, state = self.buffers, self.state
-        count = self.actions.grip_count
-        held = np.full(self.scene.grip_count, -1, dtype=np.int32)
-        held[:count] = self.actions.initially_held
-        self.start_positions = self.task.starts.positions(held)
-        """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
-        hands = np.repeat(self.start_positions[:, :1], self.scene.grip_count, axis=1)  # a person's is at the first one
-        hands[:, :count] = self.actions.start_places(self.start_positions)
-        self.actions.prepare(
-            b["actions"], state, self.control, self.scene.positions, self.config.ctrl_dt, b["parameters"], self.anchor
-        )
-        if isinstance(self.observations, PixelObservations):
-            self._observe: Any = self.observations.prepare(
-                b, state, self.pictures.view_box(), self.goal_radius, hand=self.hand_grip, threads=self._threads
-            )
-        else:
-            self._observe = self.observations.prepare(b, state)
-        self._episodes = Lifecycle(self, self.autoreset_mode, held, hands)
-        self._score = self.task.score.rate()
-        self._stepper = Stepper(self, self.autoreset_mode, self._episodes, self._score, self._observe, self.outputs)
 
     # --- Gymnasium ----------------------------------------------------------------------------------------------------
 
@@ -375,7 +355,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """
         achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
         rows = (-1, achieved.shape[-1])
-        rewards = self.task.score.goal_reward(achieved.reshape(rows), desired.reshape(rows))
+        rewards = self.task.score.goal_reward(self.world, achieved.reshape(rows), desired.reshape(rows))
         return rewards.reshape(achieved.shape[:-1])
 
     def render(self) -> Any:
@@ -399,3 +379,43 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         physics = memory_report(self.scene, self.num_envs, model.device.alias, lanes=model.lanes, **options)
         buffers = sum(array.capacity for array in self.buffers.arrays.values())
         return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})
+
+    # --- attributes, as SyncVectorEnv and AsyncVectorEnv have them; environments of a batch share theirs ---
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method once, or read an attribute, and return the answer once per environment.
+
+        ``"render"`` gives each environment its own picture.
+
+        Raises:
+            AttributeError: if there is no such attribute.
+        """
+        found = getattr(self, _SINGLE.get(name, name))
+        answer = found(*args, **kwargs) if callable(found) else found
+        return answer if name == "render" and answer is not None else (answer,) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute once per environment; what is callable is called.
+
+        Raises:
+            AttributeError: if there is no such attribute.
+        """
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of the whole batch. What was prepared when the batch was made does not follow it.
+
+        Args:
+            name: of the attribute.
+            values: one value, or a list or tuple with the same one for each environment.
+
+        Raises:
+            ValueError: for a list of a wrong length, or of values that differ.
+        """
+        if isinstance(values, list | tuple):
+            if len(values) != self.num_envs:
+                raise ValueError(f"values must be {self.num_envs}, one for each environment, got {len(values)}")
+            if not all(np.array_equal(value, values[0]) for value in values):
+                raise ValueError(f"environments of a batch share {name}: give it one value, got {values!r}")
+            values = values[0]
+        setattr(self, _SINGLE.get(name, name), values)

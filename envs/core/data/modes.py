@@ -1,15 +1,54 @@
-"""Modes of reward, action and observation: which there are, and which go together."""
+"""Modes of action, observation and reward: which there are, which go together, and what a user has chosen."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
-from pbd_gym.envs.core.spaces.actions import ActionMode
-from pbd_gym.envs.core.spaces.observations import ObsMode
-from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
+from pbd_gym.envs.core.data.randomization import Range, declared_largest
+
+ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle", "cup"]
+ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
+PICKER_MODES: tuple[ActionMode, ...] = ("picker", "pick_place")
+"""Those in which the agent closes and opens hands; a hand that closes grasps any particle in reach."""
+GRASPING_MODES: tuple[ActionMode, ...] = (*PICKER_MODES, "pick_then_place")
+"""Those in which hands close on what is in reach, whoever closes them."""
+
+ObsMode = Literal["keypoints", "particles", "goal", "memory", "reduced", "rgb", "depth", "rgbd", "segmentation"]
+OBS_MODES: tuple[ObsMode, ...] = ("keypoints", "particles", "memory", "goal")
+"""Modes made of particle states that tasks have. ``"reduced"`` is one of those tasks only that name its particles."""
+PIXEL_MODES: tuple[ObsMode, ...] = ("rgb", "depth", "rgbd", "segmentation")
+"""Modes made of pictures; see :mod:`pbd_gym.envs.core.spaces.pixels`."""
+REDUCED_MODES: tuple[ObsMode, ...] = (*OBS_MODES, "reduced", *PIXEL_MODES)
+"""Observation modes of tasks with goals and a reduced state."""
 
 RewardMode = Literal["dense", "sparse", "delta", "normalized", "finish"]
 REWARD_MODES: tuple[RewardMode, ...] = ("dense", "sparse", "delta", "normalized", "finish")
+
+
+@dataclass(frozen=True)
+class Modes:
+    """What a user chooses besides the numbers of a task: how agents act, see and are paid, and what differs."""
+
+    action_mode: ActionMode
+    """How agents act."""
+    obs_mode: ObsMode = "keypoints"
+    """What they see."""
+    reward_mode: RewardMode = "dense"
+    """What they are paid for."""
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    """Parameters that differ from episode to episode, by name."""
+
+    @property
+    def largest_size(self) -> float:
+        """Largest factor of the size that an episode can have."""
+        return max(1.0, declared_largest(self.ranges, "size"))
+
+    @property
+    def only_goals(self) -> bool:
+        """Whether rewards are to follow from goals alone, for hindsight experience replay."""
+        return self.obs_mode == "goal"
 
 
 def check_reward_mode(reward_mode: RewardMode | None, obs_mode: ObsMode) -> RewardMode:

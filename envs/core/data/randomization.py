@@ -313,6 +313,13 @@ def strongest_wind(ranges: Mapping[str, Range]) -> float:
 
 @wp.func
 @no_type_check
+def random_stream(seed: wp.int32, episode: wp.int32):
+    """Random state of one episode of one environment; it does not depend on the batch the environment sits in."""
+    return wp.rand_init(seed, episode)
+
+
+@wp.func
+@no_type_check
 def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
     """Return where a point of the nominal task is in one of another size; ``anchor`` stays where it is."""
     if size == 1.0:

@@ -7,10 +7,10 @@ from typing import Any, no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.data.launches import Launches, Simulated, prepare
-from pbd_gym.envs.core.data.randomization import PUSHES, WINDS, Randomization
+from pbd_gym.envs.core.data.launches import Launches, prepare
+from pbd_gym.envs.core.data.randomization import PUSHES, WINDS
+from pbd_gym.envs.core.task import World
 from pbd_gym.scene.scene import Scene
-from pbd_gym.sim.control import Control
 
 wp.set_module_options({"enable_backward": False})
 
@@ -59,23 +59,20 @@ class Disturbance:
     """What turns parameters of a batch into forces and wind of its control.
 
     Args:
-        batch: the environments.
-        control: of the batch.
-        drawn: which parameters are drawn.
-        values: buffer of the parameters, shape (num_envs, names).
+        world: the environments.
     """
 
-    def __init__(self, batch: Simulated, control: Control, drawn: Randomization, values: Any) -> None:
-        self._batch, self._values = batch, values
+    def __init__(self, world: World) -> None:
+        self._world, control, drawn = world, world.control, world.randomization
         self._first = drawn.names.index(PUSHES[0]) if PUSHES[0] in drawn.names else -1
         if drawn.draws(PUSHES):
             control.make_forces()
-        self._wind = wp.zeros((1, 0, 1), dtype=float, device=batch.model.device)
+        self._wind = wp.zeros((1, 0, 1), dtype=float, device=world.model.device)
         if drawn.draws(WINDS):
             control.set_wind(0.0)
             self._wind = control.wind_scalar
         self._forces = control.forces_scalar
-        every = wp.array(np.ones(batch.num_envs), dtype=wp.int32, device=batch.model.device)
+        every = wp.array(np.ones(world.num_envs), dtype=wp.int32, device=world.model.device)
         self.restore = self.begin(every)
         """Launches that write the parameters of all environments, as when a state was loaded."""
 
@@ -83,12 +80,6 @@ class Disturbance:
         """Return the launches that write the parameters of the chosen environments, none if there are no such."""
         if self._first < 0:
             return Launches()
-        batch = self._batch
-        return Launches(
-            [
-                prepare(
-                    batch, disturb, chosen, self._values, self._first, batch.model.lanes, self._forces, self._wind,
-                    dim=(batch.num_envs, batch.model.particle_count),
-                )
-            ]
-        )  # fmt: skip
+        world = self._world
+        inputs = world.buffers["parameters"], self._first, world.model.lanes, self._forces, self._wind
+        return Launches([prepare(world, disturb, chosen, *inputs, dim=(world.num_envs, world.model.particle_count))])

@@ -8,8 +8,8 @@ from typing import no_type_check
 
 import warp as wp
 
+from pbd_gym.envs.core.data.hands import Hands
 from pbd_gym.envs.core.data.randomization import Range, declared_largest, strongest_wind
-from pbd_gym.envs.core.spaces.actions import Hands
 
 wp.set_module_options({"enable_backward": False})
 

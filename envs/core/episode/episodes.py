@@ -4,7 +4,7 @@ from typing import no_type_check
 
 import warp as wp
 
-from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
 
 wp.set_module_options({"enable_backward": False})
 
@@ -21,13 +21,6 @@ SPARSE = wp.constant(1)
 DELTA = wp.constant(2)
 NORMALIZED = wp.constant(3)
 FINISH = wp.constant(4)
-
-
-@wp.func
-@no_type_check
-def random_stream(seed: wp.int32, episode: wp.int32):
-    """Random state of one episode of one environment; it does not depend on the batch the environment sits in."""
-    return wp.rand_init(seed, episode)
 
 
 @wp.func
@@ -318,3 +311,16 @@ def remember(
         released[env] = wp.where(empty_share(held, env) == 1.0, 1, 0)
         at_rest[env] = 0
         is_success[env] = 0
+
+
+@wp.kernel
+@no_type_check
+def count_overflow(
+    # In:
+    left_out: wp.array2d[wp.int32],
+    # Out:
+    fluid_overflow: wp.array1d[wp.int32],
+):
+    """Add up what each environment had no room for; one with a fluid is a group of its own."""
+    env = wp.tid()
+    fluid_overflow[env] = left_out[env, 0] + left_out[env, 1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, actions_left, grip_positions, held_particles, within_box
+from pbd_gym.envs.core.task import World
 
 NEAR, PASSING, PLACED = 0.12, 0.35, 0.1
 """Distances, in steps of a hand, at which it is where it was told to go: to take hold of something there, on its way
@@ -45,47 +46,48 @@ class Corrections:
     does something else, is told how to go on from there. A script itself tells step after step when it is due.
 
     Args:
-        script: of environments in action mode ``"picker"``.
+        script: of the task.
+        world: environments in action mode ``"picker"``.
     """
 
-    def __init__(self, script: Script) -> None:
-        self.script, self.batch = script, script.batch
-        self.progress = [_Progress() for _ in range(self.batch.num_envs)]
+    def __init__(self, script: Script, world: World) -> None:
+        self.script, self.world = script, world
+        self.progress = [_Progress() for _ in range(world.num_envs)]
 
     def __call__(self) -> np.ndarray:
         """Return the next action of every environment, shape (num_envs, size), float32."""
-        with self.batch.buffers.still():
+        with self.world.buffers.still():
             return self._actions()
 
     def _actions(self) -> np.ndarray:
-        batch = self.batch
-        hands, holds = grip_positions(batch).astype(np.float64), held_particles(batch) >= 0
-        found = np.zeros((batch.num_envs, batch.actions.grip_count, 4), dtype=np.float32)
+        world = self.world
+        hands, holds = grip_positions(world).astype(np.float64), held_particles(world) >= 0
+        found = np.zeros((world.num_envs, world.actions.grip_count, 4), dtype=np.float32)
         found[..., 3] = -1.0
-        for env, begins in enumerate(batch.buffers.peek("elapsed") == 0):
+        for env, begins in enumerate(world.buffers.peek("elapsed") == 0):
             if begins:
                 self.progress[env] = _Progress()
             waypoint = self._next(env, hands[env], holds[env])
             if waypoint is None:
                 continue
-            way, step = within_box(batch, env, waypoint.positions) - hands[env], batch.actions.hands.max_step
+            way, step = within_box(world, env, waypoint.positions) - hands[env], world.actions.hands.max_step
             closed = np.array(waypoint.closed)
             ready = (closed == holds[env]) | (closed & (self.progress[env].tries >= PATIENCE - 1))
             length = np.abs(way).max() / (waypoint.speed * step)  # hands that carry something together arrive together
             found[env, :, :3] = ready.all() * way / step / max(length, 1.0)
             found[env, :, 3] = np.where(closed, 1.0, -1.0)
-        return found.reshape(batch.num_envs, -1)
+        return found.reshape(world.num_envs, -1)
 
     def _next(self, env: int, hands: np.ndarray, holds: np.ndarray) -> Waypoint | None:
         """Return where hands are to go now, None where nothing is left to do."""
-        batch, planned = self.batch, False
+        world, planned = self.world, False
         while True:
             progress = self.progress[env]
             if not progress.left:
-                at_goal = batch.buffers.peek("at_goal")[env] != 0
-                if planned or (at_goal and actions_left(batch, env) < LATE):
+                at_goal = world.buffers.peek("at_goal")[env] != 0
+                if planned or (at_goal and actions_left(world, env) < LATE):
                     return None
-                self.progress[env], planned = _Progress(list(self.script.plan(env))), True
+                self.progress[env], planned = _Progress(list(self.script.plan(world, env))), True
                 continue
             waypoint = progress.left[0]
             closed = np.array(waypoint.closed)
@@ -96,7 +98,7 @@ class Corrections:
                 progress.left.clear()
                 continue
             progress.taken = progress.taken | (holds & closed)
-            there, step = within_box(batch, env, waypoint.positions), batch.actions.hands.max_step
+            there, step = within_box(world, env, waypoint.positions), world.actions.hands.max_step
             away = float(np.abs(there - hands).max()) / step
             following = progress.left[1] if len(progress.left) > 1 else None
             passes = following is not None and waypoint.wait == 0 and following.closed == waypoint.closed
@@ -121,6 +123,6 @@ class Corrections:
         closed = np.array(later[0].closed if later else first.closed)
         if np.any(first.closed) or not closed.any() or (closed != holds).any():
             return False
-        held = held_particles(self.batch)[env][closed]
-        apart = self.batch.state.get_positions(env)[held] - first.positions[closed]
-        return bool(np.abs(apart).max() <= TAKEN * self.batch.actions.hands.max_step)
+        held = held_particles(self.world)[env][closed]
+        apart = self.world.state.get_positions(env)[held] - first.positions[closed]
+        return bool(np.abs(apart).max() <= TAKEN * self.world.actions.hands.max_step)

@@ -10,18 +10,14 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.core.data.buffers import Buffers
+from pbd_gym.envs.core.data.completion import Completion, put_down
 from pbd_gym.envs.core.data.launches import Launches, device_indices, prepare
+from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.solving import SolverConfig
 from pbd_gym.envs.core.data.validation import check_numbers
-from pbd_gym.envs.core.episode.rest import Completion, put_down
 from pbd_gym.envs.core.parts import measures
 from pbd_gym.envs.core.parts.goals import goal_points
-from pbd_gym.envs.core.spaces.observations import OBS_MODES, ObsMode
-from pbd_gym.envs.core.spaces.pixels import PIXEL_MODES
-from pbd_gym.envs.core.task import Batch, Score
-
-REDUCED_MODES: tuple[ObsMode, ...] = (*OBS_MODES, "reduced", *PIXEL_MODES)
-"""Observation modes of tasks with goals and a reduced state."""
+from pbd_gym.envs.core.task import Score, World
 
 
 @dataclass(frozen=True)
@@ -69,26 +65,25 @@ class Measure:
     """Of the reward term."""
     weight: float
     """What the performance gains per unit."""
-    prepare: Callable[[Any], Any]
-    """From a device array, shape (num_envs,), to the launch that fills it; see :func:`prepare`."""
+    prepare: Callable[[World, Any], Any]
+    """From a world and a device array, shape (num_envs,), to the launch that fills it; see :func:`prepare`."""
     shaping: bool = False
     """Whether it helps to learn only: it is part of the dense reward, but not of the performance."""
 
 
-def goal_distance(batch: Batch) -> Measure:
+def goal_distance() -> Measure:
     """Return the measure ``distance``: minus the mean distance of the goal particles from their goals [m]."""
+    return Measure("distance", -1.0, _mean_distance)
 
-    def mean_distance(out: Any) -> Any:
-        b = batch.buffers
-        parameters = b["parameters"]
-        if batch.obs_mode == "goal":  # as it is, since rewards follow from goals alone, which do not tell the size
-            parameters = wp.ones((batch.num_envs, 1), dtype=float, device=batch.model.device)
-        return prepare(
-            batch, measures.mean_distance_to_goals, device_indices(batch, batch.goal_particles), b["goals"], parameters,
-            batch.model.lanes, batch.state.positions_scalar, out,
-        )  # fmt: skip
 
-    return Measure("distance", -1.0, mean_distance)
+def _mean_distance(world: World, out: Any) -> Any:
+    parameters = world.buffers["parameters"]
+    if world.modes.only_goals:  # as it is, since rewards follow from goals alone, which do not tell the size
+        parameters = wp.ones((world.num_envs, 1), dtype=float, device=world.model.device)
+    return prepare(
+        world, measures.mean_distance_to_goals, device_indices(world, world.goal_particles), world.buffers["goals"],
+        parameters, world.model.lanes, world.state.positions_scalar, out,
+    )  # fmt: skip
 
 
 class WeightedMeasures(Score):
@@ -100,7 +95,8 @@ class WeightedMeasures(Score):
     asks for the rest of ``completion``.
 
     Args:
-        batch: the environments.
+        config: the task's numbers.
+        modes: how agents act, see and are paid.
         measures: what the performance is made of.
         goal_tolerance: mean distance at which goals count as reached [m].
         best: the performance that counts as 1 when normalised, if ``config.best`` does not say.
@@ -111,61 +107,61 @@ class WeightedMeasures(Score):
 
     def __init__(
         self,
-        batch: Batch,
+        config: ManipulationConfig,
+        modes: Modes,
         measures: Sequence[Measure],
         goal_tolerance: float = 0.05,
         best: float = 0.0,
         zero: float | None = None,
         completion: Completion | None = None,
     ) -> None:
-        super().__init__(batch)
-        self.only_goals = batch.obs_mode == "goal"
-        self.measures = [goal_distance(batch)] if self.only_goals else list(measures)
+        self.only_goals = modes.only_goals
+        self.measures = [goal_distance()] if self.only_goals else list(measures)
         self.term_names = (*(measure.name for measure in self.measures), "effort")
         self.goal_radius = goal_tolerance
-        given = batch.config.best
+        given = config.best
         self.best_performance = 0.0 if self.only_goals else best if given is None else given
-        self.success_at = 0.0 if self.only_goals else batch.config.success_at
+        self.success_at = 0.0 if self.only_goals else config.success_at
         self.zero = None if self.only_goals else zero
-        self.completion = put_down(batch.config, batch.action_mode) if completion is None else completion
+        self.completion = put_down(config, modes.action_mode) if completion is None else completion
 
     def add_buffers(self, buffers: Buffers) -> None:
         buffers.add("measures", (len(self.measures),))
 
-    def rate(self) -> Launches:
+    def rate(self, world: World) -> Launches:
         """Return the launches that rate every environment."""
-        batch, b, device = self.batch, self.batch.buffers, self.batch.model.device
-        launches = Launches(measure.prepare(b["measures"][:, k]) for k, measure in enumerate(self.measures))
+        b, device = world.buffers, world.model.device
+        launches = Launches(measure.prepare(world, b["measures"][:, k]) for k, measure in enumerate(self.measures))
         weights = wp.array([measure.weight for measure in self.measures], dtype=float, device=device)
         counts = wp.array([float(not measure.shaping) for measure in self.measures], dtype=float, device=device)
-        effort_weight = 0.0 if self.only_goals else batch.config.effort_weight
+        effort_weight = 0.0 if self.only_goals else world.config.effort_weight
         launches.append(
             prepare(
-                batch, measures.weigh, b["measures"], weights, counts, b["actions"], effort_weight,
+                world, measures.weigh, b["measures"], weights, counts, b["actions"], effort_weight,
                 b["terms"], b["performance"],
             )
         )  # fmt: skip
         if self.only_goals:
-            sparse = int(batch.reward_mode == "sparse")
+            sparse, radius = int(world.modes.reward_mode == "sparse"), self.goal_radius
             launches.append(
-                prepare(batch, measures.reach_goals, b["measures"], sparse, self.goal_radius, b["terms"], b["at_goal"])
+                prepare(world, measures.reach_goals, b["measures"], sparse, radius, b["terms"], b["at_goal"])
             )
         return launches
 
-    def begin(self, chosen: Any) -> Sequence[Any]:
+    def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launches that rate the first state."""
-        b = self.batch.buffers
+        b = world.buffers
         fixed, zero = int(self.zero is not None), self.zero or 0.0
         compare = prepare(
-            self.batch, measures.rate_start, chosen, fixed, zero, b["performance"], b["start_performance"],
+            world, measures.rate_start, chosen, fixed, zero, b["performance"], b["start_performance"],
             b["normalized_performance"], b["is_success"],
         )  # fmt: skip
-        return [*self.rate(), compare]
+        return [*self.rate(world), compare]
 
-    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    def goal_reward(self, world: World, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
         """Return the reward of ``obs_mode="goal"``, shape (rows,), float32; see :meth:`Score.goal_reward`."""
-        points = goal_points(self.batch, achieved, desired)
+        points = goal_points(world, achieved, desired)
         reward = np.zeros(len(achieved), dtype=np.float32)
-        sparse, out = int(self.batch.reward_mode == "sparse"), wp.array(reward, device="cpu", copy=False)
+        sparse, out = int(world.modes.reward_mode == "sparse"), wp.array(reward, device="cpu", copy=False)
         wp.launch(measures.rate_goals, len(achieved), [*points, sparse, self.goal_radius, out], device="cpu")
         return reward

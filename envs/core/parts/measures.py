@@ -3,11 +3,13 @@
 Environments may differ in size. All measures are scaled back to size one, so that they can be compared.
 """
 
+import math
 from typing import no_type_check
 
 import warp as wp
 
 from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.task import World
 
 wp.set_module_options({"enable_backward": False})
 
@@ -17,6 +19,22 @@ wp.set_module_options({"enable_backward": False})
 def point(positions: wp.array4d[float], group: int, i: int, lane: int):
     """Position of a particle [m]."""
     return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
+
+
+@wp.func
+@no_type_check
+def is_there(depot: wp.vec3, x: float, y: float, z: float) -> bool:
+    """Return whether a particle at x, y, z [m] is anywhere but in the depot."""
+    return x != depot[0] or y != depot[1] or z != depot[2]
+
+
+def depot_of(world: World) -> wp.vec3:
+    """Return where particles of a fluid wait that are not there, and do not count [m].
+
+    Where there is no such place it is not a number: nothing is in it.
+    """
+    fluid = world.scene.fluid
+    return wp.vec3(math.nan) if fluid is None or fluid.depot is None else wp.vec3(*fluid.depot.tolist())
 
 
 @wp.func_native("""

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from pbd_gym.envs.core.data.hands import Hands
 from pbd_gym.envs.core.data.validation import check_numbers
 from pbd_gym.envs.core.parts.manipulation import ManipulationConfig
-from pbd_gym.envs.core.spaces.actions import Hands
 
 STARTS = ("corners", "edge", "middle")
 """Values of ``PickerConfig.hands_at``."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, no_type_check
+from typing import Any, ClassVar, no_type_check
 
 import numpy as np
 import warp as wp
 
+from pbd_gym.envs.core.data.completion import Completion
 from pbd_gym.envs.core.data.launches import Launches, device_indices, device_points, prepare
-from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
 from pbd_gym.envs.core.data.solving import SolverConfig
-from pbd_gym.envs.core.episode.episodes import random_stream
-from pbd_gym.envs.core.episode.rest import Completion
 from pbd_gym.envs.core.parts.goals import goal_points
 from pbd_gym.envs.core.parts.measures import begin_rating, mean_square
-from pbd_gym.envs.core.task import Batch, Part, Point, Score
+from pbd_gym.envs.core.task import Part, Point, Score, World
 
 wp.set_module_options({"enable_backward": False})
 
@@ -218,42 +217,36 @@ class SampledGoals(Part):
     all but the first. The arguments before them are the chosen environments and :meth:`inputs`.
     """
 
-    kernel: Any
+    kernel: ClassVar[Any]
     """The Warp kernel, one thread per environment."""
 
-    def inputs(self) -> list[Any]:
+    def inputs(self, world: World) -> list[Any]:
         """Return what the kernel reads besides the chosen environments."""
         raise NotImplementedError
 
-    def begin(self, chosen: Any) -> Sequence[Any]:
+    def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launch that samples goals."""
-        b = self.batch.buffers
         rating = ("goals", "performance", "start_performance", "normalized_performance", "is_success")
-        return [prepare(self.batch, self.kernel, chosen, *self.inputs(), *(b[name] for name in rating))]
+        return [prepare(world, self.kernel, chosen, *self.inputs(world), *(world.buffers[name] for name in rating))]
 
 
+@dataclass(frozen=True)
 class CarriedGoals(SampledGoals):
-    """Goals where the goal particles would be if the object were carried and turned from where it starts.
-
-    Args:
-        batch: the environments.
-        shift: largest shift along x, y and z [m].
-        turn: largest turn about the vertical [rad].
-        only_up: whether the shift along y is never downwards, for what starts on the ground.
-    """
+    """Goals where the goal particles would be if the object were carried and turned from where it starts."""
 
     kernel = sample_carried
+    shift: Point
+    """Largest shift along x, y and z [m]."""
+    turn: float
+    """Largest turn about the vertical [rad]."""
+    only_up: bool = False
+    """Whether the shift along y is never downwards, for what starts on the ground."""
 
-    def __init__(self, batch: Batch, shift: Point, turn: float, only_up: bool = False) -> None:
-        super().__init__(batch)
-        self.shift, self.turn, self.only_up = shift, turn, only_up
-
-    def inputs(self) -> list[Any]:
+    def inputs(self, world: World) -> list[Any]:
         """Return what the kernel reads."""
-        batch, b = self.batch, self.batch.buffers
-        shapes = device_points(batch, batch.start_positions[:, batch.goal_particles])
+        b, shapes = world.buffers, device_points(world, world.start_positions[:, world.goal_particles])
         return [
-            b["seed"], b["episode"], b["start"], b["parameters"], batch.anchor, shapes, wp.vec3(*self.shift),
+            b["seed"], b["episode"], b["start"], b["parameters"], world.anchor, shapes, wp.vec3(*self.shift),
             0.0 if self.only_up else -1.0, self.turn,
         ]  # fmt: skip
 
@@ -266,41 +259,39 @@ class ReachingScore(Score):
     rated by what samples the goals, a :class:`SampledGoals`.
 
     Args:
-        batch: the environments.
+        config: the task's numbers.
         completion: what success asks for besides that; by default nothing, since hands hold things up at these goals.
     """
 
     term_names = ("distance", "near", "rest", "effort")
 
-    def __init__(self, batch: Batch, completion: Completion | None = None) -> None:
-        super().__init__(batch)
-        config = batch.config
+    def __init__(self, config: ReachingConfig, completion: Completion | None = None) -> None:
         self.completion = completion or Completion()
         self.goal_radius = config.goal_radius * config.length
-        self._weights = wp.vec4(config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
+        self.weights = (config.distance_weight, config.near_weight, config.rest_weight, config.effort_weight)
+        """Of the terms."""
 
-    def rate(self) -> Launches:
+    def rate(self, world: World) -> Launches:
         """Return the launch that rates every environment."""
-        batch, b, config, state = self.batch, self.batch.buffers, self.batch.config, self.batch.state
+        b, config, state, modes = world.buffers, world.config, world.state, world.modes
         one = prepare(
-            batch, score, device_indices(batch, batch.goal_particles), b["goals"], b["actions"],
-            int(batch.reward_mode == "sparse"), int(batch.obs_mode == "goal"), config.length, self.goal_radius,
-            config.goal_steps, self._weights, batch.model.lanes, state.positions_scalar, state.velocities_scalar,
-            b["streak"], b["terms"], b["performance"], b["at_goal"],
+            world, score, device_indices(world, world.goal_particles), b["goals"], b["actions"],
+            int(modes.reward_mode == "sparse"), int(modes.only_goals), config.length, self.goal_radius,
+            config.goal_steps, wp.vec4(*self.weights), world.model.lanes, state.positions_scalar,
+            state.velocities_scalar, b["streak"], b["terms"], b["performance"], b["at_goal"],
         )  # fmt: skip
         return Launches([one])
 
-    def goal_reward(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    def goal_reward(self, world: World, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
         """Return the reward of ``obs_mode="goal"``, shape (rows,), float32; see :meth:`Score.goal_reward`."""
-        batch = self.batch
-        points = goal_points(batch, achieved, desired)
+        points = goal_points(world, achieved, desired)
         reward = np.zeros(len(achieved), dtype=np.float32)
         wp.launch(
             rate_goals,
             dim=len(achieved),
             inputs=[
-                *points, int(batch.reward_mode == "sparse"), batch.config.length, self.goal_radius, self._weights,
-                wp.array(reward, device="cpu", copy=False),
+                *points, int(world.modes.reward_mode == "sparse"), world.config.length, self.goal_radius,
+                wp.vec4(*self.weights), wp.array(reward, device="cpu", copy=False),
             ],
             device="cpu",
         )  # fmt: skip

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from pbd_gym.envs.core.data.solving import with_default_solver
 from pbd_gym.envs.core.data.start_bank import cached
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.task import World
 from pbd_gym.runtime.checks import whole
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -19,23 +20,19 @@ SETTLING_DAMPING = 4.0
 """Rate at which particles lose velocity while shapes come to rest [1/s]."""
 
 
+@dataclass(frozen=True)
 class SettledStarts:
-    """Shapes that come to rest for ``config.settle_time`` seconds in the hands that hold them at the start.
+    """Shapes that come to rest for ``config.settle_time`` seconds in the hands that hold them at the start."""
 
-    Args:
-        batch: the environments.
-        shapes: the shapes [m], shape (starts, n, 3); by default the scene as it was built.
-    """
+    shapes: np.ndarray | None = None
+    """The shapes [m], shape (starts, n, 3); by default the scene as it was built."""
 
-    def __init__(self, batch: Batch, shapes: np.ndarray | None = None) -> None:
-        self.batch, self.shapes = batch, shapes
-
-    def positions(self, held: np.ndarray) -> np.ndarray:
+    def positions(self, world: World, held: np.ndarray) -> np.ndarray:
         """Return where the particles are [m], shape (starts, n, 3), float32; see :class:`Starts`."""
-        batch, config = self.batch, self.batch.config
-        shapes = batch.scene.positions[None] if self.shapes is None else self.shapes
-        model = Model(batch.scene, len(shapes), device=batch.model.device.alias, lanes=batch.model.lanes)
-        solver = Solver(model, batch.solver.substeps, damping=SETTLING_DAMPING, threads=1, piercings=False)
+        scene, config = world.scene, world.config
+        shapes = scene.positions[None] if self.shapes is None else self.shapes
+        model = Model(scene, len(shapes), device=world.model.device.alias, lanes=world.model.lanes)
+        solver = Solver(model, world.solver.substeps, damping=SETTLING_DAMPING, threads=1, piercings=False)
         state, control = solver.state(), solver.control()
         state.set_positions(shapes)
         if held.size:
@@ -45,9 +42,9 @@ class SettledStarts:
             solver.step(state, control, config.ctrl_dt)
         return state.get_positions()
 
-    def strains(self) -> np.ndarray:
+    def strains(self, world: World) -> np.ndarray:
         """Return the permanent strains of clay, none, shape (1, k)."""
-        return np.zeros((1, self.batch.model.memory_count))
+        return np.zeros((1, world.model.memory_count))
 
 
 class StartBank:
@@ -56,28 +53,26 @@ class StartBank:
     ``config.starts`` says how many there are, and ``config.starts_seed`` what they are sampled from.
 
     Args:
-        batch: the environments.
         sample: samples the states, at rest [m], shape (starts, n, 3).
         strains: returns the permanent strains of clay, shape (1 or starts, k).
     """
 
     def __init__(
         self,
-        batch: Batch,
-        sample: Callable[[np.random.Generator], np.ndarray],
-        strains: Callable[[], np.ndarray] | None = None,
+        sample: Callable[[World, np.random.Generator], np.ndarray],
+        strains: Callable[[World], np.ndarray] | None = None,
     ) -> None:
-        self.batch, self.sample, self._strains = batch, sample, strains
+        self.sample, self._strains = sample, strains
 
-    def positions(self, held: np.ndarray) -> np.ndarray:
+    def positions(self, world: World, held: np.ndarray) -> np.ndarray:
         """Return where the particles are [m], shape (starts, n, 3), float32; see :class:`Starts`."""
-        batch, config = self.batch, self.batch.config
-        # What samples may be another package's, whose text the class of the environments does not show.
+        config, mode = world.config, world.actions.mode
+        # What samples may be another package's, whose text the class of the task does not show.
         sampler = getattr(self.sample, "__func__", self.sample), type(getattr(self.sample, "__self__", None))
-        what = (type(batch), with_default_solver(config), batch.action_mode if (held >= 0).any() else None, sampler)
-        rng, shape = np.random.default_rng(config.starts_seed), (config.starts, batch.scene.particle_count, 3)
-        return cached(what, batch.model.device, lambda: np.asarray(self.sample(rng), dtype=np.float32), shape)
+        what = (type(world.task), with_default_solver(config), mode if (held >= 0).any() else None, sampler)
+        rng, shape = np.random.default_rng(config.starts_seed), (config.starts, world.scene.particle_count, 3)
+        return cached(what, world.model.device, lambda: np.asarray(self.sample(world, rng), dtype=np.float32), shape)
 
-    def strains(self) -> np.ndarray:
+    def strains(self, world: World) -> np.ndarray:
         """Return the permanent strains of clay, shape (1 or starts, k)."""
-        return np.zeros((1, self.batch.model.memory_count)) if self._strains is None else self._strains()
+        return np.zeros((1, world.model.memory_count)) if self._strains is None else self._strains(world)

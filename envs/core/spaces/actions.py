@@ -1,85 +1,23 @@
-"""Action modes: how a vector in [-1, 1] moves, grasps and lets go of particles.
+"""Actions: how a vector in [-1, 1] moves, grasps and lets go of particles, and moves solids.
 
-Modes differ in their kernel; what they all produce is which particle each grip holds, and how far each grip moves
-during the control step.
+Modes differ in their kernel; what they all produce is which particle each grip holds, and how far each grip or solid
+moves during the control step.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args, no_type_check
+from typing import Any, no_type_check
 
-import numpy as np
 import warp as wp
 
+from pbd_gym.envs.core.data.hands import LIFT, Hands, slots_of
+from pbd_gym.envs.core.data.launches import device_indices, prepare
+from pbd_gym.envs.core.data.modes import GRASPING_MODES
 from pbd_gym.envs.core.data.randomization import SIZE, scaled
-from pbd_gym.envs.core.spaces import transfers
-from pbd_gym.envs.core.spaces.paddles import Paddle, prepare_moves
+from pbd_gym.envs.core.task import World
 from pbd_gym.kernels.grips.holding import set_held
-from pbd_gym.sim.control import Control
-from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
-
-ActionMode = Literal["drag", "picker", "pin", "pick_place", "pick_then_place", "paddle", "cup"]
-ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
-PICKER_MODES: tuple[ActionMode, ...] = ("picker", "pick_place")
-"""Those in which the agent closes and opens hands; a hand that closes grasps any particle in reach."""
-_GRASPING = (*PICKER_MODES, "pick_then_place")
-"""Those in which hands close on what is in reach, whoever closes them."""
-
-
-class Mover(Protocol):
-    """What moves solids as a whole in action mode ``"cup"``."""
-
-    @property
-    def size(self) -> int:
-        """Numbers of an action."""
-
-    def prepare(self, actions: Any, state: State, control: Control) -> Any:
-        """Return the launch that turns actions, shape (num_envs, size), into ``control.collider_motion``."""
-
-
-@dataclass(frozen=True)
-class Hands:
-    """What the agent's hands can do in a task."""
-
-    particles: tuple[int, ...]
-    """Particle that each hand holds, or is at, at the start of an episode."""
-    corners: tuple[int, ...]
-    """Particles that ``pin`` mode can fix and free."""
-    reach: float
-    """Largest distance between a picker and a particle it grasps [m]."""
-    max_step: float
-    """Largest move of a hand along one axis per control step [m]."""
-    lower: tuple[float, float, float]
-    """Corner of the box the hands stay in [m]."""
-    upper: tuple[float, float, float]
-    """Opposite corner of that box [m]."""
-    max_stretch: float = 1.05
-    """Two hands stay closer than this times the rest distance of what they hold, so that cloth is not torn apart."""
-    axes: int = 3
-    """Axes that hands move along and observations show: 2 in a task that stays in the plane z = 0."""
-    holding: bool = True
-    """Whether hands that can let go hold their particles at the start of an episode."""
-    max_change: float = 0.0
-    """Where it is above zero, a displacement of a hand that holds something is an acceleration: it says by how much the
-    move of this control step differs from that of the last one, at most by this along an axis [m]."""
-    paddles: tuple[Paddle, ...] = ()
-    """What ``paddle`` mode moves."""
-    max_turn: float = 0.0
-    """Largest turn of a paddle about the vertical per control step [rad]; 0 for paddles that do not turn."""
-    widest_turn: float = 0.5 * math.pi
-    """Largest angle of a paddle, either way [rad]."""
-    mover: Mover | None = None
-    """What moves in ``cup`` mode."""
-    floor: float | None = None
-    """Height below which hands do not lead what they hold [m]; by default the bottom of the box."""
-    places: Callable[[np.ndarray], np.ndarray] | None = None
-    """From start positions [m], shape (starts, n, 3), to where pickers start, shape (starts, hands, 3); by default they
-    are at their particles, as the hands of other action modes always are."""
 
 
 @wp.func
@@ -259,138 +197,167 @@ def pin(
             grip_position[env, slot, axis] = positions[group, i, axis, lane]
 
 
-class Actions:
-    """One action mode of one batch.
+@wp.kernel
+@no_type_check
+def stage(
+    # In:
+    actions: wp.array2d[float],
+    at_place: int,
+    carried: int,
+    closed: float,
+    height: float,
+    lower: wp.vec3,
+    upper: wp.vec3,
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
+    # Out:
+    commands: wp.array2d[float],
+):
+    """Write what mode ``pick_place`` would be told in one stage of an action: a place in the box, and the grip.
+
+    While something is carried, y is the height at which that is done.
+    """
+    env = wp.tid()
+    first = 3 * at_place
+    size = parameters[env, SIZE]
+    low = scaled(lower, anchor, size)
+    high = scaled(upper, anchor, size)
+    commands[env, 0] = actions[env, first]
+    commands[env, 1] = actions[env, 1]
+    commands[env, 2] = actions[env, first + 2]
+    if carried != 0:
+        commands[env, 1] = wp.clamp(2.0 * (height - low[1]) / (high[1] - low[1]) - 1.0, -1.0, 1.0)
+    commands[env, 3] = closed
+
+
+@wp.func
+@no_type_check
+def angle_of(poses: wp.array3d[float], env: int, slot: int):
+    """Angle of a solid that turns about the vertical only [rad], from -pi to pi."""
+    return 2.0 * wp.atan2(poses[env, slot, 4], poses[env, slot, 6])
+
+
+@wp.kernel
+@no_type_check
+def move_paddles(
+    # In:
+    actions: wp.array2d[float],
+    stride: int,
+    max_step: float,
+    max_turn: float,
+    widest_turn: float,
+    slots: wp.array1d[wp.int32],
+    lower: wp.array1d[wp.vec3],
+    upper: wp.array1d[wp.vec3],
+    parameters: wp.array2d[float],
+    anchor: wp.vec3,
+    poses: wp.array3d[float],
+    # Out:
+    motion: wp.array3d[float],
+):
+    """Turn the numbers of each paddle into its displacement and its turn about the vertical, cut to their ranges."""
+    env = wp.tid()
+    size = parameters[env, SIZE]
+    for k in range(slots.shape[0]):
+        slot = slots[k]
+        low = scaled(lower[k], anchor, size)
+        high = scaled(upper[k], anchor, size)
+        for axis in range(3):
+            start = poses[env, slot, axis]
+            step = max_step * wp.clamp(actions[env, k * stride + axis], -1.0, 1.0)
+            motion[env, slot, axis] = wp.clamp(start + step, low[axis], high[axis]) - start
+        if stride > 3:
+            angle = angle_of(poses, env, slot)
+            turn = max_turn * wp.clamp(actions[env, k * stride + 3], -1.0, 1.0)
+            motion[env, slot, 4] = wp.clamp(angle + turn, -widest_turn, widest_turn) - angle
+
+
+class Moves:
+    """The launches by which a batch acts.
 
     Args:
-        mode: ``"drag"`` (a displacement per axis and hand, what is held stays held), ``"picker"`` (one number more:
-            above zero it closes the hand, else it opens), ``"pin"`` (one per corner: above zero fixes it), or
-            ``"pick_place"`` (numbers of a picker, but the first are a place in the box that the hand goes to, and takes
-            as many control steps for as it may need: SoftGym's pick-and-place), ``"pick_then_place"`` (two places
-            in the box: the first hand picks at one, carries to the other and lets go, as in DaXBench), ``"paddle"``
-            (a displacement along x, y and z per paddle, and a turn about the vertical where paddles turn), or ``"cup"``
-            (the numbers of ``hands.mover``).
-        hands: what the hands can do.
-        largest_size: of an environment; the box of the hands grows with it, but their steps do not.
-
-    Raises:
-        ValueError: for an unknown mode.
+        world: the environments; the numbers of their actions are in the buffer ``actions``.
     """
 
-    def __init__(self, mode: ActionMode, hands: Hands, largest_size: float = 1.0) -> None:
-        if mode not in ACTION_MODES:
-            raise ValueError(f"action_mode must be one of {ACTION_MODES}, got {mode!r}")
-        self.mode = mode
-        self.hands = hands
-        self.paddles = hands.paddles if mode == "paddle" else ()
-        """Solids that are moved."""
-        others = {"pin": hands.corners, "paddle": (), "cup": (), "pick_then_place": hands.particles[:1]}
-        self.particles = others.get(mode, hands.particles)
-        """Particle that belongs to each grip."""
-        self.grip_count = len(self.particles)
-        strides = {"drag": hands.axes, "pin": 1, "paddle": 3 + int(self.turns), "pick_then_place": transfers.NUMBERS}
-        self.stride = strides.get(mode, hands.axes + 1)
-        """Numbers per grip or paddle."""
-        lower, upper = largest_size * np.array(hands.lower), largest_size * np.array(hands.upper)
-        self.repeat = math.ceil(float((upper - lower).max()) / hands.max_step) + 1 if mode == "pick_place" else 1
-        """Control steps per action."""
-        self._stages: list[tuple[int, tuple[int, int, float]]] = []
-        if mode == "pick_then_place":
-            self._stages = transfers.stages(lower, upper, hands.max_step)
-            self.repeat = sum(steps for steps, _ in self._stages)
-        self.mover = hands.mover if mode == "cup" else None
-        """What is moved as a whole."""
-        self.size = self.stride * (self.grip_count + len(self.paddles)) if self.mover is None else self.mover.size
+    def __init__(self, world: World) -> None:
         self._launches: list[list[Any]] = []
         """For each control step of an action; those of the last one stand for all that follow."""
-
-    @property
-    def turns(self) -> bool:
-        """Whether paddles turn."""
-        return bool(self.paddles) and self.hands.max_turn > 0.0
-
-    @property
-    def initially_held(self) -> np.ndarray:
-        """Particle in each grip at the start of an episode, -1 for none, shape (grip_count,), int32."""
-        holds = self.hands.holding or self.mode == "drag"
-        held = [p if holds and p in self.hands.particles else -1 for p in self.particles]
-        return np.array(held, dtype=np.int32)
-
-    def start_places(self, positions: np.ndarray) -> np.ndarray:
-        """Return where the hands start [m], shape (starts, grip_count, 3).
-
-        Args:
-            positions: start positions [m], shape (starts, n, 3).
-        """
-        if self.mode in _GRASPING and self.hands.places is not None:
-            return self.hands.places(positions)[:, : self.grip_count]
-        return np.asarray(positions[:, list(self.particles)])
-
-    def prepare(
-        self,
-        actions: Any,
-        state: State,
-        control: Control,
-        rest: np.ndarray,
-        ctrl_dt: float,
-        parameters: Any,
-        anchor: tuple[float, float, float],
-    ) -> None:
-        """Prepare the launches for these arrays.
-
-        Args:
-            actions: device array, shape (num_envs, size), float32.
-            state: state to act on.
-            control: where the displacements go.
-            rest: rest positions [m], shape (n, 3).
-            ctrl_dt: time between actions [s].
-            parameters: device array, shape (num_envs, names), float32; the box and rest distances grow with the size.
-            anchor: the point that stays where it is when they do [m].
-        """
-        model, hands = state.model, self.hands
-
-        def launch(kernel: Any, *inputs: Any) -> Any:
-            return wp.launch(kernel, dim=model.num_envs, inputs=list(inputs), device=model.device, record_cmd=True)
-
-        if self.mover is not None:
-            self._launches.append([self.mover.prepare(actions, state, control)])
-            return
-        if self.paddles:
-            limits = (self.stride, hands.max_step, hands.max_turn, hands.widest_turn)
-            self._launches.append([prepare_moves(self.paddles, actions, limits, state, control, parameters, anchor)])
-            return
-        grips = (state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar)
-        where = (state.free_inv_mass_scalar, model.lanes, state.positions_scalar)
-        if self.mode == "pin":
-            particles = wp.array(self.particles, dtype=wp.int32, device=model.device)
-            self._launches.append([launch(pin, actions, particles, *where, *grips, control.motion)])
-            return
-        rest_array = wp.array(rest, dtype=wp.vec3, device=model.device)
-        floor = hands.lower[1] if hands.floor is None else hands.floor
-        box = wp.vec3(*hands.lower), wp.vec3(*hands.upper)
-
-        def step(numbers: Any, stride: int, absolute: bool, max_step: float) -> list[Any]:
-            """Return the launches of a control step: grasp or let go, then move."""
-            take = [launch(grasp, numbers, stride, hands.reach, self.grip_count, *where, *grips)]
-            move = launch(
-                move_grips, numbers, stride, int(absolute), hands.axes, max_step, hands.max_change, ctrl_dt,
-                *box, floor, parameters, anchor, hands.max_stretch, rest_array,
-                state.held, state.grip_positions, model.lanes, state.positions_scalar, state.velocities_scalar,
-                self.grip_count, control.motion,
+        acts, numbers = world.actions, world.buffers["actions"]
+        if acts.mover is not None:
+            self._launches.append([acts.mover.prepare(numbers, world.state, world.control)])
+        elif acts.paddles:
+            self._launches.append([_move_paddles(world)])
+        elif acts.mode == "pin":
+            particles, motion = device_indices(world, acts.particles), world.control.motion
+            self._launches.append([prepare(world, pin, numbers, particles, *_where(world), *_grips(world), motion)])
+        elif not acts.stages:
+            max_step = acts.hands.max_step
+            self._launches.append(_control_step(world, numbers, acts.stride, acts.mode == "pick_place", max_step))
+        for count, (at_place, carried, closed) in acts.stages:
+            commands = wp.zeros((world.num_envs, 4), dtype=float, device=world.model.device)
+            staged = prepare(
+                world, stage, numbers, at_place, carried, closed, _floor(acts.hands) + LIFT,
+                *_box(acts.hands), world.buffers["parameters"], world.anchor, commands,
             )  # fmt: skip
-            return [*take, move] if self.mode in _GRASPING else [move]
-
-        if not self._stages:
-            self._launches.append(step(actions, self.stride, self.mode == "pick_place", hands.max_step))
-        for count, numbers in self._stages:
-            commands = wp.zeros((model.num_envs, 4), dtype=float, device=model.device)
-            height = floor + transfers.LIFT
-            staged = launch(transfers.stage, actions, *numbers, height, *box, parameters, anchor, commands)
-            fast = 1.0e6 if not self._launches else hands.max_step  # the first is at once
-            launches = [staged, *step(commands, 4, True, fast)]
-            self._launches.extend([launches] * count)
+            fast = 1.0e6 if not self._launches else acts.hands.max_step  # the first is at once
+            self._launches.extend([[staged, *_control_step(world, commands, 4, True, fast)]] * count)
 
     def launch(self, step: int = 0) -> None:
         """Apply the current actions in a control step of theirs."""
         for command in self._launches[min(step, len(self._launches) - 1)]:
             command.launch()
+
+
+def _grips(world: World) -> tuple[Any, ...]:
+    """Return the arrays of hands, and of what changes when they take hold of something."""
+    state = world.state
+    return state.grip_positions, state.held, state.inv_mass_scalar, state.velocities_scalar
+
+
+def _where(world: World) -> tuple[Any, ...]:
+    """Return masses and positions, of which hands take hold."""
+    return world.state.free_inv_mass_scalar, world.model.lanes, world.state.positions_scalar
+
+
+def _box(hands: Hands) -> tuple[Any, Any]:
+    return wp.vec3(*hands.lower), wp.vec3(*hands.upper)
+
+
+def _floor(hands: Hands) -> float:
+    return hands.lower[1] if hands.floor is None else hands.floor
+
+
+def _control_step(world: World, numbers: Any, stride: int, absolute: bool, max_step: float) -> list[Any]:
+    """Return the launches of a control step: grasp or let go, then move.
+
+    Args:
+        world: the environments.
+        numbers: device array, shape (num_envs, at least stride * hands), float32.
+        stride: numbers of a hand.
+        absolute: whether they are a place in the box rather than a displacement.
+        max_step: largest move along an axis [m].
+    """
+    acts, hands, state = world.actions, world.actions.hands, world.state
+    rest = wp.array(world.scene.positions, dtype=wp.vec3, device=world.model.device)
+    take = prepare(world, grasp, numbers, stride, hands.reach, acts.grip_count, *_where(world), *_grips(world))
+    move = prepare(
+        world, move_grips, numbers, stride, int(absolute), hands.axes, max_step, hands.max_change, world.config.ctrl_dt,
+        *_box(hands), _floor(hands), world.buffers["parameters"], world.anchor, hands.max_stretch, rest, state.held,
+        state.grip_positions, world.model.lanes, state.positions_scalar, state.velocities_scalar, acts.grip_count,
+        world.control.motion,
+    )  # fmt: skip
+    return [take, move] if acts.mode in GRASPING_MODES else [move]
+
+
+def _move_paddles(world: World) -> Any:
+    """Return the launch that turns actions into the motion of paddles."""
+    acts, hands, state = world.actions, world.actions.hands, world.state
+    lower, upper = (
+        wp.array([getattr(paddle, name) for paddle in acts.paddles], dtype=wp.vec3, device=world.model.device)
+        for name in ("lower", "upper")
+    )
+    return prepare(
+        world, move_paddles, world.buffers["actions"], acts.stride, hands.max_step, hands.max_turn, hands.widest_turn,
+        device_indices(world, slots_of(acts.paddles, world.model)), lower, upper, world.buffers["parameters"],
+        world.anchor, state.poses, world.control.collider_motion,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ import warp as wp
 
 from pbd_gym.envs.core.data.launches import prepare
 from pbd_gym.envs.core.parts.goals import copy_points
-from pbd_gym.envs.core.task import Batch, Task
+from pbd_gym.envs.core.task import World
 
 wp.set_module_options({"enable_backward": False})
 
@@ -68,20 +68,20 @@ class GoalPictures:
     """Second pictures in the observations of a batch, drawn anew in environments that begin an episode only.
 
     Args:
-        batch: the environments.
-        task: theirs, with a shape for its goals.
+        world: the environments; the goal of their task is a shape.
+        name: what the message calls a task whose goal is none.
 
     Raises:
         ValueError: if the task has none.
     """
 
-    def __init__(self, batch: Batch, task: Task) -> None:
-        if task.goal_shapes is None:
+    def __init__(self, world: World, name: str) -> None:
+        if world.task.goal_shapes is None:
             raise ValueError(
                 "goal_picture=True needs a task whose goal is a shape of all particles (Task.goal_shapes), which "
-                f"{type(batch).__name__} is not; these are: {', '.join(WITH_GOAL_PICTURES)}"
+                f"{name} is not; these are: {', '.join(WITH_GOAL_PICTURES)}"
             )
-        self.batch, self._shapes = batch, task.goal_shapes
+        self.world, self._shapes = world, world.task.goal_shapes
         self.rasterizer: Any = None
         """What draws them, once :meth:`prepare` has run."""
 
@@ -94,24 +94,24 @@ class GoalPictures:
         Raises:
             ValueError: if the shapes are not those of all particles, for each start state or for all.
         """
-        batch, b, model = self.batch, self.batch.buffers, self.batch.model
-        shapes = np.asarray(self._shapes(), dtype=np.float32)
-        starts, count = len(batch.start_positions), model.particle_count
+        world, b, model = self.world, self.world.buffers, self.world.model
+        shapes = np.asarray(self._shapes(world), dtype=np.float32)
+        starts, count = len(world.start_positions), model.particle_count
         if shapes.shape not in ((1, count, 3), (starts, count, 3)):
             raise ValueError(f"goal_shapes must return shape (1 or {starts}, {count}, 3), got {shapes.shape}")
         with wp.ScopedDevice(model.device):
-            self.new = wp.zeros(batch.num_envs, dtype=wp.int32)
+            self.new = wp.zeros(world.num_envs, dtype=wp.int32)
             """Not zero where a picture has just been drawn, shape (num_envs,), int32."""
-            self.points = wp.zeros((batch.num_envs, count, 3), dtype=float)
+            self.points = wp.zeros((world.num_envs, count, 3), dtype=float)
             """Where the particles are in the pictures [m], shape (num_envs, n, 3), float32."""
             # No episode has the number -1, so that every picture is drawn the first time.
-            drawn = wp.full((batch.num_envs, 3), -1, dtype=wp.int32), wp.zeros_like(b["parameters"])
+            drawn = wp.full((world.num_envs, 3), -1, dtype=wp.int32), wp.zeros_like(b["parameters"])
         self._find_new = prepare(
-            batch, find_new, b["seed"], b["episode"], b["start"], b["parameters"], *drawn, self.new
+            world, find_new, b["seed"], b["episode"], b["start"], b["parameters"], *drawn, self.new
         )
-        self._place = copy_points(batch, self.new, shapes, self.points)
+        self._place = copy_points(world, self.new, shapes, self.points)
         self._seen = self.new.numpy() if model.device.is_cpu else None
-        tools = [paddle.collider for paddle in batch.actions.paddles]
+        tools = [paddle.collider for paddle in world.actions.paddles]
         self.rasterizer = rasterizer.of_points(self.points, self.new, tools)
         for name in rasterizer.images:
             b.share(f"goal_{name}", self.rasterizer.image(name))
@@ -122,4 +122,4 @@ class GoalPictures:
         # The CPU looks whether there is any need; on CUDA looking would cost more than launching.
         if self._seen is None or self._seen.any():
             self._place.launch()
-            self.rasterizer.draw(self.batch.state)
+            self.rasterizer.draw(self.world.state)

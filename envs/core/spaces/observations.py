@@ -1,23 +1,30 @@
-"""Observation modes: which particle states an agent sees, written by one kernel into flat float32 rows."""
+"""Observations: which particle states an agent sees, written by kernels into flat float32 rows.
+
+Particles, positions alone, numbers that the task works out itself, and any of these with a memory of one moment.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
 from gymnasium import spaces
 
-from pbd_gym.envs.core.spaces.paddles import angle_of
-from pbd_gym.sim.state import State
+from pbd_gym.envs.core.data.buffers import Buffers
+from pbd_gym.envs.core.data.launches import Launches, device_indices, prepare
+from pbd_gym.envs.core.data.modes import OBS_MODES, ObsMode
+from pbd_gym.envs.core.spaces.actions import angle_of
+from pbd_gym.envs.core.task import Features, Reduced, World
 
 wp.set_module_options({"enable_backward": False})
 
-ObsMode = Literal["keypoints", "particles", "goal", "memory", "reduced", "rgb", "depth", "rgbd", "segmentation"]
-OBS_MODES: tuple[ObsMode, ...] = ("keypoints", "particles", "memory", "goal")
-"""Modes made of particle states that tasks have; for those made of pictures see :mod:`pbd_gym.envs.core.spaces.pixels`.
-``"reduced"`` is one of those tasks only that name its particles."""
+TIME_UNIT = wp.constant(100.0)
+"""Actions that count as 1 in the two times that are shown."""
+TICK = wp.constant(2.0)
+"""Actions between the marks of the two clocks."""
+SINCE, ELAPSED = wp.constant(32), wp.constant(80)
+"""Marks of the clock of the last moment, and of the episode's."""
 OBS_LIMIT = 100.0
 """Bound of every number in an observation [m or m/s]; what is beyond is clipped, so that the space can be finite."""
 
@@ -113,14 +120,73 @@ def observe_reduced(
             observation[env, 3 * (count + goal_count + slot) + axis2] = bounded(grip_position[env, slot, axis2])
 
 
-@dataclass(frozen=True)
-class Reduced:
-    """What ``obs_mode="reduced"`` shows: positions alone, as SoftGym's ``key_point`` observations."""
+@wp.kernel
+@no_type_check
+def observe_particles(
+    # In:
+    lanes: int,
+    positions: wp.array4d[float],
+    velocities: wp.array4d[float],
+    # Out:
+    observation: wp.array2d[float],
+):
+    """Write the positions of all particles, then their velocities."""
+    env = wp.tid()
+    group = env // lanes
+    lane = env % lanes
+    count = positions.shape[1]
+    for i in range(count):
+        for axis in range(3):
+            observation[env, 3 * i + axis] = bounded(positions[group, i, axis, lane])
+            observation[env, 3 * (count + i) + axis] = bounded(velocities[group, i, axis, lane])
 
-    particles: np.ndarray
-    """Particles, shape (k,), int."""
-    goals: bool = False
-    """Whether the places of all goals follow."""
+
+@wp.func
+@no_type_check
+def tick(actions: int, mark: int, last: int):
+    """Return how near a time is to a mark, from 1 at it to 0 at the next; the last one is for all that comes after."""
+    time = wp.min(float(actions) / TICK, float(last))
+    return wp.max(0.0, 1.0 - wp.abs(time - float(mark)))
+
+
+@wp.kernel
+@no_type_check
+def recall(
+    # In:
+    elapsed: wp.array1d[wp.int32],
+    hand_count: int,
+    held: wp.array2d[wp.int32],
+    size: int,
+    # State:
+    grasped: wp.array2d[wp.int32],
+    moment: wp.array1d[wp.int32],
+    remembered: wp.array2d[float],
+    # Out:
+    observation: wp.array2d[float],
+):
+    """Write what is remembered, both times and both clocks behind the observation, of ``size`` numbers.
+
+    Writing it twice at the same moment changes nothing: observations are made anew where episodes begin at once.
+    """
+    env = wp.tid()
+    is_new = elapsed[env] == 0
+    for slot in range(hand_count):
+        if grasped[env, slot] != held[env, slot]:
+            is_new = True
+        grasped[env, slot] = held[env, slot]
+    if is_new:
+        moment[env] = elapsed[env]
+        for i in range(size):
+            remembered[env, i] = observation[env, i]
+    for i2 in range(size):
+        observation[env, size + i2] = remembered[env, i2]
+    observation[env, 2 * size] = bounded(float(elapsed[env] - moment[env]) / TIME_UNIT)
+    observation[env, 2 * size + 1] = bounded(float(elapsed[env]) / TIME_UNIT)
+    first = 2 * size + 2
+    for mark in range(SINCE):
+        observation[env, first + mark] = tick(elapsed[env] - moment[env], mark, SINCE - 1)
+    for mark2 in range(ELAPSED):
+        observation[env, first + SINCE + mark2] = tick(elapsed[env], mark2, ELAPSED - 1)
 
 
 class ReducedObservations:
@@ -143,13 +209,13 @@ class ReducedObservations:
         self.size = 3 * (len(reduced.particles) + self.goal_count + grip_count)
         self.space: spaces.Space[Any] = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
 
-    def prepare(self, buffers: Any, state: State) -> Any:
+    def prepare(self, world: World) -> Any:
         """Return the launch that fills ``observation`` of the buffers."""
-        model = state.model
-        particles = wp.array(self.reduced.particles, dtype=wp.int32, device=model.device)
-        inputs = [particles, buffers["goals"], self.goal_count, self.grip_count, model.lanes]
-        arrays = [state.positions_scalar, state.grip_positions, buffers["observation"]]
-        return wp.launch(observe_reduced, model.num_envs, [*inputs, *arrays], device=model.device, record_cmd=True)
+        b, state = world.buffers, world.state
+        return prepare(
+            world, observe_reduced, device_indices(world, self.reduced.particles), b["goals"], self.goal_count,
+            self.grip_count, world.model.lanes, state.positions_scalar, state.grip_positions, b["observation"],
+        )  # fmt: skip
 
 
 class Observations:
@@ -203,20 +269,79 @@ class Observations:
             self.space = spaces.Dict({"observation": box, "achieved_goal": goal_box, "desired_goal": goal_box})
             self.names = tuple(self.space)
 
-    def prepare(self, buffers: Any, state: State) -> Any:
+    def prepare(self, world: World) -> Any:
         """Return the launch that fills ``observation``, ``achieved_goal`` and ``desired_goal`` of the buffers."""
-        model = state.model
-        return wp.launch(
-            observe,
-            dim=model.num_envs,
-            device=model.device,
-            record_cmd=True,
-            inputs=[
-                wp.array(self.particles, dtype=wp.int32, device=model.device),
-                wp.array(self.goal_particles, dtype=wp.int32, device=model.device),
-                buffers["goals"], int(self.mode != "goal"), self.grip_count, self.axes, model.lanes,
-                state.positions_scalar, state.velocities_scalar, state.grip_positions, state.held,
-                wp.array(self.paddles, dtype=wp.int32, device=model.device), int(self.turns), state.poses,
-                buffers["observation"], buffers["achieved_goal"], buffers["desired_goal"],
-            ],
+        b, state = world.buffers, world.state
+        return prepare(
+            world, observe, device_indices(world, self.particles), device_indices(world, self.goal_particles),
+            b["goals"], int(self.mode != "goal"), self.grip_count, self.axes, world.model.lanes,
+            state.positions_scalar, state.velocities_scalar, state.grip_positions, state.held,
+            device_indices(world, self.paddles), int(self.turns), state.poses, b["observation"], b["achieved_goal"],
+            b["desired_goal"],
         )  # fmt: skip
+
+
+class FeatureObservations:
+    """Features alone (``"keypoints"``), or positions and velocities of all particles and then these (``"particles"``).
+
+    Args:
+        mode: which of the two.
+        features: of the task.
+        particle_count: number of particles.
+    """
+
+    axes = 3
+    goal_size = 0
+    names = ("observation",)
+
+    def __init__(self, mode: ObsMode, features: Features, particle_count: int) -> None:
+        self.mode, self.features = mode, features
+        self.first = 6 * particle_count if mode == "particles" else 0
+        """Column of the first feature."""
+        self.size = self.first + features.count
+        self.space: spaces.Space[Any] = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
+
+    def prepare(self, world: World) -> Any:
+        """Return what fills ``observation`` of the buffers when it is launched."""
+        out, state = world.buffers["observation"], world.state
+        launches = Launches([self.features.prepare(world, out, self.first)])
+        if self.first:
+            inputs = world.model.lanes, state.positions_scalar, state.velocities_scalar, out
+            launches.append(prepare(world, observe_particles, *inputs))
+        return launches
+
+
+class MemoryObservations:
+    """Keypoints now, keypoints at the last moment when what the hands hold changed or the episode began, and two times.
+
+    What is to come of a fold depends on where it began, and a towel in the air does not show that any more. Agents with
+    a memory of a single moment do what those without cannot learn, and need no recurrent network.
+
+    The times are the actions since that moment and since the episode began, in hundreds, and once more as clocks: a
+    number for every second action, 1 at that time and 0 one mark away. Networks tell the steps of a script by them.
+
+    Args:
+        keypoints: the observations that are remembered.
+        hand_count: the agent's hands.
+    """
+
+    mode: ObsMode = "memory"
+    names = ("observation",)
+
+    def __init__(self, keypoints: Observations | FeatureObservations, hand_count: int) -> None:
+        self.keypoints, self.hand_count = keypoints, hand_count
+        self.axes, self.goal_size = keypoints.axes, keypoints.goal_size
+        self.size = 2 * keypoints.size + 2 + SINCE + ELAPSED
+        self.space: spaces.Space[Any] = spaces.Box(-OBS_LIMIT, OBS_LIMIT, (self.size,), np.float32)
+
+    def add_buffers(self, buffers: Buffers) -> None:
+        """Add what is remembered, so that states of the environment hold it."""
+        buffers.add("grasped", (self.hand_count,), wp.int32)
+        buffers.add("moment", dtype=wp.int32)
+        buffers.add("remembered", (self.keypoints.size,))
+
+    def prepare(self, world: World) -> Any:
+        """Return what fills ``observation`` of the buffers when it is launched."""
+        b, names = world.buffers, ("grasped", "moment", "remembered", "observation")
+        inputs = b["elapsed"], self.hand_count, world.state.held, self.keypoints.size, *(b[name] for name in names)
+        return Launches([self.keypoints.prepare(world), prepare(world, recall, *inputs)])

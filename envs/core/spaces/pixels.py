@@ -11,7 +11,6 @@ import warp as wp
 from gymnasium import spaces
 
 from pbd_gym.envs.core.data.validation import make_config
-from pbd_gym.envs.core.spaces.observations import ObsMode
 from pbd_gym.rendering.batched.tables import CAMERA, PALETTE, palette_row
 from pbd_gym.rendering.batched.views import aim
 from pbd_gym.rendering.camera import Camera
@@ -20,7 +19,6 @@ from pbd_gym.sim.state import State
 
 wp.set_module_options({"enable_backward": False})
 
-PIXEL_MODES: tuple[ObsMode, ...] = ("rgb", "depth", "rgbd", "segmentation")
 _IMAGES = {"rgbd": ("rgb", "depth")}
 VECTORS, COLOR_COUNT = wp.constant(CAMERA), wp.constant(len(PALETTE))
 FIXED_COLORS = wp.constant(list(PALETTE).index("picker_open"))

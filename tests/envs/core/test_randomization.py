@@ -223,7 +223,7 @@ def test_size_is_a_similar_task(env_id: str, size: float) -> None:
     assert isinstance(env, TaskVectorEnv) and isinstance(plain, TaskVectorEnv)
     plain.reset(seed=4)
     observation, info = env.reset(seed=4, options={"parameters": {"size": size}})
-    anchor = np.array(env.anchor)
+    anchor = np.array(env.world.anchor)
 
     def similar(points: np.ndarray) -> np.ndarray:
         return anchor + size * (points - anchor)

@@ -170,16 +170,18 @@ TASK = """
 import numpy as np
 from pbd_gym.envs import RopeStraightenVectorEnv, StartBank
 
-class Task(RopeStraightenVectorEnv):
-    def build(self, config):
-        task = super().build(config)
-        self.tangled, task.starts = task.starts.sample, StartBank(self, self.sample_starts)
-        return task
+class Shifted(RopeStraightenVectorEnv.task_type):
+    def __init__(self, config, modes):
+        super().__init__(config, modes)
+        self.tangled, self.starts = self.starts.sample, StartBank(self.sample_starts)
 
-    def sample_starts(self, rng):
-        starts = self.tangled(rng)
+    def sample_starts(self, world, rng):
+        starts = self.tangled(world, rng)
         starts[..., 0] += {shift}
         return starts
+
+class Task(RopeStraightenVectorEnv):
+    task_type = Shifted
 """
 
 
@@ -223,19 +225,21 @@ from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 import other_parts
 
+class Shifted(RopeStraightenVectorEnv.task_type):
+    def __init__(self, config, modes):
+        super().__init__(config, modes)
+        self.starts = StartBank(other_parts.Shifted(self.starts.sample).sample)
+
 class Task(RopeStraightenVectorEnv):
-    def build(self, config):
-        task = super().build(config)
-        task.starts = StartBank(self, other_parts.Shifted(task.starts.sample).sample)
-        return task
+    task_type = Shifted
 """
     parts = """
 class Shifted:
     def __init__(self, sample):
         self.plain = sample
 
-    def sample(self, rng):
-        starts = self.plain(rng)
+    def sample(self, world, rng):
+        starts = self.plain(world, rng)
         starts[..., 0] += {shift}
         return starts
 """

@@ -134,7 +134,7 @@ def test_order_counts_when_asked_for() -> None:
 def test_starts_have_letters_of_their_own() -> None:
     env = make("PBDRopeShape-v0", 64, starts=64)
     env.reset(seed=0, options={"split": "all", "variation": np.arange(64)})
-    assert set(env.letters()) == set(range(len(LETTERS)))
+    assert set(env.task.letters()) == set(range(len(LETTERS)))
     shapes = env.shapes()
     assert_allclose(env.buffers.read("goals"), shapes[:, env.goal_particles], atol=1e-6)
     ways = [np.linalg.norm(env.start_positions - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
@@ -166,14 +166,14 @@ def test_the_closest_approach_counts_and_is_forgotten() -> None:
     env.reset(options={"reset_mask": np.array([True, False, False]), "split": "all", "variation": 3})
     again = env.buffers.read("performance")
     assert_allclose(again[1:], best[1:], atol=1e-6)
-    there = env.start_positions[3, -1] - env.goal_sets()[3, 0]
+    there = env.start_positions[3, -1] - env.task.goal_sets(env.world)[3, 0]
     assert_allclose(again[0], -np.linalg.norm(there), atol=1e-6)
 
 
 def test_goals_of_the_whip_are_out_of_reach() -> None:
     """Guards the task: without a swing, the hand at its wall and the rope hanging, no tip is near its goal."""
     env = make("PBDRopeWhip-v0", 1, starts=64)
-    starts, goals, hands = env.start_positions, env.goal_sets()[:, 0], env.actions.hands
+    starts, goals, hands = env.start_positions, env.task.goal_sets(env.world)[:, 0], env.actions.hands
     hanging = starts[:, -1] - starts[:, 0]
     nearest = np.clip(goals - hanging, hands.lower, hands.upper) + hanging
     assert np.linalg.norm(nearest - goals, axis=1).min() > 0.1
@@ -215,7 +215,7 @@ def test_pushing_is_rated_particle_by_particle() -> None:
 
 def test_goals_of_pushing_are_straight_ropes_beside_the_start() -> None:
     env = make("PBDRopePush-v0", 2, starts=40)
-    goals, starts, config = env.goal_shapes(), env.start_positions, env.config
+    goals, starts, config = env.task.shapes(env.world), env.start_positions, env.config
     assert_allclose(np.linalg.norm(goals[:, -1] - goals[:, 0], axis=1), config.rope_length, atol=1e-6)
     middle = goals.mean(axis=1)
     far = np.linalg.norm(middle[:, [0, 2]], axis=1)
