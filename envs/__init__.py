@@ -43,12 +43,10 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.base.single import TaskEnv as TaskEnv
     from pbd_gym.envs.core.base.vector_env import TaskVectorEnv as TaskVectorEnv
     from pbd_gym.envs.core.data.buffers import Buffers as Buffers
-    from pbd_gym.envs.core.data.completion import Completion as Completion
-    from pbd_gym.envs.core.data.completion import put_down as put_down
+    from pbd_gym.envs.core.data.buffers import Launches as Launches
+    from pbd_gym.envs.core.data.buffers import prepare as prepare
     from pbd_gym.envs.core.data.hands import Hands as Hands
     from pbd_gym.envs.core.data.hands import Paddle as Paddle
-    from pbd_gym.envs.core.data.launches import Launches as Launches
-    from pbd_gym.envs.core.data.launches import prepare as prepare
     from pbd_gym.envs.core.data.modes import OBS_MODES as OBS_MODES
     from pbd_gym.envs.core.data.modes import PICKER_MODES as PICKER_MODES
     from pbd_gym.envs.core.data.modes import PIXEL_MODES as PIXEL_MODES
@@ -87,12 +85,14 @@ if TYPE_CHECKING:
     from pbd_gym.envs.core.parts.starts import SettledStarts as SettledStarts
     from pbd_gym.envs.core.parts.starts import StartBank as StartBank
     from pbd_gym.envs.core.spaces.pixels import Pixels as Pixels
+    from pbd_gym.envs.core.task import Completion as Completion
     from pbd_gym.envs.core.task import Features as Features
     from pbd_gym.envs.core.task import Part as Part
     from pbd_gym.envs.core.task import Reduced as Reduced
     from pbd_gym.envs.core.task import Score as Score
     from pbd_gym.envs.core.task import Task as Task
     from pbd_gym.envs.core.task import World as World
+    from pbd_gym.envs.core.task import put_down as put_down
     from pbd_gym.envs.pendulum import PendulumConfig as PendulumConfig
     from pbd_gym.envs.pendulum import PendulumEnv as PendulumEnv
     from pbd_gym.envs.pendulum import PendulumVectorEnv as PendulumVectorEnv

@@ -11,12 +11,12 @@ import warp as wp
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_indices, filled
 from pbd_gym.envs.core.data.hands import Hands
-from pbd_gym.envs.core.data.launches import device_indices
 from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
 from pbd_gym.envs.core.data.randomization import SIZE, random_stream
 from pbd_gym.envs.core.data.validation import check_numbers
-from pbd_gym.envs.core.parts.measures import begin_rating
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating
 from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
 from pbd_gym.envs.core.parts.starts import SettledStarts
 from pbd_gym.envs.core.task import Task, World
@@ -78,6 +78,16 @@ class PendulumConfig(ReachingConfig):
         return float(sum(self.lengths))
 
 
+@wp.struct
+class Links:
+    """What the angles of links and the place of the goals are sampled from; see :class:`PendulumConfig`."""
+
+    lengths: wp.array1d[float]
+    start_angle: float
+    upright_starts: float
+    goal_shift: float
+
+
 @wp.kernel
 @no_type_check
 def sample_pendulum(
@@ -87,18 +97,12 @@ def sample_pendulum(
     episode: wp.array1d[wp.int32],
     parameters: wp.array2d[float],
     bobs: wp.array1d[wp.int32],
-    lengths: wp.array1d[float],
-    start_angle: float,
-    upright_starts: float,
-    shift: float,
+    links: Links,
     lanes: int,
     # Out:
     positions: wp.array4d[float],
     goals: wp.array3d[float],
-    performance: wp.array1d[float],
-    start_performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    rating: FirstRating,
 ):
     """Sample the angles of the links, and goals straight above a point near the middle of the box."""
     env = wp.tid()
@@ -108,21 +112,21 @@ def sample_pendulum(
     lane = env % lanes
     random = random_stream(seed[env], episode[env])
     size = parameters[env, SIZE]
-    goal = wp.vec3(size * shift * wp.randf(random, -1.0, 1.0), 0.0, 0.0)
-    side = wp.where(wp.randf(random) < upright_starts, 1.0, -1.0)
+    goal = wp.vec3(size * links.goal_shift * wp.randf(random, -1.0, 1.0), 0.0, 0.0)
+    side = wp.where(wp.randf(random) < links.upright_starts, 1.0, -1.0)
     bob = wp.vec3()
     total = float(0.0)
     count = bobs.shape[0]
     for k in range(count):
-        angle = start_angle * wp.randf(random, -1.0, 1.0)
-        bob += size * lengths[k] * wp.vec3(wp.sin(angle), side * wp.cos(angle), 0.0)
-        goal += wp.vec3(0.0, size * lengths[k], 0.0)
+        angle = links.start_angle * wp.randf(random, -1.0, 1.0)
+        bob += size * links.lengths[k] * wp.vec3(wp.sin(angle), side * wp.cos(angle), 0.0)
+        goal += wp.vec3(0.0, size * links.lengths[k], 0.0)
         for axis in range(3):
             positions[group, bobs[k], axis, lane] = bob[axis]
             goals[env, k, axis] = goal[axis]
         total += wp.length(goal - bob)
     now = -total / float(count)
-    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
+    begin_rating(env, now, now, rating)
 
 
 class SampledPendulum(SampledGoals):
@@ -133,10 +137,16 @@ class SampledPendulum(SampledGoals):
     def inputs(self, world: World) -> list[Any]:
         """Return what the kernel reads, and the positions that it writes."""
         b, config = world.buffers, world.config
+        links = filled(
+            Links,
+            lengths=wp.array(config.lengths, dtype=float, device=world.model.device),
+            start_angle=config.start_angle,
+            upright_starts=config.upright_starts,
+            goal_shift=config.goal_shift,
+        )
         return [
-            b["seed"], b["episode"], b["parameters"], device_indices(world, world.goal_particles),
-            wp.array(config.lengths, dtype=float, device=world.model.device), config.start_angle, config.upright_starts,
-            config.goal_shift, world.model.lanes, world.state.positions_scalar,
+            b["seed"], b["episode"], b["parameters"], device_indices(world, world.goal_particles), links,
+            world.model.lanes, world.state.positions_scalar,
         ]  # fmt: skip
 
 

@@ -10,13 +10,12 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.envs.cloth.body import fitted
-from pbd_gym.envs.cloth.heaps import Spreading
+from pbd_gym.envs.cloth.heaps import Pulling, Spreading, hands_stay_low, nearby
 from pbd_gym.envs.cloth.moves import tighten
-from pbd_gym.envs.cloth.pulls import Pulling, hands_stay_low, nearby
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.launches import device_indices, prepare
+from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, actions_left, grown

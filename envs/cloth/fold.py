@@ -12,7 +12,7 @@ from pbd_gym.envs.cloth.moves import fold_over
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.launches import device_indices, prepare
+from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pbd_gym.envs.cloth.fold import Fold, halves
-from pbd_gym.envs.cloth.heaps import Spreading
+from pbd_gym.envs.cloth.heaps import Pulling, Spreading, hands_stay_low
 from pbd_gym.envs.cloth.moves import fold_over, tighten
-from pbd_gym.envs.cloth.pulls import Pulling, hands_stay_low
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv

@@ -14,7 +14,7 @@ from pbd_gym.envs.cloth.moves import hanging_height
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.launches import prepare
+from pbd_gym.envs.core.data.buffers import prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
 from pbd_gym.envs.core.data.randomization import SIZE, scaled
 from pbd_gym.envs.core.data.validation import check_numbers

@@ -16,7 +16,7 @@ from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.cloth.unfold import folded
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.launches import device_points, prepare
+from pbd_gym.envs.core.data.buffers import device_points, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
 from pbd_gym.envs.core.data.validation import split_range
 from pbd_gym.envs.core.parts.experts import Script, Waypoint

@@ -8,18 +8,17 @@ model, state, solver and buffers. Parts are given it when their launches are pre
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.comparison import same
-from pbd_gym.envs.core.data.completion import Completion
+from pbd_gym.envs.core.data.buffers import Buffers, Launches
 from pbd_gym.envs.core.data.hands import Actions, Hands
-from pbd_gym.envs.core.data.launches import Launches
-from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.identity import same
+from pbd_gym.envs.core.data.modes import PICKER_MODES, ActionMode, Modes
 from pbd_gym.envs.core.data.randomization import Randomization
 from pbd_gym.envs.core.data.symmetries import Symmetry
 from pbd_gym.scene.scene import Scene
@@ -34,6 +33,46 @@ Corners = tuple[np.ndarray, np.ndarray]
 """Lower and upper corner of a box [m], shape (3,) each."""
 _Self = TypeVar("_Self")
 _Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What success asks for besides being at the goal; nothing by default.
+
+    A task that puts something somewhere is done when it stays there by itself: a towel that is held in its place is
+    not folded, and one that swings past its place does not lie there. A task whose point is to hold asks for less.
+    """
+
+    let_go: bool = False
+    """Whether nothing may be held, neither by the agent nor by a person's hand."""
+    rest_speed: float = 0.0
+    """Speed up to which things are at rest [m/s]: the mean over all particles of how far each is from where it was one
+    control step earlier, divided by the time between. Particles of a fluid that wait in its depot do not count. 0 where
+    things may move."""
+    rest_time: float = 0.0
+    """How long they have to be so slow, without interruption [s], in whole control steps and one at least."""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Entries of ``info`` that say what is missing; success is all of them together. None for the goal alone."""
+        found = ("released",) * self.let_go + ("at_rest",) * (self.rest_speed > 0.0)
+        return ("at_goal", *found) if found else ()
+
+    def rest_steps(self, ctrl_dt: float) -> int:
+        """Return the control steps of a length [s] that things have to be at rest for; 0 if they need not be."""
+        return max(math.ceil(self.rest_time / ctrl_dt - 1e-6), 1) if self.rest_speed > 0.0 else 0
+
+
+def put_down(config: Any, action_mode: ActionMode) -> Completion:
+    """Return what is asked of things that are put somewhere: hands that can let go have, and all is at rest.
+
+    In modes other than :data:`PICKER_MODES` there is nothing that success could wait for the agent to let go.
+
+    Args:
+        config: the numbers of a task, with ``rest_speed`` and ``rest_time``.
+        action_mode: how the agent acts.
+    """
+    return Completion(action_mode in PICKER_MODES, config.rest_speed, config.rest_time)
 
 
 class Part:
@@ -121,7 +160,7 @@ class Features:
     """How many there are."""
     prepare: Callable[[World, Any, int], Any]
     """From the world, the array of observations, shape (num_envs, size), and the column of the first of them to the
-    launch that fills them in; see :func:`pbd_gym.envs.core.data.launches.prepare`."""
+    launch that fills them in; see :func:`pbd_gym.envs.core.data.buffers.prepare`."""
 
 
 Expert = Callable[["World"], np.ndarray]

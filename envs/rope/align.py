@@ -11,16 +11,15 @@ import warp as wp
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.completion import put_down
+from pbd_gym.envs.core.data.buffers import device_points, filled
 from pbd_gym.envs.core.data.hands import Hands
-from pbd_gym.envs.core.data.launches import device_points
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
 from pbd_gym.envs.core.data.validation import check_numbers
-from pbd_gym.envs.core.parts.measures import begin_rating
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating
 from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
 from pbd_gym.envs.core.parts.starts import SettledStarts
-from pbd_gym.envs.core.task import Task, World
+from pbd_gym.envs.core.task import Task, World, put_down
 from pbd_gym.materials.materials import RopeMaterial
 from pbd_gym.scene.scene import Scene
 
@@ -82,6 +81,20 @@ class RopeConfig(ReachingConfig):
         return self.rope_length
 
 
+@wp.struct
+class Line:
+    """What lines are sampled from."""
+
+    offsets: wp.array1d[float]
+    """Of the goals along the line, from its middle, in lengths of the rope."""
+    length: float
+    """Of the rope [m]."""
+    shift: float
+    """Largest shift along x and z [m]."""
+    turn: float
+    """Largest turn [rad]."""
+
+
 @wp.kernel
 @no_type_check
 def sample_line(
@@ -93,16 +106,10 @@ def sample_line(
     parameters: wp.array2d[float],
     anchor: wp.vec3,
     shapes: wp.array2d[wp.vec3],
-    offsets: wp.array1d[float],
-    length: float,
-    shift: float,
-    turn: float,
+    line: Line,
     # Out:
     goals: wp.array3d[float],
-    performance: wp.array1d[float],
-    start_performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    rating: FirstRating,
 ):
     """Sample goals on a straight line near the rope, turned from the direction in which the rope lies."""
     env = wp.tid()
@@ -115,19 +122,19 @@ def sample_line(
     for k in range(count):
         center += shapes[row, k] / float(count)
     across = shapes[row, count - 1] - shapes[row, 0]
-    angle = wp.atan2(across[2], across[0]) + turn * wp.randf(random, -1.0, 1.0)
-    x = center[0] + shift * wp.randf(random, -1.0, 1.0)
-    z = center[2] + shift * wp.randf(random, -1.0, 1.0)
+    angle = wp.atan2(across[2], across[0]) + line.turn * wp.randf(random, -1.0, 1.0)
+    x = center[0] + line.shift * wp.randf(random, -1.0, 1.0)
+    z = center[2] + line.shift * wp.randf(random, -1.0, 1.0)
     total = float(0.0)
-    for k2 in range(count):
-        along = offsets[k2] * length
+    for k in range(count):
+        along = line.offsets[k] * line.length
         goal = wp.vec3(x + along * wp.cos(angle), center[1], z + along * wp.sin(angle))
         grown = scaled(goal, anchor, parameters[env, SIZE])
         for axis in range(3):
-            goals[env, k2, axis] = grown[axis]
-        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
+            goals[env, k, axis] = grown[axis]
+        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k])
     now = -total / float(count)
-    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
+    begin_rating(env, now, now, rating)
 
 
 class LineGoals(SampledGoals):
@@ -138,12 +145,17 @@ class LineGoals(SampledGoals):
     def inputs(self, world: World) -> list[Any]:
         """Return what the kernel reads."""
         b, config = world.buffers, world.config
-        along = world.goal_particles / (config.particles - 1) - 0.5
+        line = filled(
+            Line,
+            offsets=wp.array(
+                world.goal_particles / (config.particles - 1) - 0.5, dtype=float, device=world.model.device
+            ),
+            length=config.length,
+            shift=config.goal_shift,
+            turn=config.goal_turn,
+        )
         shapes = device_points(world, world.start_positions[:, world.goal_particles])
-        return [
-            b["seed"], b["episode"], b["start"], b["parameters"], world.anchor, shapes,
-            wp.array(along, dtype=float, device=world.model.device), config.length, config.goal_shift, config.goal_turn,
-        ]  # fmt: skip
+        return [b["seed"], b["episode"], b["start"], b["parameters"], world.anchor, shapes, line]
 
 
 def crooked_shapes(config: RopeConfig) -> np.ndarray:

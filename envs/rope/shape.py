@@ -10,7 +10,7 @@ import warp as wp
 
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.launches import device_indices, device_points, prepare
+from pbd_gym.envs.core.data.buffers import device_indices, device_points, prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.parts.goals import StartGoals
@@ -18,8 +18,7 @@ from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.core.task import Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
-from pbd_gym.envs.rope.laying import HandOverHand
-from pbd_gym.envs.rope.letters import LETTERS, written
+from pbd_gym.envs.rope.laying import LETTERS, HandOverHand, written
 from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape
 
 

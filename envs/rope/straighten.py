@@ -8,7 +8,7 @@ import numpy as np
 
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.launches import prepare
+from pbd_gym.envs.core.data.buffers import prepare
 from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER

@@ -10,17 +10,15 @@ import numpy as np
 
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.completion import Completion
+from pbd_gym.envs.core.data.buffers import Buffers, device_indices, prepare
 from pbd_gym.envs.core.data.hands import Hands
-from pbd_gym.envs.core.data.launches import device_indices, prepare
 from pbd_gym.envs.core.data.modes import PIXEL_MODES, Modes
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.data.start_bank import Handler, cached
 from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.starts import StartBank
-from pbd_gym.envs.core.task import Part, Task, World, worked_out_once
+from pbd_gym.envs.core.task import Completion, Part, Task, World, worked_out_once
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import closest_approach, forget_closest
 

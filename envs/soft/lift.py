@@ -10,9 +10,8 @@ import numpy as np
 from pbd_gym.colliders import Box
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.completion import Completion
+from pbd_gym.envs.core.data.buffers import device_indices, prepare
 from pbd_gym.envs.core.data.hands import Hands, Paddle, slots_of
-from pbd_gym.envs.core.data.launches import device_indices, prepare
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.validation import check_numbers
 from pbd_gym.envs.core.parts.experts import goals_and_points, paddle_actions, paddle_poses, sizes
@@ -20,7 +19,7 @@ from pbd_gym.envs.core.parts.goals import StartGoals
 from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures, goal_distance
 from pbd_gym.envs.core.parts.measures import mean_distance_to_paddles
 from pbd_gym.envs.core.parts.starts import StartBank
-from pbd_gym.envs.core.task import Task, World
+from pbd_gym.envs.core.task import Completion, Task, World
 from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
 from pbd_gym.geometry.tetmeshes import ball
 from pbd_gym.scene.scene import Scene

@@ -9,8 +9,7 @@ from typing import Any, no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.launches import Launches, device_indices, prepare
+from pbd_gym.envs.core.data.buffers import Buffers, Launches, device_indices, prepare
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.parts.manipulation import ManipulationConfig, Measure, WeightedMeasures
 from pbd_gym.envs.core.parts.measures import depot_of, is_there

@@ -110,8 +110,8 @@ def move_cup(
             angle = next_angle
     cos = wp.cos(angle - start)
     sin = wp.sin(angle - start)
-    for k1 in range(parts.shape[0]):
-        slot = parts[k1]
+    for k in range(parts.shape[0]):
+        slot = parts[k]
         dx = poses[env, slot, 0] - start_x
         dy = poses[env, slot, 1] - start_y
         motion[env, slot, 0] = x + cos * dx - sin * dy - poses[env, slot, 0]

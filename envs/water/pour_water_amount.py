@@ -9,7 +9,7 @@ import numpy as np
 
 from pbd_gym.envs.core.base.single import TaskEnv
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
-from pbd_gym.envs.core.data.launches import Launches, prepare
+from pbd_gym.envs.core.data.buffers import Launches, prepare
 from pbd_gym.envs.core.data.modes import PIXEL_MODES, ActionMode, Modes, ObsMode
 from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.core.data.validation import check_numbers

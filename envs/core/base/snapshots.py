@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.envs.core.episode.disturbance import Disturbance
+from pbd_gym.envs.core.episode.lifecycle import Disturbance
 from pbd_gym.envs.core.task import World
 from pbd_gym.runtime.checks import FARTHEST, FLOAT32_MAX, finite, integers, reals
 from pbd_gym.sim.state_checks import check_names, check_rows, take_rows

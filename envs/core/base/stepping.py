@@ -9,10 +9,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from pbd_gym.envs.core.base.results import Outputs
-from pbd_gym.envs.core.data.launches import Launches
+from pbd_gym.envs.core.data.buffers import Launches
 from pbd_gym.envs.core.data.validation import check_actions, write_actions
 from pbd_gym.envs.core.episode.lifecycle import Lifecycle
-from pbd_gym.envs.core.episode.rest import RestWatch
+from pbd_gym.envs.core.episode.watching import RestWatch
 from pbd_gym.envs.core.spaces.actions import Moves
 from pbd_gym.envs.core.task import World
 

@@ -42,12 +42,11 @@ from pbd_gym.envs.core.data.validation import (
     split_range,
     split_seed,
 )
-from pbd_gym.envs.core.episode.disturbance import Disturbance, expose_to_wind
-from pbd_gym.envs.core.episode.divergence import speed_limit
-from pbd_gym.envs.core.episode.lifecycle import Lifecycle, add_buffers
+from pbd_gym.envs.core.episode.lifecycle import Disturbance, Lifecycle, add_buffers, expose_to_wind
+from pbd_gym.envs.core.episode.watching import speed_limit
 from pbd_gym.envs.core.parts.experts import expert_of
+from pbd_gym.envs.core.spaces.observations import make_observations
 from pbd_gym.envs.core.spaces.pixels import PixelObservations, Pixels
-from pbd_gym.envs.core.spaces.views import make_observations
 from pbd_gym.envs.core.task import Task, World
 from pbd_gym.rendering.pictures.options import RenderOptions
 from pbd_gym.runtime.checks import switch, whole

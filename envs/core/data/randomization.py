@@ -327,6 +327,24 @@ def scaled(point: wp.vec3, anchor: wp.vec3, size: float):
     return anchor + size * (point - anchor)
 
 
+@wp.struct
+class Sampled:
+    """What parameters are sampled from, and what they change."""
+
+    ranges: wp.array2d[float]
+    """Low, high and whether it is logarithmic, of each."""
+    gravity: wp.vec3
+    """Of the task [m/s^2]."""
+    labels: int
+    """Groups of constraints."""
+    fluids: int
+    """Numbers of a fluid."""
+    ground: int
+    """Pose of the ground, -1 if its height is not sampled."""
+    ground_height: float
+    """[m]"""
+
+
 @wp.kernel
 @no_type_check
 def sample(
@@ -334,13 +352,8 @@ def sample(
     chosen: wp.array1d[wp.int32],
     seed: wp.array1d[wp.int32],
     episode: wp.array1d[wp.int32],
-    ranges: wp.array2d[float],
+    sampled: Sampled,
     fixed: wp.array2d[float],
-    gravity: wp.vec3,
-    labels: int,
-    fluids: int,
-    ground: int,
-    ground_height: float,
     lanes: int,
     # Out:
     values: wp.array2d[float],
@@ -354,12 +367,12 @@ def sample(
     # A stream of its own, with a number for each parameter whether it is used or not: goals and the other parameters do
     # not depend on which parameters are drawn.
     random = wp.rand_init(seed[env], ~episode[env])
-    for k in range(ranges.shape[0]):
+    for k in range(sampled.ranges.shape[0]):
         share = wp.randf(random)
-        low = ranges[k, 0]
-        high = ranges[k, 1]
+        low = sampled.ranges[k, 0]
+        high = sampled.ranges[k, 1]
         value = low + share * (high - low)
-        if ranges[k, 2] != 0.0:
+        if sampled.ranges[k, 2] != 0.0:
             value = low * wp.pow(high / low, share)
         value = wp.clamp(value, low, high)
         if not wp.isnan(fixed[env, k]):
@@ -367,14 +380,14 @@ def sample(
         values[env, k] = value
     group = env // lanes
     lane = env % lanes
-    if ground >= 0:
-        poses[env, ground, 1] = ground_height + values[env, 8]
+    if sampled.ground >= 0:
+        poses[env, sampled.ground, 1] = sampled.ground_height + values[env, 8]
     # Gravity turned about z, then about x.
-    across = gravity[0] * wp.cos(values[env, 6]) - gravity[1] * wp.sin(values[env, 6])
-    down = gravity[0] * wp.sin(values[env, 6]) + gravity[1] * wp.cos(values[env, 6])
+    across = sampled.gravity[0] * wp.cos(values[env, 6]) - sampled.gravity[1] * wp.sin(values[env, 6])
+    down = sampled.gravity[0] * wp.sin(values[env, 6]) + sampled.gravity[1] * wp.cos(values[env, 6])
     rows[group, columns.GRAVITY, lane] = values[env, 5] * across
-    along = gravity[2] * wp.cos(values[env, 7]) - down * wp.sin(values[env, 7])
-    down = down * wp.cos(values[env, 7]) + gravity[2] * wp.sin(values[env, 7])
+    along = sampled.gravity[2] * wp.cos(values[env, 7]) - down * wp.sin(values[env, 7])
+    down = down * wp.cos(values[env, 7]) + sampled.gravity[2] * wp.sin(values[env, 7])
     rows[group, columns.GRAVITY + 1, lane] = values[env, 5] * down
     rows[group, columns.GRAVITY + 2, lane] = values[env, 5] * along
     rows[group, columns.SIZE, lane] = values[env, SIZE]
@@ -382,7 +395,7 @@ def sample(
     rows[group, columns.DENSITY, lane] = values[env, 1]
     rows[group, columns.FRICTION, lane] = values[env, 3]
     rows[group, columns.DAMPING, lane] = values[env, 4]
-    for label in range(labels):
+    for label in range(sampled.labels):
         rows[group, columns.COMPLIANCE + label, lane] = 1.0 / (values[env, 2] * values[env, FIRST_LABEL + label])
-    for k in range(labels, labels + fluids):
+    for k in range(sampled.labels, sampled.labels + sampled.fluids):
         rows[group, columns.COMPLIANCE + k, lane] = values[env, FIRST_LABEL + k]

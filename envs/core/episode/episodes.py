@@ -68,127 +68,200 @@ def done_share(let_go: int, empty: float, rest_steps: wp.int32, rest_needed: int
     return wp.where(let_go != 0, empty, 1.0 + calm)
 
 
+@wp.struct
+class Rules:
+    """What rewards and ends follow from."""
+
+    autoreset: int
+    reward_mode: int
+    time_limit: int
+    """Steps of an episode, 0 for no limit."""
+    best: float
+    """The performance that counts as 1 when normalised."""
+    success_at: float
+    """The normalised performance that counts as being at the goal; where it is not above zero the score tells."""
+    let_go: int
+    """Whether success asks that nothing is held."""
+    rest_needed: int
+    """Control steps that success asks everything to be at rest for."""
+
+
+@wp.struct
+class Physics:
+    """What the physics says of each environment."""
+
+    held: wp.array2d[wp.int32]
+    failed: wp.array1d[wp.int32]
+    overflow: wp.array1d[wp.int32]
+    pierced: wp.array1d[wp.int32]
+
+
+@wp.struct
+class Rating:
+    """How well each environment does; buffers by name."""
+
+    terms: wp.array2d[float]
+    start_performance: wp.array1d[float]
+    last_performance: wp.array1d[float]
+    performance: wp.array1d[float]
+    normalized_performance: wp.array1d[float]
+    reward: wp.array1d[float]
+
+
+@wp.struct
+class Signs:
+    """What success is made of; buffers by name."""
+
+    rest_steps: wp.array1d[wp.int32]
+    at_goal: wp.array1d[wp.int32]
+    released: wp.array1d[wp.int32]
+    at_rest: wp.array1d[wp.int32]
+    is_success: wp.array1d[wp.int32]
+
+
+@wp.struct
+class Ends:
+    """How far each episode is, and what ends it; buffers by name."""
+
+    elapsed: wp.array1d[wp.int32]
+    finished: wp.array1d[wp.int32]
+    contact_overflow: wp.array1d[wp.int32]
+    piercings: wp.array1d[wp.int32]
+    diverged: wp.array1d[wp.int32]
+    terminated: wp.array1d[wp.int32]
+    truncated: wp.array1d[wp.int32]
+    restart: wp.array1d[wp.int32]
+
+
+@wp.struct
+class StartStates:
+    """What episodes start from."""
+
+    positions: wp.array2d[wp.vec3]
+    """Of the particles, shape (starts, n) [m]."""
+    memory: wp.array2d[float]
+    """Permanent strains of clay, shape (1 or starts, k)."""
+    held: wp.array1d[wp.int32]
+    """Particle in each grip, -1 for none."""
+    hands: wp.array2d[wp.vec3]
+    """Where each grip is, shape (starts, grips) [m]."""
+    poses: wp.array3d[float]
+    """Of colliders that move, shape (1 or starts, moving, 7)."""
+    roles: wp.array1d[wp.int32]
+    """What each of these is to the task."""
+
+
+@wp.struct
+class Bodies:
+    """The physical state of the batch."""
+
+    lanes: int
+    free_inv_mass: wp.array3d[float]
+    positions: wp.array4d[float]
+    velocities: wp.array4d[float]
+    inv_mass: wp.array3d[float]
+    held: wp.array2d[wp.int32]
+    grip_position: wp.array3d[float]
+    memory: wp.array3d[float]
+    poses: wp.array3d[float]
+
+
 @wp.kernel
 @no_type_check
 def conclude(
     # In:
-    autoreset: int,
-    reward_mode: int,
-    time_limit: int,
-    best: float,
-    success_at: float,
-    let_go: int,
-    rest_needed: int,
-    rest_steps: wp.array1d[wp.int32],
-    held: wp.array2d[wp.int32],
-    failed: wp.array1d[wp.int32],
-    overflow: wp.array1d[wp.int32],
-    pierced: wp.array1d[wp.int32],
+    rules: Rules,
+    physics: Physics,
     # State:
-    start_performance: wp.array1d[float],
-    last_performance: wp.array1d[float],
-    terms: wp.array2d[float],
-    elapsed: wp.array1d[wp.int32],
-    finished: wp.array1d[wp.int32],
-    performance: wp.array1d[float],
-    at_goal: wp.array1d[wp.int32],
-    # Out:
-    normalized_performance: wp.array1d[float],
-    released: wp.array1d[wp.int32],
-    at_rest: wp.array1d[wp.int32],
-    is_success: wp.array1d[wp.int32],
-    reward: wp.array1d[float],
-    contact_overflow: wp.array1d[wp.int32],
-    piercings: wp.array1d[wp.int32],
-    diverged: wp.array1d[wp.int32],
-    terminated: wp.array1d[wp.int32],
-    truncated: wp.array1d[wp.int32],
-    restart: wp.array1d[wp.int32],
+    rating: Rating,
+    signs: Signs,
+    ends: Ends,
 ):
     """Work out the reward, count the step, and say which environments end and which begin anew.
 
     The reward is the sum of the terms (dense, and sparse where terms are made so), the gain of performance (delta), the
-    normalised performance, or :func:`finish_reward`. ``success_at`` is the normalised performance that counts as being
-    at the goal; where it is not above zero the score has filled ``at_goal`` itself. Success takes more where ``let_go``
-    is not zero (nothing is held) or ``rest_needed`` is not (``rest_steps`` has come to it); see
-    :mod:`pbd_gym.envs.core.episode.rest`.
+    normalised performance, or :func:`finish_reward`. Success takes more than being at the goal where ``let_go`` is not
+    zero (nothing is held) or ``rest_needed`` is not (``rest_steps`` has come to it); see
+    :class:`pbd_gym.envs.core.task.Completion`.
 
     ``finished`` marks environments whose episode was over before this step. In next-step mode they are only reset now:
     their reward is zero and nothing ends. An environment whose physics failed (see
-    :mod:`pbd_gym.envs.core.episode.divergence`) has been put back to the start already, is rated there, and is
+    :mod:`pbd_gym.envs.core.episode.watching`) has been put back to the start already, is rated there, and is
     terminated. So is one whose rating is not finite: it counts as zero.
     """
     env = wp.tid()
-    resetting = autoreset == NEXT_STEP and finished[env] != 0
+    resetting = rules.autoreset == NEXT_STEP and ends.finished[env] != 0
     bad, over, unrated = int(0), int(0), int(0)
-    for k3 in range(terms.shape[1]):
-        if not wp.isfinite(terms[env, k3]):
-            terms[env, k3] = 0.0
+    for k in range(rating.terms.shape[1]):
+        if not wp.isfinite(rating.terms[env, k]):
+            rating.terms[env, k] = 0.0
             unrated = 1
-    start = start_performance[env]
+    start = rating.start_performance[env]
     if not wp.isfinite(start):
         start = 0.0
-        start_performance[env] = 0.0
+        rating.start_performance[env] = 0.0
         unrated = 1
-    before = last_performance[env]
+    before = rating.last_performance[env]
     if not wp.isfinite(before):
         before = start
         unrated = 1
-    if not wp.isfinite(performance[env]):
-        performance[env] = start
+    if not wp.isfinite(rating.performance[env]):
+        rating.performance[env] = start
         unrated = 1
     if not resetting:
-        bad = wp.max(failed[env], unrated)
-        elapsed[env] = elapsed[env] + 1
-        if time_limit > 0 and elapsed[env] >= time_limit:
+        bad = wp.max(physics.failed[env], unrated)
+        ends.elapsed[env] = ends.elapsed[env] + 1
+        if rules.time_limit > 0 and ends.elapsed[env] >= rules.time_limit:
             over = 1
     if resetting:
-        for k in range(terms.shape[1]):
-            terms[env, k] = 0.0
-    total = sum_of_terms(terms, env)
+        for k in range(rating.terms.shape[1]):
+            rating.terms[env, k] = 0.0
+    total = sum_of_terms(rating.terms, env)
     # 0 is where the episode started and 1 is perfect, as SoftGym defines it.
-    normalized = (performance[env] - start) / wp.max(best - start, 1.0e-6)
-    normalized_performance[env] = normalized
-    if success_at > 0.0:
-        at_goal[env] = wp.where(normalized >= success_at, 1, 0)
-    at_rest[env] = wp.where(rest_steps[env] >= rest_needed, 1, 0)
+    normalized = (rating.performance[env] - start) / wp.max(rules.best - start, 1.0e-6)
+    rating.normalized_performance[env] = normalized
+    if rules.success_at > 0.0:
+        signs.at_goal[env] = wp.where(normalized >= rules.success_at, 1, 0)
+    signs.at_rest[env] = wp.where(signs.rest_steps[env] >= rules.rest_needed, 1, 0)
     if bad != 0:  # it has been put back to the start
-        at_goal[env] = 0
-        at_rest[env] = 0
-    empty = empty_share(held, env)
-    released[env] = wp.where(empty == 1.0, 1, 0)
-    is_success[env] = at_goal[env] * at_rest[env] * wp.where(let_go != 0, released[env], 1)
-    last_performance[env] = performance[env]
+        signs.at_goal[env] = 0
+        signs.at_rest[env] = 0
+    empty = empty_share(physics.held, env)
+    signs.released[env] = wp.where(empty == 1.0, 1, 0)
+    signs.is_success[env] = (
+        signs.at_goal[env] * signs.at_rest[env] * wp.where(rules.let_go != 0, signs.released[env], 1)
+    )
+    rating.last_performance[env] = rating.performance[env]
     if not resetting:
-        if reward_mode == DELTA:
-            total = performance[env] - before
-        elif reward_mode == NORMALIZED:
+        if rules.reward_mode == DELTA:
+            total = rating.performance[env] - before
+        elif rules.reward_mode == NORMALIZED:
             total = normalized
-        elif reward_mode == FINISH:
-            total = done_share(let_go, empty, rest_steps[env], rest_needed)
-            total = finish_reward(normalized, at_goal[env], total, is_success[env])
-        elif reward_mode == SPARSE and success_at > 0.0:
-            total = float(is_success[env]) - 1.0
+        elif rules.reward_mode == FINISH:
+            total = done_share(rules.let_go, empty, signs.rest_steps[env], rules.rest_needed)
+            total = finish_reward(normalized, signs.at_goal[env], total, signs.is_success[env])
+        elif rules.reward_mode == SPARSE and rules.success_at > 0.0:
+            total = float(signs.is_success[env]) - 1.0
     if not wp.isfinite(total) or not wp.isfinite(normalized):  # finite terms whose sum is not
         total = 0.0
-        normalized_performance[env] = 0.0
-        at_goal[env] = 0
-        is_success[env] = 0
+        rating.normalized_performance[env] = 0.0
+        signs.at_goal[env] = 0
+        signs.is_success[env] = 0
         if not resetting:
             bad = 1
-    reward[env] = total
-    contact_overflow[env] = overflow[env]
-    piercings[env] = pierced[env]
-    diverged[env] = bad
-    terminated[env] = bad
-    truncated[env] = over
+    rating.reward[env] = total
+    ends.contact_overflow[env] = physics.overflow[env]
+    ends.piercings[env] = physics.pierced[env]
+    ends.diverged[env] = bad
+    ends.terminated[env] = bad
+    ends.truncated[env] = over
     ended = bad != 0 or over != 0
-    restart[env] = 0
-    if resetting or (ended and autoreset == SAME_STEP):
-        restart[env] = 1
-    finished[env] = 0
-    if ended and autoreset != SAME_STEP:
-        finished[env] = 1
+    ends.restart[env] = 0
+    if resetting or (ended and rules.autoreset == SAME_STEP):
+        ends.restart[env] = 1
+    ends.finished[env] = 0
+    if ended and rules.autoreset != SAME_STEP:
+        ends.finished[env] = 1
 
 
 @wp.kernel
@@ -197,24 +270,11 @@ def reset_state(
     # In:
     chosen: wp.array1d[wp.int32],
     start: wp.array1d[wp.int32],
-    start_positions: wp.array2d[wp.vec3],
+    states: StartStates,
     parameters: wp.array2d[float],
     anchor: wp.vec3,
-    start_memory: wp.array2d[float],
-    start_held: wp.array1d[wp.int32],
-    start_hands: wp.array2d[wp.vec3],
-    free_inv_mass: wp.array3d[float],
-    start_poses: wp.array3d[float],
-    roles: wp.array1d[wp.int32],
-    lanes: int,
     # State:
-    positions: wp.array4d[float],
-    velocities: wp.array4d[float],
-    inv_mass: wp.array3d[float],
-    held: wp.array2d[wp.int32],
-    grip_position: wp.array3d[float],
-    memory: wp.array3d[float],
-    poses: wp.array3d[float],
+    bodies: Bodies,
 ):
     """Put the chosen environments into their start configuration, at rest, hands included, and let clay forget.
 
@@ -224,35 +284,35 @@ def reset_state(
     env, i = wp.tid()
     if chosen[env] == 0:
         return
-    group = env // lanes
-    lane = env % lanes
-    point = scaled(start_positions[start[env], i], anchor, parameters[env, SIZE])
+    group = env // bodies.lanes
+    lane = env % bodies.lanes
+    point = scaled(states.positions[start[env], i], anchor, parameters[env, SIZE])
     for axis in range(3):
-        positions[group, i, axis, lane] = point[axis]
-        velocities[group, i, axis, lane] = 0.0
-    mass = free_inv_mass[group, i, lane]
-    for slot in range(start_held.shape[0]):
-        if start_held[slot] == i:
+        bodies.positions[group, i, axis, lane] = point[axis]
+        bodies.velocities[group, i, axis, lane] = 0.0
+    mass = bodies.free_inv_mass[group, i, lane]
+    for slot in range(states.held.shape[0]):
+        if states.held[slot] == i:
             mass = 0.0
-    inv_mass[group, i, lane] = mass
-    for slot1 in range(i, memory.shape[1], positions.shape[1]):
-        memory[group, slot1, lane] = start_memory[start[env] % start_memory.shape[0], slot1]
+    bodies.inv_mass[group, i, lane] = mass
+    for slot in range(i, bodies.memory.shape[1], bodies.positions.shape[1]):
+        bodies.memory[group, slot, lane] = states.memory[start[env] % states.memory.shape[0], slot]
     if i == 0:
-        row = start[env] % start_poses.shape[0]
-        for slot3 in range(start_poses.shape[1]):
+        row = start[env] % states.poses.shape[0]
+        for slot in range(states.poses.shape[1]):
             for number in range(7):
-                if roles[slot3] != GROUND or number != 1:
-                    poses[env, slot3, number] = start_poses[row, slot3, number]
-            if roles[slot3] == PADDLE:
-                origin = wp.vec3(start_poses[row, slot3, 0], start_poses[row, slot3, 1], start_poses[row, slot3, 2])
+                if states.roles[slot] != GROUND or number != 1:
+                    bodies.poses[env, slot, number] = states.poses[row, slot, number]
+            if states.roles[slot] == PADDLE:
+                origin = wp.vec3(states.poses[row, slot, 0], states.poses[row, slot, 1], states.poses[row, slot, 2])
                 origin = scaled(origin, anchor, parameters[env, SIZE])
-                for axis3 in range(3):
-                    poses[env, slot3, axis3] = origin[axis3]
-        for slot2 in range(start_held.shape[0]):
-            held[env, slot2] = start_held[slot2]
-            hand = scaled(start_hands[start[env], slot2], anchor, parameters[env, SIZE])
-            for axis2 in range(3):
-                grip_position[env, slot2, axis2] = hand[axis2]
+                for axis in range(3):
+                    bodies.poses[env, slot, axis] = origin[axis]
+        for slot in range(states.held.shape[0]):
+            bodies.held[env, slot] = states.held[slot]
+            hand = scaled(states.hands[start[env], slot], anchor, parameters[env, SIZE])
+            for axis in range(3):
+                bodies.grip_position[env, slot, axis] = hand[axis]
 
 
 @wp.kernel

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.launches import device_indices, device_points, prepare
+from pbd_gym.envs.core.data.buffers import Buffers, device_indices, device_points, prepare
 from pbd_gym.envs.core.parts.experts import grown
 from pbd_gym.envs.core.parts.measures import copy_goals, mean_distance_to_goals
 from pbd_gym.envs.core.task import Part, World, worked_out_once

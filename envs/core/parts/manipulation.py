@@ -9,15 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.completion import Completion, put_down
-from pbd_gym.envs.core.data.launches import Launches, device_indices, prepare
+from pbd_gym.envs.core.data.buffers import Buffers, Launches, device_indices, prepare
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.solving import SolverConfig
 from pbd_gym.envs.core.data.validation import check_numbers
 from pbd_gym.envs.core.parts import measures
 from pbd_gym.envs.core.parts.goals import goal_points
-from pbd_gym.envs.core.task import Score, World
+from pbd_gym.envs.core.task import Completion, Score, World, put_down
 
 
 @dataclass(frozen=True)
@@ -150,12 +148,8 @@ class WeightedMeasures(Score):
 
     def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launches that rate the first state."""
-        b = world.buffers
         fixed, zero = int(self.zero is not None), self.zero or 0.0
-        compare = prepare(
-            world, measures.rate_start, chosen, fixed, zero, b["performance"], b["start_performance"],
-            b["normalized_performance"], b["is_success"],
-        )  # fmt: skip
+        compare = prepare(world, measures.rate_start, chosen, fixed, zero, measures.first_rating(world))
         return [*self.rate(world), compare]
 
     def goal_reward(self, world: World, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:

@@ -4,10 +4,11 @@ Environments may differ in size. All measures are scaled back to size one, so th
 """
 
 import math
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import warp as wp
 
+from pbd_gym.envs.core.data.buffers import of_buffers
 from pbd_gym.envs.core.data.randomization import SIZE, scaled
 from pbd_gym.envs.core.task import World
 
@@ -86,9 +87,9 @@ def covered_area(
     shift_x = 0.5 * float(side) - scale * sum_x / float(particles.shape[0])
     shift_z = 0.5 * float(side) - scale * sum_z / float(particles.shape[0])
     r = radius / cell
-    for k2 in range(particles.shape[0]):
-        x = scale * positions[group, particles[k2], 0, lane] + shift_x
-        z = scale * positions[group, particles[k2], 2, lane] + shift_z
+    for k in range(particles.shape[0]):
+        x = scale * positions[group, particles[k], 0, lane] + shift_x
+        z = scale * positions[group, particles[k], 2, lane] + shift_z
         for row in range(wp.max(int(wp.floor(z - r)), 0), wp.min(int(wp.floor(z + r)) + 1, side)):
             dz = float(row) + 0.5 - z
             reach2 = r * r - dz * dz
@@ -96,15 +97,15 @@ def covered_area(
                 reach = wp.sqrt(reach2)
                 first = wp.max(int(wp.ceil(x - reach - 0.5)), 0)
                 last = wp.min(int(wp.floor(x + reach - 0.5)), side - 1)
-                for word1 in range(first // 32, last // 32 + 1):
-                    low = wp.max(first - 32 * word1, 0)
-                    high = wp.min(last - 32 * word1, 31)
+                for word in range(first // 32, last // 32 + 1):
+                    low = wp.max(first - 32 * word, 0)
+                    high = wp.min(last - 32 * word, 31)
                     if high >= low:
                         span = (~wp.uint32(0) >> wp.uint32(31 - high + low)) << wp.uint32(low)
-                        covered[env, row * per_row + word1] = covered[env, row * per_row + word1] | span
+                        covered[env, row * per_row + word] = covered[env, row * per_row + word] | span
     count = int(0)
-    for word2 in range(words):
-        count += ones(covered[env, word2])
+    for word in range(words):
+        count += ones(covered[env, word])
     area[env] = float(count) * cell * cell
 
 
@@ -224,22 +225,34 @@ def mean_square(actions: wp.array2d[float], env: int):
     return effort
 
 
+@wp.struct
+class FirstRating:
+    """What is noted of the first state of an episode; buffers by name."""
+
+    performance: wp.array1d[float]
+    start_performance: wp.array1d[float]
+    normalized_performance: wp.array1d[float]
+    is_success: wp.array1d[wp.int32]
+
+
+def first_rating(world: World) -> Any:
+    """Return the buffers in which the first state of an episode is rated, as a struct."""
+    return of_buffers(FirstRating, world.buffers)
+
+
 @wp.func
 @no_type_check
 def begin_rating(
     env: int,
     now: float,
     zero: float,
-    performance: wp.array1d[float],
-    start_performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    rating: FirstRating,
 ):
     """Note the performance of the first state, and the performance that counts as 0 when normalised."""
-    performance[env] = now
-    start_performance[env] = zero
-    normalized_performance[env] = 0.0
-    is_success[env] = 0
+    rating.performance[env] = now
+    rating.start_performance[env] = zero
+    rating.normalized_performance[env] = 0.0
+    rating.is_success[env] = 0
 
 
 @wp.kernel
@@ -277,18 +290,14 @@ def rate_start(
     fixed: int,
     start_value: float,
     # Out:
-    performance: wp.array1d[float],
-    start_performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    rating: FirstRating,
 ):
     """Set the performance that counts as 0: that of the first state, or a fixed number."""
     env = wp.tid()
     if chosen[env] == 0:
         return
-    now = performance[env]
-    zero = wp.where(fixed != 0, start_value, now)
-    begin_rating(env, now, zero, performance, start_performance, normalized_performance, is_success)
+    now = rating.performance[env]
+    begin_rating(env, now, wp.where(fixed != 0, start_value, now), rating)
 
 
 @wp.kernel

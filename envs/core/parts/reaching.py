@@ -9,13 +9,12 @@ from typing import Any, ClassVar, no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.data.completion import Completion
-from pbd_gym.envs.core.data.launches import Launches, device_indices, device_points, prepare
+from pbd_gym.envs.core.data.buffers import Launches, device_indices, device_points, filled, prepare
 from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
 from pbd_gym.envs.core.data.solving import SolverConfig
 from pbd_gym.envs.core.parts.goals import goal_points
-from pbd_gym.envs.core.parts.measures import begin_rating, mean_square
-from pbd_gym.envs.core.task import Part, Point, Score, World
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating, first_rating, mean_square
+from pbd_gym.envs.core.task import Completion, Part, Point, Score, World
 
 wp.set_module_options({"enable_backward": False})
 
@@ -103,6 +102,24 @@ def rate_goals(
     reward[row] = first + second
 
 
+@wp.struct
+class Reaching:
+    """The numbers of :class:`ReachingScore`."""
+
+    sparse: int
+    """Whether rewards are sparse."""
+    goals_only: int
+    """Whether they follow from goals alone."""
+    length: float
+    """Of the object [m]."""
+    radius: float
+    """Distance within which a particle is at its goal [m]."""
+    needed: int
+    """Steps in a row that all have to be at their goals."""
+    weights: wp.vec4
+    """Of the terms."""
+
+
 @wp.kernel
 @no_type_check
 def score(
@@ -110,12 +127,7 @@ def score(
     particles: wp.array1d[wp.int32],
     goals: wp.array3d[float],
     actions: wp.array2d[float],
-    sparse: int,
-    goals_only: int,
-    length: float,
-    radius: float,
-    needed: int,
-    weights: wp.vec4,
+    rules: Reaching,
     lanes: int,
     positions: wp.array4d[float],
     velocities: wp.array4d[float],
@@ -141,23 +153,23 @@ def score(
         v = wp.vec3(velocities[group, i, 0, lane], velocities[group, i, 1, lane], velocities[group, i, 2, lane])
         g = wp.vec3(goals[env, k, 0], goals[env, k, 1], goals[env, k, 2])
         distance = wp.length(p - g)
-        close = closeness(distance, radius)
-        mean += distance / (count * length)
+        close = closeness(distance, rules.radius)
+        mean += distance / (count * rules.length)
         near += close / count
         worst = wp.max(worst, distance)
         unrest += close * wp.length(v) / count
     effort = mean_square(actions, env)
-    first, second = goal_terms(mean, near, worst, sparse, radius, weights)
+    first, second = goal_terms(mean, near, worst, rules.sparse, rules.radius, rules.weights)
     terms[env, 0] = first
     terms[env, 1] = second
     terms[env, 2] = 0.0
     terms[env, 3] = 0.0
-    if sparse == 0 and goals_only == 0:
-        terms[env, 2] = -weights[2] * unrest
-        terms[env, 3] = -weights[3] * effort
-    performance[env] = -mean * length
-    streak[env] = wp.where(worst < radius, streak[env] + 1, 0)
-    at_goal[env] = wp.where(streak[env] >= needed, 1, 0)
+    if rules.sparse == 0 and rules.goals_only == 0:
+        terms[env, 2] = -rules.weights[2] * unrest
+        terms[env, 3] = -rules.weights[3] * effort
+    performance[env] = -mean * rules.length
+    streak[env] = wp.where(worst < rules.radius, streak[env] + 1, 0)
+    at_goal[env] = wp.where(streak[env] >= rules.needed, 1, 0)
 
 
 @wp.kernel
@@ -176,10 +188,7 @@ def sample_carried(
     turn: float,
     # Out:
     goals: wp.array3d[float],
-    performance: wp.array1d[float],
-    start_performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    rating: FirstRating,
 ):
     """Sample goals: where the particles would be if the object were carried by a random shift and turned."""
     env = wp.tid()
@@ -196,25 +205,25 @@ def sample_carried(
     for k in range(shapes.shape[1]):
         center += shapes[row, k] / count
     total = float(0.0)
-    for k2 in range(shapes.shape[1]):
-        arm = shapes[row, k2] - center
+    for k in range(shapes.shape[1]):
+        arm = shapes[row, k] - center
         x = wp.cos(angle) * arm[0] + wp.sin(angle) * arm[2]
         z = wp.cos(angle) * arm[2] - wp.sin(angle) * arm[0]
         goal = center + wp.vec3(x + dx, arm[1] + dy, z + dz)
         grown = scaled(goal, anchor, parameters[env, SIZE])
         for axis in range(3):
-            goals[env, k2, axis] = grown[axis]
-        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
+            goals[env, k, axis] = grown[axis]
+        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k])
     now = -total / count
-    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
+    begin_rating(env, now, now, rating)
 
 
 class SampledGoals(Part):
     """Goals that a kernel samples when an episode begins; it also rates the first state, from the goals.
 
-    The last arguments of the kernel are the buffers ``goals``, ``performance``, ``start_performance``,
-    ``normalized_performance`` and ``is_success``, of which :func:`pbd_gym.envs.core.parts.measures.begin_rating` fills
-    all but the first. The arguments before them are the chosen environments and :meth:`inputs`.
+    The arguments of the kernel are the chosen environments, :meth:`inputs`, the buffer ``goals`` and a
+    :class:`pbd_gym.envs.core.parts.measures.FirstRating`, which
+    :func:`pbd_gym.envs.core.parts.measures.begin_rating` fills.
     """
 
     kernel: ClassVar[Any]
@@ -226,8 +235,7 @@ class SampledGoals(Part):
 
     def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launch that samples goals."""
-        rating = ("goals", "performance", "start_performance", "normalized_performance", "is_success")
-        return [prepare(world, self.kernel, chosen, *self.inputs(world), *(world.buffers[name] for name in rating))]
+        return [prepare(world, self.kernel, chosen, *self.inputs(world), world.buffers["goals"], first_rating(world))]
 
 
 @dataclass(frozen=True)
@@ -274,11 +282,19 @@ class ReachingScore(Score):
     def rate(self, world: World) -> Launches:
         """Return the launch that rates every environment."""
         b, config, state, modes = world.buffers, world.config, world.state, world.modes
+        rules = filled(
+            Reaching,
+            sparse=int(modes.reward_mode == "sparse"),
+            goals_only=int(modes.only_goals),
+            length=config.length,
+            radius=self.goal_radius,
+            needed=config.goal_steps,
+            weights=wp.vec4(*self.weights),
+        )
         one = prepare(
-            world, score, device_indices(world, world.goal_particles), b["goals"], b["actions"],
-            int(modes.reward_mode == "sparse"), int(modes.only_goals), config.length, self.goal_radius,
-            config.goal_steps, wp.vec4(*self.weights), world.model.lanes, state.positions_scalar,
-            state.velocities_scalar, b["streak"], b["terms"], b["performance"], b["at_goal"],
+            world, score, device_indices(world, world.goal_particles), b["goals"], b["actions"], rules,
+            world.model.lanes, state.positions_scalar, state.velocities_scalar, b["streak"], b["terms"],
+            b["performance"], b["at_goal"],
         )  # fmt: skip
         return Launches([one])
 

@@ -10,8 +10,8 @@ from typing import Any, no_type_check
 
 import warp as wp
 
+from pbd_gym.envs.core.data.buffers import device_indices, filled, prepare
 from pbd_gym.envs.core.data.hands import LIFT, Hands, slots_of
-from pbd_gym.envs.core.data.launches import device_indices, prepare
 from pbd_gym.envs.core.data.modes import GRASPING_MODES
 from pbd_gym.envs.core.data.randomization import SIZE, scaled
 from pbd_gym.envs.core.task import World
@@ -40,30 +40,40 @@ def limit_stretch(a: wp.vec3, b: wp.vec3, limit: float):
     return a, b
 
 
+@wp.struct
+class HandRow:
+    """What hands can do; see :class:`Hands`."""
+
+    count: int
+    """Hands."""
+    stride: int
+    """Numbers of each in an action."""
+    absolute: int
+    """Whether these are a place in the box rather than a displacement."""
+    axes: int
+    max_step: float
+    max_change: float
+    ctrl_dt: float
+    lower: wp.vec3
+    upper: wp.vec3
+    floor: float
+    max_stretch: float
+
+
 @wp.kernel
 @no_type_check
 def move_grips(
     # In:
     actions: wp.array2d[float],
-    stride: int,
-    absolute: int,
-    axes: int,
-    max_step: float,
-    max_change: float,
-    ctrl_dt: float,
-    lower: wp.vec3,
-    upper: wp.vec3,
-    floor: float,
+    hands: HandRow,
     parameters: wp.array2d[float],
     anchor: wp.vec3,
-    max_stretch: float,
     rest: wp.array1d[wp.vec3],
     held: wp.array2d[wp.int32],
     grip_position: wp.array3d[float],
     lanes: int,
     positions: wp.array4d[float],
     velocities: wp.array4d[float],
-    hand_count: int,
     # Out:
     motion: wp.array3d[float],
 ):
@@ -77,38 +87,38 @@ def move_grips(
     group = env // lanes
     lane = env % lanes
     size = parameters[env, SIZE]
-    low = scaled(lower, anchor, size)
-    high = scaled(upper, anchor, size)
-    lowest = scaled(wp.vec3(0.0, floor, 0.0), anchor, size)
-    for slot in range(hand_count):
-        farthest = float(0.0)  # of the axes of an absolute place
-        if absolute != 0:
-            for axis3 in range(axes):
-                a = wp.clamp(actions[env, slot * stride + axis3], -1.0, 1.0)
-                target = low[axis3] + 0.5 * (a + 1.0) * (high[axis3] - low[axis3])
-                farthest = wp.max(farthest, wp.abs(target - grip_position[env, slot, axis3]))
+    low = scaled(hands.lower, anchor, size)
+    high = scaled(hands.upper, anchor, size)
+    lowest = scaled(wp.vec3(0.0, hands.floor, 0.0), anchor, size)
+    for slot in range(hands.count):
+        farthest = float(0.0)  # of the hands.axes of an hands.absolute place
+        if hands.absolute != 0:
+            for axis in range(hands.axes):
+                a = wp.clamp(actions[env, slot * hands.stride + axis], -1.0, 1.0)
+                target = low[axis] + 0.5 * (a + 1.0) * (high[axis] - low[axis])
+                farthest = wp.max(farthest, wp.abs(target - grip_position[env, slot, axis]))
         for axis in range(3):
             start = grip_position[env, slot, axis]
             command = float(0.0)
-            if axis < axes:
-                command = wp.clamp(actions[env, slot * stride + axis], -1.0, 1.0)
-            step = max_step * command
-            if absolute != 0:
+            if axis < hands.axes:
+                command = wp.clamp(actions[env, slot * hands.stride + axis], -1.0, 1.0)
+            step = hands.max_step * command
+            if hands.absolute != 0:
                 away = low[axis] + 0.5 * (command + 1.0) * (high[axis] - low[axis]) - start
-                step = away * wp.min(1.0, max_step / wp.max(farthest, 1.0e-9))
-                if axis >= axes:
+                step = away * wp.min(1.0, hands.max_step / wp.max(farthest, 1.0e-9))
+                if axis >= hands.axes:
                     step = 0.0
             i_held = held[env, slot]
-            if i_held >= 0 and max_change > 0.0 and absolute == 0:
-                before = velocities[group, i_held, axis, lane] * ctrl_dt
-                step = wp.clamp(before + max_change * command, -max_step, max_step)
+            if i_held >= 0 and hands.max_change > 0.0 and hands.absolute == 0:
+                before = velocities[group, i_held, axis, lane] * hands.ctrl_dt
+                step = wp.clamp(before + hands.max_change * command, -hands.max_step, hands.max_step)
             move = wp.clamp(start + step, low[axis], high[axis]) - start
             if i_held >= 0 and axis == 1:
                 # What was grasped below the hand is not pressed into the ground.
                 move = wp.max(move, wp.min(lowest[axis] - positions[group, i_held, axis, lane], 0.0))
             motion[env, slot, axis] = move
-    for first in range(hand_count):
-        for second in range(first + 1, hand_count):
+    for first in range(hands.count):
+        for second in range(first + 1, hands.count):
             i = held[env, first]
             j = held[env, second]
             if i >= 0 and j >= 0:
@@ -117,14 +127,14 @@ def move_grips(
                 q = particle(positions, group, j, lane)
                 p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
                 q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
-                limit = max_stretch * size * wp.length(rest[i] - rest[j])
+                limit = hands.max_stretch * size * wp.length(rest[i] - rest[j])
                 # What is farther apart already need not come closer, but rounding must not let it creep outwards.
                 if wp.length(p - q) > 1.001 * limit:
                     limit = wp.length(p - q)
                 p_end, q_end = limit_stretch(p + p_move, q + q_move, limit)
-                for axis2 in range(3):
-                    motion[env, first, axis2] = p_end[axis2] - p[axis2]
-                    motion[env, second, axis2] = q_end[axis2] - q[axis2]
+                for axis in range(3):
+                    motion[env, first, axis] = p_end[axis] - p[axis]
+                    motion[env, second, axis] = q_end[axis] - q[axis]
 
 
 @wp.kernel
@@ -151,19 +161,19 @@ def grasp(
     for slot in range(hand_count):
         if actions[env, slot * stride + stride - 1] <= 0.0:
             set_held(env, slot, -1, free_inv_mass, lanes, held, inv_mass, velocities)
-    for slot2 in range(hand_count):
-        if actions[env, slot2 * stride + stride - 1] > 0.0 and held[env, slot2] < 0:
+    for slot in range(hand_count):
+        if actions[env, slot * stride + stride - 1] > 0.0 and held[env, slot] < 0:
             nearest = int(-1)
             best = reach * reach
             for i in range(positions.shape[1]):
-                dx = positions[group, i, 0, lane] - grip_position[env, slot2, 0]
-                dy = positions[group, i, 1, lane] - grip_position[env, slot2, 1]
-                dz = positions[group, i, 2, lane] - grip_position[env, slot2, 2]
+                dx = positions[group, i, 0, lane] - grip_position[env, slot, 0]
+                dy = positions[group, i, 1, lane] - grip_position[env, slot, 1]
+                dz = positions[group, i, 2, lane] - grip_position[env, slot, 2]
                 d2 = dx * dx + dy * dy + dz * dz
                 if d2 <= best and inv_mass[group, i, lane] > 0.0:
                     best = d2
                     nearest = i
-            set_held(env, slot2, nearest, free_inv_mass, lanes, held, inv_mass, velocities)
+            set_held(env, slot, nearest, free_inv_mass, lanes, held, inv_mass, velocities)
 
 
 @wp.kernel
@@ -339,12 +349,25 @@ def _control_step(world: World, numbers: Any, stride: int, absolute: bool, max_s
     """
     acts, hands, state = world.actions, world.actions.hands, world.state
     rest = wp.array(world.scene.positions, dtype=wp.vec3, device=world.model.device)
+    lower, upper = _box(hands)
+    row = filled(
+        HandRow,
+        count=acts.grip_count,
+        stride=stride,
+        absolute=int(absolute),
+        axes=hands.axes,
+        max_step=max_step,
+        max_change=hands.max_change,
+        ctrl_dt=world.config.ctrl_dt,
+        lower=lower,
+        upper=upper,
+        floor=_floor(hands),
+        max_stretch=hands.max_stretch,
+    )
     take = prepare(world, grasp, numbers, stride, hands.reach, acts.grip_count, *_where(world), *_grips(world))
     move = prepare(
-        world, move_grips, numbers, stride, int(absolute), hands.axes, max_step, hands.max_change, world.config.ctrl_dt,
-        *_box(hands), _floor(hands), world.buffers["parameters"], world.anchor, hands.max_stretch, rest, state.held,
-        state.grip_positions, world.model.lanes, state.positions_scalar, state.velocities_scalar, acts.grip_count,
-        world.control.motion,
+        world, move_grips, numbers, row, world.buffers["parameters"], world.anchor, rest, state.held,
+        state.grip_positions, world.model.lanes, state.positions_scalar, state.velocities_scalar, world.control.motion,
     )  # fmt: skip
     return [take, move] if acts.mode in GRASPING_MODES else [move]
 

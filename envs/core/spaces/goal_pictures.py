@@ -7,7 +7,7 @@ from typing import Any, no_type_check
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.data.launches import prepare
+from pbd_gym.envs.core.data.buffers import prepare
 from pbd_gym.envs.core.parts.goals import copy_points
 from pbd_gym.envs.core.task import World
 

@@ -11,13 +11,16 @@ import numpy as np
 import warp as wp
 from gymnasium import spaces
 
-from pbd_gym.envs.core.data.buffers import Buffers
-from pbd_gym.envs.core.data.launches import Launches, device_indices, prepare
-from pbd_gym.envs.core.data.modes import OBS_MODES, ObsMode
+from pbd_gym.envs.core.data.buffers import Buffers, Launches, device_indices, filled, prepare
+from pbd_gym.envs.core.data.hands import slots_of
+from pbd_gym.envs.core.data.modes import OBS_MODES, PIXEL_MODES, ObsMode
 from pbd_gym.envs.core.spaces.actions import angle_of
+from pbd_gym.envs.core.spaces.goal_pictures import GoalPictures
+from pbd_gym.envs.core.spaces.pixels import PixelObservations, Pixels
 from pbd_gym.envs.core.task import Features, Reduced, World
 
 wp.set_module_options({"enable_backward": False})
+
 
 TIME_UNIT = wp.constant(100.0)
 """Actions that count as 1 in the two times that are shown."""
@@ -35,23 +38,30 @@ def bounded(value: float):
     return wp.clamp(value, -100.0, 100.0)
 
 
+@wp.struct
+class Shown:
+    """What is observed; see :class:`Observations`."""
+
+    particles: wp.array1d[wp.int32]
+    goal_particles: wp.array1d[wp.int32]
+    paddles: wp.array1d[wp.int32]
+    show_goals: int
+    grip_count: int
+    axes: int
+    turns: int
+
+
 @wp.kernel
 @no_type_check
 def observe(
     # In:
-    particles: wp.array1d[wp.int32],
-    goal_particles: wp.array1d[wp.int32],
+    shown: Shown,
     goals: wp.array3d[float],
-    show_goals: int,
-    grip_count: int,
-    axes: int,
     lanes: int,
     positions: wp.array4d[float],
     velocities: wp.array4d[float],
     grip_position: wp.array3d[float],
     held: wp.array2d[wp.int32],
-    paddles: wp.array1d[wp.int32],
-    turns: int,
     poses: wp.array3d[float],
     # Out:
     observation: wp.array2d[float],
@@ -62,34 +72,34 @@ def observe(
     env = wp.tid()
     group = env // lanes
     lane = env % lanes
-    count = particles.shape[0]
+    count = shown.particles.shape[0]
     for k in range(count):
-        i = particles[k]
-        for axis in range(axes):
-            observation[env, axes * k + axis] = bounded(positions[group, i, axis, lane])
-            observation[env, axes * (count + k) + axis] = bounded(velocities[group, i, axis, lane])
-    column = 2 * axes * count
-    for k2 in range(goal_particles.shape[0]):
-        i2 = goal_particles[k2]
-        for axis2 in range(axes):
-            now = positions[group, i2, axis2, lane]
-            goal = goals[env, k2, axis2]
-            achieved[env, axes * k2 + axis2] = bounded(now)
-            desired[env, axes * k2 + axis2] = goal
-            if show_goals != 0:
-                observation[env, column + axes * k2 + axis2] = bounded(goal - now)
-    if show_goals != 0:
-        column += axes * goal_particles.shape[0]
-    for slot in range(grip_count):
-        for axis3 in range(axes):
-            observation[env, column + axes * slot + axis3] = bounded(grip_position[env, slot, axis3])
-        observation[env, column + axes * grip_count + slot] = wp.where(held[env, slot] >= 0, 1.0, 0.0)
-    column += (axes + 1) * grip_count
-    for k3 in range(paddles.shape[0]):
-        for axis4 in range(3):
-            observation[env, column + 3 * k3 + axis4] = bounded(poses[env, paddles[k3], axis4])
-        if turns != 0:
-            observation[env, column + 3 * paddles.shape[0] + k3] = angle_of(poses, env, paddles[k3])
+        i = shown.particles[k]
+        for axis in range(shown.axes):
+            observation[env, shown.axes * k + axis] = bounded(positions[group, i, axis, lane])
+            observation[env, shown.axes * (count + k) + axis] = bounded(velocities[group, i, axis, lane])
+    column = 2 * shown.axes * count
+    for k in range(shown.goal_particles.shape[0]):
+        i = shown.goal_particles[k]
+        for axis in range(shown.axes):
+            now = positions[group, i, axis, lane]
+            goal = goals[env, k, axis]
+            achieved[env, shown.axes * k + axis] = bounded(now)
+            desired[env, shown.axes * k + axis] = goal
+            if shown.show_goals != 0:
+                observation[env, column + shown.axes * k + axis] = bounded(goal - now)
+    if shown.show_goals != 0:
+        column += shown.axes * shown.goal_particles.shape[0]
+    for slot in range(shown.grip_count):
+        for axis in range(shown.axes):
+            observation[env, column + shown.axes * slot + axis] = bounded(grip_position[env, slot, axis])
+        observation[env, column + shown.axes * shown.grip_count + slot] = wp.where(held[env, slot] >= 0, 1.0, 0.0)
+    column += (shown.axes + 1) * shown.grip_count
+    for k in range(shown.paddles.shape[0]):
+        for axis in range(3):
+            observation[env, column + 3 * k + axis] = bounded(poses[env, shown.paddles[k], axis])
+        if shown.turns != 0:
+            observation[env, column + 3 * shown.paddles.shape[0] + k] = angle_of(poses, env, shown.paddles[k])
 
 
 @wp.kernel
@@ -112,12 +122,12 @@ def observe_reduced(
     for k in range(count):
         for axis in range(3):
             observation[env, 3 * k + axis] = bounded(positions[env // lanes, particles[k], axis, env % lanes])
-    for k1 in range(goal_count):
-        for axis1 in range(3):
-            observation[env, 3 * (count + k1) + axis1] = bounded(goals[env, k1, axis1])
+    for k in range(goal_count):
+        for axis in range(3):
+            observation[env, 3 * (count + k) + axis] = bounded(goals[env, k, axis])
     for slot in range(grip_count):
-        for axis2 in range(3):
-            observation[env, 3 * (count + goal_count + slot) + axis2] = bounded(grip_position[env, slot, axis2])
+        for axis in range(3):
+            observation[env, 3 * (count + goal_count + slot) + axis] = bounded(grip_position[env, slot, axis])
 
 
 @wp.kernel
@@ -178,15 +188,15 @@ def recall(
         moment[env] = elapsed[env]
         for i in range(size):
             remembered[env, i] = observation[env, i]
-    for i2 in range(size):
-        observation[env, size + i2] = remembered[env, i2]
+    for i in range(size):
+        observation[env, size + i] = remembered[env, i]
     observation[env, 2 * size] = bounded(float(elapsed[env] - moment[env]) / TIME_UNIT)
     observation[env, 2 * size + 1] = bounded(float(elapsed[env]) / TIME_UNIT)
     first = 2 * size + 2
     for mark in range(SINCE):
         observation[env, first + mark] = tick(elapsed[env] - moment[env], mark, SINCE - 1)
-    for mark2 in range(ELAPSED):
-        observation[env, first + SINCE + mark2] = tick(elapsed[env], mark2, ELAPSED - 1)
+    for mark in range(ELAPSED):
+        observation[env, first + SINCE + mark] = tick(elapsed[env], mark, ELAPSED - 1)
 
 
 class ReducedObservations:
@@ -272,12 +282,19 @@ class Observations:
     def prepare(self, world: World) -> Any:
         """Return the launch that fills ``observation``, ``achieved_goal`` and ``desired_goal`` of the buffers."""
         b, state = world.buffers, world.state
+        shown = filled(
+            Shown,
+            particles=device_indices(world, self.particles),
+            goal_particles=device_indices(world, self.goal_particles),
+            paddles=device_indices(world, self.paddles),
+            show_goals=int(self.mode != "goal"),
+            grip_count=self.grip_count,
+            axes=self.axes,
+            turns=int(self.turns),
+        )
         return prepare(
-            world, observe, device_indices(world, self.particles), device_indices(world, self.goal_particles),
-            b["goals"], int(self.mode != "goal"), self.grip_count, self.axes, world.model.lanes,
-            state.positions_scalar, state.velocities_scalar, state.grip_positions, state.held,
-            device_indices(world, self.paddles), int(self.turns), state.poses, b["observation"], b["achieved_goal"],
-            b["desired_goal"],
+            world, observe, shown, b["goals"], world.model.lanes, state.positions_scalar, state.velocities_scalar,
+            state.grip_positions, state.held, state.poses, b["observation"], b["achieved_goal"], b["desired_goal"],
         )  # fmt: skip
 
 
@@ -345,3 +362,38 @@ class MemoryObservations:
         b, names = world.buffers, ("grasped", "moment", "remembered", "observation")
         inputs = b["elapsed"], self.hand_count, world.state.held, self.keypoints.size, *(b[name] for name in names)
         return Launches([self.keypoints.prepare(world), prepare(world, recall, *inputs)])
+
+
+View = Observations | ReducedObservations | FeatureObservations | MemoryObservations | PixelObservations
+"""What agents see."""
+
+
+def make_observations(world: World, pixels: Pixels, name: str) -> View:
+    """Return the observations of a batch, by its mode.
+
+    Args:
+        world: the environments.
+        pixels: how pictures are taken.
+        name: what messages call the environments.
+
+    Raises:
+        ValueError: for pictures of goals that have no shape.
+    """
+    task, acts, obs_mode = world.task, world.actions, world.modes.obs_mode
+    axes, shown_grips, count = task.hands.axes, 0 if acts.mode == "drag" else acts.grip_count, task.scene.particle_count
+    if obs_mode in PIXEL_MODES:
+        goal_pictures = GoalPictures(world, name) if pixels.goal_picture else None
+        return PixelObservations(obs_mode, pixels, axes, task.goal_particles, goal_pictures)
+    if obs_mode == "reduced":
+        assert task.reduced is not None  # of a task that has this mode
+        return ReducedObservations(task.reduced, len(task.goal_particles), shown_grips)
+    mode: ObsMode = "keypoints" if obs_mode == "memory" else obs_mode
+    shown: Observations | FeatureObservations
+    if task.features is not None:
+        shown = FeatureObservations(mode, task.features, count)
+    else:
+        shown = Observations(
+            mode, task.keypoints, task.goal_particles, count, shown_grips, axes,
+            slots_of(acts.paddles, world.model), acts.turns,
+        )  # fmt: skip
+    return MemoryObservations(shown, acts.grip_count) if obs_mode == "memory" else shown

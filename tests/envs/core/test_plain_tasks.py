@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pbd_gym.envs import Modes, Rope, RopeTaskConfig, StartBank
-from pbd_gym.envs.core.data.comparison import same
+from pbd_gym.envs.core.data.identity import same
 from pbd_gym.envs.rope.shape import RopeShape, RopeShapeConfig
 
 ALL_TASKS = """

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.core.parts.experts import held_particles
 from pbd_gym.envs.rope.body import RopeTaskConfig
-from pbd_gym.envs.rope.letters import LETTERS, outline, written
+from pbd_gym.envs.rope.laying import LETTERS, outline, written
 
 
 def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
