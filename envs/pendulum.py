@@ -16,7 +16,7 @@ from pbd_gym.envs.core.data.hands import Hands
 from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
 from pbd_gym.envs.core.data.randomization import SIZE, random_stream
 from pbd_gym.envs.core.data.validation import check_numbers
-from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating, write_goal
 from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
 from pbd_gym.envs.core.parts.starts import SettledStarts
 from pbd_gym.envs.core.task import Task, World
@@ -123,7 +123,7 @@ def sample_pendulum(
         goal += wp.vec3(0.0, size * links.lengths[k], 0.0)
         for axis in range(3):
             positions[group, bobs[k], axis, lane] = bob[axis]
-            goals[env, k, axis] = goal[axis]
+        write_goal(goals, env, k, goal)
         total += wp.length(goal - bob)
     now = -total / float(count)
     begin_rating(env, now, now, rating)

@@ -16,7 +16,7 @@ from pbd_gym.envs.core.data.hands import Hands
 from pbd_gym.envs.core.data.modes import Modes
 from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
 from pbd_gym.envs.core.data.validation import check_numbers
-from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating, middle_of, write_goal
 from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
 from pbd_gym.envs.core.parts.starts import SettledStarts
 from pbd_gym.envs.core.task import Task, World, put_down
@@ -118,9 +118,7 @@ def sample_line(
     random = random_stream(seed[env], episode[env])
     count = shapes.shape[1]
     row = start[env]
-    center = wp.vec3()
-    for k in range(count):
-        center += shapes[row, k] / float(count)
+    center = middle_of(shapes, row)
     across = shapes[row, count - 1] - shapes[row, 0]
     angle = wp.atan2(across[2], across[0]) + line.turn * wp.randf(random, -1.0, 1.0)
     x = center[0] + line.shift * wp.randf(random, -1.0, 1.0)
@@ -129,9 +127,7 @@ def sample_line(
     for k in range(count):
         along = line.offsets[k] * line.length
         goal = wp.vec3(x + along * wp.cos(angle), center[1], z + along * wp.sin(angle))
-        grown = scaled(goal, anchor, parameters[env, SIZE])
-        for axis in range(3):
-            goals[env, k, axis] = grown[axis]
+        write_goal(goals, env, k, scaled(goal, anchor, parameters[env, SIZE]))
         total += parameters[env, SIZE] * wp.length(goal - shapes[row, k])
     now = -total / float(count)
     begin_rating(env, now, now, rating)

@@ -48,6 +48,24 @@ return (word * 0x01010101u) >> 24;
 def ones(word: wp.uint32) -> int: ...  # type: ignore[empty-body]  # bits that are set
 
 
+@wp.func
+@no_type_check
+def write_goal(goals: wp.array3d[float], env: int, k: int, goal: wp.vec3):
+    """Set the goal of a goal particle [m]."""
+    for axis in range(3):
+        goals[env, k, axis] = goal[axis]
+
+
+@wp.func
+@no_type_check
+def middle_of(shapes: wp.array2d[wp.vec3], row: int):
+    """Mean of the points of a shape [m]."""
+    middle = wp.vec3()
+    for k in range(shapes.shape[1]):
+        middle += shapes[row, k] / float(shapes.shape[1])
+    return middle
+
+
 @wp.kernel
 @no_type_check
 def covered_area(
@@ -316,9 +334,7 @@ def copy_goals(
     env, k = wp.tid()
     if chosen[env] == 0:
         return
-    goal = scaled(points[start[env] % points.shape[0], k], anchor, parameters[env, SIZE])
-    for axis in range(3):
-        goals[env, k, axis] = goal[axis]
+    write_goal(goals, env, k, scaled(points[start[env] % points.shape[0], k], anchor, parameters[env, SIZE]))
 
 
 @wp.kernel

@@ -13,7 +13,7 @@ from pbd_gym.envs.core.data.buffers import Launches, device_indices, device_poin
 from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
 from pbd_gym.envs.core.data.solving import SolverConfig
 from pbd_gym.envs.core.parts.goals import goal_points
-from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating, first_rating, mean_square
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating, first_rating, mean_square, middle_of, write_goal
 from pbd_gym.envs.core.task import Completion, Part, Point, Score, World
 
 wp.set_module_options({"enable_backward": False})
@@ -201,18 +201,14 @@ def sample_carried(
     dz = shift[2] * wp.randf(random, -1.0, 1.0)
     row = start[env]
     count = float(shapes.shape[1])
-    center = wp.vec3()
-    for k in range(shapes.shape[1]):
-        center += shapes[row, k] / count
+    center = middle_of(shapes, row)
     total = float(0.0)
     for k in range(shapes.shape[1]):
         arm = shapes[row, k] - center
         x = wp.cos(angle) * arm[0] + wp.sin(angle) * arm[2]
         z = wp.cos(angle) * arm[2] - wp.sin(angle) * arm[0]
         goal = center + wp.vec3(x + dx, arm[1] + dy, z + dz)
-        grown = scaled(goal, anchor, parameters[env, SIZE])
-        for axis in range(3):
-            goals[env, k, axis] = grown[axis]
+        write_goal(goals, env, k, scaled(goal, anchor, parameters[env, SIZE]))
         total += parameters[env, SIZE] * wp.length(goal - shapes[row, k])
     now = -total / count
     begin_rating(env, now, now, rating)

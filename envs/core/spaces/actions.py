@@ -14,17 +14,11 @@ from pbd_gym.envs.core.data.buffers import device_indices, filled, prepare
 from pbd_gym.envs.core.data.hands import LIFT, Hands, slots_of
 from pbd_gym.envs.core.data.modes import GRASPING_MODES
 from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.parts.measures import point
 from pbd_gym.envs.core.task import World
 from pbd_gym.kernels.grips.holding import set_held
 
 wp.set_module_options({"enable_backward": False})
-
-
-@wp.func
-@no_type_check
-def particle(positions: wp.array4d[float], group: int, i: int, lane: int):
-    """Position of a particle [m]."""
-    return wp.vec3(positions[group, i, 0, lane], positions[group, i, 1, lane], positions[group, i, 2, lane])
 
 
 @wp.func
@@ -123,8 +117,8 @@ def move_grips(
             j = held[env, second]
             if i >= 0 and j >= 0:
                 # What counts is what is held: a picker may have grasped it from some distance.
-                p = particle(positions, group, i, lane)
-                q = particle(positions, group, j, lane)
+                p = point(positions, group, i, lane)
+                q = point(positions, group, j, lane)
                 p_move = wp.vec3(motion[env, first, 0], motion[env, first, 1], motion[env, first, 2])
                 q_move = wp.vec3(motion[env, second, 0], motion[env, second, 1], motion[env, second, 2])
                 limit = hands.max_stretch * size * wp.length(rest[i] - rest[j])
