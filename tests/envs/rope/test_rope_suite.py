@@ -110,7 +110,7 @@ def test_pairing_is_the_best_there_is() -> None:
     """Guards the assignment kernel against SciPy's, on ropes thrown anywhere, and on one whose order is reversed."""
     env = make("PBDRopeShape-v0", 64, starts=5)
     env.reset(seed=0)
-    goals, shapes = env.buffers.read("goals"), env.shapes()[env.buffers.read("start")]
+    goals, shapes = env.buffers.read("goals"), env.task.shapes(env.world)[env.buffers.read("start")]
     x = np.random.default_rng(0).uniform(-0.3, 0.3, (64, env.config.particles, 3)).astype(np.float32)
     x[0] = shapes[0, ::-1]
     x[1] = shapes[1]
@@ -124,7 +124,7 @@ def test_pairing_is_the_best_there_is() -> None:
 def test_order_counts_when_asked_for() -> None:
     env = make("PBDRopeShape-v0", 3, starts=5, ordered=True)
     env.reset(seed=0)
-    shapes = env.shapes()[env.buffers.read("start")]
+    shapes = env.task.shapes(env.world)[env.buffers.read("start")]
     x = np.stack([shapes[0], shapes[1, ::-1], shapes[2] + [0.0, 0.0, 0.07]])
     expected = np.linalg.norm(x - shapes, axis=2).mean(axis=1)
     assert_allclose(rate(env, x), -expected, atol=1e-6)
@@ -135,7 +135,7 @@ def test_starts_have_letters_of_their_own() -> None:
     env = make("PBDRopeShape-v0", 64, starts=64)
     env.reset(seed=0, options={"split": "all", "variation": np.arange(64)})
     assert set(env.task.letters()) == set(range(len(LETTERS)))
-    shapes = env.shapes()
+    shapes = env.task.shapes(env.world)
     assert_allclose(env.buffers.read("goals"), shapes[:, env.goal_particles], atol=1e-6)
     ways = [np.linalg.norm(env.start_positions - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
     assert (ways[0] <= ways[1]).all()  # written from the end that is nearer
