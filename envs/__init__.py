@@ -1,8 +1,11 @@
-"""Gymnasium environments, and the parts that tasks of your own are composed of; see docs/custom_tasks.md."""
+"""Gymnasium environments, and the parts that tasks of your own are composed of; see docs/custom_tasks.md.
+
+Each public name is written once, below, where type checkers look; it is imported when it is first used.
+"""
 
 from typing import TYPE_CHECKING
 
-from pbd_gym.runtime.lazy import lazy_names
+from pbd_gym.runtime.lazy import public_names
 
 if TYPE_CHECKING:
     from pbd_gym.envs.cloth.carry import ClothConfig as ClothConfig
@@ -37,58 +40,59 @@ if TYPE_CHECKING:
     from pbd_gym.envs.cloth.unfold import ClothUnfoldConfig as ClothUnfoldConfig
     from pbd_gym.envs.cloth.unfold import ClothUnfoldEnv as ClothUnfoldEnv
     from pbd_gym.envs.cloth.unfold import ClothUnfoldVectorEnv as ClothUnfoldVectorEnv
-    from pbd_gym.envs.core.actions import PICKER_MODES as PICKER_MODES
-    from pbd_gym.envs.core.actions import ActionMode as ActionMode
-    from pbd_gym.envs.core.actions import Hands as Hands
-    from pbd_gym.envs.core.batch import TaskVectorEnv as TaskVectorEnv
-    from pbd_gym.envs.core.buffers import Buffers as Buffers
-    from pbd_gym.envs.core.completion import Completion as Completion
-    from pbd_gym.envs.core.completion import put_down as put_down
-    from pbd_gym.envs.core.experts import Script as Script
-    from pbd_gym.envs.core.experts import Waypoint as Waypoint
-    from pbd_gym.envs.core.experts import actions_left as actions_left
-    from pbd_gym.envs.core.experts import farthest as farthest
-    from pbd_gym.envs.core.experts import goals_and_points as goals_and_points
-    from pbd_gym.envs.core.experts import grip_positions as grip_positions
-    from pbd_gym.envs.core.experts import held_particles as held_particles
-    from pbd_gym.envs.core.experts import paddle_actions as paddle_actions
-    from pbd_gym.envs.core.experts import paddle_poses as paddle_poses
-    from pbd_gym.envs.core.experts import picker_actions as picker_actions
-    from pbd_gym.envs.core.experts import transfer_actions as transfer_actions
-    from pbd_gym.envs.core.features import Features as Features
-    from pbd_gym.envs.core.goals import GoalShape as GoalShape
-    from pbd_gym.envs.core.goals import StartGoals as StartGoals
-    from pbd_gym.envs.core.launches import Launches as Launches
-    from pbd_gym.envs.core.launches import prepare as prepare
-    from pbd_gym.envs.core.manipulation import ManipulationConfig as ManipulationConfig
-    from pbd_gym.envs.core.manipulation import Measure as Measure
-    from pbd_gym.envs.core.manipulation import WeightedMeasures as WeightedMeasures
-    from pbd_gym.envs.core.manipulation import goal_distance as goal_distance
-    from pbd_gym.envs.core.observations import OBS_MODES as OBS_MODES
-    from pbd_gym.envs.core.observations import ObsMode as ObsMode
-    from pbd_gym.envs.core.observations import Reduced as Reduced
-    from pbd_gym.envs.core.paddles import Paddle as Paddle
-    from pbd_gym.envs.core.pickers import PickerConfig as PickerConfig
-    from pbd_gym.envs.core.pickers import two_pickers as two_pickers
-    from pbd_gym.envs.core.pixels import PIXEL_MODES as PIXEL_MODES
-    from pbd_gym.envs.core.pixels import Pixels as Pixels
-    from pbd_gym.envs.core.randomization import LogUniform as LogUniform
-    from pbd_gym.envs.core.randomization import Uniform as Uniform
-    from pbd_gym.envs.core.reaching import CarriedGoals as CarriedGoals
-    from pbd_gym.envs.core.reaching import ReachingConfig as ReachingConfig
-    from pbd_gym.envs.core.reaching import ReachingScore as ReachingScore
-    from pbd_gym.envs.core.reaching import SampledGoals as SampledGoals
-    from pbd_gym.envs.core.single import TaskEnv as TaskEnv
-    from pbd_gym.envs.core.sizing import grown as grown
-    from pbd_gym.envs.core.sizing import sizes as sizes
-    from pbd_gym.envs.core.start_bank import Handler as Handler
-    from pbd_gym.envs.core.starts import SettledStarts as SettledStarts
-    from pbd_gym.envs.core.starts import StartBank as StartBank
-    from pbd_gym.envs.core.task import Batch as Batch
+    from pbd_gym.envs.core.base.single import TaskEnv as TaskEnv
+    from pbd_gym.envs.core.base.vector_env import TaskVectorEnv as TaskVectorEnv
+    from pbd_gym.envs.core.data.buffers import Buffers as Buffers
+    from pbd_gym.envs.core.data.buffers import Launches as Launches
+    from pbd_gym.envs.core.data.buffers import prepare as prepare
+    from pbd_gym.envs.core.data.hands import Hands as Hands
+    from pbd_gym.envs.core.data.hands import Paddle as Paddle
+    from pbd_gym.envs.core.data.modes import OBS_MODES as OBS_MODES
+    from pbd_gym.envs.core.data.modes import PICKER_MODES as PICKER_MODES
+    from pbd_gym.envs.core.data.modes import PIXEL_MODES as PIXEL_MODES
+    from pbd_gym.envs.core.data.modes import ActionMode as ActionMode
+    from pbd_gym.envs.core.data.modes import Modes as Modes
+    from pbd_gym.envs.core.data.modes import ObsMode as ObsMode
+    from pbd_gym.envs.core.data.randomization import LogUniform as LogUniform
+    from pbd_gym.envs.core.data.randomization import Uniform as Uniform
+    from pbd_gym.envs.core.data.start_bank import Handler as Handler
+    from pbd_gym.envs.core.data.validation import check_numbers as check_numbers
+    from pbd_gym.envs.core.parts.experts import Script as Script
+    from pbd_gym.envs.core.parts.experts import Waypoint as Waypoint
+    from pbd_gym.envs.core.parts.experts import actions_left as actions_left
+    from pbd_gym.envs.core.parts.experts import farthest as farthest
+    from pbd_gym.envs.core.parts.experts import goals_and_points as goals_and_points
+    from pbd_gym.envs.core.parts.experts import grip_positions as grip_positions
+    from pbd_gym.envs.core.parts.experts import grown as grown
+    from pbd_gym.envs.core.parts.experts import held_particles as held_particles
+    from pbd_gym.envs.core.parts.experts import paddle_actions as paddle_actions
+    from pbd_gym.envs.core.parts.experts import paddle_poses as paddle_poses
+    from pbd_gym.envs.core.parts.experts import picker_actions as picker_actions
+    from pbd_gym.envs.core.parts.experts import sizes as sizes
+    from pbd_gym.envs.core.parts.experts import transfer_actions as transfer_actions
+    from pbd_gym.envs.core.parts.goals import GoalShape as GoalShape
+    from pbd_gym.envs.core.parts.goals import StartGoals as StartGoals
+    from pbd_gym.envs.core.parts.manipulation import ManipulationConfig as ManipulationConfig
+    from pbd_gym.envs.core.parts.manipulation import Measure as Measure
+    from pbd_gym.envs.core.parts.manipulation import WeightedMeasures as WeightedMeasures
+    from pbd_gym.envs.core.parts.manipulation import goal_distance as goal_distance
+    from pbd_gym.envs.core.parts.pickers import PickerConfig as PickerConfig
+    from pbd_gym.envs.core.parts.pickers import two_pickers as two_pickers
+    from pbd_gym.envs.core.parts.reaching import CarriedGoals as CarriedGoals
+    from pbd_gym.envs.core.parts.reaching import ReachingConfig as ReachingConfig
+    from pbd_gym.envs.core.parts.reaching import ReachingScore as ReachingScore
+    from pbd_gym.envs.core.parts.reaching import SampledGoals as SampledGoals
+    from pbd_gym.envs.core.parts.starts import SettledStarts as SettledStarts
+    from pbd_gym.envs.core.parts.starts import StartBank as StartBank
+    from pbd_gym.envs.core.spaces.pixels import Pixels as Pixels
+    from pbd_gym.envs.core.task import Completion as Completion
+    from pbd_gym.envs.core.task import Features as Features
     from pbd_gym.envs.core.task import Part as Part
+    from pbd_gym.envs.core.task import Reduced as Reduced
     from pbd_gym.envs.core.task import Score as Score
     from pbd_gym.envs.core.task import Task as Task
-    from pbd_gym.envs.core.validation import check_numbers as check_numbers
+    from pbd_gym.envs.core.task import World as World
+    from pbd_gym.envs.core.task import put_down as put_down
     from pbd_gym.envs.pendulum import PendulumConfig as PendulumConfig
     from pbd_gym.envs.pendulum import PendulumEnv as PendulumEnv
     from pbd_gym.envs.pendulum import PendulumVectorEnv as PendulumVectorEnv
@@ -142,146 +146,5 @@ if TYPE_CHECKING:
     from pbd_gym.envs.water.pour_water_amount import PourWaterAmountVectorEnv as PourWaterAmountVectorEnv
     from pbd_gym.registry import register as register
 
-_HOMES = {
-    "ActionMode": "pbd_gym.envs.core.actions",
-    "Batch": "pbd_gym.envs.core.task",
-    "Body": "pbd_gym.envs.soft.body",
-    "Buffers": "pbd_gym.envs.core.buffers",
-    "CEMPlanner": "pbd_gym.envs.tools.planning",
-    "CEMSettings": "pbd_gym.envs.tools.planning",
-    "CarriedGoals": "pbd_gym.envs.core.reaching",
-    "ClothConfig": "pbd_gym.envs.cloth.carry",
-    "ClothDropConfig": "pbd_gym.envs.cloth.drop",
-    "ClothDropEnv": "pbd_gym.envs.cloth.drop",
-    "ClothDropVectorEnv": "pbd_gym.envs.cloth.drop",
-    "ClothEnv": "pbd_gym.envs.cloth.carry",
-    "ClothFlattenEnv": "pbd_gym.envs.cloth.flatten",
-    "ClothFlattenVectorEnv": "pbd_gym.envs.cloth.flatten",
-    "ClothFoldConfig": "pbd_gym.envs.cloth.fold",
-    "ClothFoldCrumpledEnv": "pbd_gym.envs.cloth.fold_crumpled",
-    "ClothFoldCrumpledVectorEnv": "pbd_gym.envs.cloth.fold_crumpled",
-    "ClothFoldDiagonalEnv": "pbd_gym.envs.cloth.fold_diagonal",
-    "ClothFoldDiagonalVectorEnv": "pbd_gym.envs.cloth.fold_diagonal",
-    "ClothFoldDropEnv": "pbd_gym.envs.cloth.fold_drop",
-    "ClothFoldDropVectorEnv": "pbd_gym.envs.cloth.fold_drop",
-    "ClothFoldEnv": "pbd_gym.envs.cloth.fold",
-    "ClothFoldVectorEnv": "pbd_gym.envs.cloth.fold",
-    "ClothHangConfig": "pbd_gym.envs.cloth.hang",
-    "ClothHangEnv": "pbd_gym.envs.cloth.hang",
-    "ClothHangVectorEnv": "pbd_gym.envs.cloth.hang",
-    "ClothTaskConfig": "pbd_gym.envs.cloth.towel",
-    "ClothUnfoldConfig": "pbd_gym.envs.cloth.unfold",
-    "ClothUnfoldEnv": "pbd_gym.envs.cloth.unfold",
-    "ClothUnfoldVectorEnv": "pbd_gym.envs.cloth.unfold",
-    "ClothVectorEnv": "pbd_gym.envs.cloth.carry",
-    "Completion": "pbd_gym.envs.core.completion",
-    "Features": "pbd_gym.envs.core.features",
-    "GoalShape": "pbd_gym.envs.core.goals",
-    "Handler": "pbd_gym.envs.core.start_bank",
-    "Hands": "pbd_gym.envs.core.actions",
-    "HangingTowelConfig": "pbd_gym.envs.cloth.towel",
-    "Launches": "pbd_gym.envs.core.launches",
-    "LogUniform": "pbd_gym.envs.core.randomization",
-    "ManipulationConfig": "pbd_gym.envs.core.manipulation",
-    "ManipulationEnv": "pbd_gym.envs.cloth.manipulation",
-    "ManipulationVectorEnv": "pbd_gym.envs.cloth.manipulation",
-    "Measure": "pbd_gym.envs.core.manipulation",
-    "OBS_MODES": "pbd_gym.envs.core.observations",
-    "ObsMode": "pbd_gym.envs.core.observations",
-    "PICKER_MODES": "pbd_gym.envs.core.actions",
-    "PIXEL_MODES": "pbd_gym.envs.core.pixels",
-    "Paddle": "pbd_gym.envs.core.paddles",
-    "Part": "pbd_gym.envs.core.task",
-    "PendulumConfig": "pbd_gym.envs.pendulum",
-    "PendulumEnv": "pbd_gym.envs.pendulum",
-    "PendulumVectorEnv": "pbd_gym.envs.pendulum",
-    "PickerConfig": "pbd_gym.envs.core.pickers",
-    "PassWaterConfig": "pbd_gym.envs.water.pass_water",
-    "PassWaterEnv": "pbd_gym.envs.water.pass_water",
-    "PassWaterVectorEnv": "pbd_gym.envs.water.pass_water",
-    "Pixels": "pbd_gym.envs.core.pixels",
-    "PourSoupConfig": "pbd_gym.envs.water.pour_soup",
-    "PourSoupEnv": "pbd_gym.envs.water.pour_soup",
-    "PourSoupVectorEnv": "pbd_gym.envs.water.pour_soup",
-    "PourWaterAmountConfig": "pbd_gym.envs.water.pour_water_amount",
-    "PourWaterAmountEnv": "pbd_gym.envs.water.pour_water_amount",
-    "PourWaterAmountVectorEnv": "pbd_gym.envs.water.pour_water_amount",
-    "PourWaterConfig": "pbd_gym.envs.water.pour_water",
-    "PourWaterEnv": "pbd_gym.envs.water.pour_water",
-    "PourWaterVectorEnv": "pbd_gym.envs.water.pour_water",
-    "ReachingConfig": "pbd_gym.envs.core.reaching",
-    "ReachingScore": "pbd_gym.envs.core.reaching",
-    "Reduced": "pbd_gym.envs.core.observations",
-    "Rope": "pbd_gym.envs.rope.body",
-    "RopeConfig": "pbd_gym.envs.rope.align",
-    "RopeEnv": "pbd_gym.envs.rope.align",
-    "RopePushConfig": "pbd_gym.envs.rope.push",
-    "RopePushEnv": "pbd_gym.envs.rope.push",
-    "RopePushVectorEnv": "pbd_gym.envs.rope.push",
-    "RopeShapeConfig": "pbd_gym.envs.rope.shape",
-    "RopeShapeEnv": "pbd_gym.envs.rope.shape",
-    "RopeShapeVectorEnv": "pbd_gym.envs.rope.shape",
-    "RopeStraightenEnv": "pbd_gym.envs.rope.straighten",
-    "RopeStraightenVectorEnv": "pbd_gym.envs.rope.straighten",
-    "RopeTaskConfig": "pbd_gym.envs.rope.body",
-    "RopeVectorEnv": "pbd_gym.envs.rope.align",
-    "RopeWhipConfig": "pbd_gym.envs.rope.whip",
-    "RopeWhipEnv": "pbd_gym.envs.rope.whip",
-    "RopeWhipVectorEnv": "pbd_gym.envs.rope.whip",
-    "SampledGoals": "pbd_gym.envs.core.reaching",
-    "Score": "pbd_gym.envs.core.task",
-    "Script": "pbd_gym.envs.core.experts",
-    "SettledStarts": "pbd_gym.envs.core.starts",
-    "SoftConfig": "pbd_gym.envs.soft.carry",
-    "SoftEnv": "pbd_gym.envs.soft.carry",
-    "SoftLiftConfig": "pbd_gym.envs.soft.lift",
-    "SoftLiftEnv": "pbd_gym.envs.soft.lift",
-    "SoftLiftVectorEnv": "pbd_gym.envs.soft.lift",
-    "SoftPushConfig": "pbd_gym.envs.soft.push",
-    "SoftPushEnv": "pbd_gym.envs.soft.push",
-    "SoftPushVectorEnv": "pbd_gym.envs.soft.push",
-    "SoftShapeConfig": "pbd_gym.envs.soft.shape",
-    "SoftShapeEnv": "pbd_gym.envs.soft.shape",
-    "SoftShapeVectorEnv": "pbd_gym.envs.soft.shape",
-    "SoftTaskConfig": "pbd_gym.envs.soft.body",
-    "SoftVectorEnv": "pbd_gym.envs.soft.carry",
-    "StartBank": "pbd_gym.envs.core.starts",
-    "StartGoals": "pbd_gym.envs.core.goals",
-    "TShirtFoldConfig": "pbd_gym.envs.cloth.tshirt_fold",
-    "TShirtFoldEnv": "pbd_gym.envs.cloth.tshirt_fold",
-    "TShirtFoldVectorEnv": "pbd_gym.envs.cloth.tshirt_fold",
-    "Task": "pbd_gym.envs.core.task",
-    "TaskEnv": "pbd_gym.envs.core.single",
-    "TaskVectorEnv": "pbd_gym.envs.core.batch",
-    "Towel": "pbd_gym.envs.cloth.towel",
-    "TowelGoalsConfig": "pbd_gym.envs.cloth.manipulation",
-    "Uniform": "pbd_gym.envs.core.randomization",
-    "Water": "pbd_gym.envs.water.body",
-    "WaterTaskConfig": "pbd_gym.envs.water.body",
-    "Waypoint": "pbd_gym.envs.core.experts",
-    "WeightedMeasures": "pbd_gym.envs.core.manipulation",
-    "actions_left": "pbd_gym.envs.core.experts",
-    "check_numbers": "pbd_gym.envs.core.validation",
-    "demonstrations": "pbd_gym.envs.tools.demonstrations",
-    "farthest": "pbd_gym.envs.core.experts",
-    "goal_distance": "pbd_gym.envs.core.manipulation",
-    "goals_and_points": "pbd_gym.envs.core.experts",
-    "grip_positions": "pbd_gym.envs.core.experts",
-    "grown": "pbd_gym.envs.core.sizing",
-    "held_particles": "pbd_gym.envs.core.experts",
-    "make_sb3_vec_env": "pbd_gym.envs.tools.sb3",
-    "paddle_actions": "pbd_gym.envs.core.experts",
-    "paddle_poses": "pbd_gym.envs.core.experts",
-    "picker_actions": "pbd_gym.envs.core.experts",
-    "prepare": "pbd_gym.envs.core.launches",
-    "put_down": "pbd_gym.envs.core.completion",
-    "register": "pbd_gym.registry",
-    "sizes": "pbd_gym.envs.core.sizing",
-    "transfer_actions": "pbd_gym.envs.core.experts",
-    "two_pickers": "pbd_gym.envs.core.pickers",
-}
-
-__all__ = [*_HOMES]
-
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__, __all__ = public_names(__name__)

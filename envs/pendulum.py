@@ -9,16 +9,17 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import PICKER_MODES, Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.episodes import random_stream
-from pbd_gym.envs.core.measures import begin_rating
-from pbd_gym.envs.core.randomization import SIZE
-from pbd_gym.envs.core.reaching import ReachingConfig, ReachingScore, SampledGoals
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import SettledStarts
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_indices, filled
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
+from pbd_gym.envs.core.data.randomization import SIZE, random_stream
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating, write_goal
+from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
+from pbd_gym.envs.core.parts.starts import SettledStarts
+from pbd_gym.envs.core.task import Task, World
 from pbd_gym.scene.scene import Scene
 
 wp.set_module_options({"enable_backward": False})
@@ -77,6 +78,16 @@ class PendulumConfig(ReachingConfig):
         return float(sum(self.lengths))
 
 
+@wp.struct
+class Links:
+    """What the angles of links and the place of the goals are sampled from; see :class:`PendulumConfig`."""
+
+    lengths: wp.array1d[float]
+    start_angle: float
+    upright_starts: float
+    goal_shift: float
+
+
 @wp.kernel
 @no_type_check
 def sample_pendulum(
@@ -86,18 +97,12 @@ def sample_pendulum(
     episode: wp.array1d[wp.int32],
     parameters: wp.array2d[float],
     bobs: wp.array1d[wp.int32],
-    lengths: wp.array1d[float],
-    start_angle: float,
-    upright_starts: float,
-    shift: float,
+    links: Links,
     lanes: int,
     # Out:
     positions: wp.array4d[float],
     goals: wp.array3d[float],
-    performance: wp.array1d[float],
-    start_performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    rating: FirstRating,
 ):
     """Sample the angles of the links, and goals straight above a point near the middle of the box."""
     env = wp.tid()
@@ -107,21 +112,21 @@ def sample_pendulum(
     lane = env % lanes
     random = random_stream(seed[env], episode[env])
     size = parameters[env, SIZE]
-    goal = wp.vec3(size * shift * wp.randf(random, -1.0, 1.0), 0.0, 0.0)
-    side = wp.where(wp.randf(random) < upright_starts, 1.0, -1.0)
+    goal = wp.vec3(size * links.goal_shift * wp.randf(random, -1.0, 1.0), 0.0, 0.0)
+    side = wp.where(wp.randf(random) < links.upright_starts, 1.0, -1.0)
     bob = wp.vec3()
     total = float(0.0)
     count = bobs.shape[0]
     for k in range(count):
-        angle = start_angle * wp.randf(random, -1.0, 1.0)
-        bob += size * lengths[k] * wp.vec3(wp.sin(angle), side * wp.cos(angle), 0.0)
-        goal += wp.vec3(0.0, size * lengths[k], 0.0)
+        angle = links.start_angle * wp.randf(random, -1.0, 1.0)
+        bob += size * links.lengths[k] * wp.vec3(wp.sin(angle), side * wp.cos(angle), 0.0)
+        goal += wp.vec3(0.0, size * links.lengths[k], 0.0)
         for axis in range(3):
             positions[group, bobs[k], axis, lane] = bob[axis]
-            goals[env, k, axis] = goal[axis]
+        write_goal(goals, env, k, goal)
         total += wp.length(goal - bob)
     now = -total / float(count)
-    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
+    begin_rating(env, now, now, rating)
 
 
 class SampledPendulum(SampledGoals):
@@ -129,14 +134,67 @@ class SampledPendulum(SampledGoals):
 
     kernel = sample_pendulum
 
-    def inputs(self) -> list[Any]:
+    def inputs(self, world: World) -> list[Any]:
         """Return what the kernel reads, and the positions that it writes."""
-        batch, b, config, device = self.batch, self.batch.buffers, self.batch.config, self.batch.model.device
+        b, config = world.buffers, world.config
+        links = filled(
+            Links,
+            lengths=wp.array(config.lengths, dtype=float, device=world.model.device),
+            start_angle=config.start_angle,
+            upright_starts=config.upright_starts,
+            goal_shift=config.goal_shift,
+        )
         return [
-            b["seed"], b["episode"], b["parameters"], wp.array(batch.goal_particles, dtype=wp.int32, device=device),
-            wp.array(config.lengths, dtype=float, device=device), config.start_angle, config.upright_starts,
-            config.goal_shift, batch.model.lanes, batch.state.positions_scalar,
+            b["seed"], b["episode"], b["parameters"], device_indices(world, world.goal_particles), links,
+            world.model.lanes, world.state.positions_scalar,
         ]  # fmt: skip
+
+
+class Pendulum(Task):
+    """Two bobs that hang from a pivot, which are to come to rest above it.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: PendulumConfig, modes: Modes) -> None:
+        width, height = config.workspace
+        # The bobs do not reach the ground while the pivot is held.
+        ground = float(-1.2 * modes.largest_size * (config.length + height))
+        scene = Scene(contact_radius=RADIUS)
+        scene.add_collider(Plane(offset=ground, friction=config.friction))
+        hanging = np.zeros((3, 3))
+        hanging[1:, 1] = -np.cumsum(config.lengths)
+        # What the pivot weighs matters only to an agent that lets go of it.
+        particles = scene.add_particles(hanging, (config.masses[0], *config.masses))
+        links = np.stack([particles[:-1], particles[1:]], axis=1)
+        scene.add_distance_constraints(links)
+        scene.lines, scene.beads = links, particles[1:]
+        hands = Hands(
+            particles=(int(particles[0]),),
+            corners=tuple(int(p) for p in particles),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-width, ground + RADIUS if modes.action_mode in PICKER_MODES else -height, 0.0),
+            upper=(width, height, 0.0),
+            axes=2,
+            max_change=config.max_acceleration * config.ctrl_dt**2,
+        )
+        lower = np.array([-width - 0.4 * config.length, -config.length, 0.0])
+        upper = np.array([width + 0.4 * config.length, config.length + height, 0.0])
+        super().__init__(
+            scene=scene,
+            hands=hands,
+            keypoints=particles,
+            goal_particles=particles[1:],
+            starts=SettledStarts(),
+            parts=[SampledPendulum()],
+            score=ReachingScore(config),
+            ground=0,
+            anchor=(0.0, 0.0, 0.0),
+            view_box=(lower, upper),
+        )
 
 
 class PendulumVectorEnv(TaskVectorEnv):
@@ -221,48 +279,7 @@ class PendulumVectorEnv(TaskVectorEnv):
 
     config_type = PendulumConfig
     config: PendulumConfig
-
-    def build(self, config: PendulumConfig) -> Task:
-        ground = self.ground
-        scene = Scene(contact_radius=RADIUS)
-        scene.add_collider(Plane(offset=ground, friction=config.friction))
-        hanging = np.zeros((3, 3))
-        hanging[1:, 1] = -np.cumsum(config.lengths)
-        # What the pivot weighs matters only to an agent that lets go of it.
-        particles = scene.add_particles(hanging, (config.masses[0], *config.masses))
-        links = np.stack([particles[:-1], particles[1:]], axis=1)
-        scene.add_distance_constraints(links)
-        scene.lines, scene.beads = links, particles[1:]
-        width, height = config.workspace
-        hands = Hands(
-            particles=(int(particles[0]),),
-            corners=tuple(int(p) for p in particles),
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-width, ground + RADIUS if self.action_mode in PICKER_MODES else -height, 0.0),
-            upper=(width, height, 0.0),
-            axes=2,
-            max_change=config.max_acceleration * config.ctrl_dt**2,
-        )
-        lower = np.array([-width - 0.4 * config.length, -config.length, 0.0])
-        upper = np.array([width + 0.4 * config.length, config.length + height, 0.0])
-        return Task(
-            scene=scene,
-            hands=hands,
-            keypoints=particles,
-            goal_particles=particles[1:],
-            starts=SettledStarts(self),
-            parts=[SampledPendulum(self)],
-            score=ReachingScore(self),
-            ground=0,
-            anchor=(0.0, 0.0, 0.0),
-            view_box=lambda starts: (lower, upper),
-        )
-
-    @property
-    def ground(self) -> float:
-        """Height of the ground, which the bobs do not reach while the pivot is held [m]."""
-        return float(-1.2 * self.largest_size * (self.config.length + self.config.workspace[1]))
+    task_type = Pendulum
 
 
 class PendulumEnv(TaskEnv):

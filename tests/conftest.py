@@ -110,7 +110,7 @@ def one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     Physics has the same bits in all of them: ``sim/test_invariance.py``.
     """
     monkeypatch.setattr("pbd_gym.sim.model.choose_lanes", lambda *_: 1)
-    monkeypatch.setattr("pbd_gym.envs.core.start_bank._lanes", lambda _: 1)
+    monkeypatch.setattr("pbd_gym.envs.core.data.start_bank._lanes", lambda _: 1)
 
 
 @pytest.fixture(autouse=True)

@@ -27,6 +27,8 @@ KERNELS = (
     "kernels.native",
 )
 """Rooms of the kernels, each of which may import from those after it."""
+CORE = ("envs.core.base", "envs.core.episode", "envs.core.spaces", "envs.core.parts", "envs.core", "envs.core.data")
+"""Rooms of what tasks are built on, each of which may import from those after it; ``task.py`` is one by itself."""
 ENGINE = (
     "colliders",
     "constraints",
@@ -40,7 +42,7 @@ ENGINE = (
     "sim.upload",
 )
 DRAWING = ("rendering", "rendering.batched", "rendering.pictures")
-ENVS = ("", "envs.core", "envs.tools", "runtime")
+ENVS = ("", *CORE, "envs.tools", "runtime")
 ACTING = ("training.agents", "training.episodes", "training.settings")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "runtime": (),
@@ -67,16 +69,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "demos.geometry": ("demos", "rendering", *ENGINE),
     "demos.sph": ("geometry", "runtime"),
     "bench": ("", *DRAWING, *ENGINE),
-    "envs": ("envs.core", *ENGINE),
-    "envs.core": ("", *DRAWING, *ENGINE),
-    "envs.cloth": ("envs.core", *ENGINE),
-    "envs.rope": ("envs.core", *ENGINE),
-    "envs.soft": ("envs.core", *ENGINE),
-    "envs.water": ("envs.core", *ENGINE),
-    "envs.tools": ("", "envs.core", "export", *DRAWING, "rendering.window", *ENGINE),
+    "envs": (*CORE, *ENGINE),
+    **{room: ("", *CORE[place:], *DRAWING, *ENGINE) for place, room in enumerate(CORE)},
+    "envs.cloth": (*CORE, *ENGINE),
+    "envs.rope": (*CORE, *ENGINE),
+    "envs.soft": (*CORE, *ENGINE),
+    "envs.water": (*CORE, *ENGINE),
+    "envs.tools": ("", *CORE, "export", *DRAWING, "rendering.window", *ENGINE),
     "cli": ("", "runtime"),
-    "training.settings": ("envs.core", "envs.tools"),
-    "training.symmetry": ("envs.core",),
+    "training.settings": (*CORE, "envs.tools"),
+    "training.symmetry": CORE,
     "training.reports": ("runtime",),
     "training.agents": ("training.settings", "training.symmetry", *ENVS),
     "training.episodes": ("training.agents", "training.settings", "rendering", *ENVS),
@@ -105,7 +107,7 @@ REACHES_UP = {
         "the command line imports whatever a command needs when it runs",
     ),
     "pbd_gym.__main__": "it is the command line",
-    "pbd_gym.envs.core.rendering": 'render_mode="human" opens the window of envs/tools',
+    "pbd_gym.envs.core.base.rendering": 'render_mode="human" opens the window of envs/tools',
 }
 """Modules that may import from above, inside functions, each with its reason."""
 FACADES = {"pbd_gym", "pbd_gym.envs", "pbd_gym.rendering", "pbd_gym.training"}
@@ -178,6 +180,20 @@ def test_loose_modules_are_few_and_only_the_command_line_reaches_up() -> None:
     assert {path.stem for path in source_files("envs") if path.parent == ROOT / "envs"} == {"__init__", "pendulum"}
     for name in set(loose.values()) - set(REACHES_UP):
         assert {folder_of(other) for other in graph()[name]} <= {"", "runtime"}, name
+
+
+def test_the_core_of_environments_has_few_doors() -> None:
+    """Guards the way down: from a room of the core one goes into few modules of the rooms below."""
+    doors = {
+        (folder_of(name), other)
+        for name, others in graph().items()
+        for other in others
+        if folder_of(name) in CORE and folder_of(other) in CORE and folder_of(name) != folder_of(other)
+    }
+    rooms = {(room, folder_of(other)) for room, other in doors}
+    assert len(rooms) <= 15 and len(doors) <= 42, sorted(doors)
+    for room in CORE:
+        assert len([name for name, path in modules().items() if folder_of(name) == room]) <= 16, room
 
 
 def test_imports_from_above_are_lazy() -> None:

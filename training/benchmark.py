@@ -20,7 +20,7 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.recording import Actor
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole

@@ -16,9 +16,10 @@ import numpy as np
 import tyro
 
 import pbd_gym
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.pixels import PIXEL_MODES, Pixels
-from pbd_gym.envs.core.validation import make_options
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PIXEL_MODES
+from pbd_gym.envs.core.data.validation import make_options
+from pbd_gym.envs.core.spaces.pixels import Pixels
 from pbd_gym.registry import find
 from pbd_gym.training.data.datasets import Episode, check_new, write_dataset
 from pbd_gym.training.data.demonstrations import Act, act_of, agent_of, record

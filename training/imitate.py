@@ -20,9 +20,9 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.corrections import Corrections
-from pbd_gym.envs.core.experts import Script, expert_of, held_particles
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.parts.corrections import Corrections
+from pbd_gym.envs.core.parts.experts import Script, expert_of, held_particles
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import number, whole
 from pbd_gym.training.agents.pointing import pointing_of
@@ -51,7 +51,7 @@ def _idle(env: TaskVectorEnv, actions: np.ndarray) -> np.ndarray:
     if env.action_mode != "picker":
         return np.zeros(env.num_envs, dtype=bool)
     hands = actions.reshape(env.num_envs, -1, 4)
-    stay = (np.abs(hands[..., :3]) < STILL).all(axis=2) & (hands[..., 3] < 0.0) & (held_particles(env) < 0)
+    stay = (np.abs(hands[..., :3]) < STILL).all(axis=2) & (hands[..., 3] < 0.0) & (held_particles(env.world) < 0)
     return np.asarray(stay.all(axis=1))
 
 
@@ -73,8 +73,8 @@ def demonstrate(
         acted.
     """
     random, expert = np.random.default_rng(first_seed), expert_of(env)
-    if isinstance(expert, Script) and env.action_mode == "picker":
-        expert = Corrections(expert)
+    if isinstance(env.task.expert, Script) and env.action_mode == "picker":
+        expert = Corrections(env.task.expert, env.world)
     observation = env.reset(seed=first_seed)[0]
     limit = env.max_episode_steps or 0
     alone = args.handed == 0.0 if learner else args.steady

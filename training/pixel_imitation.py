@@ -22,8 +22,8 @@ import tyro
 from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import Tensor, nn
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.pixels import Pixels
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.spaces.pixels import Pixels
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole

@@ -25,7 +25,7 @@ import tyro
 from gymnasium.envs.registration import load_env_creator
 from torch import Tensor
 
-from pbd_gym.envs.core.presets import with_defaults
+from pbd_gym.envs.core.data.presets import with_defaults
 from pbd_gym.registry import find
 from pbd_gym.training.agents.perceptrons import linear_layers, set_layers
 from pbd_gym.training.agents.policies import MLPPolicy, find_policy

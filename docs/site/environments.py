@@ -12,7 +12,7 @@ from typing import Any
 
 from docs.figures.results import NAMES, cost, performance, rows_of, runs_of, spaced, success
 from docs.site.links import ROOT
-from pbd_gym.envs.core.presets import preset_names
+from pbd_gym.envs.core.data.presets import preset_names
 from pbd_gym.registry import ENTRIES, Entry
 
 DOCS = ROOT / "docs"

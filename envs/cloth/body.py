@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.start_bank import Handler
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.data.start_bank import Handler
+from pbd_gym.envs.core.task import World
 from pbd_gym.scene.scene import Cloth, Garment, Scene
 
 
@@ -16,31 +16,30 @@ class ClothBody:
     """A cloth that lies flat on the ground in the scene.
 
     Args:
-        batch: the environments.
         config: the task's numbers.
         scene: what it lies in.
         indices: its particles, in the shape in which :meth:`shape` gives their positions.
         radius: of the particles, half the thickness of the cloth [m].
     """
 
-    def __init__(self, batch: Batch, config: Any, scene: Scene, indices: np.ndarray, radius: float) -> None:
-        self.batch, self.config, self.scene, self.indices, self.radius = batch, config, scene, indices, radius
+    def __init__(self, config: Any, scene: Scene, indices: np.ndarray, radius: float) -> None:
+        self.config, self.scene, self.indices, self.radius = config, scene, indices, radius
 
     @property
     def flat(self) -> np.ndarray:
         """Where the particles of the flat cloth are [m], shape ``(*indices, 3)``."""
         return self.scene.positions[self.indices]
 
-    def shape(self, env: int) -> np.ndarray:
+    def shape(self, world: World, env: int) -> np.ndarray:
         """Return where the particles of an environment are [m], shape ``(*indices, 3)``."""
-        return self.batch.state.get_positions(env)[self.indices]
+        return world.state.get_positions(env)[self.indices]
 
-    def handler(self, positions: np.ndarray) -> Handler:
+    def handler(self, world: World, positions: np.ndarray) -> Handler:
         """Return copies of the cloth to be handled by a script, with the grips of the task.
 
         Their time steps are half as long as those of the task: fewer cloths are caught in themselves.
         """
-        config, device, substeps = self.config, str(self.batch.model.device.alias), self.batch.solver.substeps
+        config, device, substeps = self.config, str(world.model.device.alias), world.solver.substeps
         return Handler(self.scene, positions, substeps, 0.5 * config.ctrl_dt, 1.0, device, config.starts)
 
     def settled(self, handler: Handler) -> np.ndarray:

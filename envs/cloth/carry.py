@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import PICKER_MODES, Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.reaching import CarriedGoals, ReachingConfig, ReachingScore
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.reaching import CarriedGoals, ReachingConfig, ReachingScore
+from pbd_gym.envs.core.parts.starts import SettledStarts
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.materials.materials import ClothMaterial
 from pbd_gym.scene.scene import Scene
 
@@ -54,6 +55,52 @@ class ClothConfig(ReachingConfig):
             self,
             positive=("side", "density", "ctrl_dt", "max_step", "goal_radius", "height", "goal_steps"),
             signed=("goal_turn", "goal_shift"),
+        )
+
+
+class ClothCarry(Task):
+    """A cloth that hangs from two corners; the others are to come to rest at two goals.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: ClothConfig, modes: Modes) -> None:
+        scene = Scene()
+        scene.add_collider(Plane(friction=config.friction))
+        cloth = scene.add_cloth(
+            config.rows,
+            config.columns,
+            (config.side, config.side),
+            ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
+            position=(0.0, config.height, 0.0),
+        )
+        if config.self_collision:
+            spacing = config.side / max(config.rows - 1, config.columns - 1)
+            scene.add_particle_contacts(cloth.indices.ravel(), 0.45 * spacing, config.friction)
+        corners, side, extent = cloth.corners, config.side, 1.3 * config.side
+        lowest = 0.02 if modes.action_mode in PICKER_MODES else config.height - 0.5 * side
+        hands = Hands(
+            particles=(int(corners[0]), int(corners[1])),
+            corners=tuple(int(c) for c in corners),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, lowest, -extent),
+            upper=(extent, config.height + 0.5 * side, extent),
+        )
+        lower = np.array([-0.75 * side, 0.1 * side, -0.4 * side])
+        upper = np.array([0.75 * side, config.height, 0.4 * side])
+        super().__init__(
+            scene=scene,
+            hands=hands,
+            keypoints=corners,
+            goal_particles=corners[2:],
+            starts=SettledStarts(),
+            parts=[CarriedGoals(config.goal_shift, config.goal_turn)],
+            score=ReachingScore(config),
+            ground=0,
+            view_box=(lower, upper),
         )
 
 
@@ -148,45 +195,7 @@ class ClothVectorEnv(TaskVectorEnv):
 
     config_type = ClothConfig
     config: ClothConfig
-
-    def build(self, config: ClothConfig) -> Task:
-        scene = Scene()
-        scene.add_collider(Plane(friction=config.friction))
-        cloth = scene.add_cloth(
-            config.rows,
-            config.columns,
-            (config.side, config.side),
-            ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
-            position=(0.0, config.height, 0.0),
-        )
-        if config.self_collision:
-            spacing = config.side / max(config.rows - 1, config.columns - 1)
-            scene.add_particle_contacts(cloth.indices.ravel(), 0.45 * spacing, config.friction)
-        corners, side, extent = cloth.corners, config.side, 1.3 * config.side
-        lowest = 0.02 if self.action_mode in PICKER_MODES else config.height - 0.5 * side
-        hands = Hands(
-            particles=(int(corners[0]), int(corners[1])),
-            corners=tuple(int(c) for c in corners),
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, lowest, -extent),
-            upper=(extent, config.height + 0.5 * side, extent),
-        )
-        lower, upper = (
-            np.array([-0.75 * side, 0.1 * side, -0.4 * side]),
-            np.array([0.75 * side, config.height, 0.4 * side]),
-        )
-        return Task(
-            scene=scene,
-            hands=hands,
-            keypoints=corners,
-            goal_particles=corners[2:],
-            starts=SettledStarts(self),
-            parts=[CarriedGoals(self, config.goal_shift, config.goal_turn)],
-            score=ReachingScore(self),
-            ground=0,
-            view_box=lambda starts: (lower, upper),
-        )
+    task_type = ClothCarry
 
 
 class ClothEnv(TaskEnv):

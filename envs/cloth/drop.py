@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down, swing_down
-from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, within_box
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel, TowelTask
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, within_box
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import World
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,40 @@ class ClothDropConfig(HangingTowelConfig):
     """Largest move of a picker along an axis per action [m]."""
     lowest: float = 0.0
     """Height below which the pickers cannot go [m]. SoftGym has 0.5."""
+
+
+class ClothDrop(TowelTask):
+    """A towel that hangs from two hands, which are to lay it flat in its place.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: ClothDropConfig, modes: Modes) -> None:
+        self.config = config
+        towel = Towel(config)
+        goal = GoalShape(towel.indices.ravel(), towel.in_scene)
+        super().__init__(
+            towel,
+            goal,
+            hands=towel.hands(holding=True, lowest=config.lowest, height=2.0),
+            starts=StartBank(towel.hanging),
+            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            reduced=towel.reduced(),
+            expert=Script(self.plan),
+        )
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they lay the towel down, its last row first, or swing it if they stay above."""
+        if world.buffers.peek("elapsed")[env] == 0:
+            goals = self.goals(world, env)
+            lowest = within_box(world, env, goals[0, [0, -1]])
+            if lowest[0, 1] > 0.25 * hanging_height(goals)[1]:
+                yield from swing_down(goals, lowest[0, 1], self.config.max_step)
+            else:
+                yield Waypoint(goals[-1, [0, -1]] + 1.02 * hanging_height(goals), (True, True), 0.4, wait=2)
+                yield from lay_down(goals, self.towel.slack)
 
 
 class ClothDropVectorEnv(TaskVectorEnv):
@@ -84,38 +118,10 @@ class ClothDropVectorEnv(TaskVectorEnv):
 
     config_type = ClothDropConfig
     config: ClothDropConfig
+    task_type = ClothDrop
     action_modes = PICKER_MODES
     obs_modes = REDUCED_MODES
     presets = PRESETS["ClothDrop"]
-
-    def build(self, config: ClothDropConfig) -> Task:
-        self.towel = towel = Towel(self, config)
-        self.goal = GoalShape(self, towel.indices.ravel(), lambda: towel.scene.positions[None])
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(holding=True, lowest=config.lowest, height=2.0),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, towel.hanging),
-            parts=[self.goal],
-            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            reduced=towel.reduced(),
-            expert=Script(self, self.plan),
-            symmetries=[towel.mirror()],
-            goal_shapes=lambda: self.goal.shapes,
-            view_box=towel.view_box,
-        )
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they lay the towel down, its last row first, or swing it if they stay above."""
-        if self.buffers.peek("elapsed")[env] == 0:
-            goals = self.goal.of(env)[self.towel.indices]
-            lowest = within_box(self, env, goals[0, [0, -1]])
-            if lowest[0, 1] > 0.25 * hanging_height(goals)[1]:
-                yield from swing_down(goals, lowest[0, 1], self.config.max_step)
-            else:
-                yield Waypoint(goals[-1, [0, -1]] + 1.02 * hanging_height(goals), (True, True), 0.4, wait=2)
-                yield from lay_down(goals, self.towel.slack)
 
 
 class ClothDropEnv(TaskEnv):

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pbd_gym.envs.cloth.body import fitted
-from pbd_gym.envs.cloth.heaps import Spreading
+from pbd_gym.envs.cloth.heaps import Pulling, Spreading, hands_stay_low, nearby
 from pbd_gym.envs.cloth.moves import tighten
-from pbd_gym.envs.cloth.pulls import Pulling, hands_stay_low, nearby
 from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
-from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.measures import covered_area
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import grown
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_indices, prepare
+from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, actions_left, grown
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.measures import covered_area
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Task, World, worked_out_once
 
 GRID = 64
 """Cells along each side of the square that covered area is counted in; a multiple of 32."""
@@ -50,20 +46,19 @@ class CoveredArea:
         (width, depth), r = self.towel.config.size, DISC * self.towel.config.spacing
         return float(width * depth + 2.0 * (width + depth) * r + np.pi * r * r)
 
-    @cached_property
-    def _words(self) -> Any:
-        """Bits of the cells, of each environment."""
-        batch = self.towel.batch
-        return wp.zeros((batch.num_envs, GRID * GRID // 32), dtype=wp.uint32, device=batch.model.device)
+    @worked_out_once
+    def words(self, world: World) -> Any:
+        """Return an array for the bits of the cells of each environment."""
+        return wp.zeros((world.num_envs, GRID * GRID // 32), dtype=wp.uint32, device=world.model.device)
 
-    def prepare(self, out: Any) -> Any:
+    def prepare(self, world: World, out: Any) -> Any:
         """Return the launch that measures it."""
-        batch, config = self.towel.batch, self.towel.config
+        config = self.towel.config
         # Wherever the middle of its particles is, all of a towel is in the grid: most of it at least.
-        particles, cell = device_indices(batch, self.towel.indices), 1.13 * math.hypot(*config.size) / GRID
+        particles, cell = device_indices(world, self.towel.indices), 1.13 * math.hypot(*config.size) / GRID
         return prepare(
-            batch, covered_area, particles, DISC * config.spacing, cell, GRID, batch.buffers["parameters"],
-            batch.model.lanes, batch.state.positions_scalar, self._words, out,
+            world, covered_area, particles, DISC * config.spacing, cell, GRID, world.buffers["parameters"],
+            world.model.lanes, world.state.positions_scalar, self.words(world), out,
         )  # fmt: skip
 
 
@@ -80,6 +75,59 @@ def anywhere(flat: np.ndarray, hands: np.ndarray) -> np.ndarray:
     u, v = width * np.linspace(-0.5, 0.5, columns), depth * np.linspace(-0.5, 0.5, rows)
     goals: np.ndarray = flat.mean(axis=(0, 1)) + u[None, :, None] * along + v[:, None, None] * across
     return goals
+
+
+class ClothFlatten(Task):
+    """A towel in a heap, which is to be spread out.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: ClothTaskConfig, modes: Modes) -> None:
+        self.towel = towel = Towel(config)
+        self.area = area = CoveredArea(towel)
+        self.spreading = Spreading(towel, anywhere, pull=0.25)
+        self.pulling = Pulling(towel, nearby)
+        super().__init__(
+            scene=towel.scene,
+            hands=towel.hands(),
+            keypoints=towel.keypoints(),
+            goal_particles=np.zeros(0, dtype=np.int32),
+            starts=StartBank(towel.crumpled),
+            score=WeightedMeasures(config, modes, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
+            reduced=towel.reduced(),
+            expert=Script(self.plan),
+            symmetries=towel.anyhow(),
+            view_box=towel.view_box,
+        )
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they spread the towel, and tighten it in the end."""
+        if world.buffers.peek("normalized_performance")[env] > 0.97:
+            return
+        towel = self.towel
+        if hands_stay_low(world, towel):
+            yield from self.pulling.plan(world, env)
+            return
+        x, flat = towel.shape(world, env), grown(world, towel.flat, env)
+        # Either side may be up, and any edge may come first.
+        ways = [turned for k in range(4) for turned in (np.rot90(x, k), np.rot90(x, k)[:, ::-1])]
+        same = [turned for turned in ways if turned.shape == x.shape]
+        fits = [fitted(flat, turned) for turned in same]
+        distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(same, fits, strict=True)]
+        nearest = int(np.argmin(distances))
+        near = distances[nearest] < 0.15 * towel.config.mean_side and towel.corners_held(world, env) == [None, None]
+        begins = world.buffers.peek("elapsed")[env] == 0
+        places = world.actions.mode == "pick_place"
+        late = actions_left(world, env) < (12 if places else 40)
+        covered = world.buffers.peek("performance")[env] / self.area.flat
+        if near and (begins or late or covered > 0.9):
+            pull = 0.08 if places else 0.05
+            yield from tighten(world, towel, env, same[nearest], fits[nearest], pull)
+        else:
+            yield from self.spreading.plan(world, env)
 
 
 class ClothFlattenVectorEnv(TaskVectorEnv):
@@ -160,53 +208,10 @@ class ClothFlattenVectorEnv(TaskVectorEnv):
 
     config_type = ClothTaskConfig
     config: ClothTaskConfig
+    task_type = ClothFlatten
     action_modes = PICKER_MODES
     presets = PRESETS["ClothFlatten"]
     obs_modes = ("keypoints", "particles", "memory", "reduced", *PIXEL_MODES)
-
-    def build(self, config: ClothTaskConfig) -> Task:
-        self.towel = towel = Towel(self, config)
-        self.area = area = CoveredArea(towel)
-        self.spreading = Spreading(towel, anywhere, pull=0.25)
-        self.pulling = Pulling(towel, nearby)
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(),
-            keypoints=towel.keypoints(),
-            goal_particles=np.zeros(0, dtype=np.int32),
-            starts=StartBank(self, towel.crumpled),
-            score=WeightedMeasures(self, [Measure("coverage", 1.0, area.prepare)], best=area.flat),
-            reduced=towel.reduced(),
-            expert=Script(self, self.plan),
-            symmetries=towel.anyhow(),
-            view_box=towel.view_box,
-        )
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they spread the towel, and tighten it in the end."""
-        if self.buffers.peek("normalized_performance")[env] > 0.97:
-            return
-        towel = self.towel
-        if hands_stay_low(towel):
-            yield from self.pulling.plan(env)
-            return
-        x, flat = towel.shape(env), grown(self, towel.flat, env)
-        # Either side may be up, and any edge may come first.
-        ways = [turned for k in range(4) for turned in (np.rot90(x, k), np.rot90(x, k)[:, ::-1])]
-        same = [turned for turned in ways if turned.shape == x.shape]
-        fits = [fitted(flat, turned) for turned in same]
-        distances = [float(np.linalg.norm(turned - fit, axis=2).mean()) for turned, fit in zip(same, fits, strict=True)]
-        nearest = int(np.argmin(distances))
-        near = distances[nearest] < 0.15 * towel.config.mean_side and towel.corners_held(env) == [None, None]
-        begins = self.buffers.peek("elapsed")[env] == 0
-        places = self.action_mode == "pick_place"
-        late = actions_left(self, env) < (12 if places else 40)
-        covered = self.buffers.peek("performance")[env] / self.area.flat
-        if near and (begins or late or covered > 0.9):
-            pull = 0.08 if places else 0.05
-            yield from tighten(towel, env, same[nearest], fits[nearest], pull)
-        else:
-            yield from self.spreading.plan(env)
 
 
 class ClothFlattenEnv(TaskEnv):

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pbd_gym.envs.cloth.moves import fold_over
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, farthest
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
-from pbd_gym.envs.core.measures import mean_distance_of_pairs
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Batch, Task
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_indices, prepare
+from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.measures import mean_distance_of_pairs
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import World
 
 FIXATION = 1.2
 """Weight of the lower half's distance from its targets, beside that of the halves from one another."""
@@ -36,45 +36,79 @@ class ClothFoldConfig(ClothTaskConfig):
     """Standard deviation of where it lies at the start, along x and along z [m]."""
 
 
-class Fold:
-    """A towel whose upper half is to lie on its lower half, which has targets of its own: goals and score.
+def halves(towel: Towel) -> tuple[np.ndarray, np.ndarray]:
+    """Return the particles of the first half of the rows, and of the other half, mirrored, shape (pairs,) each."""
+    pairs = towel.config.rows // 2
+    return towel.indices[:pairs].ravel(), towel.indices[::-1][:pairs].ravel()
+
+
+class Fold(GoalShape):
+    """The shape of a towel of which one half lies on the other, and what measures how far it is from that.
 
     Args:
         towel: the towel.
         upper: particles that are folded over, shape (pairs,), int.
         lower: the particle that each of them is to lie on, shape (pairs,), int.
-        flat: returns the towels before they are folded [m], shape (1 or starts, n, 3).
+        in_place: whether the lower half is to lie where it does in the scene, rather than where it is at the start.
     """
 
-    def __init__(self, towel: Towel, upper: np.ndarray, lower: np.ndarray, flat: Callable[[], np.ndarray]) -> None:
-        self.towel, self.upper, self.lower, self.flat = towel, upper, lower, flat
-        self.goal = GoalShape(towel.batch, lower, self._folded)
-        measures = [Measure("gap", -1.0, self._gap), Measure("fixation", -FIXATION, self.goal.mean_distance)]
-        # Perfect is not 0: two layers are one thickness apart.
-        self.score = WeightedMeasures(towel.batch, measures, best=-2.0 * towel.radius)
+    def __init__(self, towel: Towel, upper: np.ndarray, lower: np.ndarray, in_place: bool = False) -> None:
+        super().__init__(lower, self.folded)
+        self.towel, self.upper, self.lower, self.in_place = towel, upper, lower, in_place
+        self.measures = [Measure("gap", -1.0, self.gap), Measure("fixation", -FIXATION, self.mean_distance)]
+        self.best = -2.0 * towel.radius
+        """The best performance, which is not 0: two layers are one thickness apart."""
 
-    def goals(self, env: int) -> np.ndarray:
-        """Return where the particles of an environment are to lie [m], shape (rows, columns, 3)."""
-        return self.goal.of(env)[self.towel.indices]
-
-    def _folded(self) -> np.ndarray:
-        shapes = self.flat().copy()
+    def folded(self, world: World) -> np.ndarray:
+        """Return the folded towel for each start state [m], shape (1 or starts, n, 3)."""
+        shapes = self.towel.scene.positions[None].copy() if self.in_place else world.start_positions.copy()
         shapes[:, self.upper] = shapes[:, self.lower]
         shapes[:, self.upper, 1] += 2.0 * self.towel.radius
         return shapes
 
-    def _gap(self, out: Any) -> Any:
+    def gap(self, world: World, out: Any) -> Any:
         """Return the launch for the mean distance of the upper particles from the lower ones [m]."""
-        batch: Batch = self.towel.batch
-        pairs = device_indices(batch, self.upper), device_indices(batch, self.lower)
-        sizes, positions = batch.buffers["parameters"], batch.state.positions_scalar
-        return prepare(batch, mean_distance_of_pairs, *pairs, sizes, batch.model.lanes, positions, out)
+        pairs = device_indices(world, self.upper), device_indices(world, self.lower)
+        sizes, positions = world.buffers["parameters"], world.state.positions_scalar
+        return prepare(world, mean_distance_of_pairs, *pairs, sizes, world.model.lanes, positions, out)
 
 
-def halves(towel: Towel) -> tuple[np.ndarray, np.ndarray]:
-    """Return the particles of the first half of the rows, and of the other half, mirrored, shape (pairs,) each."""
-    pairs = towel.config.rows // 2
-    return towel.indices[:pairs].ravel(), towel.indices[::-1][:pairs].ravel()
+class ClothFold(TowelTask):
+    """A flat towel, one half of which is to be folded over the other.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: ClothFoldConfig, modes: Modes) -> None:
+        self.config = config
+        towel = Towel(config)
+        fold = Fold(towel, *halves(towel))
+        super().__init__(
+            towel,
+            fold,
+            starts=StartBank(self.sample_starts),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            reduced=towel.reduced(),
+            expert=Script(self.plan, self.transfer),
+        )
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return flat towels, turned and shifted a little [m], shape (starts, n, 3)."""
+        return self.towel.turned(rng, self.config.start_turn, self.config.start_shift)
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they carry the first row over."""
+        if world.buffers.peek("elapsed")[env] == 0:
+            x, goals, short = self.towel.shape(world, env), self.goals(world, env), self.towel.short(world)
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, short=short)
+
+    def transfer(self, world: World, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which corner to carry where: the one that is farthest from its goal."""
+        corners = np.ix_([0, -1], [0, -1])
+        x, goals = self.towel.shape(world, env)[corners], self.goals(world, env)[corners]
+        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.1 * self.config.mean_side)
 
 
 class ClothFoldVectorEnv(TaskVectorEnv):
@@ -149,39 +183,10 @@ class ClothFoldVectorEnv(TaskVectorEnv):
 
     config_type = ClothFoldConfig
     config: ClothFoldConfig
+    task_type = ClothFold
     action_modes = (*PICKER_MODES, "pick_then_place")
     obs_modes = REDUCED_MODES
     presets = PRESETS["ClothFold"]
-
-    def build(self, config: ClothFoldConfig) -> Task:
-        self.towel = towel = Towel(self, config)
-        self.fold = fold = Fold(towel, *halves(towel), lambda: self.start_positions)
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, lambda rng: towel.turned(rng, config.start_turn, config.start_shift)),
-            parts=[fold.goal],
-            score=fold.score,
-            reduced=towel.reduced(),
-            expert=Script(self, self.plan, self.transfer),
-            symmetries=[towel.mirror()],
-            goal_shapes=lambda: fold.goal.shapes,
-            view_box=towel.view_box,
-        )
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the first row over."""
-        if self.buffers.peek("elapsed")[env] == 0:
-            x, goals = self.towel.shape(env), self.fold.goals(env)
-            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, short=self.towel.short)
-
-    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which corner to carry where: the one that is farthest from its goal."""
-        corners = np.ix_([0, -1], [0, -1])
-        x, goals = self.towel.shape(env)[corners], self.fold.goals(env)[corners]
-        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.1 * self.config.mean_side)
 
 
 class ClothFoldEnv(TaskEnv):

@@ -7,19 +7,66 @@ from collections.abc import Iterator
 import numpy as np
 
 from pbd_gym.envs.cloth.fold import Fold, halves
-from pbd_gym.envs.cloth.heaps import Spreading
+from pbd_gym.envs.cloth.heaps import Pulling, Spreading, hands_stay_low
 from pbd_gym.envs.cloth.moves import fold_over, tighten
-from pbd_gym.envs.cloth.pulls import Pulling, hands_stay_low
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, actions_left
-from pbd_gym.envs.core.manipulation import REDUCED_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import grown
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, actions_left, grown
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import World
+
+
+class ClothFoldCrumpled(TowelTask):
+    """A towel in a heap, which is to be folded in half in its place.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: ClothTaskConfig, modes: Modes) -> None:
+        towel = Towel(config)
+        fold = Fold(towel, *halves(towel), in_place=True)
+        self.spreading = Spreading(towel, spot=lambda flat, hands: flat, pull=towel.slack)
+        self.pulling = Pulling(towel, spot=lambda x, flat: flat, beyond=1.6 * towel.slack)
+        super().__init__(
+            towel,
+            fold,
+            starts=StartBank(towel.crumpled),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            reduced=towel.reduced(),
+            expert=Script(self.plan),
+        )
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they spread the towel, tighten it if need be, and carry the first row over."""
+        towel = self.towel
+        x, goals, flat = towel.shape(world, env), self.goals(world, env), grown(world, towel.flat, env)
+        away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(world, env)
+        mean, corner = float(away.mean()), float(away[np.ix_([0, -1], [0, -1])].max())
+        unfolded = world.buffers.peek("normalized_performance")[env] < 0.6
+        lies_flat, in_place = mean < 0.08 and corner < 0.2, mean < 0.02 and corner < 0.06
+        low = hands_stay_low(world, towel)
+        if not low and towel.corners_held(world, env) != [None, None]:
+            yield from self.spreading.plan(world, env)
+        elif unfolded and lies_flat and not in_place and left > 30:
+            # What is off before the fold counts for both halves after it.
+            yield from tighten(world, towel, env, x, flat, 0.4 * towel.slack)
+        elif lies_flat or (mean < 0.15 and left < 30):
+            short = 0.0 if towel.config.thickness > 0.0 else towel.short(world)  # what was crumpled has room enough
+            speed = 0.7 if left > 26 else 1.0
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=short, speed=speed)
+        elif unfolded:
+            if low:
+                yield from self.pulling.plan(world, env)
+            elif left > 60:
+                yield from self.spreading.plan(world, env)
+            elif mean < 0.2:
+                yield from tighten(world, towel, env, x, flat, towel.slack)
 
 
 class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
@@ -71,55 +118,10 @@ class ClothFoldCrumpledVectorEnv(TaskVectorEnv):
 
     config_type = ClothTaskConfig
     config: ClothTaskConfig
+    task_type = ClothFoldCrumpled
     action_modes = PICKER_MODES
     obs_modes = REDUCED_MODES
     presets = PRESETS["ClothFoldCrumpled"]
-
-    def build(self, config: ClothTaskConfig) -> Task:
-        self.towel = towel = Towel(self, config)
-        self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
-        self.spreading = Spreading(towel, spot=lambda flat, hands: flat, pull=towel.slack)
-        self.pulling = Pulling(towel, spot=lambda x, flat: flat, beyond=1.6 * towel.slack)
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, towel.crumpled),
-            parts=[fold.goal],
-            score=fold.score,
-            reduced=towel.reduced(),
-            expert=Script(self, self.plan),
-            symmetries=[towel.mirror()],
-            goal_shapes=lambda: fold.goal.shapes,
-            view_box=towel.view_box,
-        )
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they spread the towel, tighten it if need be, and carry the first row over."""
-        towel = self.towel
-        x, goals, flat = towel.shape(env), self.fold.goals(env), grown(self, towel.flat, env)
-        away, left = np.linalg.norm(x - flat, axis=2) / towel.config.mean_side, actions_left(self, env)
-        mean, corner = float(away.mean()), float(away[np.ix_([0, -1], [0, -1])].max())
-        unfolded = self.buffers.peek("normalized_performance")[env] < 0.6
-        lies_flat, in_place = mean < 0.08 and corner < 0.2, mean < 0.02 and corner < 0.06
-        low = hands_stay_low(towel)
-        if not low and towel.corners_held(env) != [None, None]:
-            yield from self.spreading.plan(env)
-        elif unfolded and lies_flat and not in_place and left > 30:
-            # What is off before the fold counts for both halves after it.
-            yield from tighten(towel, env, x, flat, 0.4 * towel.slack)
-        elif lies_flat or (mean < 0.15 and left < 30):
-            short = 0.0 if towel.config.thickness > 0.0 else towel.short  # what was crumpled has room enough
-            speed = 0.7 if left > 26 else 1.0
-            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], towel.radius, short=short, speed=speed)
-        elif unfolded:
-            if low:
-                yield from self.pulling.plan(env)
-            elif left > 60:
-                yield from self.spreading.plan(env)
-            elif mean < 0.2:
-                yield from tighten(towel, env, x, flat, towel.slack)
 
 
 class ClothFoldCrumpledEnv(TaskEnv):

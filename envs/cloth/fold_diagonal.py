@@ -8,13 +8,14 @@ import numpy as np
 
 from pbd_gym.envs.cloth.fold import Fold
 from pbd_gym.envs.cloth.moves import fold_over
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
+from pbd_gym.envs.core.parts.experts import Script, Waypoint
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import World
 
 
 def triangles(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -22,6 +23,42 @@ def triangles(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rows, columns = np.indices(grid.shape)
     corner = rows + columns < len(grid) - 1  # the first corner is folded over onto the last
     return grid[corner], grid[::-1, ::-1].T[corner]
+
+
+class ClothFoldDiagonal(TowelTask):
+    """A flat towel, one triangle of which is to be folded over the other.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+
+    Raises:
+        ValueError: for a towel that is not square.
+    """
+
+    def __init__(self, config: ClothTaskConfig, modes: Modes) -> None:
+        config.require_square()
+        towel = Towel(config)
+        fold = Fold(towel, *triangles(towel.indices))
+        super().__init__(
+            towel,
+            fold,
+            starts=StartBank(self.sample_starts),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            expert=Script(self.plan),
+            symmetries=(),
+        )
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return flat towels, turned a little [m], shape (starts, n, 3)."""
+        return self.towel.turned(rng)
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: the first one carries the first corner over."""
+        if world.buffers.peek("elapsed")[env] == 0:
+            x, goals, first = self.towel.shape(world, env), self.goals(world, env), (True, False)
+            short, radius = self.towel.short(world), self.towel.radius
+            yield from fold_over(x[0, [0, -1]], goals[0, [0, -1]], radius, hands=first, short=short)
 
 
 class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
@@ -72,32 +109,8 @@ class ClothFoldDiagonalVectorEnv(TaskVectorEnv):
 
     config_type = ClothTaskConfig
     config: ClothTaskConfig
+    task_type = ClothFoldDiagonal
     action_modes = PICKER_MODES
-
-    def build(self, config: ClothTaskConfig) -> Task:
-        config.require_square()
-        self.towel = towel = Towel(self, config)
-        self.fold = fold = Fold(towel, *triangles(towel.indices), lambda: self.start_positions)
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, towel.turned),
-            parts=[fold.goal],
-            score=fold.score,
-            expert=Script(self, self.plan),
-            goal_shapes=lambda: fold.goal.shapes,
-            view_box=towel.view_box,
-        )
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: the first one carries the first corner over."""
-        if self.buffers.peek("elapsed")[env] == 0:
-            x, goals = self.towel.shape(env), self.fold.goals(env)
-            yield from fold_over(
-                x[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, hands=(True, False), short=self.towel.short
-            )
 
 
 class ClothFoldDiagonalEnv(TaskEnv):

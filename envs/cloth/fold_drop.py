@@ -6,16 +6,46 @@ from collections.abc import Iterator
 
 from pbd_gym.envs.cloth.fold import Fold, halves
 from pbd_gym.envs.cloth.moves import fold_over, hanging_height, lay_down
-from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.manipulation import REDUCED_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import grown
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.cloth.towel import HangingTowelConfig, Towel, TowelTask
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, grown
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import World
+
+
+class ClothFoldDrop(TowelTask):
+    """A towel that hangs from two hands, which are to lay it down in its place, folded in half.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: HangingTowelConfig, modes: Modes) -> None:
+        towel = Towel(config)
+        fold = Fold(towel, *halves(towel), in_place=True)
+        super().__init__(
+            towel,
+            fold,
+            hands=towel.hands(holding=True, height=2.0),
+            starts=StartBank(towel.hanging),
+            score=WeightedMeasures(config, modes, fold.measures, best=fold.best),
+            reduced=towel.reduced(),
+            expert=Script(self.plan),
+        )
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they lay the towel down, and the half that they hold over the other."""
+        if world.buffers.peek("elapsed")[env] == 0:
+            towel, goals, flat = self.towel, self.goals(world, env), grown(world, self.towel.flat, env)
+            yield Waypoint(flat[-1, [0, -1]] + 1.02 * hanging_height(flat), (True, True), 0.4, wait=2)
+            yield from lay_down(flat, towel.slack, release=False)
+            begin, end = flat[0, [0, -1]], goals[0, [0, -1]]
+            yield from fold_over(begin, end, towel.radius, held=True, short=towel.short(world))
 
 
 class ClothFoldDropVectorEnv(TaskVectorEnv):
@@ -68,37 +98,10 @@ class ClothFoldDropVectorEnv(TaskVectorEnv):
 
     config_type = HangingTowelConfig
     config: HangingTowelConfig
+    task_type = ClothFoldDrop
     action_modes = PICKER_MODES
     obs_modes = REDUCED_MODES
     presets = PRESETS["ClothFoldDrop"]
-
-    def build(self, config: HangingTowelConfig) -> Task:
-        self.towel = towel = Towel(self, config)
-        self.fold = fold = Fold(towel, *halves(towel), lambda: towel.scene.positions[None])
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(holding=True, height=2.0),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, towel.hanging),
-            parts=[fold.goal],
-            score=fold.score,
-            reduced=towel.reduced(),
-            expert=Script(self, self.plan),
-            symmetries=[towel.mirror()],
-            goal_shapes=lambda: fold.goal.shapes,
-            view_box=towel.view_box,
-        )
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they lay the towel down, and the half that they hold over the other."""
-        if self.buffers.peek("elapsed")[env] == 0:
-            goals, flat = self.fold.goals(env), grown(self, self.towel.flat, env)
-            yield Waypoint(flat[-1, [0, -1]] + 1.02 * hanging_height(flat), (True, True), 0.4, wait=2)
-            yield from lay_down(flat, self.towel.slack, release=False)
-            yield from fold_over(
-                flat[0, [0, -1]], goals[0, [0, -1]], self.towel.radius, held=True, short=self.towel.short
-            )
 
 
 class ClothFoldDropEnv(TaskEnv):

@@ -11,19 +11,18 @@ import warp as wp
 
 from pbd_gym.colliders import Capsule
 from pbd_gym.envs.cloth.moves import hanging_height
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import grown
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Batch, Part, Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import prepare
+from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
+from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, grown
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Part, World
 
 wp.set_module_options({"enable_backward": False})
 
@@ -76,27 +75,86 @@ class Rod(Part):
     """A rod beside the towel, along x, which moves with the size of an environment.
 
     Args:
-        batch: the environments.
         towel: the towel, whose scene the rod is added to.
         config: the task's numbers.
+        moving: whether sizes differ.
     """
 
-    def __init__(self, batch: Batch, towel: Towel, config: ClothHangConfig) -> None:
-        super().__init__(batch)
+    def __init__(self, towel: Towel, config: ClothHangConfig, moving: bool) -> None:
         # As far off the middle as the towel is, so that both lie in the box of the pickers.
         length, z = 0.8 * config.size[0], 0.5 * config.apart
         ends = ((-length, config.rod_height, z), (length, config.rod_height, z))
         rod = Capsule(start=ends[0], end=ends[1], radius=config.rod_radius, friction=config.friction)
-        self.collider = towel.scene.add_collider(rod, moving="size" in batch.ranges)
+        self.collider, self.moving = towel.scene.add_collider(rod, moving=moving), moving
 
-    def begin(self, chosen: Any) -> Sequence[Any]:
+    def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launch that moves the rod, if sizes differ."""
-        batch = self.batch
-        if "size" not in batch.ranges:
+        if not self.moving:
             return ()
-        origin, slot = batch.scene.colliders[self.collider].origin, batch.model.pose_index(self.collider)
-        anchor, sizes = wp.vec3(*batch.anchor), batch.buffers["parameters"]
-        return [prepare(batch, move_rod, chosen, sizes, wp.vec3(*origin), anchor, slot, batch.state.poses)]
+        origin, slot = world.scene.colliders[self.collider].origin, world.model.pose_index(self.collider)
+        anchor, sizes = wp.vec3(*world.anchor), world.buffers["parameters"]
+        return [prepare(world, move_rod, chosen, sizes, wp.vec3(*origin), anchor, slot, world.state.poses)]
+
+
+class ClothHang(TowelTask):
+    """A flat towel beside a rod, over which it is to be hung.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: ClothHangConfig, modes: Modes) -> None:
+        self.config = config
+        towel, side = Towel(config), config.longest
+        goal = GoalShape(towel.indices.ravel(), self.hung)
+        super().__init__(
+            towel,
+            goal,
+            hands=towel.hands(2, 3, height=1.6),
+            starts=StartBank(self.sample_starts),
+            parts=[goal, Rod(towel, config, "size" in modes.ranges)],
+            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            expert=Script(self.plan),
+            view_box=(np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side),
+        )
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return flat towels beside the rod, turned and shifted a little [m], shape (starts, n, 3)."""
+        config = self.config
+        shift = np.zeros((config.starts, 1, 3))
+        shift[..., [0, 2]] = np.array(config.size) * rng.uniform(-0.1, 0.1, (config.starts, 1, 2))
+        shift[..., 2] -= 0.5 * config.apart
+        return self.towel.turned(rng, 0.3) + shift
+
+    def hung(self, world: World) -> np.ndarray:
+        """Return the towel in an arc over the rod, its last row on the far side [m], shape (1, n, 3)."""
+        config, flat = self.config, self.scene.positions
+        radius = config.rod_radius + config.radius
+        along = flat[:, 2]  # from the rod's top on
+        angle = np.clip(along / radius, -0.5 * np.pi, 0.5 * np.pi)
+        down = np.maximum(np.abs(along) - 0.5 * np.pi * radius, 0.0)
+        z = 0.5 * config.apart + radius * np.sin(angle)
+        y = config.rod_height + radius * np.cos(angle) - down
+        return np.stack([flat[:, 0], y, z], axis=1)[None]
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they carry the last row up, over the rod, and down on the other side."""
+        if world.buffers.peek("elapsed")[env] != 0:
+            return
+        x, goals, both = self.towel.shape(world, env), self.goals(world, env), (True, True)
+        last, middle = goals[-1, [0, -1]], goals[len(goals) // 2, [0, -1]]
+        up, on = hanging_height(grown(world, self.towel.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
+        yield Waypoint(x[-1, [0, -1]], (False, False))
+        yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
+        # Up on this side, and in an arc down on the other, so that the half that hangs there stays taut.
+        yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
+        far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
+        reach = 0.5 + 0.8 * self.towel.slack
+        for angle in np.linspace(0.15, 0.9, 6) * np.pi:
+            yield Waypoint(middle + reach * (np.cos(angle) * up + np.sin(angle) * far), both, 0.6)
+        yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
+        yield Waypoint(last, (False, False), wait=3)
 
 
 class ClothHangVectorEnv(TaskVectorEnv):
@@ -151,64 +209,8 @@ class ClothHangVectorEnv(TaskVectorEnv):
 
     config_type = ClothHangConfig
     config: ClothHangConfig
+    task_type = ClothHang
     action_modes = PICKER_MODES
-
-    def build(self, config: ClothHangConfig) -> Task:
-        self.towel = towel = Towel(self, config)
-        self.rod = Rod(self, towel, config)
-        self.goal = GoalShape(self, towel.indices.ravel(), self.hung)
-        side = config.longest
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(2, 3, height=1.6),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, self.sample_starts),
-            parts=[self.goal, self.rod],
-            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            expert=Script(self, self.plan),
-            symmetries=[towel.mirror()],
-            goal_shapes=lambda: self.goal.shapes,
-            view_box=lambda starts: (np.array([-0.8, 0.0, -0.9]) * side, np.array([0.8, 1.2, 0.6]) * side),
-        )
-
-    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
-        """Return flat towels beside the rod, turned and shifted a little [m], shape (starts, n, 3)."""
-        config = self.config
-        shift = np.zeros((config.starts, 1, 3))
-        shift[..., [0, 2]] = np.array(config.size) * rng.uniform(-0.1, 0.1, (config.starts, 1, 2))
-        shift[..., 2] -= 0.5 * config.apart
-        return self.towel.turned(rng, 0.3) + shift
-
-    def hung(self) -> np.ndarray:
-        """Return the towel in an arc over the rod, its last row on the far side [m], shape (1, n, 3)."""
-        config, flat = self.config, self.towel.scene.positions
-        radius = config.rod_radius + config.radius
-        along = flat[:, 2]  # from the rod's top on
-        angle = np.clip(along / radius, -0.5 * np.pi, 0.5 * np.pi)
-        down = np.maximum(np.abs(along) - 0.5 * np.pi * radius, 0.0)
-        z = 0.5 * config.apart + radius * np.sin(angle)
-        y = config.rod_height + radius * np.cos(angle) - down
-        return np.stack([flat[:, 0], y, z], axis=1)[None]
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the last row up, over the rod, and down on the other side."""
-        if self.buffers.peek("elapsed")[env] != 0:
-            return
-        x, goals, both = self.towel.shape(env), self.goal.of(env)[self.towel.indices], (True, True)
-        last, middle = goals[-1, [0, -1]], goals[len(goals) // 2, [0, -1]]
-        up, on = hanging_height(grown(self, self.towel.flat, env)), (last - middle) * [0.0, 0.0, 1.0]
-        yield Waypoint(x[-1, [0, -1]], (False, False))
-        yield Waypoint(x[-1, [0, -1]] + 0.5 * up, both, 0.5)
-        # Up on this side, and in an arc down on the other, so that the half that hangs there stays taut.
-        yield Waypoint(middle * [1.0, 0.0, 1.0] + 1.45 * up - on, both, 0.6, wait=2)
-        far = float(np.linalg.norm(up)) * on / np.linalg.norm(on, axis=1, keepdims=True)
-        for angle in np.linspace(0.15, 0.9, 6) * np.pi:
-            yield Waypoint(
-                middle + (0.5 + 0.8 * self.towel.slack) * (np.cos(angle) * up + np.sin(angle) * far), both, 0.6
-            )
-        yield Waypoint(last + 0.5 * on, both, 0.4, wait=3)
-        yield Waypoint(last, (False, False), wait=3)
 
 
 class ClothHangEnv(TaskEnv):

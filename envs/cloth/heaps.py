@@ -1,4 +1,7 @@
-"""Towels that lie in a heap: how two hands take one up by an edge and lay it out flat."""
+"""Towels that lie in a heap: how two hands lay one out flat.
+
+They take it up by an edge or, where they cannot lift it off the ground, pull it apart.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
+from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.moves import hanging_height, lay_down
 from pbd_gym.envs.cloth.towel import CORNERS, Towel
-from pbd_gym.envs.core.experts import Waypoint, grip_positions, held_particles, within_box
-from pbd_gym.envs.core.sizing import grown, sizes
+from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, grown, held_particles, sizes, within_box
+from pbd_gym.envs.core.task import World
 
 LayingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From the flat towel about the origin, shape (rows, columns, 3), and the two hands that hold its first row, shape
@@ -29,36 +33,36 @@ class Spreading:
     def __init__(self, towel: Towel, spot: LayingSpot, pull: float) -> None:
         self.towel, self.spot, self.pull = towel, spot, pull
 
-    def plan(self, env: int) -> Iterator[Waypoint]:
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
         """Return the next part of the way from a heap to a towel that lies flat.
 
         Hands do not feel what lies above what they grasp, and would pull it through. An edge whose corners both lie
         free is lifted at once; else one free corner is, and the next is taken when it hangs.
         """
-        towel, batch = self.towel, self.towel.batch
-        x, flat = towel.shape(env), grown(batch, towel.flat, env)
-        hands = grip_positions(batch)[env].astype(np.float64)
-        first, second = towel.corners_held(env)
+        towel = self.towel
+        x, flat = towel.shape(world, env), grown(world, towel.flat, env)
+        hands = grip_positions(world)[env].astype(np.float64)
+        first, second = towel.corners_held(world, env)
         if first is not None and second is not None and (first - second) % 2 == 1:
             mirrored = (second - first) % 4 == 3
             way, lying = (np.rot90(a, second)[:, ::-1] if mirrored else np.rot90(a, first) for a in (x, flat))
             width = float(np.linalg.norm(lying[0, -1] - lying[0, 0]))
             if abs(hands[0, 1] - hands[1, 1]) > 0.3 * width:
-                hands = yield from self.swung_out(hands, way, 0.98 * width)
+                hands = yield from self.swung_out(world, hands, way, 0.98 * width)
             goals = self.spot(lying, hands)
             yield from hang_over(hands, goals)
-            yield from lay_down(goals, self.pull, parts=4 if batch.action_mode == "picker" else 2)
+            yield from lay_down(goals, self.pull, parts=4 if world.actions.mode == "picker" else 2)
         elif first is not None:
-            yield from self.second_taken(env, x, hands, 0, first)
+            yield from self.second_taken(world, env, x, hands, 0, first)
         elif second is not None:
-            yield from self.second_taken(env, x, hands, 1, second)
+            yield from self.second_taken(world, env, x, hands, 1, second)
         else:
-            yield from self.first_taken(env, x, hands)
+            yield from self.first_taken(world, env, x, hands)
 
-    def first_taken(self, env: int, x: np.ndarray, hands: np.ndarray) -> Iterator[Waypoint]:
+    def first_taken(self, world: World, env: int, x: np.ndarray, hands: np.ndarray) -> Iterator[Waypoint]:
         """Return the way of hands that lift the widest free edge of a heap, or else its freest corner."""
         config = self.towel.config
-        corners, size = np.array([x[c] for c in CORNERS]), float(sizes(self.towel.batch)[env, 0])
+        corners, size = np.array([x[c] for c in CORNERS]), float(sizes(world)[env, 0])
         side, covered = config.longest * size, self.towel.covered(x, CORNERS, size)
         widths = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)
         free = (covered + np.roll(covered, -1) == 0) & (widths > 1.5 * config.reach)
@@ -81,15 +85,17 @@ class Spreading:
         ends[hand, 1] = 1.2 * side
         yield Waypoint(ends, (hand == 0, hand == 1), 0.9)
 
-    def second_taken(self, env: int, x: np.ndarray, hands: np.ndarray, holding: int, held: int) -> Iterator[Waypoint]:
+    def second_taken(
+        self, world: World, env: int, x: np.ndarray, hands: np.ndarray, holding: int, held: int
+    ) -> Iterator[Waypoint]:
         """Return the next way of a hand to a corner beside the one that the other hand holds, or its grasp."""
-        other, batch = 1 - holding, self.towel.batch
+        other = 1 - holding
         # Where they will be when the hand gets there.
-        ahead = batch.config.ctrl_dt if batch.action_mode == "picker" else 0.0
-        soon = x + ahead * batch.state.get_velocities()[env][self.towel.indices]
-        targets = within_box(batch, env, np.array([soon[CORNERS[k % 4]] for k in (held + 1, held + 3)]))
+        ahead = world.config.ctrl_dt if world.actions.mode == "picker" else 0.0
+        soon = x + ahead * world.state.get_velocities()[env][self.towel.indices]
+        targets = within_box(world, env, np.array([soon[CORNERS[k % 4]] for k in (held + 1, held + 3)]))
         away = np.linalg.norm(targets - hands[other], axis=1)
-        if held_particles(batch)[env, other] >= 0:  # it has missed the one, and tries the other
+        if held_particles(world)[env, other] >= 0:  # it has missed the one, and tries the other
             choice, missed = int(np.argmax(away)), True
         else:  # the one that hangs farther away is freer
             choice, missed = int(np.argmax(np.linalg.norm(targets - hands[holding], axis=1) - 0.3 * away)), False
@@ -100,10 +106,13 @@ class Spreading:
         else:
             yield Waypoint(ends, (True, True))
 
-    def swung_out(self, hands: np.ndarray, way: np.ndarray, length: float) -> Generator[Waypoint, None, np.ndarray]:
+    def swung_out(
+        self, world: World, hands: np.ndarray, way: np.ndarray, length: float
+    ) -> Generator[Waypoint, None, np.ndarray]:
         """Return the way of the lower hand outwards and up about the other, so that nothing falls over the edge.
 
         Args:
+            world: the environments.
             hands: where they are, shape (2, 3) [m].
             way: where the particles of the towel are, first row held, shape (rows, columns, 3) [m].
             length: how far apart the hands are to be [m].
@@ -116,7 +125,7 @@ class Spreading:
         out = (way[0] - way[len(way) // 2]).mean(axis=0) * [1.0, 0.0, 1.0]
         out /= max(float(np.linalg.norm(out)), 1e-9)
         down, ends = np.array([0.0, -1.0, 0.0]), hands
-        for angle in np.linspace(0.15, 0.45, 3 if self.towel.batch.action_mode == "picker" else 2) * np.pi:
+        for angle in np.linspace(0.15, 0.45, 3 if world.actions.mode == "picker" else 2) * np.pi:
             ends = ends.copy()
             ends[low] = hands[1 - low] + length * (np.sin(angle) * out + np.cos(angle) * down)
             yield Waypoint(ends, (True, True), 0.8)
@@ -142,3 +151,78 @@ def hang_over(hands: np.ndarray, goals: np.ndarray) -> Iterator[Waypoint]:
         turned = np.array([c * arm[0] + s * arm[2], arm[1], c * arm[2] - s * arm[0]])
         yield Waypoint(np.stack([at - turned, at + turned]), both, 0.8)
     yield Waypoint(far + up, both, wait=3)
+
+
+PullingSpot = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From where the particles of a towel are, and the flat towel about the origin, to where they are to lie, all of shape
+(rows, columns, 3) [m]."""
+
+
+def hands_stay_low(world: World, towel: Towel) -> bool:
+    """Return whether the hands of a task cannot hold its towel so high that it hangs."""
+    return bool(world.actions.hands.upper[1] < towel.config.longest)
+
+
+def nearby(x: np.ndarray, flat: np.ndarray) -> np.ndarray:
+    """Return where to lay a towel so that it has to move least, either side up, and nearer to the middle of the box."""
+    fits = [fitted(shape, x) for shape in (flat, flat[:, ::-1])]
+    fit = min(fits, key=lambda shape: float(np.linalg.norm(x - shape, axis=2).mean()))
+    found: np.ndarray = fit - 0.5 * fit.mean(axis=(0, 1)) * [1.0, 0.0, 1.0]
+    return found
+
+
+class Pulling:
+    """Plans how two hands pull a heap apart: two points of its rim at a time, in a low arc, to where they are to lie.
+
+    Args:
+        towel: the towel.
+        spot: says where to lay it.
+        beyond: how far hands go on, as a share of the way from the middle of the towel to what they hold.
+    """
+
+    def __init__(self, towel: Towel, spot: PullingSpot, beyond: float = 0.08) -> None:
+        self.towel, self.spot, self.beyond = towel, spot, beyond
+        shape = np.array(towel.indices.shape)
+        self.rim = np.argwhere(np.pad(np.zeros(shape - 2, dtype=bool), 1, constant_values=True))
+        """Rows and columns of the rim, shape (k, 2)."""
+        share = 2.0 * self.rim / (shape - 1) - 1.0
+        self._corner = np.abs(share).min(axis=1) ** 2  # from 0 in the middle of a side to 1 at a corner
+        self._share = 0.5 * share
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return the way of two hands that pull at what is farthest from its place; none where all is near it."""
+        towel = self.towel
+        x, flat = towel.shape(world, env).astype(np.float64), grown(world, towel.flat, env)
+        goals = self.spot(x, flat)
+        side = towel.config.mean_side * float(sizes(world)[env, 0])
+        points, targets = x[tuple(self.rim.T)], goals[tuple(self.rim.T)]
+        away = np.linalg.norm((targets - points)[:, [0, 2]], axis=1) / side
+        value = np.where(self._free(world, env, x, points), away * (1.0 + 0.5 * self._corner), -1.0)
+        first = int(np.argmax(value))
+        if value[first] < 0.03:
+            return
+        apart = np.linalg.norm(self._share - self._share[first], axis=1)
+        second = int(np.argmax(np.where(apart > 0.35, value, -1.0)))
+        pair = [first, second]
+        hands = grip_positions(world)[env]
+        if np.linalg.norm(points[pair] - hands) > np.linalg.norm(points[pair[::-1]] - hands):
+            pair.reverse()
+        use = (bool(value[pair[0]] > 0.02), bool(value[pair[1]] > 0.02))
+        begin, end = points[pair], targets[pair]
+        end = end + self.beyond * (end - goals.mean(axis=(0, 1))) * [1.0, 0.0, 1.0]
+        # What is nearly right is drawn along the ground.
+        height = 0.25 * side if away[first] > 0.12 else 0.02
+        yield Waypoint(begin, (False, False))
+        yield Waypoint(0.5 * (begin + end) + [0.0, height, 0.0], use, 0.9)
+        yield Waypoint(end, use, 0.9)
+        yield Waypoint(end, (False, False), wait=1)
+
+    def _free(self, world: World, env: int, x: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Return whether a hand over each point would grasp it, or one beside it, and nothing that lies over it."""
+        hands = within_box(world, env, points)
+        distances = np.linalg.norm(hands[:, None] - x.reshape(1, -1, 3), axis=2)
+        nearest = distances.argmin(axis=1)
+        found = np.stack(np.unravel_index(nearest, x.shape[:2]), axis=1)
+        near = distances[np.arange(len(points)), nearest] < 0.95 * self.towel.config.reach
+        free: np.ndarray = near & (np.abs(found - self.rim).max(axis=1) <= 2)
+        return free

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,19 +12,19 @@ import warp as wp
 
 from pbd_gym.envs.cloth.fold import FIXATION
 from pbd_gym.envs.cloth.moves import fold_over, unfold, worst_pair
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
 from pbd_gym.envs.cloth.unfold import folded
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.launches import device_points, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.measures import weighted_distance_to_shapes
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import split_range
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_points, prepare
+from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
+from pbd_gym.envs.core.data.validation import split_range
+from pbd_gym.envs.core.parts.experts import Script, Waypoint
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.measures import weighted_distance_to_shapes
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import World, worked_out_once
 
 FOLDS = {
     "half": ((1.0, 0.0), 0.0),
@@ -86,6 +86,95 @@ def fold_flat(x: np.ndarray, kind: str, turn: int, thickness: float) -> tuple[np
     return shape, over
 
 
+class TowelGoals(TowelTask):
+    """A square towel, flat or folded, and for each start state one of many shapes that it is to come into.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+
+    Raises:
+        ValueError: for a towel that is not square.
+    """
+
+    def __init__(self, config: TowelGoalsConfig, modes: Modes) -> None:
+        config.require_square()
+        self.config = config
+        towel = Towel(config)
+        measures = [
+            Measure("fold", -1.0, partial(self.distance, 0)),
+            Measure("fixation", -FIXATION, partial(self.distance, 1)),
+        ]
+        super().__init__(
+            towel,
+            GoalShape(towel.indices.ravel(), self.wanted),
+            starts=StartBank(self.sample_starts),
+            score=WeightedMeasures(config, modes, measures),
+            expert=Script(self.plan),
+            symmetries=towel.in_place(),
+        )
+
+    def goal_kind(self, world: World, env: int) -> tuple[str, int]:
+        """Return the goal of an environment: a way to fold, and by how many right angles it is turned."""
+        return goal_of(int(world.buffers.peek("start")[env]), self.config.starts)
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return towels that are flat or, where the goal is flat, folded [m], shape (starts, n, 3)."""
+        config = self.config
+        x = self.towel.turned(rng, config.start_turn)
+        spread = np.array([goal_of(number, config.starts) == FLAT for number in range(config.starts)])
+        count = int(spread.sum())
+        # Some have sprung open: the better half is taken.
+        found = folded(world, self.towel, 2 * count, config.folds, rng)
+        away = np.linalg.norm(found - self.scene.positions, axis=2).mean(axis=1)
+        x[spread] = found[np.sort(np.argsort(-away, kind="stable")[:count])]
+        return x
+
+    @worked_out_once
+    def shapes_and_weights(self, world: World) -> tuple[np.ndarray, np.ndarray]:
+        """Return the goal shape of each start state [m], shape (starts, n, 3), and the shares of the particles in its
+        two measures, shape (2, starts, n).
+        """
+        grid, starts = self.towel.indices, world.start_positions
+        shapes, weights = starts.copy(), np.zeros((2, *starts.shape[:2]))
+        for number, x in enumerate(starts):
+            kind, turn = goal_of(number, self.config.starts)
+            over = np.ones(grid.shape, dtype=bool)
+            if (kind, turn) == FLAT:
+                shapes[number] = self.scene.positions
+            else:
+                shapes[number, grid], over = fold_flat(x[grid], kind, turn, 2.0 * self.towel.radius)
+            for part, chosen in zip(weights, (over, ~over), strict=True):
+                part[number, grid] = chosen / max(int(chosen.sum()), 1)
+        return shapes, weights
+
+    def wanted(self, world: World) -> np.ndarray:
+        """Return the goal shape of each start state [m], shape (starts, n, 3)."""
+        return self.shapes_and_weights(world)[0]
+
+    def distance(self, number: int, world: World, out: Any) -> Any:
+        """Return the launch for the mean distance of the particles of a measure from their targets [m]."""
+        shapes, weights = self.shapes_and_weights(world)
+        b, given = world.buffers, wp.array(weights[number], dtype=float, device=world.model.device)
+        return prepare(
+            world, weighted_distance_to_shapes, b["start"], device_points(world, shapes), given, b["parameters"],
+            wp.vec3(*world.anchor), world.model.lanes, world.state.positions_scalar, out,
+        )  # fmt: skip
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they carry the corners that are folded over, or unfold the towel."""
+        towel, goals, done = self.towel, self.goals(world, env), world.buffers.peek("normalized_performance")[env]
+        if self.goal_kind(world, env) == FLAT:
+            if done < 0.97:
+                yield from unfold(world, towel, env, goals)
+        elif done < 0.85:  # a corner may have been missed
+            corners, x = np.ix_([0, -1], [0, -1]), towel.shape(world, env)
+            points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
+            away = np.linalg.norm(targets - points, axis=1)
+            begin, end, use = worst_pair(world, env, points, targets, away, 0.1 * towel.config.mean_side)
+            yield from fold_over(begin, end, towel.radius, hands=use, short=towel.short(world))
+
+
 class ManipulationVectorEnv(TaskVectorEnv):
     """Bring a towel into the shape that the goal shows, one of many.
 
@@ -145,85 +234,8 @@ class ManipulationVectorEnv(TaskVectorEnv):
 
     config_type = TowelGoalsConfig
     config: TowelGoalsConfig
+    task_type = TowelGoals
     action_modes = PICKER_MODES
-
-    def build(self, config: TowelGoalsConfig) -> Task:
-        config.require_square()
-        self.towel = towel = Towel(self, config)
-        self.goal = GoalShape(self, towel.indices.ravel(), lambda: self.shapes_and_weights[0])
-        measures = [
-            Measure("fold", -1.0, partial(self._distance, 0)),
-            Measure("fixation", -FIXATION, partial(self._distance, 1)),
-        ]
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, self.sample_starts),
-            parts=[self.goal],
-            score=WeightedMeasures(self, measures),
-            expert=Script(self, self.plan),
-            symmetries=towel.in_place(),
-            goal_shapes=lambda: self.goal.shapes,
-            view_box=towel.view_box,
-        )
-
-    def goal_kind(self, env: int) -> tuple[str, int]:
-        """Return the goal of an environment: a way to fold, and by how many right angles it is turned."""
-        return goal_of(int(self.buffers.peek("start")[env]), self.config.starts)
-
-    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
-        """Return towels that are flat or, where the goal is flat, folded [m], shape (starts, n, 3)."""
-        config = self.config
-        x = self.towel.turned(rng, config.start_turn)
-        spread = np.array([goal_of(number, config.starts) == FLAT for number in range(config.starts)])
-        count = int(spread.sum())
-        found = folded(self.towel, 2 * count, config.folds, rng)  # some have sprung open: the better half is taken
-        away = np.linalg.norm(found - self.scene.positions, axis=2).mean(axis=1)
-        x[spread] = found[np.sort(np.argsort(-away, kind="stable")[:count])]
-        return x
-
-    @cached_property
-    def shapes_and_weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Goal shape of each start state [m], shape (starts, n, 3), and the shares of the particles in its two
-        measures, shape (2, starts, n).
-        """
-        grid, starts = self.towel.indices, self.start_positions
-        shapes, weights = starts.copy(), np.zeros((2, *starts.shape[:2]))
-        for number, x in enumerate(starts):
-            kind, turn = goal_of(number, self.config.starts)
-            over = np.ones(grid.shape, dtype=bool)
-            if (kind, turn) == FLAT:
-                shapes[number] = self.scene.positions
-            else:
-                shapes[number, grid], over = fold_flat(x[grid], kind, turn, 2.0 * self.towel.radius)
-            for part, chosen in zip(weights, (over, ~over), strict=True):
-                part[number, grid] = chosen / max(int(chosen.sum()), 1)
-        return shapes, weights
-
-    def _distance(self, number: int, out: Any) -> Any:
-        """Return the launch for the mean distance of the particles of a measure from their targets [m]."""
-        shapes, weights = self.shapes_and_weights
-        b, given = self.buffers, wp.array(weights[number], dtype=float, device=self.model.device)
-        return prepare(
-            self, weighted_distance_to_shapes, b["start"], device_points(self, shapes), given, b["parameters"],
-            wp.vec3(*self.anchor), self.model.lanes, self.state.positions_scalar, out,
-        )  # fmt: skip
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the corners that are folded over, or unfold the towel."""
-        goals = self.goal.of(env)[self.towel.indices]
-        if self.goal_kind(env) == FLAT:
-            if self.buffers.peek("normalized_performance")[env] < 0.97:
-                yield from unfold(self.towel, env, goals)
-        elif self.buffers.peek("normalized_performance")[env] < 0.85:  # a corner may have been missed
-            corners, x = np.ix_([0, -1], [0, -1]), self.towel.shape(env)
-            points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
-            away = np.linalg.norm(targets - points, axis=1)
-            least = 0.1 * self.towel.config.mean_side
-            begin, end, use = worst_pair(self.towel, env, points, targets, away, least)
-            yield from fold_over(begin, end, self.towel.radius, hands=use, short=self.towel.short)
 
 
 class ManipulationEnv(TaskEnv):

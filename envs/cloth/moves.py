@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pbd_gym.envs.cloth.towel import Towel
-from pbd_gym.envs.core.experts import Waypoint, grip_positions, within_box
+from pbd_gym.envs.core.parts.experts import Waypoint, grip_positions, within_box
+from pbd_gym.envs.core.task import World
 
 ABOVE = 0.03
 """How far above a corner a hand takes hold of it, in sides of the towel. A hand takes what is nearest: above a corner
@@ -62,7 +63,7 @@ def swing_down(goals: np.ndarray, lowest: float, max_step: float) -> Iterator[Wa
     yield Waypoint(there + max_step * (along - [0.0, 1.0, 0.0]), (False, False), wait=3)
 
 
-def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
+def tighten(world: World, towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: float) -> Iterator[Waypoint]:
     """Return the way of two hands that pull that edge of a towel outwards which lies farthest inwards of its goals.
 
     Where all of it lies too far to one side, that is the edge on the other side: the one that is beyond its goals could
@@ -70,13 +71,14 @@ def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: floa
     sliding. Of edges that are off by as much the one that is nearer to the hands is taken.
 
     Args:
+        world: the environments.
         towel: the towel.
-        env: its environment.
+        env: which of them.
         x: where its particles are, turned as one likes, shape (rows, columns, 3) [m].
         goals: where they are to lie, likewise.
         pull: how far they go on, as a share of the way from the middle to its corners: it shrinks back when let go.
     """
-    hands, middle = grip_positions(towel.batch)[env], goals.mean(axis=(0, 1))
+    hands, middle = grip_positions(world)[env], goals.mean(axis=(0, 1))
 
     def urgency(turns: int) -> float:
         edge, goal = np.rot90(x, turns)[0], np.rot90(goals, turns)[0]
@@ -86,7 +88,7 @@ def tighten(towel: Towel, env: int, x: np.ndarray, goals: np.ndarray, pull: floa
 
     worst = max(range(4), key=urgency)
     corners, x, goals = (np.rot90(array, worst)[0, [0, -1]] for array in (goals - middle, x, goals))
-    there = within_box(towel.batch, env, x)
+    there = within_box(world, env, x)
     if np.abs(there - hands).max() > 0.01 * towel.config.mean_side:
         yield Waypoint(there, (False, False))
     else:
@@ -129,30 +131,31 @@ def fold_over(
     yield Waypoint(last, (False, False), wait=wait)
 
 
-def unfold(towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
+def unfold(world: World, towel: Towel, env: int, goals: np.ndarray) -> Iterator[Waypoint]:
     """Return the way of two hands that carry the two worst corners of a towel back, or tighten it in the end.
 
     Args:
+        world: the environments.
         towel: the towel.
-        env: its environment.
+        env: which of them.
         goals: where its particles are to lie, shape (rows, columns, 3) [m].
     """
-    x, side = towel.shape(env), towel.config.mean_side
+    x, side = towel.shape(world, env), towel.config.mean_side
     far = np.linalg.norm(x - goals, axis=2)
     corners = np.ix_([0, -1], [0, -1])
     away = far[corners].ravel()
     if far.mean() < 0.06 * side and away.max() < 0.1 * side:
-        yield from tighten(towel, env, x, goals, towel.slack)
+        yield from tighten(world, towel, env, x, goals, towel.slack)
         return
     points, targets = x[corners].reshape(-1, 3), goals[corners].reshape(-1, 3)
     free = towel.covered(x, [(0, 0), (0, -1), (-1, 0), (-1, -1)]) == 0  # others have to be met exactly
     above = free[:, None] * np.array([0.0, ABOVE * side, 0.0])
-    begin, end, hands = worst_pair(towel, env, points + above, targets + above, away, 0.05 * side)
+    begin, end, hands = worst_pair(world, env, points + above, targets + above, away, 0.05 * side)
     yield from fold_over(begin, end, towel.radius, hands=hands)
 
 
 def worst_pair(
-    towel: Towel, env: int, points: np.ndarray, targets: np.ndarray, away: np.ndarray, least: float
+    world: World, env: int, points: np.ndarray, targets: np.ndarray, away: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray, tuple[bool, bool]]:
     """Return what two hands are to carry: the points that have farthest to go, the nearer hand the first of them.
 
@@ -160,8 +163,8 @@ def worst_pair(
     imitates would go astray over it.
 
     Args:
-        towel: the towel.
-        env: its environment.
+        world: the environments.
+        env: which of them.
         points: where they are [m], shape (k, 3).
         targets: where they are to be [m], likewise.
         away: how far each has to go [m], shape (k,).
@@ -170,7 +173,7 @@ def worst_pair(
     Returns:
         Where the hands begin, where they end, shape (2, 3) [m], and which of them carry something.
     """
-    hands = grip_positions(towel.batch)[env].astype(np.float64)
+    hands = grip_positions(world)[env].astype(np.float64)
     first, second = np.argsort(-away, kind="stable")[:2]
     used = np.linalg.norm(points[first] - hands, axis=1).argmin() == np.arange(2)
     if away[second] > least:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import ClothBody, add_contacts
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.experts import held_particles
-from pbd_gym.envs.core.observations import Reduced
-from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
-from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER, Symmetry, generated
-from pbd_gym.envs.core.task import Batch
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER, Symmetry, generated
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import held_particles
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.task import Reduced, Task, World
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.fabrics import Fabric
 from pbd_gym.materials.materials import ClothMaterial
@@ -143,11 +144,10 @@ class Towel(ClothBody):
     Its rows go along x and follow one another along z: the first row is one of its edges along x.
 
     Args:
-        batch: the environments.
         config: the task's numbers.
     """
 
-    def __init__(self, batch: Batch, config: ClothTaskConfig) -> None:
+    def __init__(self, config: ClothTaskConfig) -> None:
         scene = Scene(contact_radius=config.radius)
         scene.add_collider(Plane(friction=config.friction))
         thin = config.thickness > 0.0
@@ -165,14 +165,10 @@ class Towel(ClothBody):
             wrinkles=thin,
         )
         add_contacts(scene, self.cloth, config)
-        waits = batch.action_mode == "pick_place"
-        self.short = (-0.02 if waits else 0.25 * config.spacing / config.mean_side) if thin else 0.05
-        """Share of the way that a fold falls short of its goal: its crease is a row of particles, or two. Where hands
-        wait on the way, a thin towel gives way at the crease, and they go beyond."""
         self.slack = 0.005 if thin else 0.05
         """How far hands that lay it down or tighten it go on, in lengths of the towel: springs shrink back by as much
         when they are let go, threads hardly do, and the whole towel would follow."""
-        super().__init__(batch, config, scene, self.cloth.indices, config.radius)
+        super().__init__(config, scene, self.cloth.indices, config.radius)
 
     @property
     def corners(self) -> np.ndarray:
@@ -200,6 +196,16 @@ class Towel(ClothBody):
         """Return the observed particles: corners, middles of the sides, and the centre, shape (9,)."""
         rows, columns = (np.linspace(0, n - 1, 3).round().astype(int) for n in self.indices.shape)
         return self.indices[np.ix_(rows, columns)].ravel()
+
+    def short(self, world: World) -> float:
+        """Return the share of the way that a fold falls short of its goal: its crease is a row of particles, or two.
+
+        Where hands wait on the way, a thin towel gives way at the crease, and they go beyond.
+        """
+        config = self.config
+        if config.thickness <= 0.0:
+            return 0.05
+        return -0.02 if world.actions.mode == "pick_place" else 0.25 * config.spacing / config.mean_side
 
     def mirror(self, axes: np.ndarray = MIRROR_X) -> Symmetry:
         """Return the mirror image: its columns are counted from the other side, and the hands change places.
@@ -251,17 +257,21 @@ class Towel(ClothBody):
         layer = 0.8 * self.config.thickness * size or 0.45 * spacing
         return np.asarray((near & other & (offset[..., 1] > layer)).sum(axis=(1, 2)))
 
-    def corners_held(self, env: int) -> list[int | None]:
+    def corners_held(self, world: World, env: int) -> list[int | None]:
         """Return which corner each hand holds, as a number into ``CORNERS``; None for nothing, or another particle."""
         corners = np.array(CORNERS) % self.indices.shape
         found: list[int | None] = []
-        for particle in held_particles(self.batch)[env]:
+        for particle in held_particles(world)[env]:
             away = np.abs(corners - np.argwhere(self.indices == particle)).max(axis=1) if particle >= 0 else [2]
             # The particles beside a corner do as well.
             found.append(int(np.argmin(away)) if min(away) <= 1 else None)
         return found
 
-    def hanging(self, rng: np.random.Generator) -> np.ndarray:
+    def in_scene(self, world: World) -> np.ndarray:
+        """Return the flat towel, as it lies in the scene, as a goal of every start state [m], shape (1, n, 3)."""
+        return self.scene.positions[None]
+
+    def hanging(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return towels that hang at rest from their first row, near the middle [m], shape (starts, n, 3)."""
         config: HangingTowelConfig = self.config
         flat = self.scene.positions
@@ -269,18 +279,18 @@ class Towel(ClothBody):
         depth = config.size[1]
         start[..., 1] = 0.5 * depth - flat[:, 2] + depth * rng.uniform(*config.hang_height, size=config.starts)[:, None]
         start[..., 2] = depth * rng.uniform(*config.hang_shift, size=config.starts)[:, None]
-        handler = self.handler(start)
+        handler = self.handler(world, start)
         handler.grasp(np.repeat(self.corners[None, :2], config.starts, axis=0))
         handler.rest(75)
         return self.settled(handler)
 
-    def crumpled(self, rng: np.random.Generator) -> np.ndarray:
+    def crumpled(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return towels that were lifted at a random particle, dropped and left to settle [m], shape (starts, n, 3).
 
         As SoftGym makes them, but for a lift that fits the size of the towel: it then falls into a heap.
         """
         n, count = self.indices.size, math.ceil(1.5 * self.config.starts)  # some stay restless
-        handler = self.handler(np.repeat(self.scene.positions[None], count, axis=0))
+        handler = self.handler(world, np.repeat(self.scene.positions[None], count, axis=0))
         held = np.full((count, self.scene.grip_count), -1)
         held[:, 0] = self.indices.ravel()[rng.integers(n, size=count)]
         handler.grasp(held)
@@ -292,11 +302,37 @@ class Towel(ClothBody):
         return centred(self.calmest(handler, self.config.starts))
 
     def view_box(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return two corners of what pictures show [m], shape (3,) each; see :data:`ViewBox`."""
+        """Return two corners of what pictures show [m], shape (3,) each; see :attr:`Task.view_box`."""
         # Towels that lie are lifted by up to half a side; those that hang at the start need more room.
         side = self.config.longest
         height = max(0.45 * side, float(starts[..., 1].max()) + 0.05 * side)
         return np.array([-0.62 * side, 0.0, -0.62 * side]), np.array([0.62 * side, height, 0.62 * side])
+
+
+class TowelTask(Task):
+    """A towel that is to come into a shape, by two pickers that start at its first row.
+
+    Args:
+        towel: the towel.
+        goal: the shape.
+        **others: other parts of the task, or other ones than these.
+    """
+
+    def __init__(self, towel: Towel, goal: GoalShape, **others: Any) -> None:
+        self.towel, self.goal = towel, goal
+        usual: dict[str, Any] = {
+            "hands": towel.hands(),
+            "parts": [goal],
+            "goal_shapes": goal.shapes,
+            "symmetries": [towel.mirror()],
+            "view_box": towel.view_box,
+        }
+        points = towel.keypoints()
+        super().__init__(scene=towel.scene, keypoints=points, goal_particles=points, **(usual | others))
+
+    def goals(self, world: World, env: int) -> np.ndarray:
+        """Return where the particles of an environment are to lie [m], shape (rows, columns, 3)."""
+        return self.goal.of(world, env)[self.towel.indices]
 
 
 def centred(positions: np.ndarray) -> np.ndarray:

@@ -10,17 +10,18 @@ import numpy as np
 from pbd_gym.colliders import Plane
 from pbd_gym.envs.cloth.body import ClothBody, add_contacts, fitted
 from pbd_gym.envs.cloth.moves import fold_over
-from pbd_gym.envs.core.actions import PICKER_MODES, Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, farthest
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Batch, Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Task, World
 from pbd_gym.geometry.garments import tshirt
 from pbd_gym.geometry.grids import LYING
 from pbd_gym.materials.fabrics import Fabric
@@ -83,11 +84,10 @@ class Shirt(ClothBody):
     """A T-shirt of two panels, flat on the ground about the origin.
 
     Args:
-        batch: the environments.
         config: the task's numbers.
     """
 
-    def __init__(self, batch: Batch, config: TShirtFoldConfig) -> None:
+    def __init__(self, config: TShirtFoldConfig) -> None:
         scene = Scene(contact_radius=config.radius)
         scene.add_collider(Plane(friction=config.friction))
         thin = config.thickness > 0.0
@@ -103,7 +103,7 @@ class Shirt(ClothBody):
         add_contacts(scene, garment, config, panels=True)
         self.landmarks = garment.landmarks
         """Particle at each named point."""
-        super().__init__(batch, config, scene, garment.indices, config.radius)
+        super().__init__(config, scene, garment.indices, config.radius)
 
     def hands(self) -> Hands:
         """Return two open pickers at the corners of the right sleeve, in a box around the shirt."""
@@ -127,6 +127,68 @@ class Shirt(ClothBody):
         result[chosen] = moved[chosen]
         result[chosen, 1] = below.max(axis=1) + 2.0 * config.radius + (top - x[chosen, 1])
         return result
+
+
+class TShirtFold(Task):
+    """A flat T-shirt, which is to be folded in three folds.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: TShirtFoldConfig, modes: Modes) -> None:
+        self.config = config
+        self.shirt = shirt = Shirt(config)
+        self.goal = goal = GoalShape(shirt.indices, self.folded)
+        points, length = np.array(list(shirt.landmarks.values())), config.length
+        super().__init__(
+            scene=shirt.scene,
+            hands=shirt.hands(),
+            keypoints=points,
+            goal_particles=points,
+            starts=StartBank(self.sample_starts),
+            parts=[goal],
+            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            expert=Script(self.plan, self.transfer),
+            goal_shapes=goal.shapes,
+            view_box=(np.array([-0.5, 0.0, -0.42]) * length, np.array([0.5, 0.1, 0.4]) * length),
+        )
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return flat shirts at rest, turned a little [m], shape (starts, n, 3)."""
+        return self.shirt.settled(self.shirt.handler(world, self.shirt.turned(rng)))
+
+    def folded(self, world: World) -> np.ndarray:
+        """Return the folded shirt for each start state [m], shape (starts, n, 3)."""
+        flat = self.scene.positions
+        half, middle = 0.5 * self.config.width, flat.copy()
+        middle[:, 0] = np.sign(flat[:, 0]) * (2.0 * half - np.abs(flat[:, 0]))
+        x = self.shirt.layered(flat, middle, np.abs(flat[:, 0]) > half + 1e-6)
+        folded = x * [1.0, 1.0, -1.0]  # the fold is half way down
+        x = self.shirt.layered(x, folded, x[:, 2] > 0.0)
+        # As far turned and shifted as the shirt is at the start.
+        return np.stack([fitted(flat, start, x) for start in world.start_positions])
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: one fold after the other, each of which is given a second chance."""
+        x, goals = self.shirt.shape(world, env), self.goal.of(world, env)[self.shirt.indices]
+        for number, names in enumerate(FOLDS):
+            pair = [self.shirt.landmarks[name] for name in names]
+            away = np.linalg.norm((x - goals)[pair], axis=1)
+            if away.max() > 0.35 * self.config.width and world.buffers.peek("elapsed")[env] < 30 * (number + 1):
+                yield from fold_over(x[pair], goals[pair], self.shirt.radius, short=0.0, wait=1)
+                return
+
+    def transfer(self, world: World, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which point of the next fold to carry where: the one that is farthest from its goal."""
+        x, goals = self.shirt.shape(world, env), self.goal.of(world, env)[self.shirt.indices]
+        for names in FOLDS:
+            pair = [self.shirt.landmarks[name] for name in names]
+            found = farthest(x[pair], goals[pair], 0.35 * self.config.width)
+            if found is not None:
+                return found
+        return None
 
 
 class TShirtFoldVectorEnv(TaskVectorEnv):
@@ -197,56 +259,9 @@ class TShirtFoldVectorEnv(TaskVectorEnv):
 
     config_type = TShirtFoldConfig
     config: TShirtFoldConfig
+    task_type = TShirtFold
     action_modes = (*PICKER_MODES, "pick_then_place")
     presets = PRESETS["TShirtFold"]
-
-    def build(self, config: TShirtFoldConfig) -> Task:
-        self.shirt = shirt = Shirt(self, config)
-        self.goal = GoalShape(self, shirt.indices, self.folded)
-        points, length = np.array(list(shirt.landmarks.values())), config.length
-        return Task(
-            scene=shirt.scene,
-            hands=shirt.hands(),
-            keypoints=points,
-            goal_particles=points,
-            starts=StartBank(self, lambda rng: shirt.settled(shirt.handler(shirt.turned(rng)))),
-            parts=[self.goal],
-            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            expert=Script(self, self.plan, self.transfer),
-            goal_shapes=lambda: self.goal.shapes,
-            view_box=lambda starts: (np.array([-0.5, 0.0, -0.42]) * length, np.array([0.5, 0.1, 0.4]) * length),
-        )
-
-    def folded(self) -> np.ndarray:
-        """Return the folded shirt for each start state [m], shape (starts, n, 3)."""
-        flat = self.shirt.scene.positions
-        half, middle = 0.5 * self.config.width, flat.copy()
-        middle[:, 0] = np.sign(flat[:, 0]) * (2.0 * half - np.abs(flat[:, 0]))
-        x = self.shirt.layered(flat, middle, np.abs(flat[:, 0]) > half + 1e-6)
-        folded = x * [1.0, 1.0, -1.0]  # the fold is half way down
-        x = self.shirt.layered(x, folded, x[:, 2] > 0.0)
-        # As far turned and shifted as the shirt is at the start.
-        return np.stack([fitted(flat, start, x) for start in self.start_positions])
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: one fold after the other, each of which is given a second chance."""
-        x, goals = self.shirt.shape(env), self.goal.of(env)[self.shirt.indices]
-        for number, names in enumerate(FOLDS):
-            pair = [self.shirt.landmarks[name] for name in names]
-            away = np.linalg.norm((x - goals)[pair], axis=1)
-            if away.max() > 0.35 * self.config.width and self.buffers.peek("elapsed")[env] < 30 * (number + 1):
-                yield from fold_over(x[pair], goals[pair], self.shirt.radius, short=0.0, wait=1)
-                return
-
-    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which point of the next fold to carry where: the one that is farthest from its goal."""
-        x, goals = self.shirt.shape(env), self.goal.of(env)[self.shirt.indices]
-        for names in FOLDS:
-            pair = [self.shirt.landmarks[name] for name in names]
-            found = farthest(x[pair], goals[pair], 0.35 * self.config.width)
-            if found is not None:
-                return found
-        return None
 
 
 class TShirtFoldEnv(TaskEnv):

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.envs.cloth.moves import unfold
-from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import Script, Waypoint, farthest
-from pbd_gym.envs.core.goals import GoalShape
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.cloth.towel import ClothTaskConfig, Towel, TowelTask
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PICKER_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.experts import Script, Waypoint, farthest
+from pbd_gym.envs.core.parts.goals import GoalShape
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import World
 from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.geometry.trimeshes import TriMesh
 
@@ -30,10 +30,11 @@ class ClothUnfoldConfig(ClothTaskConfig):
     """Largest number of folds of a towel at the start."""
 
 
-def folded(towel: Towel, starts: int, most: int, rng: np.random.Generator) -> np.ndarray:
+def folded(world: World, towel: Towel, starts: int, most: int, rng: np.random.Generator) -> np.ndarray:
     """Return towels that have been folded and left to settle [m], shape (starts, n, 3).
 
     Args:
+        world: the environments.
         towel: the towel.
         starts: how many there are to be.
         most: largest number of folds of each.
@@ -42,7 +43,7 @@ def folded(towel: Towel, starts: int, most: int, rng: np.random.Generator) -> np
     config, scene, grid = towel.config, towel.scene, towel.indices
     count = 2 * starts  # some spring open, pierce others or stay restless: the better half is taken
     rim = np.argwhere(np.pad(np.zeros(np.subtract(grid.shape, 2), dtype=bool), 1, constant_values=True))
-    handler = towel.handler(np.repeat(scene.positions[None], count, axis=0))
+    handler = towel.handler(world, np.repeat(scene.positions[None], count, axis=0))
     folds = rng.integers(1, most, count, endpoint=True)
     held = np.full((count, scene.grip_count), -1)
     shift = np.zeros((*held.shape, 3))
@@ -74,6 +75,43 @@ def folded(towel: Towel, starts: int, most: int, rng: np.random.Generator) -> np
         return found
 
     return towel.calmest(handler, starts, spoilt)
+
+
+class ClothUnfold(TowelTask):
+    """A folded towel, which is to be laid flat in its place.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: ClothUnfoldConfig, modes: Modes) -> None:
+        self.config = config
+        towel = Towel(config)
+        goal = GoalShape(towel.indices.ravel(), towel.in_scene)
+        super().__init__(
+            towel,
+            goal,
+            starts=StartBank(self.sample_starts),
+            score=WeightedMeasures(config, modes, [Measure("distance", -1.0, goal.mean_distance)]),
+            expert=Script(self.plan, self.transfer),
+            symmetries=towel.in_place(),
+        )
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return folded towels [m], shape (starts, n, 3)."""
+        return folded(world, self.towel, self.config.starts, self.config.folds, rng)
+
+    def plan(self, world: World, env: int) -> Iterator[Waypoint]:
+        """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
+        if world.buffers.peek("normalized_performance")[env] < 0.94:  # what lies well may only get worse
+            yield from unfold(world, self.towel, env, self.goals(world, env))
+
+    def transfer(self, world: World, env: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which corner to carry where: the one that is farthest from its goal."""
+        corners = np.ix_([0, -1], [0, -1])
+        x, goals = self.towel.shape(world, env)[corners], self.goals(world, env)[corners]
+        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.05 * self.config.mean_side)
 
 
 class ClothUnfoldVectorEnv(TaskVectorEnv):
@@ -131,36 +169,9 @@ class ClothUnfoldVectorEnv(TaskVectorEnv):
 
     config_type = ClothUnfoldConfig
     config: ClothUnfoldConfig
+    task_type = ClothUnfold
     action_modes = (*PICKER_MODES, "pick_then_place")
     presets = PRESETS["ClothUnfold"]
-
-    def build(self, config: ClothUnfoldConfig) -> Task:
-        self.towel = towel = Towel(self, config)
-        self.goal = GoalShape(self, towel.indices.ravel(), lambda: towel.scene.positions[None])
-        return Task(
-            scene=towel.scene,
-            hands=towel.hands(),
-            keypoints=towel.keypoints(),
-            goal_particles=towel.keypoints(),
-            starts=StartBank(self, lambda rng: folded(towel, config.starts, config.folds, rng)),
-            parts=[self.goal],
-            score=WeightedMeasures(self, [Measure("distance", -1.0, self.goal.mean_distance)]),
-            expert=Script(self, self.plan, self.transfer),
-            symmetries=towel.in_place(),
-            goal_shapes=lambda: self.goal.shapes,
-            view_box=towel.view_box,
-        )
-
-    def plan(self, env: int) -> Iterator[Waypoint]:
-        """Return where the hands go: they carry the two worst corners back, and tighten the towel in the end."""
-        if self.buffers.peek("normalized_performance")[env] < 0.94:  # what lies well may only get worse
-            yield from unfold(self.towel, env, self.goal.of(env)[self.towel.indices])
-
-    def transfer(self, env: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which corner to carry where: the one that is farthest from its goal."""
-        corners = np.ix_([0, -1], [0, -1])
-        x, goals = self.towel.shape(env)[corners], self.goal.of(env)[self.towel.indices][corners]
-        return farthest(x.reshape(-1, 3), goals.reshape(-1, 3), 0.05 * self.towel.config.mean_side)
 
 
 class ClothUnfoldEnv(TaskEnv):

@@ -9,18 +9,17 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.completion import put_down
-from pbd_gym.envs.core.episodes import random_stream
-from pbd_gym.envs.core.launches import device_points
-from pbd_gym.envs.core.measures import begin_rating
-from pbd_gym.envs.core.randomization import SIZE, scaled
-from pbd_gym.envs.core.reaching import ReachingConfig, ReachingScore, SampledGoals
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import SettledStarts
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_points, filled
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.randomization import SIZE, random_stream, scaled
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.measures import FirstRating, begin_rating, middle_of, write_goal
+from pbd_gym.envs.core.parts.reaching import ReachingConfig, ReachingScore, SampledGoals
+from pbd_gym.envs.core.parts.starts import SettledStarts
+from pbd_gym.envs.core.task import Task, World, put_down
 from pbd_gym.materials.materials import RopeMaterial
 from pbd_gym.scene.scene import Scene
 
@@ -82,6 +81,20 @@ class RopeConfig(ReachingConfig):
         return self.rope_length
 
 
+@wp.struct
+class Line:
+    """What lines are sampled from."""
+
+    offsets: wp.array1d[float]
+    """Of the goals along the line, from its middle, in lengths of the rope."""
+    length: float
+    """Of the rope [m]."""
+    shift: float
+    """Largest shift along x and z [m]."""
+    turn: float
+    """Largest turn [rad]."""
+
+
 @wp.kernel
 @no_type_check
 def sample_line(
@@ -93,16 +106,10 @@ def sample_line(
     parameters: wp.array2d[float],
     anchor: wp.vec3,
     shapes: wp.array2d[wp.vec3],
-    offsets: wp.array1d[float],
-    length: float,
-    shift: float,
-    turn: float,
+    line: Line,
     # Out:
     goals: wp.array3d[float],
-    performance: wp.array1d[float],
-    start_performance: wp.array1d[float],
-    normalized_performance: wp.array1d[float],
-    is_success: wp.array1d[wp.int32],
+    rating: FirstRating,
 ):
     """Sample goals on a straight line near the rope, turned from the direction in which the rope lies."""
     env = wp.tid()
@@ -111,23 +118,19 @@ def sample_line(
     random = random_stream(seed[env], episode[env])
     count = shapes.shape[1]
     row = start[env]
-    center = wp.vec3()
-    for k in range(count):
-        center += shapes[row, k] / float(count)
+    center = middle_of(shapes, row)
     across = shapes[row, count - 1] - shapes[row, 0]
-    angle = wp.atan2(across[2], across[0]) + turn * wp.randf(random, -1.0, 1.0)
-    x = center[0] + shift * wp.randf(random, -1.0, 1.0)
-    z = center[2] + shift * wp.randf(random, -1.0, 1.0)
+    angle = wp.atan2(across[2], across[0]) + line.turn * wp.randf(random, -1.0, 1.0)
+    x = center[0] + line.shift * wp.randf(random, -1.0, 1.0)
+    z = center[2] + line.shift * wp.randf(random, -1.0, 1.0)
     total = float(0.0)
-    for k2 in range(count):
-        along = offsets[k2] * length
+    for k in range(count):
+        along = line.offsets[k] * line.length
         goal = wp.vec3(x + along * wp.cos(angle), center[1], z + along * wp.sin(angle))
-        grown = scaled(goal, anchor, parameters[env, SIZE])
-        for axis in range(3):
-            goals[env, k2, axis] = grown[axis]
-        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k2])
+        write_goal(goals, env, k, scaled(goal, anchor, parameters[env, SIZE]))
+        total += parameters[env, SIZE] * wp.length(goal - shapes[row, k])
     now = -total / float(count)
-    begin_rating(env, now, now, performance, start_performance, normalized_performance, is_success)
+    begin_rating(env, now, now, rating)
 
 
 class LineGoals(SampledGoals):
@@ -135,15 +138,20 @@ class LineGoals(SampledGoals):
 
     kernel = sample_line
 
-    def inputs(self) -> list[Any]:
+    def inputs(self, world: World) -> list[Any]:
         """Return what the kernel reads."""
-        batch, b, config = self.batch, self.batch.buffers, self.batch.config
-        along = batch.goal_particles / (config.particles - 1) - 0.5
-        shapes = device_points(batch, batch.start_positions[:, batch.goal_particles])
-        return [
-            b["seed"], b["episode"], b["start"], b["parameters"], batch.anchor, shapes,
-            wp.array(along, dtype=float, device=batch.model.device), config.length, config.goal_shift, config.goal_turn,
-        ]  # fmt: skip
+        b, config = world.buffers, world.config
+        line = filled(
+            Line,
+            offsets=wp.array(
+                world.goal_particles / (config.particles - 1) - 0.5, dtype=float, device=world.model.device
+            ),
+            length=config.length,
+            shift=config.goal_shift,
+            turn=config.goal_turn,
+        )
+        shapes = device_points(world, world.start_positions[:, world.goal_particles])
+        return [b["seed"], b["episode"], b["start"], b["parameters"], world.anchor, shapes, line]
 
 
 def crooked_shapes(config: RopeConfig) -> np.ndarray:
@@ -166,6 +174,47 @@ def crooked_shapes(config: RopeConfig) -> np.ndarray:
         shape -= shape.mean(axis=0)
         shape[:, 1] = RADIUS
     return shapes
+
+
+class RopeAlign(Task):
+    """A crooked rope, which is to lie straight along a line.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: RopeConfig, modes: Modes) -> None:
+        scene = Scene(contact_radius=RADIUS)
+        scene.add_collider(Plane(friction=config.friction))
+        points = np.zeros((config.particles, 3))
+        points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.length
+        points[:, 1] = RADIUS
+        rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
+        if config.self_collision:
+            scene.add_particle_contacts(rope, RADIUS, config.friction)
+        ends = (int(rope[0]), int(rope[-1]))
+        extent = 1.5 * config.length
+        hands = Hands(
+            particles=ends,
+            corners=ends,
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, RADIUS, -extent),
+            upper=(extent, 0.5 * config.length, extent),
+        )
+        keypoints = rope[np.linspace(0, config.particles - 1, 5).round().astype(int)]
+        length = config.length
+        super().__init__(
+            scene=scene,
+            hands=hands,
+            keypoints=keypoints,
+            goal_particles=keypoints,
+            starts=SettledStarts(crooked_shapes(config)),
+            parts=[LineGoals()],
+            score=ReachingScore(config, put_down(config, modes.action_mode)),
+            view_box=(np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length),
+        )
 
 
 class RopeVectorEnv(TaskVectorEnv):
@@ -241,38 +290,7 @@ class RopeVectorEnv(TaskVectorEnv):
 
     config_type = RopeConfig
     config: RopeConfig
-
-    def build(self, config: RopeConfig) -> Task:
-        scene = Scene(contact_radius=RADIUS)
-        scene.add_collider(Plane(friction=config.friction))
-        points = np.zeros((config.particles, 3))
-        points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.length
-        points[:, 1] = RADIUS
-        rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
-        if config.self_collision:
-            scene.add_particle_contacts(rope, RADIUS, config.friction)
-        ends = (int(rope[0]), int(rope[-1]))
-        extent = 1.5 * config.length
-        hands = Hands(
-            particles=ends,
-            corners=ends,
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, RADIUS, -extent),
-            upper=(extent, 0.5 * config.length, extent),
-        )
-        keypoints = rope[np.linspace(0, config.particles - 1, 5).round().astype(int)]
-        length = config.length
-        return Task(
-            scene=scene,
-            hands=hands,
-            keypoints=keypoints,
-            goal_particles=keypoints,
-            starts=SettledStarts(self, crooked_shapes(config)),
-            parts=[LineGoals(self)],
-            score=ReachingScore(self, put_down(config, self.action_mode)),
-            view_box=lambda starts: (np.array([-0.65, 0.0, -0.65]) * length, np.array([0.65, 0.1, 0.65]) * length),
-        )
+    task_type = RopeAlign
 
 
 class RopeEnv(TaskEnv):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.pickers import PickerConfig, two_pickers
-from pbd_gym.envs.core.start_bank import Handler
-from pbd_gym.envs.core.symmetries import Symmetry, generated
-from pbd_gym.envs.core.task import Batch
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.start_bank import Handler
+from pbd_gym.envs.core.data.symmetries import Symmetry, generated
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.pickers import PickerConfig, two_pickers
+from pbd_gym.envs.core.task import World
 from pbd_gym.materials.materials import RopeMaterial
 from pbd_gym.scene.scene import Scene
 
@@ -66,13 +66,12 @@ class Rope:
     """A rope in the scene of a task.
 
     Args:
-        batch: the environments.
         config: the task's numbers.
         points: the rope in the scene [m], shape (n, 3); by default straight on the ground, along x.
     """
 
-    def __init__(self, batch: Batch, config: RopeTaskConfig, points: np.ndarray | None = None) -> None:
-        self.batch, self.config = batch, config
+    def __init__(self, config: RopeTaskConfig, points: np.ndarray | None = None) -> None:
+        self.config = config
         if points is None:
             points = np.zeros((config.particles, 3))
             points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.rope_length
@@ -106,23 +105,23 @@ class Rope:
         return np.unique(np.linspace(0, self.config.particles - 1, KEYPOINTS).round().astype(np.int32))
 
     def view_box(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return two corners of what pictures show [m], shape (3,) each; see :data:`ViewBox`."""
+        """Return two corners of what pictures show [m], shape (3,) each; see :attr:`Task.view_box`."""
         half = 0.5 * self.config.rope_length
         return np.array([-half, 0.0, -half]), np.array([half, 0.2 * half, half])
 
-    def handler(self, copies: int, damping: float = 1.0) -> Handler:
+    def handler(self, world: World, copies: int, damping: float = 1.0) -> Handler:
         """Return copies of the rope to be handled by a script, with the grips of the task."""
         config, start = self.config, np.repeat(self.scene.positions[None], copies, axis=0)
-        device, substeps = str(self.batch.model.device.alias), self.batch.solver.substeps
+        device, substeps = str(world.model.device.alias), world.solver.substeps
         return Handler(self.scene, start, substeps, config.ctrl_dt, damping, device, config.starts)
 
-    def tangled(self, rng: np.random.Generator) -> np.ndarray:
+    def tangled(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return ropes after random pick-and-places, with their middle above the origin [m], shape (starts, n, 3).
 
         As SoftGym makes them: a random particle is lifted, carried off and dropped, four times over.
         """
         config, count = self.config, self.config.starts
-        handler = self.handler(count)
+        handler = self.handler(world, count)
         for _ in range(LIFTS):
             held = np.full((count, self.scene.grip_count), -1)
             held[:, 0] = rng.integers(config.particles, size=count)

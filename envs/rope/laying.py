@@ -1,12 +1,66 @@
-"""How a rope is laid into a shape, point after point, by what can be seen of it."""
+"""Letters as goal shapes for ropes, and how a rope is laid into one, point after point, by what can be seen of it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pbd_gym.envs.core.experts import goals_and_points, grip_positions, held_particles, picker_actions, within_box
-from pbd_gym.envs.core.sizing import sizes
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.parts.experts import (
+    goals_and_points,
+    grip_positions,
+    held_particles,
+    picker_actions,
+    sizes,
+    within_box,
+)
+from pbd_gym.envs.core.task import World
+
+LETTERS = "SOMCU"
+"""SoftGym's goal shapes."""
+
+
+def _arc(x: float, y: float, first: float, last: float) -> np.ndarray:
+    """Return points on a circle of radius one, from one angle to another [degrees], shape (k, 2)."""
+    angle = np.radians(np.linspace(first, last, 64))
+    return np.stack([x + np.cos(angle), y + np.sin(angle)], axis=1)
+
+
+def outline(letter: str) -> np.ndarray:
+    """Return the line along which a letter is written, x to the right and y up, shape (k, 2).
+
+    Raises:
+        ValueError: for a letter that is not one of :data:`LETTERS`.
+    """
+    if letter == "S":
+        return np.concatenate([_arc(0.0, 1.0, 30.0, 270.0), _arc(0.0, -1.0, 90.0, -150.0)])
+    if letter == "O":  # not quite closed: two ends of a rope cannot be at one point
+        return _arc(0.0, 0.0, 80.0, 420.0)
+    if letter == "M":
+        return np.array([[-1.1, -1.0], [-0.9, 1.0], [0.0, 0.0], [0.9, 1.0], [1.1, -1.0]])
+    if letter == "C":
+        return _arc(0.0, 0.0, 50.0, 310.0)
+    if letter == "U":
+        return np.concatenate([[[-1.0, 1.5]], _arc(0.0, 0.0, 180.0, 360.0), [[1.0, 1.5]]])
+    raise ValueError(f"letter must be one of {LETTERS}, got {letter!r}")
+
+
+def written(letter: str, count: int, length: float) -> np.ndarray:
+    """Return a letter as points at equal distances along its line, their mean at the origin.
+
+    Args:
+        letter: one of :data:`LETTERS`.
+        count: points.
+        length: of the line [m]; the letter gets the size that goes with it.
+
+    Returns:
+        [m], shape (count, 2).
+    """
+    line = outline(letter)
+    way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1)))
+    stops = np.linspace(0.0, way[-1], count)
+    points = np.stack([np.interp(stops, way, line[:, axis]) for axis in range(2)], axis=1)
+    points *= length / way[-1]
+    return points - points.mean(axis=0)
+
 
 LAID, RAISED = 0.016, 0.02
 """How far from its goal a point lies well, along the ground, and how high it may be there, in lengths of the rope."""
@@ -26,18 +80,21 @@ class HandOverHand:
     and the hands are and from what these hold, not from the time: a learner that lags behind is told how to go on.
 
     Args:
-        batch: environments with two hands in action mode ``"picker"`` or ``"pick_place"``.
         length: of the rope [m].
     """
 
-    def __init__(self, batch: Batch, length: float) -> None:
-        self.batch, self.length = batch, length
+    def __init__(self, length: float) -> None:
+        self.length = length
 
-    def __call__(self) -> np.ndarray:
-        """Return the next action of every environment, shape (num_envs, size), float32."""
-        batch, rows = self.batch, np.arange(self.batch.num_envs)
-        length, (goals, x) = self.length * sizes(batch), goals_and_points(batch)
-        hands, holds = grip_positions(batch).astype(np.float64), self._held_points()
+    def __call__(self, world: World) -> np.ndarray:
+        """Return the next action of every environment, shape (num_envs, size), float32.
+
+        Args:
+            world: environments with two hands in action mode ``"picker"`` or ``"pick_place"``.
+        """
+        rows = np.arange(world.num_envs)
+        length, (goals, x) = self.length * sizes(world), goals_and_points(world)
+        hands, holds = grip_positions(world).astype(np.float64), self._held_points(world)
         point, done = self._next_point(x, goals, holds, length)
         carries = holds == point[:, None]
         busy = np.where(carries.any(axis=1), carries.argmax(axis=1), 1 - holds.argmax(axis=1))
@@ -50,16 +107,17 @@ class HandOverHand:
         lift = np.clip(STEEP * (to_go - LOW * length), 0.0, LIFT * length) * [0.0, 1.0, 0.0]
         carried = carries[rows, hand]
         targets[rows, hand] = np.where(carried[:, None], goal + above + lift, here)
-        reached = np.stack([within_box(batch, env, place) for env, place in enumerate(here)])
+        reached = np.stack([within_box(world, env, place) for env, place in enumerate(here)])
         near = np.linalg.norm(hands[rows, hand] - reached, axis=1) < NEAR * length[:, 0]
         closed[rows, hand] = carried | (near & (holds[rows, hand] < 0))
         closed[done], targets[done] = False, hands[done]
-        return picker_actions(batch, targets, closed)
+        return picker_actions(world, targets, closed)
 
-    def _held_points(self) -> np.ndarray:
+    @staticmethod
+    def _held_points(world: World) -> np.ndarray:
         """Return the goal particle that each hand holds, or one beside it, -1 for none, shape (num_envs, 2), int."""
-        held = held_particles(self.batch)
-        nearest = np.abs(held[..., None] - self.batch.goal_particles).argmin(axis=2)
+        held = held_particles(world)
+        nearest = np.abs(held[..., None] - world.goal_particles).argmin(axis=2)
         return np.where(held >= 0, nearest, -1)
 
     @staticmethod

@@ -1,11 +1,13 @@
-"""How well a rope lies: kernels over the batch, as in :mod:`pbd_gym.envs.core.measures`, in the sizes of the scene."""
+"""How well a rope lies: kernels over the batch, as in :mod:`pbd_gym.envs.core.parts.measures`, in the sizes of the
+scene.
+"""
 
 from typing import no_type_check
 
 import warp as wp
 
-from pbd_gym.envs.core.measures import distance_to_goals, point
-from pbd_gym.envs.core.randomization import SIZE, scaled
+from pbd_gym.envs.core.data.randomization import SIZE, scaled
+from pbd_gym.envs.core.parts.measures import distance_to_goals, point
 
 wp.set_module_options({"enable_backward": False})
 
@@ -93,9 +95,9 @@ def matched_distance(
         particle_price[env, j] = 0.0
         taken_by[env, j] = 0
     for i in range(1, count + 1):
-        for j1 in range(count + 1):
-            cheapest[env, j1] = UNREACHED
-            visited[env, j1] = 0
+        for j in range(count + 1):
+            cheapest[env, j] = UNREACHED
+            visited[env, j] = 0
         taken_by[env, 0] = i
         column = int(0)
         while taken_by[env, column] != 0:
@@ -104,34 +106,34 @@ def matched_distance(
             p = point(positions, group, particles[row - 1], lane)
             step = float(UNREACHED)
             following = int(0)
-            for j2 in range(1, count + 1):
-                if visited[env, j2] == 0:
-                    g = wp.vec3(goals[env, j2 - 1, 0], goals[env, j2 - 1, 1], goals[env, j2 - 1, 2])
-                    cost = wp.length(p - g) - particle_price[env, row] - goal_price[env, j2]
-                    if cost < cheapest[env, j2]:
-                        cheapest[env, j2] = cost
-                        came_from[env, j2] = column
-                    if cheapest[env, j2] < step:
-                        step = cheapest[env, j2]
-                        following = j2
+            for j in range(1, count + 1):
+                if visited[env, j] == 0:
+                    g = wp.vec3(goals[env, j - 1, 0], goals[env, j - 1, 1], goals[env, j - 1, 2])
+                    cost = wp.length(p - g) - particle_price[env, row] - goal_price[env, j]
+                    if cost < cheapest[env, j]:
+                        cheapest[env, j] = cost
+                        came_from[env, j] = column
+                    if cheapest[env, j] < step:
+                        step = cheapest[env, j]
+                        following = j
             if following == 0:  # no distance is a number: the environment has diverged and is put back
                 break
-            for j3 in range(count + 1):
-                if visited[env, j3] != 0:
-                    particle_price[env, taken_by[env, j3]] = particle_price[env, taken_by[env, j3]] + step
-                    goal_price[env, j3] = goal_price[env, j3] - step
+            for j in range(count + 1):
+                if visited[env, j] != 0:
+                    particle_price[env, taken_by[env, j]] = particle_price[env, taken_by[env, j]] + step
+                    goal_price[env, j] = goal_price[env, j] - step
                 else:
-                    cheapest[env, j3] = cheapest[env, j3] - step
+                    cheapest[env, j] = cheapest[env, j] - step
             column = following
         while column != 0:  # everyone on the path moves on by one
             before = came_from[env, column]
             taken_by[env, column] = taken_by[env, before]
             column = before
     total = float(0.0)
-    for j4 in range(1, count + 1):
-        if taken_by[env, j4] > 0:
-            q = point(positions, group, particles[taken_by[env, j4] - 1], lane)
-            total += wp.length(q - wp.vec3(goals[env, j4 - 1, 0], goals[env, j4 - 1, 1], goals[env, j4 - 1, 2]))
+    for j in range(1, count + 1):
+        if taken_by[env, j] > 0:
+            q = point(positions, group, particles[taken_by[env, j] - 1], lane)
+            total += wp.length(q - wp.vec3(goals[env, j - 1, 0], goals[env, j - 1, 1], goals[env, j - 1, 2]))
     distance[env] = total / (float(count) * parameters[env, SIZE])
 
 

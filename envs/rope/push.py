@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.core.actions import ActionMode, Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import actions_left, goals_and_points, paddle_actions, paddle_poses
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
-from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.symmetries import MIRROR_X, MIRROR_Z
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.hands import Hands, Paddle
+from pbd_gym.envs.core.data.modes import ActionMode, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.symmetries import MIRROR_X, MIRROR_Z
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import actions_left, goals_and_points, paddle_actions, paddle_poses
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 
 THICKNESS, HEIGHT = 0.01, 0.035
@@ -57,6 +56,161 @@ class RopePushConfig(RopeTaskConfig):
         check_numbers(self, positive=("max_turn", "plate_width", "distance"))
         if self.distance[0] > self.distance[1]:
             raise ValueError(f"distance must be the least and the most, got {self.distance}")
+
+
+class RopePush(Task):
+    """A crooked rope, and a plate that is to push it to a goal.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: RopePushConfig, modes: Modes) -> None:
+        self.config = config
+        self.rope = rope = Rope(config)
+        # Its lower edge is in the ground, so that a rope does not slip under it, whatever the size.
+        low = HEIGHT - 3.0 * config.radius
+        extent = config.distance[1] + 0.7 * config.rope_length
+        corners = (-extent, low, -extent), (extent, low + 0.1, extent)
+        size = THICKNESS, HEIGHT, 0.5 * config.plate_width
+        plate = Box((0.0, low + 0.1, 0.0), size, friction=config.paddle_friction)
+        self.plate = rope.scene.add_collider(plate, moving=True)
+        hands = Hands(
+            particles=(), corners=(), reach=0.0, max_step=config.max_step, lower=corners[0], upper=corners[1],
+            paddles=(Paddle(self.plate, *corners),), max_turn=config.max_turn,
+        )  # fmt: skip
+        shown = 0.55 * extent
+        super().__init__(
+            scene=rope.scene,
+            hands=hands,
+            keypoints=rope.keypoints(),
+            goal_particles=rope.keypoints(),
+            starts=StartBank(self.sample_starts),
+            parts=[StartGoals(self.goals)],
+            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.03),
+            expert=self.push_in_strokes,
+            symmetries=rope.anyhow(MIRROR_X, MIRROR_Z, hands=()),
+            goal_shapes=self.shapes,
+            view_box=(np.array([-shown, 0.0, -shown]), np.array([shown, 0.2 * shown, shown])),
+        )
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return ropes after random pushes, turned and with their middle above the origin [m], (starts, n, 3)."""
+        config, count = self.config, self.config.starts
+        handler = self.rope.handler(world, count)
+        up, low = self.hands.upper[1], self.hands.lower[1]
+        for _ in range(config.pushes):
+            x = handler.positions()
+            point = x[np.arange(count), rng.integers(config.particles, size=count)]
+            angle = rng.choice([-0.5, 0.5], count) * np.pi + rng.uniform(-0.5, 0.5, count)
+            forward = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
+            # From behind all of the rope, so that the plate does not come down on it.
+            behind = ((x - point[:, None]) * forward[:, None]).sum(axis=2).min(axis=1) - 3.0 * THICKNESS
+            position = point + behind[:, None] * forward
+            position[:, 1] = low
+            turn = np.stack([np.zeros(count), np.sin(-0.5 * angle), np.zeros(count), np.cos(0.5 * angle)], axis=1)
+            handler.state.set_pose(self.plate, position, turn)
+            length = rng.uniform(0.05, 0.2, count) * config.rope_length - behind
+            handler.control.move_collider(self.plate, forward * (length / 12)[:, None])
+            handler.rest(12)
+            handler.control.move_collider(self.plate)
+            handler.rest(2)
+            handler.state.set_pose(self.plate, [0.0, up, 0.0])
+            handler.rest(6)
+        found = handler.positions().astype(np.float64)
+        found[..., [0, 2]] -= found[..., [0, 2]].mean(axis=1, keepdims=True)
+        yaw = rng.uniform(0.0, 2.0 * np.pi, (count, 1))
+        turned = found.copy()
+        turned[..., 0] = np.cos(yaw) * found[..., 0] - np.sin(yaw) * found[..., 2]
+        turned[..., 2] = np.sin(yaw) * found[..., 0] + np.cos(yaw) * found[..., 2]
+        return turned
+
+    def shapes(self, world: World) -> np.ndarray:
+        """Return where each start state is to come: a straight rope beside it [m], shape (starts, n, 3)."""
+        config = self.config
+        rng = np.random.default_rng([config.starts_seed, 1])
+        count = len(world.start_positions)
+        across = world.start_positions[:, -1] - world.start_positions[:, 0]
+        side = rng.choice([-0.5, 0.5], count) * np.pi
+        bearing = rng.uniform(-config.bearing, config.bearing, count)
+        angle = np.arctan2(across[:, 2], across[:, 0]) + bearing
+        distance = rng.uniform(*config.distance, count)
+        along = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
+        middle = np.stack([np.cos(angle + side), np.zeros(count), np.sin(angle + side)], axis=1) * distance[:, None]
+        middle[:, 1] = config.radius
+        along_rope = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
+        return np.asarray(middle[:, None] + along_rope[None, :, None] * along[:, None])
+
+    def goals(self, world: World) -> np.ndarray:
+        """Return where the goal particles are to come for each start state [m], shape (starts, k, 3)."""
+        return self.shapes(world)[:, self.goal_particles]
+
+    def push_in_strokes(self, world: World) -> np.ndarray:
+        """Return the expert's actions: strokes that push all of the rope ahead, with the plate parallel to the goal.
+
+        In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far.
+        Meanwhile it goes aside by what the rope is off along the goal. All that is decided as a stroke begins: ask
+        before every step.
+        """
+        config, phase = self.config, world.buffers.peek("elapsed") % STROKE
+        frame = self.goal_frame(world)
+        following = self.next_stroke(world, *frame)
+        for env in range(world.num_envs):
+            if phase[env] == 0 or not len(world.plans[env]):
+                world.plans[env] = following[env]
+        lane, behind, target, slide = np.transpose(world.plans)
+        middle, forward, along = frame
+        positions, angles = paddle_poses(world)
+        plate = positions[:, 0]
+        now = ((plate - middle) * forward).sum(axis=1)
+        ahead = np.where(phase < 7, behind, now + 0.7 * (target - now))
+        progress = np.clip((ahead - behind) / np.maximum(target - behind, 1e-6), 0.0, 1.0)
+        low = self.hands.lower[1]
+        wish = middle + (lane + slide * progress)[:, None] * along + ahead[:, None] * forward
+        wish[:, 1] = np.where(phase < 6, low + CLEAR, low)
+        move = wish - plate
+        move[(phase == 0) | (phase == 6)] *= [0.0, 1.0, 0.0]
+        move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
+        turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
+        turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
+        # No stroke is begun that the episode would cut off.
+        stay = np.array([actions_left(world, env) for env in range(world.num_envs)]) < STROKE - phase
+        move[stay], turn[stay] = 0.0, 0.0
+        return paddle_actions(world, move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
+
+    def goal_frame(self, world: World) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the middle of each goal [m], the direction from the start to it and that along it, (num_envs, 3)."""
+        goals, _ = goals_and_points(world)
+        along = goals[:, -1] - goals[:, 0]
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        middle = goals.mean(axis=1)
+        forward = np.stack([-along[:, 2], np.zeros(world.num_envs), along[:, 0]], axis=1)
+        start = world.start_positions[world.buffers.peek("start")].mean(axis=1)
+        return middle, forward * np.sign(((middle - start) * forward).sum(axis=1, keepdims=True)), along
+
+    def next_stroke(self, world: World, middle: np.ndarray, forward: np.ndarray, along: np.ndarray) -> np.ndarray:
+        """Return where the plate goes down and how far it then pushes.
+
+        Returns:
+            Shape (num_envs, 4) [m]: where the plate comes down along the goal and on the way to it, where on the way
+            it stops, and how far it goes along the goal meanwhile.
+        """
+        config = self.config
+        x = world.state.get_positions().astype(np.float64) - middle[:, None]
+        depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
+        # In the end what hooks back at the ends, beside the plate.
+        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.012)
+        worst = aside[np.arange(world.num_envs), depth.argmin(axis=1)]
+        lane = np.where(lagging, worst, aside.mean(axis=1))
+        near = np.abs(aside - lane[:, None]) < 0.5 * config.plate_width + 2.0 * config.radius
+        touch = THICKNESS + config.radius
+        behind = np.where(near, depth, 1.0).min(axis=1) - touch - 0.01
+        target = np.where(depth.mean(axis=1) < -LAST, 0.5 * depth.mean(axis=1), 0.0) - touch
+        nominal = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
+        error = (near * (aside - nominal)).sum(axis=1) / near.sum(axis=1)
+        slide = np.clip(-error, -0.5 * (target - behind), 0.5 * (target - behind))
+        return np.stack([lane, behind, np.maximum(target, behind), slide], axis=1)
 
 
 class RopePushVectorEnv(TaskVectorEnv):
@@ -134,152 +288,9 @@ class RopePushVectorEnv(TaskVectorEnv):
 
     config_type = RopePushConfig
     config: RopePushConfig
+    task_type = RopePush
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("paddle",)
     presets = PRESETS["RopePush"]
-
-    def build(self, config: RopePushConfig) -> Task:
-        self.rope = rope = Rope(self, config)
-        # Its lower edge is in the ground, so that a rope does not slip under it, whatever the size.
-        low = HEIGHT - 3.0 * config.radius
-        extent = config.distance[1] + 0.7 * config.rope_length
-        corners = (-extent, low, -extent), (extent, low + 0.1, extent)
-        size = THICKNESS, HEIGHT, 0.5 * config.plate_width
-        plate = Box((0.0, low + 0.1, 0.0), size, friction=config.paddle_friction)
-        self.plate = rope.scene.add_collider(plate, moving=True)
-        hands = Hands(
-            particles=(), corners=(), reach=0.0, max_step=config.max_step, lower=corners[0], upper=corners[1],
-            paddles=(Paddle(self.plate, *corners),), max_turn=config.max_turn,
-        )  # fmt: skip
-        shown = 0.55 * extent
-        return Task(
-            scene=rope.scene,
-            hands=hands,
-            keypoints=rope.keypoints(),
-            goal_particles=rope.keypoints(),
-            starts=StartBank(self, self.sample_starts),
-            parts=[StartGoals(self, lambda: self.goal_shapes()[:, rope.keypoints()])],
-            score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.03),
-            expert=self.push_in_strokes,
-            symmetries=rope.anyhow(MIRROR_X, MIRROR_Z, hands=()),
-            goal_shapes=self.goal_shapes,
-            view_box=lambda starts: (np.array([-shown, 0.0, -shown]), np.array([shown, 0.2 * shown, shown])),
-        )
-
-    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
-        """Return ropes after random pushes, turned and with their middle above the origin [m], (starts, n, 3)."""
-        config, count = self.config, self.config.starts
-        handler = self.rope.handler(count)
-        up, low = self.actions.hands.upper[1], self.actions.hands.lower[1]
-        for _ in range(config.pushes):
-            x = handler.positions()
-            point = x[np.arange(count), rng.integers(config.particles, size=count)]
-            angle = rng.choice([-0.5, 0.5], count) * np.pi + rng.uniform(-0.5, 0.5, count)
-            forward = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
-            # From behind all of the rope, so that the plate does not come down on it.
-            behind = ((x - point[:, None]) * forward[:, None]).sum(axis=2).min(axis=1) - 3.0 * THICKNESS
-            position = point + behind[:, None] * forward
-            position[:, 1] = low
-            turn = np.stack([np.zeros(count), np.sin(-0.5 * angle), np.zeros(count), np.cos(0.5 * angle)], axis=1)
-            handler.state.set_pose(self.plate, position, turn)
-            length = rng.uniform(0.05, 0.2, count) * config.rope_length - behind
-            handler.control.move_collider(self.plate, forward * (length / 12)[:, None])
-            handler.rest(12)
-            handler.control.move_collider(self.plate)
-            handler.rest(2)
-            handler.state.set_pose(self.plate, [0.0, up, 0.0])
-            handler.rest(6)
-        found = handler.positions().astype(np.float64)
-        found[..., [0, 2]] -= found[..., [0, 2]].mean(axis=1, keepdims=True)
-        yaw = rng.uniform(0.0, 2.0 * np.pi, (count, 1))
-        turned = found.copy()
-        turned[..., 0] = np.cos(yaw) * found[..., 0] - np.sin(yaw) * found[..., 2]
-        turned[..., 2] = np.sin(yaw) * found[..., 0] + np.cos(yaw) * found[..., 2]
-        return turned
-
-    def goal_shapes(self) -> np.ndarray:
-        """Return where each start state is to come: a straight rope beside it [m], shape (starts, n, 3)."""
-        config = self.config
-        rng = np.random.default_rng([config.starts_seed, 1])
-        count = len(self.start_positions)
-        across = self.start_positions[:, -1] - self.start_positions[:, 0]
-        side = rng.choice([-0.5, 0.5], count) * np.pi
-        bearing = rng.uniform(-config.bearing, config.bearing, count)
-        angle = np.arctan2(across[:, 2], across[:, 0]) + bearing
-        distance = rng.uniform(*config.distance, count)
-        along = np.stack([np.cos(angle), np.zeros(count), np.sin(angle)], axis=1)
-        middle = np.stack([np.cos(angle + side), np.zeros(count), np.sin(angle + side)], axis=1) * distance[:, None]
-        middle[:, 1] = config.radius
-        along_rope = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
-        return np.asarray(middle[:, None] + along_rope[None, :, None] * along[:, None])
-
-    def push_in_strokes(self) -> np.ndarray:
-        """Return the expert's actions: strokes that push all of the rope ahead, with the plate parallel to the goal.
-
-        In a stroke the plate goes up, over to behind the rope, down, and forward, half of the way while it is far.
-        Meanwhile it goes aside by what the rope is off along the goal. All that is decided as a stroke begins: ask
-        before every step.
-        """
-        config, phase = self.config, self.buffers.peek("elapsed") % STROKE
-        frame = self.goal_frame()
-        fresh = phase == 0
-        self._strokes[fresh] = self.next_stroke(*frame)[fresh]
-        lane, behind, target, slide = self._strokes.T
-        middle, forward, along = frame
-        positions, angles = paddle_poses(self)
-        plate = positions[:, 0]
-        now = ((plate - middle) * forward).sum(axis=1)
-        ahead = np.where(phase < 7, behind, now + 0.7 * (target - now))
-        progress = np.clip((ahead - behind) / np.maximum(target - behind, 1e-6), 0.0, 1.0)
-        low = self.actions.hands.lower[1]
-        wish = middle + (lane + slide * progress)[:, None] * along + ahead[:, None] * forward
-        wish[:, 1] = np.where(phase < 6, low + CLEAR, low)
-        move = wish - plate
-        move[(phase == 0) | (phase == 6)] *= [0.0, 1.0, 0.0]
-        move /= np.maximum(np.abs(move).max(axis=1, keepdims=True) / config.max_step, 1.0)
-        turn = np.arctan2(-forward[:, 2], forward[:, 0]) - angles[:, 0]
-        turn = (turn + 0.5 * np.pi) % np.pi - 0.5 * np.pi  # both of its faces push
-        # No stroke is begun that the episode would cut off.
-        stay = np.array([actions_left(self, env) for env in range(self.num_envs)]) < STROKE - phase
-        move[stay], turn[stay] = 0.0, 0.0
-        return paddle_actions(self, move[:, None], np.where(phase < 6, turn, 0.0)[:, None])
-
-    @cached_property
-    def _strokes(self) -> np.ndarray:
-        """Strokes that are under way; see :meth:`next_stroke`."""
-        return np.zeros((self.num_envs, 4))
-
-    def goal_frame(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the middle of each goal [m], the direction from the start to it and that along it, (num_envs, 3)."""
-        goals, _ = goals_and_points(self)
-        along = goals[:, -1] - goals[:, 0]
-        along /= np.linalg.norm(along, axis=1, keepdims=True)
-        middle = goals.mean(axis=1)
-        forward = np.stack([-along[:, 2], np.zeros(self.num_envs), along[:, 0]], axis=1)
-        start = self.start_positions[self.buffers.peek("start")].mean(axis=1)
-        return middle, forward * np.sign(((middle - start) * forward).sum(axis=1, keepdims=True)), along
-
-    def next_stroke(self, middle: np.ndarray, forward: np.ndarray, along: np.ndarray) -> np.ndarray:
-        """Return where the plate goes down and how far it then pushes.
-
-        Returns:
-            Shape (num_envs, 4) [m]: where the plate comes down along the goal and on the way to it, where on the way
-            it stops, and how far it goes along the goal meanwhile.
-        """
-        config = self.config
-        x = self.state.get_positions().astype(np.float64) - middle[:, None]
-        depth, aside = (x * forward[:, None]).sum(axis=2), (x * along[:, None]).sum(axis=2)
-        # In the end what hooks back at the ends, beside the plate.
-        lagging = (depth.mean(axis=1) > -0.5 * LAST) & (depth.min(axis=1) < -0.012)
-        worst = aside[np.arange(self.num_envs), depth.argmin(axis=1)]
-        lane = np.where(lagging, worst, aside.mean(axis=1))
-        near = np.abs(aside - lane[:, None]) < 0.5 * config.plate_width + 2.0 * config.radius
-        touch = THICKNESS + config.radius
-        behind = np.where(near, depth, 1.0).min(axis=1) - touch - 0.01
-        target = np.where(depth.mean(axis=1) < -LAST, 0.5 * depth.mean(axis=1), 0.0) - touch
-        nominal = (np.arange(config.particles) / (config.particles - 1) - 0.5) * config.rope_length
-        error = (near * (aside - nominal)).sum(axis=1) / near.sum(axis=1)
-        slide = np.clip(-error, -0.5 * (target - behind), 0.5 * (target - behind))
-        return np.stack([lane, behind, np.maximum(target, behind), slide], axis=1)
 
 
 class RopePushEnv(TaskEnv):

@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.launches import device_indices, device_points, prepare
-from pbd_gym.envs.core.manipulation import REDUCED_MODES, Measure, WeightedMeasures
-from pbd_gym.envs.core.observations import Reduced
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_indices, device_points, prepare
+from pbd_gym.envs.core.data.modes import PICKER_MODES, REDUCED_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
-from pbd_gym.envs.rope.laying import HandOverHand
-from pbd_gym.envs.rope.letters import LETTERS, written
+from pbd_gym.envs.rope.laying import LETTERS, HandOverHand, written
 from pbd_gym.envs.rope.measures import matched_distance, mean_distance_to_shape
 
 
@@ -31,6 +29,73 @@ class RopeShapeConfig(RopeTaskConfig):
     ordered: bool = False
     """Whether each particle has a goal of its own in the letter (SoftGym's reward ``index``); otherwise each of the ten
     points may take any of the ten goals (``bigraph``)."""
+
+
+class RopeShape(Task):
+    """A tangled rope, and for each start state a letter into whose shape it is to be laid.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: RopeShapeConfig, modes: Modes) -> None:
+        self.config = config
+        self.rope = rope = Rope(config)
+        distance = Measure("distance", -1.0, self.distance_in_order if config.ordered else self.matched_distance)
+        super().__init__(
+            scene=rope.scene,
+            hands=rope.hands(),
+            keypoints=rope.keypoints(),
+            goal_particles=rope.keypoints(),
+            starts=StartBank(rope.tangled),
+            parts=[StartGoals(self.goals)],
+            score=WeightedMeasures(config, modes, [distance], goal_tolerance=0.02),
+            reduced=Reduced(rope.keypoints(), goals=True),
+            expert=HandOverHand(config.rope_length),
+            goal_shapes=self.shapes,
+            view_box=rope.view_box,
+        )
+
+    def letters(self) -> np.ndarray:
+        """Return the letter of each start state as a number into ``LETTERS``, shape (starts,)."""
+        return np.random.default_rng([self.config.starts_seed, 1]).integers(len(LETTERS), size=self.config.starts)
+
+    def shapes(self, world: World) -> np.ndarray:
+        """Return where every particle belongs for each start state [m], shape (starts, n, 3).
+
+        Without an order the letter is written from that end on from which the way of the particles is shorter.
+        """
+        config = self.config
+        flat = np.stack([written(letter, config.particles, config.rope_length) for letter in LETTERS])
+        # Seen from above, with x to the right, -z is up.
+        shapes = np.stack([flat[..., 0], np.full(flat.shape[:2], config.radius), -flat[..., 1]], axis=2)
+        shapes = shapes[self.letters()]
+        if config.ordered:
+            return shapes
+        ways = [np.linalg.norm(world.start_positions - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
+        return np.where((ways[1] < ways[0])[:, None, None], shapes[:, ::-1], shapes)
+
+    def goals(self, world: World) -> np.ndarray:
+        """Return where the goal particles belong for each start state [m], shape (starts, k, 3)."""
+        return self.shapes(world)[:, self.goal_particles]
+
+    def distance_in_order(self, world: World, out: Any) -> Any:
+        """Return the launch for the mean distance of all particles from their own goals in the letter [m]."""
+        b, shapes = world.buffers, device_points(world, self.shapes(world))
+        return prepare(
+            world, mean_distance_to_shape, b["start"], shapes, b["parameters"], world.anchor, world.model.lanes,
+            world.state.positions_scalar, out,
+        )  # fmt: skip
+
+    def matched_distance(self, world: World, out: Any) -> Any:
+        """Return the launch for the mean distance of the ten points from the ten goals, paired as is best [m]."""
+        b, shape = world.buffers, (world.num_envs, len(self.goal_particles) + 1)
+        scratch = [wp.zeros(shape, dtype=kind, device=world.model.device) for kind in 3 * [float] + 3 * [wp.int32]]
+        return prepare(
+            world, matched_distance, device_indices(world, self.goal_particles), b["goals"], b["parameters"],
+            world.model.lanes, world.state.positions_scalar, *scratch, out,
+        )  # fmt: skip
 
 
 class RopeShapeVectorEnv(TaskVectorEnv):
@@ -102,62 +167,10 @@ class RopeShapeVectorEnv(TaskVectorEnv):
 
     config_type = RopeShapeConfig
     config: RopeShapeConfig
+    task_type = RopeShape
     action_modes = PICKER_MODES
     obs_modes = REDUCED_MODES
     presets = PRESETS["RopeShape"]
-
-    def build(self, config: RopeShapeConfig) -> Task:
-        self.rope = rope = Rope(self, config)
-        distance = self.distance_in_order if config.ordered else self.matched_distance
-        return Task(
-            scene=rope.scene,
-            hands=rope.hands(),
-            keypoints=rope.keypoints(),
-            goal_particles=rope.keypoints(),
-            starts=StartBank(self, rope.tangled),
-            parts=[StartGoals(self, lambda: self.shapes()[:, rope.keypoints()])],
-            score=WeightedMeasures(self, [Measure("distance", -1.0, distance)], goal_tolerance=0.02),
-            reduced=Reduced(rope.keypoints(), goals=True),
-            expert=HandOverHand(self, config.rope_length),
-            goal_shapes=self.shapes,
-            view_box=rope.view_box,
-        )
-
-    def letters(self) -> np.ndarray:
-        """Return the letter of each start state as a number into ``LETTERS``, shape (starts,)."""
-        return np.random.default_rng([self.config.starts_seed, 1]).integers(len(LETTERS), size=self.config.starts)
-
-    def shapes(self) -> np.ndarray:
-        """Return where every particle belongs for each start state [m], shape (starts, n, 3).
-
-        Without an order the letter is written from that end on from which the way of the particles is shorter.
-        """
-        config = self.config
-        flat = np.stack([written(letter, config.particles, config.rope_length) for letter in LETTERS])
-        # Seen from above, with x to the right, -z is up.
-        shapes = np.stack([flat[..., 0], np.full(flat.shape[:2], config.radius), -flat[..., 1]], axis=2)
-        shapes = shapes[self.letters()]
-        if config.ordered:
-            return shapes
-        ways = [np.linalg.norm(self.start_positions - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
-        return np.where((ways[1] < ways[0])[:, None, None], shapes[:, ::-1], shapes)
-
-    def distance_in_order(self, out: Any) -> Any:
-        """Return the launch for the mean distance of all particles from their own goals in the letter [m]."""
-        b, shapes = self.buffers, device_points(self, self.shapes())
-        return prepare(
-            self, mean_distance_to_shape, b["start"], shapes, b["parameters"], self.anchor, self.model.lanes,
-            self.state.positions_scalar, out,
-        )  # fmt: skip
-
-    def matched_distance(self, out: Any) -> Any:
-        """Return the launch for the mean distance of the ten points from the ten goals, paired as is best [m]."""
-        b, shape = self.buffers, (self.num_envs, len(self.goal_particles) + 1)
-        scratch = [wp.zeros(shape, dtype=kind, device=self.model.device) for kind in 3 * [float] + 3 * [wp.int32]]
-        return prepare(
-            self, matched_distance, device_indices(self, self.goal_particles), b["goals"], b["parameters"],
-            self.model.lanes, self.state.positions_scalar, *scratch, out,
-        )  # fmt: skip
 
 
 class RopeShapeEnv(TaskEnv):

@@ -6,21 +6,79 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import grip_positions, held_particles, picker_actions
-from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.observations import Reduced
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import sizes
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import prepare
+from pbd_gym.envs.core.data.modes import PICKER_MODES, PIXEL_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER
+from pbd_gym.envs.core.parts.experts import grip_positions, held_particles, picker_actions, sizes
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Reduced, Task, World
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import length_error
+
+
+class RopeStraighten(Task):
+    """A tangled rope, which is to be pulled straight.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: RopeTaskConfig, modes: Modes) -> None:
+        self.config = config
+        rope = Rope(config)
+        error = Measure("error", -1.0, self.length_error)
+        super().__init__(
+            scene=rope.scene,
+            hands=rope.hands(),
+            keypoints=rope.keypoints(),
+            goal_particles=np.zeros(0, dtype=np.int32),
+            starts=StartBank(rope.tangled),
+            score=WeightedMeasures(config, modes, [error], zero=-config.rope_length),
+            reduced=Reduced(rope.keypoints()),
+            expert=self.pull_apart,
+            symmetries=rope.anyhow(MIRROR_X, QUARTER),
+            view_box=rope.view_box,
+        )
+
+    def length_error(self, world: World, out: Any) -> Any:
+        """Return the launch for how much the distance of the ends differs from the length of the rope [m]."""
+        config, parameters = self.config, world.buffers["parameters"]
+        return prepare(
+            world, length_error, 0, config.particles - 1, config.rope_length, parameters, world.model.lanes,
+            world.state.positions_scalar, out,
+        )  # fmt: skip
+
+    def pull_apart(self, world: World) -> np.ndarray:
+        """Return the expert's actions: take both ends, lead them apart, the way they are apart already, and let go.
+
+        A rope with a knot would snap back from its full length: they go back until it is not stretched.
+        """
+        config, x, b = self.config, world.state.get_positions(), world.buffers
+        ends = x[:, [0, -1]]
+        held = held_particles(world)
+        holding = (held == [0, config.particles - 1]).all(axis=1)
+        across = (ends[:, 1] - ends[:, 0]) * [1.0, 0.0, 1.0]
+        across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
+        full, distance = config.rope_length * sizes(world), np.linalg.norm(ends[:, 1:] - ends[:, 0:1], axis=2)
+        stretch = np.linalg.norm(np.diff(x, axis=1), axis=2).sum(axis=1, keepdims=True) / full - 1.0
+        eased = np.clip(distance - np.maximum(stretch - 0.01, 0.0) * full, 0.94 * full, full)
+        length = np.where((distance > 0.93 * full) & (stretch > 0.005), eased, full)
+        half = 0.5 * length * across
+        middle = np.array([0.0, config.radius, 0.0])
+        apart = np.stack([middle - half, middle + half], axis=1)
+        # Where the picker has to be for what it holds to be there.
+        apart += grip_positions(world) - ends
+        wrong = (held >= 0) & (held != [0, config.particles - 1])
+        still = (b.peek("at_rest") > 0) & (np.abs(distance - length) < 0.005 * full)[:, 0]
+        straight = np.where((held >= 0).any(axis=1), holding & still, b.peek("at_goal") > 0)
+        targets = np.where(holding[:, None, None], apart, ends)
+        targets = np.where(straight[:, None, None], grip_positions(world), targets)
+        return picker_actions(world, targets, ~wrong & ~straight[:, None])
 
 
 class RopeStraightenVectorEnv(TaskVectorEnv):
@@ -98,59 +156,10 @@ class RopeStraightenVectorEnv(TaskVectorEnv):
 
     config_type = RopeTaskConfig
     config: RopeTaskConfig
+    task_type = RopeStraighten
     action_modes = PICKER_MODES
     obs_modes = ("keypoints", "particles", "memory", "reduced", *PIXEL_MODES)
     presets = PRESETS["RopeStraighten"]
-
-    def build(self, config: RopeTaskConfig) -> Task:
-        rope = Rope(self, config)
-        return Task(
-            scene=rope.scene,
-            hands=rope.hands(),
-            keypoints=rope.keypoints(),
-            goal_particles=np.zeros(0, dtype=np.int32),
-            starts=StartBank(self, rope.tangled),
-            score=WeightedMeasures(self, [Measure("error", -1.0, self.length_error)], zero=-config.rope_length),
-            reduced=Reduced(rope.keypoints()),
-            expert=self.pull_apart,
-            symmetries=rope.anyhow(MIRROR_X, QUARTER),
-            view_box=rope.view_box,
-        )
-
-    def length_error(self, out: Any) -> Any:
-        """Return the launch for how much the distance of the ends differs from the length of the rope [m]."""
-        config, parameters = self.config, self.buffers["parameters"]
-        return prepare(
-            self, length_error, 0, config.particles - 1, config.rope_length, parameters, self.model.lanes,
-            self.state.positions_scalar, out,
-        )  # fmt: skip
-
-    def pull_apart(self) -> np.ndarray:
-        """Return the expert's actions: take both ends, lead them apart, the way they are apart already, and let go.
-
-        A rope with a knot would snap back from its full length: they go back until it is not stretched.
-        """
-        config, x = self.config, self.state.get_positions()
-        ends = x[:, [0, -1]]
-        held = held_particles(self)
-        holding = (held == [0, config.particles - 1]).all(axis=1)
-        across = (ends[:, 1] - ends[:, 0]) * [1.0, 0.0, 1.0]
-        across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-6)
-        full, distance = config.rope_length * sizes(self), np.linalg.norm(ends[:, 1:] - ends[:, 0:1], axis=2)
-        stretch = np.linalg.norm(np.diff(x, axis=1), axis=2).sum(axis=1, keepdims=True) / full - 1.0
-        eased = np.clip(distance - np.maximum(stretch - 0.01, 0.0) * full, 0.94 * full, full)
-        length = np.where((distance > 0.93 * full) & (stretch > 0.005), eased, full)
-        half = 0.5 * length * across
-        middle = np.array([0.0, config.radius, 0.0])
-        apart = np.stack([middle - half, middle + half], axis=1)
-        # Where the picker has to be for what it holds to be there.
-        apart += grip_positions(self) - ends
-        wrong = (held >= 0) & (held != [0, config.particles - 1])
-        still = (self.buffers.peek("at_rest") > 0) & (np.abs(distance - length) < 0.005 * full)[:, 0]
-        straight = np.where((held >= 0).any(axis=1), holding & still, self.buffers.peek("at_goal") > 0)
-        targets = np.where(holding[:, None, None], apart, ends)
-        targets = np.where(straight[:, None, None], grip_positions(self), targets)
-        return picker_actions(self, targets, ~wrong & ~straight[:, None])
 
 
 class RopeStraightenEnv(TaskEnv):

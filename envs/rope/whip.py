@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.buffers import Buffers
-from pbd_gym.envs.core.completion import Completion
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.start_bank import Handler, cached
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Part, Task
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import Buffers, device_indices, prepare
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import PIXEL_MODES, Modes
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.start_bank import Handler, cached
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Completion, Part, Task, World, worked_out_once
 from pbd_gym.envs.rope.body import Rope, RopeTaskConfig
 from pbd_gym.envs.rope.measures import closest_approach, forget_closest
 
@@ -70,17 +67,129 @@ class ClosestApproach(Part):
     def add_buffers(self, buffers: Buffers) -> None:
         buffers.add("closest")
 
-    def begin(self, chosen: Any) -> Sequence[Any]:
+    def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launch that forgets earlier episodes."""
-        return [prepare(self.batch, forget_closest, chosen, self.batch.buffers["closest"])]
+        return [prepare(world, forget_closest, chosen, world.buffers["closest"])]
 
-    def prepare(self, out: Any) -> Any:
+    def prepare(self, world: World, out: Any) -> Any:
         """Return the launch that measures it."""
-        batch, b = self.batch, self.batch.buffers
+        b = world.buffers
         return prepare(
-            batch, closest_approach, device_indices(batch, batch.goal_particles), b["goals"], b["parameters"],
-            batch.model.lanes, batch.state.positions_scalar, b["closest"], out,
+            world, closest_approach, device_indices(world, world.goal_particles), b["goals"], b["parameters"],
+            world.model.lanes, world.state.positions_scalar, b["closest"], out,
         )  # fmt: skip
+
+
+class RopeWhip(Task):
+    """A rope that hangs from a hand, and for each start state a goal for its tip.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: RopeWhipConfig, modes: Modes) -> None:
+        self.config = config
+        length, height = config.rope_length, 1.4 * config.rope_length  # of the hand at the start
+        points = np.zeros((config.particles, 3))
+        points[:, 1] = height - np.linspace(0.0, length, config.particles)
+        self.rope = rope = Rope(config, points)
+        room, approach = config.room * length, ClosestApproach()
+        hands = Hands(
+            particles=(0,),
+            corners=(0,),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-room, height - room, -room),
+            upper=(room, height + room, room),
+        )
+        distance = Measure("distance", -1.0, approach.prepare)
+        super().__init__(
+            scene=rope.scene,
+            hands=hands,
+            keypoints=rope.keypoints(),
+            goal_particles=np.array([config.particles - 1]),
+            starts=StartBank(self.sample_starts),
+            parts=[approach, StartGoals(self.goal_sets)],
+            score=WeightedMeasures(config, modes, [distance], completion=Completion()),
+            expert=self.best_swing,
+            view_box=(np.array([-0.9, 0.0, -0.9]) * length, np.array([0.9, 1.7, 0.9]) * length),
+        )
+
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
+        """Return ropes that hang at rest from a hand near the middle [m], shape (starts, n, 3)."""
+        config = self.config
+        shift = np.zeros((config.starts, 1, 3))
+        room = 0.1 * config.rope_length
+        shift[..., [0, 2]] = np.clip(config.start_shift * rng.standard_normal((config.starts, 1, 2)), -room, room)
+        handler = self.hanging(world, 1, damping=10.0)  # all hang alike
+        handler.rest(50)
+        return handler.positions() + shift
+
+    def hanging(self, world: World, copies: int, damping: float) -> Handler:
+        """Return copies of the rope that hang from what holds their first particle, to be handled by a script."""
+        handler = self.rope.handler(world, copies, damping)
+        held = np.full((copies, self.scene.grip_count), -1)
+        held[:, 0] = 0
+        handler.grasp(held)
+        return handler
+
+    def goal_sets(self, world: World) -> np.ndarray:
+        """Return the goal of each start state [m], shape (starts, 1, 3)."""
+        config = self.config
+        rng = np.random.default_rng([config.starts_seed, 1])
+        angle = rng.uniform(0.0, 2.0 * np.pi, config.starts)
+        away = rng.uniform(config.nearest, config.farthest, config.starts)
+        below = rng.uniform(-0.2, 0.4, config.starts)
+        offset = config.rope_length * np.stack([away * np.cos(angle), -below, away * np.sin(angle)], axis=1)
+        return (world.start_positions[:, 0] + offset)[:, None]
+
+    @worked_out_once
+    def swings(self, world: World) -> tuple[np.ndarray, np.ndarray]:
+        """Return swings of several widths in the plane of x and y.
+
+        Returns:
+            Moves of the hand, shape (swings, steps, 2), and where the tip then is from where the hand was at first,
+            likewise [m].
+        """
+        config = self.config
+        time = config.ctrl_dt * np.arange(1, SWING_STEPS + 1)
+        # A rope that hangs straight swings about as a rod does.
+        period = PERIOD * 2.0 * np.pi * np.sqrt(2.0 * config.rope_length / (3.0 * 9.81))
+        turns, ramp = 2.0 * np.pi * time / period, np.minimum(time / (RAMP * period), 1.0)  # from rest
+        widest = 0.9 * (config.room - 0.1) * config.rope_length
+        path = np.stack([np.sin(turns + PHASES[0]), RISE * np.sin(2.0 * turns + PHASES[1])], axis=1) * ramp[:, None]
+        path = widest * np.linspace(0.2, 1.0, SWINGS)[:, None, None] * np.concatenate([np.zeros((1, 2)), path])
+        moves = np.clip(np.diff(path, axis=1), -config.max_step, config.max_step)
+
+        def tips() -> np.ndarray:
+            handler = self.hanging(world, SWINGS, config.damping)
+            found = np.zeros((SWINGS, SWING_STEPS, 2))
+            for step in range(SWING_STEPS):
+                shift = np.zeros((SWINGS, self.scene.grip_count, 3))
+                shift[:, 0, :2] = moves[:, step]
+                handler.move(shift, 1)
+                found[:, step] = handler.positions()[:, -1, :2] - self.scene.positions[0, :2]
+            return found
+
+        what = (type(self), "swings", config, SWINGS, SWING_STEPS)
+        return moves, cached(what, world.model.device, tips, (SWINGS, SWING_STEPS, 2), np.float64)
+
+    def best_swing(self, world: World) -> np.ndarray:
+        """Return the expert's actions: the swing whose tip comes closest to the goal, of those that it has tried out.
+
+        The swing is turned into the vertical plane through the hand and the goal.
+        """
+        moves, tips = self.swings(world)
+        b = world.buffers
+        goal = self.goal_sets(world)[b.peek("start"), 0] - world.start_positions[b.peek("start"), 0]
+        angle = np.arctan2(goal[:, 2], goal[:, 0])
+        flat = np.stack([np.hypot(goal[:, 0], goal[:, 2]), goal[:, 1]], axis=1)
+        best = [int(np.linalg.norm(tips - g, axis=2).min(axis=1).argmin()) for g in flat]
+        step = np.minimum(b.peek("elapsed"), SWING_STEPS - 1)
+        move = moves[best, step] * (b.peek("elapsed") < SWING_STEPS)[:, None] / self.config.max_step
+        action = np.stack([move[:, 0] * np.cos(angle), move[:, 1], move[:, 0] * np.sin(angle)], axis=1)
+        return action.astype(np.float32)
 
 
 class RopeWhipVectorEnv(TaskVectorEnv):
@@ -145,111 +254,10 @@ class RopeWhipVectorEnv(TaskVectorEnv):
 
     config_type = RopeWhipConfig
     config: RopeWhipConfig
+    task_type = RopeWhip
     action_modes = ("drag",)
     presets = PRESETS["RopeWhip"]
     obs_modes = ("keypoints", "particles", "memory", *PIXEL_MODES)
-
-    def build(self, config: RopeWhipConfig) -> Task:
-        length, height = config.rope_length, 1.4 * config.rope_length  # of the hand at the start
-        points = np.zeros((config.particles, 3))
-        points[:, 1] = height - np.linspace(0.0, length, config.particles)
-        self.rope = rope = Rope(self, config, points)
-        room = config.room * length
-        hands = Hands(
-            particles=(0,),
-            corners=(0,),
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-room, height - room, -room),
-            upper=(room, height + room, room),
-        )
-        approach = ClosestApproach(self)
-        return Task(
-            scene=rope.scene,
-            hands=hands,
-            keypoints=rope.keypoints(),
-            goal_particles=np.array([config.particles - 1]),
-            starts=StartBank(self, self.sample_starts),
-            parts=[approach, StartGoals(self, self.goal_sets)],
-            score=WeightedMeasures(self, [Measure("distance", -1.0, approach.prepare)], completion=Completion()),
-            expert=self.best_swing,
-            view_box=lambda starts: (np.array([-0.9, 0.0, -0.9]) * length, np.array([0.9, 1.7, 0.9]) * length),
-        )
-
-    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
-        """Return ropes that hang at rest from a hand near the middle [m], shape (starts, n, 3)."""
-        config = self.config
-        shift = np.zeros((config.starts, 1, 3))
-        room = 0.1 * config.rope_length
-        shift[..., [0, 2]] = np.clip(config.start_shift * rng.standard_normal((config.starts, 1, 2)), -room, room)
-        handler = self.hanging(1, damping=10.0)  # all hang alike
-        handler.rest(50)
-        return handler.positions() + shift
-
-    def hanging(self, copies: int, damping: float) -> Handler:
-        """Return copies of the rope that hang from what holds their first particle, to be handled by a script."""
-        handler = self.rope.handler(copies, damping)
-        held = np.full((copies, self.scene.grip_count), -1)
-        held[:, 0] = 0
-        handler.grasp(held)
-        return handler
-
-    def goal_sets(self) -> np.ndarray:
-        """Return the goal of each start state [m], shape (starts, 1, 3)."""
-        config = self.config
-        rng = np.random.default_rng([config.starts_seed, 1])
-        angle = rng.uniform(0.0, 2.0 * np.pi, config.starts)
-        away = rng.uniform(config.nearest, config.farthest, config.starts)
-        below = rng.uniform(-0.2, 0.4, config.starts)
-        offset = config.rope_length * np.stack([away * np.cos(angle), -below, away * np.sin(angle)], axis=1)
-        return (self.start_positions[:, 0] + offset)[:, None]
-
-    @cached_property
-    def swings(self) -> tuple[np.ndarray, np.ndarray]:
-        """Swings of several widths in the plane of x and y.
-
-        Returns:
-            Moves of the hand, shape (swings, steps, 2), and where the tip then is from where the hand was at first,
-            likewise [m].
-        """
-        config = self.config
-        time = config.ctrl_dt * np.arange(1, SWING_STEPS + 1)
-        # A rope that hangs straight swings about as a rod does.
-        period = PERIOD * 2.0 * np.pi * np.sqrt(2.0 * config.rope_length / (3.0 * 9.81))
-        turns, ramp = 2.0 * np.pi * time / period, np.minimum(time / (RAMP * period), 1.0)  # from rest
-        widest = 0.9 * (config.room - 0.1) * config.rope_length
-        path = np.stack([np.sin(turns + PHASES[0]), RISE * np.sin(2.0 * turns + PHASES[1])], axis=1) * ramp[:, None]
-        path = widest * np.linspace(0.2, 1.0, SWINGS)[:, None, None] * np.concatenate([np.zeros((1, 2)), path])
-        moves = np.clip(np.diff(path, axis=1), -config.max_step, config.max_step)
-
-        def tips() -> np.ndarray:
-            handler = self.hanging(SWINGS, config.damping)
-            found = np.zeros((SWINGS, SWING_STEPS, 2))
-            for step in range(SWING_STEPS):
-                shift = np.zeros((SWINGS, self.scene.grip_count, 3))
-                shift[:, 0, :2] = moves[:, step]
-                handler.move(shift, 1)
-                found[:, step] = handler.positions()[:, -1, :2] - self.scene.positions[0, :2]
-            return found
-
-        what = (type(self), "swings", config, SWINGS, SWING_STEPS)
-        return moves, cached(what, self.model.device, tips, (SWINGS, SWING_STEPS, 2), np.float64)
-
-    def best_swing(self) -> np.ndarray:
-        """Return the expert's actions: the swing whose tip comes closest to the goal, of those that it has tried out.
-
-        The swing is turned into the vertical plane through the hand and the goal.
-        """
-        moves, tips = self.swings
-        b = self.buffers
-        goal = self.goal_sets()[b.peek("start"), 0] - self.start_positions[b.peek("start"), 0]
-        angle = np.arctan2(goal[:, 2], goal[:, 0])
-        flat = np.stack([np.hypot(goal[:, 0], goal[:, 2]), goal[:, 1]], axis=1)
-        best = [int(np.linalg.norm(tips - g, axis=2).min(axis=1).argmin()) for g in flat]
-        step = np.minimum(b.peek("elapsed"), SWING_STEPS - 1)
-        move = moves[best, step] * (b.peek("elapsed") < SWING_STEPS)[:, None] / self.config.max_step
-        action = np.stack([move[:, 0] * np.cos(angle), move[:, 1], move[:, 0] * np.sin(angle)], axis=1)
-        return action.astype(np.float32)
 
 
 class RopeWhipEnv(TaskEnv):

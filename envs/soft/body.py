@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.manipulation import ManipulationConfig
-from pbd_gym.envs.core.start_bank import Handler, cached
-from pbd_gym.envs.core.task import Batch, ViewBox
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.start_bank import Handler, cached
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.manipulation import ManipulationConfig
+from pbd_gym.envs.core.task import Corners, World, worked_out_once
 from pbd_gym.geometry.tetmeshes import TetMesh
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
@@ -48,16 +47,13 @@ class Body:
     """A soft body on the ground at the origin of the scene.
 
     Args:
-        batch: the environments.
         config: the task's numbers.
         mesh: the shape of the body at rest, centred on the origin.
         material: what it is made of; by default of an elastic material with the numbers of ``config``.
     """
 
-    def __init__(
-        self, batch: Batch, config: SoftTaskConfig, mesh: TetMesh, material: SoftMaterial | None = None
-    ) -> None:
-        self.batch, self.config, self.mesh = batch, config, mesh
+    def __init__(self, config: SoftTaskConfig, mesh: TetMesh, material: SoftMaterial | None = None) -> None:
+        self.config, self.mesh = config, mesh
         self.scene = Scene(contact_radius=config.contact_radius)
         self.scene.add_collider(Plane(friction=config.friction))
         height = config.contact_radius - mesh.positions[:, 1].min()
@@ -75,33 +71,33 @@ class Body:
         """Return the stream that goals of the start states are sampled from; the same one every time."""
         return np.random.default_rng([self.config.starts_seed, 1])
 
-    @cached_property
-    def settled(self) -> tuple[np.ndarray, np.ndarray]:
-        """The body at rest under its weight [m], shape (n, 3), and its permanent strains, shape (1, k)."""
+    @worked_out_once
+    def settled(self, world: World) -> tuple[np.ndarray, np.ndarray]:
+        """Return the body at rest under its weight [m], shape (n, 3), and its permanent strains, shape (1, k)."""
         config, count = self.config, 3 * self.scene.particle_count
-        what = (type(self.batch), "settled", config)
+        what = (type(world.task), "settled", config)
 
         def settle() -> np.ndarray:
-            handler = self.handler(self.scene.positions[None], damping=10.0)
+            handler = self.handler(world, self.scene.positions[None], damping=10.0)
             handler.rest(25)
             return np.append(handler.positions(), handler.state.get_memory())
 
-        found = cached(what, self.batch.model.device, settle, (count + self.batch.model.memory_count,))
+        found = cached(what, world.model.device, settle, (count + world.model.memory_count,))
         return found[:count].reshape(-1, 3).astype(np.float64), found[None, count:]
 
-    def strains(self) -> np.ndarray:
+    def strains(self, world: World) -> np.ndarray:
         """Return the permanent strains of the body at rest, shape (1, k)."""
-        return self.settled[1]
+        return self.settled(world)[1]
 
-    def handler(self, positions: np.ndarray, damping: float) -> Handler:
+    def handler(self, world: World, positions: np.ndarray, damping: float) -> Handler:
         """Return copies of the body, paddles included, to be handled by a script."""
-        config, device = self.config, str(self.batch.model.device.alias)
-        return Handler(self.scene, positions, self.batch.solver.substeps, config.ctrl_dt, damping, device)
+        config, device = self.config, str(world.model.device.alias)
+        return Handler(self.scene, positions, world.solver.substeps, config.ctrl_dt, damping, device)
 
-    def sample_starts(self, rng: np.random.Generator) -> np.ndarray:
+    def sample_starts(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return the body at rest under its weight, moved and turned about the vertical [m], shape (starts, n, 3)."""
         config, count = self.config, self.config.starts
-        shape, _ = self.settled
+        shape, _ = self.settled(world)
         angle = rng.uniform(-config.yaw, config.yaw, count)
         shift = rng.uniform(-config.spread, config.spread, (count, 2))
         cos, sin, zero, one = np.cos(angle), np.sin(angle), np.zeros(count), np.ones(count)
@@ -111,7 +107,7 @@ class Body:
         return moved
 
 
-def hands_box(hands: Hands, share: float = 0.65) -> ViewBox:
+def hands_box(hands: Hands, share: float = 0.65) -> Corners:
     """Return what pictures show: ``share`` of the width of the box of the hands, and nine tenths of its height."""
     shares = np.array([share, 0.9, share])
-    return lambda starts: (np.array(hands.lower) * shares, np.array(hands.upper) * shares)
+    return np.array(hands.lower) * shares, np.array(hands.upper) * shares

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Plane
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.reaching import CarriedGoals, ReachingConfig, ReachingScore
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.starts import SettledStarts
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.reaching import CarriedGoals, ReachingConfig, ReachingScore
+from pbd_gym.envs.core.parts.starts import SettledStarts
 from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
 from pbd_gym.geometry.tetmeshes import ball
 from pbd_gym.materials.materials import SoftMaterial
 from pbd_gym.scene.scene import Scene
@@ -54,6 +55,48 @@ class SoftConfig(ReachingConfig):
     @property
     def length(self) -> float:
         return 2.0 * self.radius
+
+
+class SoftCarry(Task):
+    """A soft ball that is held at two points; others are to come to rest at their goals.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: SoftConfig, modes: Modes) -> None:
+        scene = Scene(contact_radius=0.003)
+        scene.add_collider(Plane(friction=config.friction))
+        body = scene.add_soft_body(
+            ball(config.radius, config.resolution),
+            SoftMaterial(config.density, config.young_modulus, config.poisson_ratio),
+            position=(0.0, config.radius + scene.contact_radius, 0.0),
+        )
+        at_rest = scene.positions[body.indices]
+        # Held above the middle, so that it hangs from the hands and cannot roll over between them.
+        towards = np.array([[-1, 1, 0], [1, 1, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]])
+        points = body.indices[np.argmax(at_rest @ towards.T, axis=0)]
+        held = (int(points[0]), int(points[1]))
+        extent = 1.0
+        hands = Hands(
+            particles=held,
+            corners=held,
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-extent, 0.5 * config.radius, -extent),
+            upper=(extent, extent, extent),
+        )
+        super().__init__(
+            scene=scene,
+            hands=hands,
+            keypoints=points,
+            goal_particles=points[2:],
+            starts=SettledStarts(),
+            parts=[CarriedGoals(config.goal_shift, config.goal_turn, only_up=True)],
+            score=ReachingScore(config),
+            view_box=(np.array([-0.4, 0.0, -0.3]), np.array([0.4, 0.55, 0.3])),
+        )
 
 
 class SoftVectorEnv(TaskVectorEnv):
@@ -128,39 +171,7 @@ class SoftVectorEnv(TaskVectorEnv):
 
     config_type = SoftConfig
     config: SoftConfig
-
-    def build(self, config: SoftConfig) -> Task:
-        scene = Scene(contact_radius=0.003)
-        scene.add_collider(Plane(friction=config.friction))
-        body = scene.add_soft_body(
-            ball(config.radius, config.resolution),
-            SoftMaterial(config.density, config.young_modulus, config.poisson_ratio),
-            position=(0.0, config.radius + scene.contact_radius, 0.0),
-        )
-        at_rest = scene.positions[body.indices]
-        # Held above the middle, so that it hangs from the hands and cannot roll over between them.
-        towards = np.array([[-1, 1, 0], [1, 1, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]])
-        points = body.indices[np.argmax(at_rest @ towards.T, axis=0)]
-        held = (int(points[0]), int(points[1]))
-        extent = 1.0
-        hands = Hands(
-            particles=held,
-            corners=held,
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-extent, 0.5 * config.radius, -extent),
-            upper=(extent, extent, extent),
-        )
-        return Task(
-            scene=scene,
-            hands=hands,
-            keypoints=points,
-            goal_particles=points[2:],
-            starts=SettledStarts(self),
-            parts=[CarriedGoals(self, config.goal_shift, config.goal_turn, only_up=True)],
-            score=ReachingScore(self),
-            view_box=lambda starts: (np.array([-0.4, 0.0, -0.3]), np.array([0.4, 0.55, 0.3])),
-        )
+    task_type = SoftCarry
 
 
 class SoftEnv(TaskEnv):

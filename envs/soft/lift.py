@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.completion import Completion
-from pbd_gym.envs.core.experts import goals_and_points, paddle_actions, paddle_poses
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.launches import device_indices, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures, goal_distance
-from pbd_gym.envs.core.measures import mean_distance_to_paddles
-from pbd_gym.envs.core.paddles import Paddle, slots_of
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import sizes
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import device_indices, prepare
+from pbd_gym.envs.core.data.hands import Hands, Paddle, slots_of
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import goals_and_points, paddle_actions, paddle_poses, sizes
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import Measure, WeightedMeasures, goal_distance
+from pbd_gym.envs.core.parts.measures import mean_distance_to_paddles
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Completion, Task, World
 from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
 from pbd_gym.geometry.tetmeshes import ball
 from pbd_gym.scene.scene import Scene
@@ -54,6 +52,104 @@ class SoftLiftConfig(SoftTaskConfig):
         check_numbers(self, positive=("radius", "resolution", "lift", "reach"))
         if self.lift[0] > self.lift[1]:
             raise ValueError(f"lift must be the least and the most, got {self.lift}")
+
+
+class SoftLift(Task):
+    """A soft ball, which two plates or pickers are to lift to a height, and to hold there.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: SoftLiftConfig, modes: Modes) -> None:
+        self.config = config
+        self.ball = body = Body(config, ball(config.radius, config.resolution))
+        points = body.mesh.positions
+        ends = [int(body.indices[pick(points[:, axis])]) for axis in range(3) for pick in (np.argmin, np.argmax)]
+        measures, plates = [goal_distance()], modes.action_mode == "paddle"
+        if plates:
+            measures.append(Measure("near", -config.near_weight, self.plate_distance, shaping=True))
+        hands = Hands(
+            particles=(ends[0], ends[1]),
+            corners=(),
+            reach=config.reach,
+            max_step=config.max_step,
+            lower=(-self.extent, config.contact_radius, -self.extent),
+            upper=(self.extent, self.ceiling, self.extent),
+            holding=False,
+            paddles=self.add_plates(body.scene) if plates else (),
+        )
+        held_up = Completion(rest_speed=config.rest_speed, rest_time=config.rest_time)
+        super().__init__(
+            scene=body.scene,
+            hands=hands,
+            keypoints=np.concatenate([body.middle, ends]),
+            goal_particles=body.middle,
+            starts=StartBank(body.sample_starts, body.strains),
+            parts=[StartGoals(self.goal_sets)],
+            score=WeightedMeasures(config, modes, measures, goal_tolerance=0.02, completion=held_up),
+            expert=self.squeeze_and_lift,
+            view_box=hands_box(hands),
+        )
+
+    @property
+    def extent(self) -> float:
+        """How far plates and pickers go along x and z [m]."""
+        return self.config.radius + 2.0 * GAP + PLATE[0]
+
+    @property
+    def ceiling(self) -> float:
+        """How high they go [m]."""
+        return 2.0 * self.config.radius + self.config.lift[1]
+
+    def add_plates(self, scene: Scene) -> tuple[Paddle, ...]:
+        """Add two plates that stand on either side of the ball, and return them."""
+        config, paddles = self.config, []
+        away, height = config.radius + GAP + PLATE[0], max(config.radius, PLATE[1]) + config.contact_radius
+        inner = PLATE[0] + 0.3 * config.radius  # what is between the plates keeps some room
+        for side in (-1.0, 1.0):
+            number = scene.add_collider(Box((side * away, height, 0.0), PLATE, friction=config.paddle_friction), True)
+            reach = sorted((side * inner, side * self.extent))
+            low = (reach[0], PLATE[1] + config.contact_radius, -self.extent)
+            paddles.append(Paddle(number, low, (reach[1], self.ceiling, self.extent)))
+        return tuple(paddles)
+
+    def plate_distance(self, world: World, out: Any) -> Any:
+        """Return the launch for the mean distance of the plates from the middle of the ball [m]."""
+        slots = device_indices(world, slots_of(world.actions.paddles, world.model))
+        return prepare(
+            world, mean_distance_to_paddles, int(self.ball.middle[0]), slots, world.state.poses,
+            world.buffers["parameters"], world.model.lanes, world.state.positions_scalar, out,
+        )  # fmt: skip
+
+    def goal_sets(self, world: World) -> np.ndarray:
+        """Return the goal of each start state, above the middle of the ball [m], shape (starts, 1, 3)."""
+        heights = self.ball.variations().uniform(*self.config.lift, len(world.start_positions))
+        goals: np.ndarray = world.start_positions[:, self.goal_particles].astype(np.float64)
+        goals[:, 0, 1] += heights
+        return goals
+
+    def squeeze_and_lift(self, world: World) -> np.ndarray:
+        """Return the expert's actions: close the plates around the ball, then carry it to its goal."""
+        goals, points = goals_and_points(world)
+        middle, wanted = points[:, 0], goals[:, 0] - points[:, 0]
+        if world.actions.mode == "picker":
+            reach = np.clip(wanted / self.config.max_step, -1.0, 1.0)
+            hand = np.concatenate([reach, np.ones((world.num_envs, 1))], axis=1)
+            return np.concatenate([hand, hand], axis=1).astype(np.float32)
+        positions, _ = paddle_poses(world)
+        sides = np.array([-1.0, 1.0])
+        grip = (PLATE[0] + 0.65 * self.config.radius) * sizes(world)
+        targets = np.repeat(middle[:, None], 2, axis=1)
+        targets[..., 0] += sides * grip
+        moves = targets - positions
+        # Lift once both plates have closed; what is squeezed gives way a little, so the rest is measured at the ball.
+        closed = (np.abs(moves[..., [0, 2]]) < 0.25 * self.config.radius).all(axis=(1, 2))
+        moves[..., 1] = np.where(closed[:, None], wanted[:, None, 1], moves[..., 1])
+        moves[closed, :, 0] += wanted[closed, None, 0]
+        moves[closed, :, 2] = wanted[closed, None, 2]
+        return paddle_actions(world, moves)
 
 
 class SoftLiftVectorEnv(TaskVectorEnv):
@@ -137,95 +233,8 @@ class SoftLiftVectorEnv(TaskVectorEnv):
 
     config_type = SoftLiftConfig
     config: SoftLiftConfig
+    task_type = SoftLift
     action_modes = ("paddle", "picker")
-
-    def build(self, config: SoftLiftConfig) -> Task:
-        self.ball = body = Body(self, config, ball(config.radius, config.resolution))
-        points = body.mesh.positions
-        ends = [int(body.indices[pick(points[:, axis])]) for axis in range(3) for pick in (np.argmin, np.argmax)]
-        measures = [goal_distance(self)]
-        if self.action_mode == "paddle":
-            measures.append(Measure("near", -config.near_weight, self.plate_distance, shaping=True))
-        hands = Hands(
-            particles=(ends[0], ends[1]),
-            corners=(),
-            reach=config.reach,
-            max_step=config.max_step,
-            lower=(-self.extent, config.contact_radius, -self.extent),
-            upper=(self.extent, self.ceiling, self.extent),
-            holding=False,
-            paddles=self.add_plates(body.scene) if self.action_mode == "paddle" else (),
-        )
-        held_up = Completion(rest_speed=config.rest_speed, rest_time=config.rest_time)
-        return Task(
-            scene=body.scene,
-            hands=hands,
-            keypoints=np.concatenate([body.middle, ends]),
-            goal_particles=body.middle,
-            starts=StartBank(self, body.sample_starts, body.strains),
-            parts=[StartGoals(self, self.goal_sets)],
-            score=WeightedMeasures(self, measures, goal_tolerance=0.02, completion=held_up),
-            expert=self.squeeze_and_lift,
-            view_box=hands_box(hands),
-        )
-
-    @property
-    def extent(self) -> float:
-        """How far plates and pickers go along x and z [m]."""
-        return self.config.radius + 2.0 * GAP + PLATE[0]
-
-    @property
-    def ceiling(self) -> float:
-        """How high they go [m]."""
-        return 2.0 * self.config.radius + self.config.lift[1]
-
-    def add_plates(self, scene: Scene) -> tuple[Paddle, ...]:
-        """Add two plates that stand on either side of the ball, and return them."""
-        config, paddles = self.config, []
-        away, height = config.radius + GAP + PLATE[0], max(config.radius, PLATE[1]) + config.contact_radius
-        inner = PLATE[0] + 0.3 * config.radius  # what is between the plates keeps some room
-        for side in (-1.0, 1.0):
-            number = scene.add_collider(Box((side * away, height, 0.0), PLATE, friction=config.paddle_friction), True)
-            reach = sorted((side * inner, side * self.extent))
-            low = (reach[0], PLATE[1] + config.contact_radius, -self.extent)
-            paddles.append(Paddle(number, low, (reach[1], self.ceiling, self.extent)))
-        return tuple(paddles)
-
-    def plate_distance(self, out: Any) -> Any:
-        """Return the launch for the mean distance of the plates from the middle of the ball [m]."""
-        slots = device_indices(self, slots_of(self.actions.paddles, self.model))
-        return prepare(
-            self, mean_distance_to_paddles, int(self.ball.middle[0]), slots, self.state.poses,
-            self.buffers["parameters"], self.model.lanes, self.state.positions_scalar, out,
-        )  # fmt: skip
-
-    def goal_sets(self) -> np.ndarray:
-        """Return the goal of each start state, above the middle of the ball [m], shape (starts, 1, 3)."""
-        heights = self.ball.variations().uniform(*self.config.lift, len(self.start_positions))
-        goals: np.ndarray = self.start_positions[:, self.goal_particles].astype(np.float64)
-        goals[:, 0, 1] += heights
-        return goals
-
-    def squeeze_and_lift(self) -> np.ndarray:
-        """Return the expert's actions: close the plates around the ball, then carry it to its goal."""
-        goals, points = goals_and_points(self)
-        middle, wanted = points[:, 0], goals[:, 0] - points[:, 0]
-        if self.action_mode == "picker":
-            reach = np.clip(wanted / self.config.max_step, -1.0, 1.0)
-            hand = np.concatenate([reach, np.ones((self.num_envs, 1))], axis=1)
-            return np.concatenate([hand, hand], axis=1).astype(np.float32)
-        positions, _ = paddle_poses(self)
-        sides = np.array([-1.0, 1.0])
-        grip = (PLATE[0] + 0.65 * self.config.radius) * sizes(self)
-        targets = np.repeat(middle[:, None], 2, axis=1)
-        targets[..., 0] += sides * grip
-        moves = targets - positions
-        # Lift once both plates have closed; what is squeezed gives way a little, so the rest is measured at the ball.
-        closed = (np.abs(moves[..., [0, 2]]) < 0.25 * self.config.radius).all(axis=(1, 2))
-        moves[..., 1] = np.where(closed[:, None], wanted[:, None, 1], moves[..., 1])
-        moves[closed, :, 0] += wanted[closed, None, 0]
-        moves[closed, :, 2] = wanted[closed, None, 2]
-        return paddle_actions(self, moves)
 
 
 class SoftLiftEnv(TaskEnv):

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import goals_and_points, paddle_actions, paddle_poses
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
-from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import sizes
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.hands import Hands, Paddle
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import goals_and_points, paddle_actions, paddle_poses, sizes
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Corners, Task, World
 from pbd_gym.envs.soft.body import Body, SoftTaskConfig
 from pbd_gym.geometry.tetmeshes import box
 
@@ -55,6 +54,93 @@ class SoftPushConfig(SoftTaskConfig):
             raise ValueError(f"cells must be three even numbers, so that a particle is in the middle, got {self.cells}")
         if self.distance[0] > self.distance[1]:
             raise ValueError(f"distance must be the least and the most, got {self.distance}")
+
+
+class SoftPush(Task):
+    """A soft block, and a plate that is to push it to a goal.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: SoftPushConfig, modes: Modes) -> None:
+        self.config = config
+        self.block = body = Body(config, box(config.cells, (config.side, config.height, config.side)))
+        outwards = [np.array([x, 1.0, z]) for x in (-1.0, 1.0) for z in (-1.0, 1.0)]
+        corners = [int(body.indices[np.argmax(body.mesh.positions @ direction)]) for direction in outwards]
+        start = -(0.5 * np.sqrt(2.0) * config.side + GAP + PLATE[0])
+        ground = PLATE[1] + config.contact_radius
+        plate = Box((start, ground, 0.0), PLATE, friction=config.paddle_friction)
+        extent = config.distance[1] + config.side + GAP
+        lower, upper = (-extent, ground, -extent), (extent, ground + 0.1, extent)
+        hands = Hands(
+            particles=(),
+            corners=(),
+            reach=0.0,
+            max_step=config.max_step,
+            lower=lower,
+            upper=upper,
+            paddles=(Paddle(body.scene.add_collider(plate, True), lower, upper),),
+            max_turn=config.max_turn,
+        )
+        super().__init__(
+            scene=body.scene,
+            hands=hands,
+            keypoints=np.concatenate([body.middle, corners]),
+            goal_particles=body.middle,
+            starts=StartBank(body.sample_starts, body.strains),
+            parts=[StartGoals(self.goal_sets)],
+            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.02),
+            expert=self.push_along_the_line,
+            view_box=self.shown(),
+        )
+
+    def shown(self) -> Corners:
+        """Return two corners of what pictures show [m], shape (3,) each: the plate at the start, and all goals."""
+        config = self.config
+        reach, aside = config.distance[1], config.distance[1] * float(np.sin(min(config.bearing, 0.5 * np.pi)))
+        back = reach * max(0.0, -float(np.cos(config.bearing)))
+        lower = np.array([-(back + config.side + GAP), 0.0, -(aside + 0.5 * config.side)])
+        return lower, np.array([reach + 0.5 * config.side, 2.0 * PLATE[1], aside + 0.5 * config.side])
+
+    def goal_sets(self, world: World) -> np.ndarray:
+        """Return the goal of each start state [m], shape (starts, 1, 3)."""
+        config, stream, count = self.config, self.block.variations(), len(world.start_positions)
+        distance = stream.uniform(*config.distance, count)
+        bearing = stream.uniform(-config.bearing, config.bearing, count)
+        goals: np.ndarray = world.start_positions[:, self.goal_particles].astype(np.float64)
+        goals[:, 0, 0] += distance * np.cos(bearing)
+        goals[:, 0, 2] -= distance * np.sin(bearing)
+        return goals
+
+    def push_along_the_line(self, world: World) -> np.ndarray:
+        """Return the expert's actions: get behind the block, and push it along the line from its start to the goal."""
+        goals, points = goals_and_points(world)
+        positions, angles = paddle_poses(world)
+        start = world.start_positions[world.buffers.peek("start")][:, self.goal_particles[0]]
+        middle, goal = points[:, 0, [0, 2]], goals[:, 0, [0, 2]]
+        anchor = np.array(world.anchor)[[0, 2]]  # which stays where it is when the task grows
+        line = goal - (anchor + sizes(world) * (start[:, [0, 2]] - anchor))
+        line /= np.linalg.norm(line, axis=1, keepdims=True)
+        left = goal - middle
+        remaining = (left * line).sum(axis=1)
+        # Steer for a point on the line that is some way ahead: near the goal what is left says little about directions.
+        way = left + np.maximum(0.03 - remaining, 0.0)[:, None] * line
+        way /= np.linalg.norm(way, axis=1, keepdims=True)
+        behind = middle - positions[:, 0, [0, 2]]
+        along = (behind * way).sum(axis=1, keepdims=True)
+        aside = behind - along * way
+        turn = np.arctan2(-way[:, 1], way[:, 0]) - angles[:, 0]
+        # Get behind the block first; then push as far as there is to go, ever more slowly, and hardly slide along it.
+        touches = along < 0.5 * np.sqrt(2.0) * self.config.side + PLATE[0]
+        ready = (np.linalg.norm(aside, axis=1) < 0.02 + 0.02 * touches[:, 0]) & (np.abs(turn) < 0.3)
+        forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), 0.0)
+        moves = np.zeros((world.num_envs, 1, 3))
+        moves[:, 0, [0, 2]] = np.where(touches, 0.05, 1.0) * aside + forward[:, None] * way
+        there = remaining < 0.002
+        moves, turn = np.where(there[:, None, None], 0.0, moves), np.where(there, 0.0, turn)
+        return paddle_actions(world, moves, turn[:, None])
 
 
 class SoftPushVectorEnv(TaskVectorEnv):
@@ -136,88 +222,8 @@ class SoftPushVectorEnv(TaskVectorEnv):
 
     config_type = SoftPushConfig
     config: SoftPushConfig
+    task_type = SoftPush
     action_modes = ("paddle",)
-
-    def build(self, config: SoftPushConfig) -> Task:
-        self.block = body = Body(self, config, box(config.cells, (config.side, config.height, config.side)))
-        outwards = [np.array([x, 1.0, z]) for x in (-1.0, 1.0) for z in (-1.0, 1.0)]
-        corners = [int(body.indices[np.argmax(body.mesh.positions @ direction)]) for direction in outwards]
-        start = -(0.5 * np.sqrt(2.0) * config.side + GAP + PLATE[0])
-        ground = PLATE[1] + config.contact_radius
-        plate = Box((start, ground, 0.0), PLATE, friction=config.paddle_friction)
-        extent = config.distance[1] + config.side + GAP
-        lower, upper = (-extent, ground, -extent), (extent, ground + 0.1, extent)
-        hands = Hands(
-            particles=(),
-            corners=(),
-            reach=0.0,
-            max_step=config.max_step,
-            lower=lower,
-            upper=upper,
-            paddles=(Paddle(body.scene.add_collider(plate, True), lower, upper),),
-            max_turn=config.max_turn,
-        )
-        return Task(
-            scene=body.scene,
-            hands=hands,
-            keypoints=np.concatenate([body.middle, corners]),
-            goal_particles=body.middle,
-            starts=StartBank(self, body.sample_starts, body.strains),
-            parts=[StartGoals(self, self.goal_sets)],
-            score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.02),
-            expert=self.push_along_the_line,
-            view_box=self.view_box_of_goals,
-        )
-
-    def view_box_of_goals(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return two corners of what pictures show [m], shape (3,) each: the plate at the start, and all goals."""
-        config = self.config
-        reach, aside = config.distance[1], config.distance[1] * float(np.sin(min(config.bearing, 0.5 * np.pi)))
-        back = reach * max(0.0, -float(np.cos(config.bearing)))
-        lower = np.array([-(back + config.side + GAP), 0.0, -(aside + 0.5 * config.side)])
-        return lower, np.array([reach + 0.5 * config.side, 2.0 * PLATE[1], aside + 0.5 * config.side])
-
-    def goal_sets(self) -> np.ndarray:
-        """Return the goal of each start state [m], shape (starts, 1, 3)."""
-        config, stream, count = self.config, self.block.variations(), len(self.start_positions)
-        distance = stream.uniform(*config.distance, count)
-        bearing = stream.uniform(-config.bearing, config.bearing, count)
-        goals: np.ndarray = self.start_positions[:, self.goal_particles].astype(np.float64)
-        goals[:, 0, 0] += distance * np.cos(bearing)
-        goals[:, 0, 2] -= distance * np.sin(bearing)
-        return goals
-
-    def push_along_the_line(self) -> np.ndarray:
-        """Return the expert's actions: get behind the block, and push it along the line from its start to the goal."""
-        goals, points = goals_and_points(self)
-        positions, angles = paddle_poses(self)
-        start = self.start_positions[self.buffers.peek("start")][:, self.goal_particles[0]]
-        middle, goal = points[:, 0, [0, 2]], goals[:, 0, [0, 2]]
-        line = goal - (self.anchor_plane + sizes(self) * (start[:, [0, 2]] - self.anchor_plane))
-        line /= np.linalg.norm(line, axis=1, keepdims=True)
-        left = goal - middle
-        remaining = (left * line).sum(axis=1)
-        # Steer for a point on the line that is some way ahead: near the goal what is left says little about directions.
-        way = left + np.maximum(0.03 - remaining, 0.0)[:, None] * line
-        way /= np.linalg.norm(way, axis=1, keepdims=True)
-        behind = middle - positions[:, 0, [0, 2]]
-        along = (behind * way).sum(axis=1, keepdims=True)
-        aside = behind - along * way
-        turn = np.arctan2(-way[:, 1], way[:, 0]) - angles[:, 0]
-        # Get behind the block first; then push as far as there is to go, ever more slowly, and hardly slide along it.
-        touches = along < 0.5 * np.sqrt(2.0) * self.config.side + PLATE[0]
-        ready = (np.linalg.norm(aside, axis=1) < 0.02 + 0.02 * touches[:, 0]) & (np.abs(turn) < 0.3)
-        forward = np.where(ready, np.minimum(0.4 * remaining, self.config.max_step), 0.0)
-        moves = np.zeros((self.num_envs, 1, 3))
-        moves[:, 0, [0, 2]] = np.where(touches, 0.05, 1.0) * aside + forward[:, None] * way
-        there = remaining < 0.002
-        moves, turn = np.where(there[:, None, None], 0.0, moves), np.where(there, 0.0, turn)
-        return paddle_actions(self, moves, turn[:, None])
-
-    @property
-    def anchor_plane(self) -> np.ndarray:
-        """The point on the ground that stays when the task grows [m], shape (2,)."""
-        return np.array(self.anchor)[[0, 2]]
 
 
 class SoftPushEnv(TaskEnv):

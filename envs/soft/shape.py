@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import paddle_actions, paddle_poses
-from pbd_gym.envs.core.goals import StartGoals
-from pbd_gym.envs.core.manipulation import WeightedMeasures, goal_distance
-from pbd_gym.envs.core.paddles import Paddle
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.sizing import sizes
-from pbd_gym.envs.core.start_bank import cached
-from pbd_gym.envs.core.starts import StartBank
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.hands import Hands, Paddle
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.start_bank import cached
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.experts import paddle_actions, paddle_poses, sizes
+from pbd_gym.envs.core.parts.goals import StartGoals
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures, goal_distance
+from pbd_gym.envs.core.parts.starts import StartBank
+from pbd_gym.envs.core.task import Task, World, worked_out_once
 from pbd_gym.envs.soft.body import Body, SoftTaskConfig, hands_box
 from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import Plasticity, SoftMaterial
@@ -62,6 +60,126 @@ class SoftShapeConfig(SoftTaskConfig):
         check_numbers(self, positive=("bar", "cells", "creep_rate", "width"))
         if self.width[0] > self.width[1] or self.width[1] > 1.0:
             raise ValueError(f"width must be the least and the most, up to 1, got {self.width}")
+
+
+class SoftShape(Task):
+    """A bar of clay, and for each start state a shape into which two plates are to squeeze it.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: SoftShapeConfig, modes: Modes) -> None:
+        self.config = config
+        plasticity = Plasticity(config.yield_strain, config.creep_rate)
+        elasticity = config.density, config.young_modulus, config.poisson_ratio
+        clay = SoftMaterial(*elasticity, "edges_and_volumes", plasticity)
+        self.bar = body = Body(config, box(config.cells, config.bar), clay)
+        half = 0.5 * np.array(config.bar[:2])
+        edges = body.indices[np.isclose(np.abs(body.mesh.positions[:, :2]), half).all(axis=1)]
+        inner = 0.5 * config.width[0] * config.bar[0] + config.contact_radius + PLATE[0]
+        reach, ground, paddles = self.reach, self.standing, []
+        for side in (-1.0, 1.0):
+            plate = Box((side * reach, ground, 0.0), PLATE, friction=config.paddle_friction)
+            low, high = sorted((side * reach, side * (inner - config.spread)))
+            number = body.scene.add_collider(plate, True)
+            paddles.append(Paddle(number, (low, ground, -reach), (high, ground + 0.1, reach)))
+        hands = Hands(
+            particles=(),
+            corners=(),
+            reach=0.0,
+            max_step=config.max_step,
+            lower=(-reach, ground, -reach),
+            upper=(reach, ground + 0.1, reach),
+            paddles=tuple(paddles),
+        )
+        super().__init__(
+            scene=body.scene,
+            hands=hands,
+            keypoints=edges,
+            goal_particles=edges,
+            starts=StartBank(body.sample_starts, body.strains),
+            parts=[StartGoals(self.goals)],
+            score=WeightedMeasures(config, modes, [goal_distance()], goal_tolerance=0.0025),
+            expert=self.follow_recipe,
+            goal_shapes=self.shapes,
+            view_box=hands_box(hands, 0.9),
+        )
+
+    @property
+    def reach(self) -> float:
+        """How far the plates are from the middle at the start, which is as far as they go along x and z [m]."""
+        return float(np.linalg.norm(self.config.bar[::2])) * 0.5 + self.config.spread + 0.03 + PLATE[0]
+
+    @property
+    def standing(self) -> float:
+        """Height of the plates when they stand on the ground [m]."""
+        return PLATE[1] + self.config.contact_radius
+
+    @worked_out_once
+    def recipe(self, world: World) -> np.ndarray:
+        """Return how the plates go to make the goal shape of each start [m], shape (starts, STEPS + 1, 2, 3).
+
+        They pinch the bar twice, once in each half of its length, to a width each, and withdraw.
+        """
+        config, stream, count = self.config, self.bar.variations(), len(world.start_positions)
+        middle = world.start_positions[:, self.bar.indices].mean(axis=1).astype(np.float64)
+        length = config.bar[2]
+        sides, open_ = np.array([-1.0, 1.0]), self.reach
+        order = stream.choice([-1.0, 1.0], count)
+        # The deeper pinch comes first: where the goal did not show the order, nobody could tell where to begin.
+        widths = np.sort(stream.uniform(*config.width, (2, count)), axis=0) * config.bar[0]
+        start = np.zeros((count, 2, 3))
+        start[..., 0], start[..., 1] = sides * open_, self.standing
+        way, now = [start], start
+        for half, width in zip((order, -order), widths, strict=True):
+            along = middle[:, 2] + half * stream.uniform(0.15, 0.4, count) * length
+            apart = now.copy()
+            apart[..., 2] = along[:, None]
+            closed = apart.copy()
+            closed[..., 0] = middle[:, :1] + sides * (0.5 * width + config.contact_radius + PLATE[0])[:, None]
+            for target, speed, rest in ((apart, 1.0, 0), (closed, 0.5, 2), (apart, 1.0, 1)):
+                steps = int(np.ceil(np.abs(target - now).max() / (speed * config.max_step) - 1e-6))
+                way += [now + (target - now) * share for share in np.linspace(0.0, 1.0, steps + 1)[1:]]
+                way += [target] * rest
+                now = target
+        if len(way) > STEPS + 1:
+            raise ValueError(f"a goal shape takes {len(way) - 1} steps but there are {STEPS}: raise max_step")
+        way += [now] * (STEPS + 1 - len(way))
+        return np.stack(way, axis=1)
+
+    @worked_out_once
+    def shapes(self, world: World) -> np.ndarray:
+        """Return where all particles are to be for each start state [m], shape (starts, n, 3).
+
+        They are made once, and kept on disk.
+        """
+        what = (type(self), "goals", self.config)
+        shape = (self.config.starts, self.scene.particle_count, 3)
+        return cached(what, world.model.device, lambda: self._squeeze(world).astype(np.float32), shape)
+
+    def _squeeze(self, world: World) -> np.ndarray:
+        """Return the particles after the plates have followed the recipe [m], shape (starts, n, 3)."""
+        handler = self.bar.handler(world, world.start_positions, self.config.damping)
+        handler.state.set_memory(self.bar.strains(world))
+        way = self.recipe(world)
+        for step in range(STEPS):
+            for k, paddle in enumerate(self.hands.paddles):
+                handler.control.move_collider(paddle.collider, way[:, step + 1, k] - way[:, step, k])
+            handler.rest(1)
+        return handler.positions()
+
+    def goals(self, world: World) -> np.ndarray:
+        """Return where the goal particles are to be for each start state [m], shape (starts, k, 3)."""
+        return self.shapes(world)[:, self.goal_particles]
+
+    def follow_recipe(self, world: World) -> np.ndarray:
+        """Return the expert's actions: what made the goal shape."""
+        steps = np.minimum(world.buffers.peek("elapsed") + 1, STEPS)
+        wanted = self.recipe(world)[world.buffers.peek("start"), steps]
+        anchor = np.array(world.anchor)
+        return paddle_actions(world, anchor + sizes(world)[:, None] * (wanted - anchor) - paddle_poses(world)[0])
 
 
 class SoftShapeVectorEnv(TaskVectorEnv):
@@ -146,110 +264,8 @@ class SoftShapeVectorEnv(TaskVectorEnv):
 
     config_type = SoftShapeConfig
     config: SoftShapeConfig
+    task_type = SoftShape
     action_modes = ("paddle",)
-
-    def build(self, config: SoftShapeConfig) -> Task:
-        plasticity = Plasticity(config.yield_strain, config.creep_rate)
-        elasticity = config.density, config.young_modulus, config.poisson_ratio
-        clay = SoftMaterial(*elasticity, "edges_and_volumes", plasticity)
-        self.bar = body = Body(self, config, box(config.cells, config.bar), clay)
-        half = 0.5 * np.array(config.bar[:2])
-        edges = body.indices[np.isclose(np.abs(body.mesh.positions[:, :2]), half).all(axis=1)]
-        inner = 0.5 * config.width[0] * config.bar[0] + config.contact_radius + PLATE[0]
-        reach, ground, paddles = self.reach, self.standing, []
-        for side in (-1.0, 1.0):
-            plate = Box((side * reach, ground, 0.0), PLATE, friction=config.paddle_friction)
-            low, high = sorted((side * reach, side * (inner - config.spread)))
-            number = body.scene.add_collider(plate, True)
-            paddles.append(Paddle(number, (low, ground, -reach), (high, ground + 0.1, reach)))
-        hands = Hands(
-            particles=(),
-            corners=(),
-            reach=0.0,
-            max_step=config.max_step,
-            lower=(-reach, ground, -reach),
-            upper=(reach, ground + 0.1, reach),
-            paddles=tuple(paddles),
-        )
-        return Task(
-            scene=body.scene,
-            hands=hands,
-            keypoints=edges,
-            goal_particles=edges,
-            starts=StartBank(self, body.sample_starts, body.strains),
-            parts=[StartGoals(self, lambda: self.goal_shapes[:, edges])],
-            score=WeightedMeasures(self, [goal_distance(self)], goal_tolerance=0.0025),
-            expert=self.follow_recipe,
-            goal_shapes=lambda: self.goal_shapes,
-            view_box=hands_box(hands, 0.9),
-        )
-
-    @property
-    def reach(self) -> float:
-        """How far the plates are from the middle at the start, which is as far as they go along x and z [m]."""
-        return float(np.linalg.norm(self.config.bar[::2])) * 0.5 + self.config.spread + 0.03 + PLATE[0]
-
-    @property
-    def standing(self) -> float:
-        """Height of the plates when they stand on the ground [m]."""
-        return PLATE[1] + self.config.contact_radius
-
-    @cached_property
-    def recipe(self) -> np.ndarray:
-        """How the plates go to make the goal shape of each start [m], shape (starts, STEPS + 1, 2, 3).
-
-        They pinch the bar twice, once in each half of its length, to a width each, and withdraw.
-        """
-        config, stream, count = self.config, self.bar.variations(), len(self.start_positions)
-        middle = self.start_positions[:, self.bar.indices].mean(axis=1).astype(np.float64)
-        length = config.bar[2]
-        sides, open_ = np.array([-1.0, 1.0]), self.reach
-        order = stream.choice([-1.0, 1.0], count)
-        # The deeper pinch comes first: where the goal did not show the order, nobody could tell where to begin.
-        widths = np.sort(stream.uniform(*config.width, (2, count)), axis=0) * config.bar[0]
-        start = np.zeros((count, 2, 3))
-        start[..., 0], start[..., 1] = sides * open_, self.standing
-        way, now = [start], start
-        for half, width in zip((order, -order), widths, strict=True):
-            along = middle[:, 2] + half * stream.uniform(0.15, 0.4, count) * length
-            apart = now.copy()
-            apart[..., 2] = along[:, None]
-            closed = apart.copy()
-            closed[..., 0] = middle[:, :1] + sides * (0.5 * width + config.contact_radius + PLATE[0])[:, None]
-            for target, speed, rest in ((apart, 1.0, 0), (closed, 0.5, 2), (apart, 1.0, 1)):
-                steps = int(np.ceil(np.abs(target - now).max() / (speed * config.max_step) - 1e-6))
-                way += [now + (target - now) * share for share in np.linspace(0.0, 1.0, steps + 1)[1:]]
-                way += [target] * rest
-                now = target
-        if len(way) > STEPS + 1:
-            raise ValueError(f"a goal shape takes {len(way) - 1} steps but there are {STEPS}: raise max_step")
-        way += [now] * (STEPS + 1 - len(way))
-        return np.stack(way, axis=1)
-
-    @cached_property
-    def goal_shapes(self) -> np.ndarray:
-        """Where all particles are to be for each start state [m], shape (starts, n, 3); made once, and kept on disk."""
-        what = (type(self), "goals", self.config)
-        shape = (self.config.starts, self.scene.particle_count, 3)
-        return cached(what, self.model.device, lambda: self._squeeze().astype(np.float32), shape)
-
-    def _squeeze(self) -> np.ndarray:
-        """Return the particles after the plates have followed the recipe [m], shape (starts, n, 3)."""
-        handler = self.bar.handler(self.start_positions, self.config.damping)
-        handler.state.set_memory(self.bar.strains())
-        way = self.recipe
-        for step in range(STEPS):
-            for k, paddle in enumerate(self.actions.paddles):
-                handler.control.move_collider(paddle.collider, way[:, step + 1, k] - way[:, step, k])
-            handler.rest(1)
-        return handler.positions()
-
-    def follow_recipe(self) -> np.ndarray:
-        """Return the expert's actions: what made the goal shape."""
-        steps = np.minimum(self.buffers.peek("elapsed") + 1, STEPS)
-        wanted = self.recipe[self.buffers.peek("start"), steps]
-        anchor = np.array(self.anchor)
-        return paddle_actions(self, anchor + sizes(self)[:, None] * (wanted - anchor) - paddle_poses(self)[0])
 
 
 class SoftShapeEnv(TaskEnv):

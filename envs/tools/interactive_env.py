@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import PICKER_MODES
-from pbd_gym.envs.core.experts import box_share
-from pbd_gym.envs.core.paddles import slots_of
-from pbd_gym.envs.core.task import Batch
+from pbd_gym.envs.core.data.hands import slots_of
+from pbd_gym.envs.core.data.modes import PICKER_MODES
+from pbd_gym.envs.core.parts.experts import box_share
 from pbd_gym.rendering.window.interactive import InteractiveSimulation
 
 if TYPE_CHECKING:
@@ -24,15 +23,15 @@ class InteractiveEnv:
     agent's hands is an action like any of the agent's.
 
     Args:
-        batch: one environment on a CPU, with a ``hand``.
+        batch: one environment on a CPU with a ``hand``, a :class:`pbd_gym.envs.TaskVectorEnv`.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        if batch.hand_grip is None or batch.num_envs != 1:
+    def __init__(self, batch: Any) -> None:
+        if batch.world.hand_grip is None or batch.num_envs != 1:
             raise ValueError("only a single environment with hand=True has a hand for a person")
         self.batch = batch
         self.live = InteractiveSimulation(
-            batch.solver, batch.state, batch.control, batch.config.ctrl_dt, batch.hand_grip
+            batch.solver, batch.state, batch.control, batch.config.ctrl_dt, batch.world.hand_grip
         )
         self.particle = -1
         """What the person's own hand holds, -1 for nothing."""
@@ -105,7 +104,7 @@ class InteractiveEnv:
         if actions.mode == "pick_place":
             if hand is not None and way is not None:
                 positions[hand] += way
-            rows[:, :axes] = box_share(batch, 0, positions)[:, :axes]
+            rows[:, :axes] = box_share(batch.world, 0, positions)[:, :axes]
         elif hand is not None and way is not None:
             step, full = way, hands.max_step
             if hands.max_change > 0.0 and self.agent_holds()[hand] >= 0:  # an action says how the move changes
@@ -158,5 +157,6 @@ class InteractiveEnv:
         return self.live.toggle_pin(particle)
 
     def _set_time_step(self, milliseconds: float) -> None:
-        self.batch.config = replace(self.batch.config, ctrl_dt=1e-3 * milliseconds)
+        config = replace(self.batch.config, ctrl_dt=1e-3 * milliseconds)
+        self.batch.config = self.batch.world.config = config
         self.live.ctrl_dt = self.batch.config.ctrl_dt

@@ -10,7 +10,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.registry import find
 
 _CHOSEN_BY_THE_READER = {

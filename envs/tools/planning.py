@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.runtime.checks import whole
 
 
@@ -65,7 +65,7 @@ def twin(env: TaskVectorEnv, num_envs: int, **changes: Any) -> TaskVectorEnv:
     config = {field.name: getattr(env.config, field.name) for field in dataclasses.fields(env.config)}
     made = {
         "device": env.model.device.alias, "obs_mode": env.obs_mode, "action_mode": env.action_mode, "split": env.split,
-        "reward_mode": env.reward_mode, "randomize": env.ranges, "hand": env.hand_grip is not None,
+        "reward_mode": env.reward_mode, "randomize": env.ranges, "hand": env.world.hand_grip is not None,
     }  # fmt: skip
     if hasattr(env.observations, "pixels"):
         made["pixels"] = env.pixels

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
-from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.envs.tools.demonstrations import PIN, DemonstrationRecorder
 from pbd_gym.envs.tools.window import EnvViewer
 from pbd_gym.rendering.batched.tables import PICKER_RADIUS

@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.export import Trajectory, trajectory_suffix, write_trajectory
 from pbd_gym.rendering.pictures.images import film_suffix, save_film, tile
 from pbd_gym.runtime.checks import whole

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv  # noqa: TID253  (this module is the adapter to it)
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.named_env import task_class
 from pbd_gym.registry import find
 
@@ -75,7 +75,7 @@ class TaskVecEnv(VecEnv):
         """Begin new episodes, with seeds and options of the last :meth:`seed` and :meth:`set_options` since the last.
 
         Raises:
-            ValueError: as :func:`merged` and :meth:`pbd_gym.envs.core.batch.TaskVectorEnv.reset`.
+            ValueError: as :func:`merged` and :meth:`pbd_gym.envs.core.base.vector_env.TaskVectorEnv.reset`.
         """
         seeds = None if any(s is None for s in self._seeds) else list(self._seeds)
         observation, info = self.batch.reset(seed=seeds, options=merged(self._options, self.num_envs))

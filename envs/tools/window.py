@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from pbd_gym.envs.core.task import Batch
 from pbd_gym.envs.tools.interactive_env import InteractiveEnv
 from pbd_gym.rendering import Camera, Frame
 from pbd_gym.rendering.pictures.frame import ColorBy
@@ -22,13 +21,13 @@ class EnvViewer(Viewer):
     """A window on a single environment.
 
     Args:
-        batch: the environment.
+        batch: the environment, a :class:`pbd_gym.envs.TaskVectorEnv` of one.
         title: of the window.
         size: width and height of the picture [pixels].
         sliders: whether the sliders are shown at first.
     """
 
-    def __init__(self, batch: Batch, title: str, size: tuple[int, int], sliders: bool) -> None:
+    def __init__(self, batch: Any, title: str, size: tuple[int, int], sliders: bool) -> None:
         lower, upper = batch.pictures.view_box()
         options = batch.pictures.options
         camera = copy.deepcopy(options.camera) or Camera.overview(lower, upper, size)
@@ -82,7 +81,7 @@ class Watcher(EnvViewer):
         size: width and height of the picture [pixels].
     """
 
-    def __init__(self, batch: Batch, title: str, size: tuple[int, int]) -> None:
+    def __init__(self, batch: Any, title: str, size: tuple[int, int]) -> None:
         super().__init__(batch, title, size, sliders=False)
         del self.keys["r"]  # the program says when an episode begins
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.colliders import Box, Plane
-from pbd_gym.envs.core.manipulation import ManipulationConfig
-from pbd_gym.envs.core.starts import SettledStarts, StartBank
-from pbd_gym.envs.core.task import Batch
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.manipulation import ManipulationConfig
+from pbd_gym.envs.core.parts.starts import SettledStarts, StartBank
+from pbd_gym.envs.core.task import World
 from pbd_gym.envs.water.cup import Cup, add_cup
 from pbd_gym.materials.fluids import FluidMaterial
 from pbd_gym.scene.scene import Scene
@@ -77,17 +77,14 @@ class Water:
     """A scene with ground and a cup of water at the origin.
 
     Args:
-        batch: the environments.
         config: the task's numbers.
         width: of the cup, inside [m].
         height: of its rim above its floor [m].
         standing: whether the cup never leaves the ground.
     """
 
-    def __init__(
-        self, batch: Batch, config: WaterTaskConfig, width: float, height: float, standing: bool = False
-    ) -> None:
-        self.batch, self.config = batch, config
+    def __init__(self, config: WaterTaskConfig, width: float, height: float, standing: bool = False) -> None:
+        self.config = config
         self.scene = Scene(contact_radius=0.5 * config.spacing)
         self.scene.add_collider(Plane(friction=config.friction))
         self.cup = self.add_cup(width, height, 0.0, standing)
@@ -132,27 +129,28 @@ class Water:
 
     def starts(self) -> StartBank:
         """Return the bank of start states: as much water as each has, at rest in the cup."""
-        return StartBank(self.batch, self.settled)
+        return StartBank(self.settled)
 
-    def settled(self, rng: np.random.Generator) -> np.ndarray:
+    def settled(self, world: World, rng: np.random.Generator) -> np.ndarray:
         """Return the water at rest [m], shape (starts, n, 3)."""
         shapes = np.tile(self.scene.positions, (self.config.starts, 1, 1))
         fluid = self.scene.fluid
         assert fluid is not None
         for shape, count in zip(shapes, self.amounts(), strict=True):
             shape[fluid.indices[count:]] = DEPOT
-        return SettledStarts(self.batch, shapes).positions(np.zeros(0, dtype=np.int32))
+        return SettledStarts(shapes).positions(world, np.zeros(0, dtype=np.int32))
 
-    def start_poses(self, *cups: tuple[Cup, np.ndarray, np.ndarray]) -> np.ndarray:
+    def start_poses(self, world: World, *cups: tuple[Cup, np.ndarray, np.ndarray]) -> np.ndarray:
         """Return the poses of all colliders for each start state, shape (starts, moving, 7).
 
         Args:
+            world: the environments.
             *cups: each with the x of its middle [m] and how deep its walls are sunk [m], shape (starts,) each. Other
                 colliders are where they were added.
         """
-        poses = np.repeat(self.batch.model.start_poses[None], self.config.starts, axis=0)
+        poses = np.repeat(world.model.start_poses[None], self.config.starts, axis=0)
         for cup, x, sunk in cups:
-            slots = [self.batch.model.pose_index(number) for number in cup.colliders]
+            slots = [world.model.pose_index(number) for number in cup.colliders]
             height = np.full_like(x, 0.5 * cup.wall)
             poses[:, slots] = cup.poses(np.stack([x, height], axis=1), sunk)
         return poses

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, no_type_check
 
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.buffers import Buffers
-from pbd_gym.envs.core.depot import depot_of, is_there
-from pbd_gym.envs.core.launches import Launches, device_indices, prepare
-from pbd_gym.envs.core.manipulation import Measure, WeightedMeasures
-from pbd_gym.envs.core.observations import bounded
-from pbd_gym.envs.core.task import Batch, Part
+from pbd_gym.envs.core.data.buffers import Buffers, Launches, device_indices, prepare
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.parts.manipulation import ManipulationConfig, Measure, WeightedMeasures
+from pbd_gym.envs.core.parts.measures import depot_of, is_there
+from pbd_gym.envs.core.spaces.observations import bounded
+from pbd_gym.envs.core.task import Part, World
 from pbd_gym.envs.water.cup import Cup, CupRow, is_inside, rim_above, tilt
 
 wp.set_module_options({"enable_backward": False})
@@ -187,74 +188,74 @@ class TargetShares(Part):
     """The share of the water that each start state asks for, in the buffer ``targets``.
 
     Args:
-        batch: the environments.
         shares: of each start state, shape (starts,).
     """
 
-    def __init__(self, batch: Batch, shares: np.ndarray) -> None:
-        super().__init__(batch)
+    def __init__(self, shares: np.ndarray) -> None:
         self.shares = shares
 
     def add_buffers(self, buffers: Buffers) -> None:
         buffers.add("targets", (1,))
 
-    def begin(self, chosen: Any) -> Sequence[Any]:
+    def begin(self, world: World, chosen: Any) -> Sequence[Any]:
         """Return the launch that sets the shares."""
-        b = self.batch.buffers
-        table = wp.array(self.shares, dtype=float, device=self.batch.model.device)
-        return [prepare(self.batch, draw_shares, chosen, b["start"], table, b["targets"])]
+        b, table = world.buffers, wp.array(self.shares, dtype=float, device=world.model.device)
+        return [prepare(world, draw_shares, chosen, b["start"], table, b["targets"])]
 
 
 class Contents(Part):
     """Counts what two cups hold, in a buffer of :data:`COLUMNS` columns.
 
     Args:
-        batch: the environments.
         first: the cup that the agent moves.
         second: another one, or the same where there is one only.
         members: particles that count, shape (k,), int.
         name: of the buffer.
     """
 
-    def __init__(self, batch: Batch, first: Cup, second: Cup, members: np.ndarray, name: str = "contents") -> None:
-        super().__init__(batch)
+    def __init__(self, first: Cup, second: Cup, members: np.ndarray, name: str = "contents") -> None:
         self.first, self.second, self.members, self.name = first, second, members, name
 
     def add_buffers(self, buffers: Buffers) -> None:
         buffers.add(self.name, (COLUMNS,))
 
-    def look(self) -> Any:
+    def look(self, world: World) -> Any:
         """Return the launch that counts."""
-        batch, model = self.batch, self.batch.model
+        model = world.model
         return prepare(
-            batch, look_into, device_indices(batch, self.members), depot_of(batch),
-            self.first.row(model), self.second.row(model), batch.state.poses, model.lanes,
-            batch.state.positions_scalar, batch.buffers[self.name],
+            world, look_into, device_indices(world, self.members), depot_of(world),
+            self.first.row(model), self.second.row(model), world.state.poses, model.lanes,
+            world.state.positions_scalar, world.buffers[self.name],
         )  # fmt: skip
 
     def share(self, name: str, weight: float, column: int, missing: bool = False) -> Measure:
         """Return a measure of the share that a column counts, or of the rest."""
+        return Measure(name, weight, partial(self._share, int(column), missing))
 
-        def launch(out: Any) -> Any:
-            return prepare(self.batch, share_of, self.batch.buffers[self.name], int(column), int(missing), out)
-
-        return Measure(name, weight, launch)
+    def _share(self, column: int, missing: bool, world: World, out: Any) -> Any:
+        return prepare(world, share_of, world.buffers[self.name], column, int(missing), out)
 
 
 class CupScore(WeightedMeasures):
     """Weighted measures, before which it is counted what the cups hold.
 
     Args:
-        batch: the environments.
+        config: the task's numbers.
+        modes: how agents act, see and are paid.
         contents: what counts.
         measures: what the performance is made of.
         best: the performance that counts as 1 when normalised.
     """
 
     def __init__(
-        self, batch: Batch, contents: Sequence[Contents], measures: Sequence[Measure], best: float = 0.0
+        self,
+        config: ManipulationConfig,
+        modes: Modes,
+        contents: Sequence[Contents],
+        measures: Sequence[Measure],
+        best: float = 0.0,
     ) -> None:
-        super().__init__(batch, measures, best=best)
+        super().__init__(config, modes, measures, best=best)
         self.contents = contents
 
     def add_buffers(self, buffers: Buffers) -> None:
@@ -263,6 +264,6 @@ class CupScore(WeightedMeasures):
         for part in self.contents:
             part.add_buffers(buffers)
 
-    def rate(self) -> Launches:
+    def rate(self, world: World) -> Launches:
         """Return the launches that rate every environment."""
-        return Launches([*(part.look() for part in self.contents), *super().rate()])
+        return Launches([*(part.look(world) for part in self.contents), *super().rate(world)])

@@ -110,8 +110,8 @@ def move_cup(
             angle = next_angle
     cos = wp.cos(angle - start)
     sin = wp.sin(angle - start)
-    for k1 in range(parts.shape[0]):
-        slot = parts[k1]
+    for k in range(parts.shape[0]):
+        slot = parts[k]
         dx = poses[env, slot, 0] - start_x
         dy = poses[env, slot, 1] - start_y
         motion[env, slot, 0] = x + cos * dx - sin * dy - poses[env, slot, 0]
@@ -121,7 +121,7 @@ def move_cup(
 
 @dataclass(frozen=True)
 class CupMover:
-    """Moves one cup; see :class:`pbd_gym.envs.core.actions.Mover`."""
+    """Moves one cup; see :class:`pbd_gym.envs.core.spaces.actions.Mover`."""
 
     cup: Cup
     """The cup."""

@@ -7,17 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import ActionMode, Hands
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.features import Features
-from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.manipulation import Measure
-from pbd_gym.envs.core.observations import ObsMode
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import prepare
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import PIXEL_MODES, ActionMode, Modes, ObsMode
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.manipulation import Measure
+from pbd_gym.envs.core.task import Features, Task, World
 from pbd_gym.envs.water.body import Water, WaterTaskConfig
 from pbd_gym.envs.water.contents import FIRST, Contents, CupScore, distance_from, observe_one
 from pbd_gym.envs.water.moves import CupMover
@@ -50,6 +48,81 @@ class PassWaterConfig(WaterTaskConfig):
             raise ValueError(f"the way must hold 0 and the goal of {self.goal:g} m, got {self.way}")
         if not 1.0 <= self.freeboard[0] <= self.freeboard[1]:
             raise ValueError(f"freeboard must be the least and the most, from 1, got {self.freeboard}")
+
+
+class PassWater(Task):
+    """A cup of water, which is to be carried along the ground to a place.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    def __init__(self, config: PassWaterConfig, modes: Modes) -> None:
+        self.config = config
+        width = config.breadth * config.spacing + 0.055
+        depth = config.depth(width)
+        self.water = water = Water(config, width, config.freeboard[1] * depth, standing=True)
+        water.add_mark((config.goal, 0.05, -0.5 * water.cup.outer - 0.03), (0.015, 0.1, 0.015))
+        members, floor = water.fill(), 0.5 * config.wall
+        contents = Contents(water.cup, water.cup, members)
+        lower, upper = (config.way[0], floor), (config.way[1], floor)
+        hands = Hands(
+            particles=(), corners=(), reach=0.0, max_step=config.max_step,
+            lower=(*lower, 0.0), upper=(*upper, 0.0),
+            mover=CupMover(water.cup, (), 1, config.max_step, 0.0, lower, upper),
+        )  # fmt: skip
+        margin = water.cup.outer
+        measures = [
+            contents.share("spilled", -config.spilled_weight, FIRST, missing=True),
+            Measure("distance", -1.0, self.distance),
+        ]
+        super().__init__(
+            scene=water.scene,
+            hands=hands,
+            keypoints=np.zeros(0, dtype=np.int32),
+            goal_particles=np.zeros(0, dtype=np.int32),
+            starts=water.starts(),
+            score=CupScore(config, modes, [contents], measures),
+            features=Features(7, self.observe),
+            start_poses=self.poses,
+            expert=self.carry,
+            view_box=(np.array([0.0, 0.0, -margin]), np.array([config.goal, water.cup.rim, margin])),
+        )
+
+    def poses(self, world: World) -> np.ndarray:
+        """Return the poses of the cup for each start state: cups of different heights."""
+        config, cup = self.config, self.water.cup
+        low, high = config.freeboard
+        heights = self.water.variations(2).uniform(low, high, config.starts) / high * cup.height
+        return self.water.start_poses(world, (cup, np.zeros(config.starts), cup.height - heights))
+
+    def distance(self, world: World, out: Any) -> Any:
+        """Return the launch for the distance of the cup from the goal [m]."""
+        return prepare(world, distance_from, world.state.poses, self.water.cup.row(world.model), self.config.goal, out)
+
+    def observe(self, world: World, observation: Any, first: int) -> Any:
+        """Return the launch that writes the seven numbers of a cup."""
+        cup = self.water.cup
+        return prepare(
+            world, observe_one, world.buffers["contents"], cup.row(world.model), self.config.goal, cup.width,
+            world.state.poses, first, observation,
+        )  # fmt: skip
+
+    def carry(self, world: World) -> np.ndarray:
+        """Return the expert's actions: speed up gently, and brake as gently."""
+        config, slot = self.config, world.model.pose_index(self.water.cup.colliders[0])
+        left = config.goal - world.state.get_poses()[:, slot, 0].astype(np.float64)
+        change = SWAY * 9.81 * config.ctrl_dt**2
+        # The last move of the expert [m].
+        b = world.buffers
+        before = np.where(b.peek("elapsed") == 0, 0.0, b.peek("expert_memory").astype(np.float64))
+        # A cup that brakes from v on by `change` per action goes v (v + change) / (2 change) after this one.
+        fastest = 0.5 * (np.sqrt(change**2 + 8.0 * change * np.abs(left)) - change)
+        wanted = np.sign(left) * np.minimum(np.minimum(fastest, np.abs(left)), config.max_step)
+        move = np.clip(wanted, before - change, before + change)
+        b.write("expert_memory", move)
+        return (move / config.max_step)[:, None].astype(np.float32)
 
 
 class PassWaterVectorEnv(TaskVectorEnv):
@@ -127,81 +200,11 @@ class PassWaterVectorEnv(TaskVectorEnv):
 
     config_type = PassWaterConfig
     config: PassWaterConfig
+    task_type = PassWater
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PassWater"]
-
-    def build(self, config: PassWaterConfig) -> Task:
-        width = config.breadth * config.spacing + 0.055
-        depth = config.depth(width)
-        self.water = water = Water(self, config, width, config.freeboard[1] * depth, standing=True)
-        water.add_mark((config.goal, 0.05, -0.5 * water.cup.outer - 0.03), (0.015, 0.1, 0.015))
-        members, floor = water.fill(), 0.5 * config.wall
-        contents = Contents(self, water.cup, water.cup, members)
-        lower, upper = (config.way[0], floor), (config.way[1], floor)
-        hands = Hands(
-            particles=(), corners=(), reach=0.0, max_step=config.max_step,
-            lower=(*lower, 0.0), upper=(*upper, 0.0),
-            mover=CupMover(water.cup, (), 1, config.max_step, 0.0, lower, upper),
-        )  # fmt: skip
-        margin = water.cup.outer
-        box = (
-            np.array([0.0, 0.0, -margin]),
-            np.array([config.goal, water.cup.rim, margin]),
-        )
-        return Task(
-            scene=water.scene,
-            hands=hands,
-            keypoints=np.zeros(0, dtype=np.int32),
-            goal_particles=np.zeros(0, dtype=np.int32),
-            starts=water.starts(),
-            score=CupScore(
-                self,
-                [contents],
-                [
-                    contents.share("spilled", -config.spilled_weight, FIRST, missing=True),
-                    Measure("distance", -1.0, self.distance),
-                ],
-            ),
-            features=Features(7, self.observe),
-            start_poses=self.start_poses,
-            expert=self.carry,
-            view_box=lambda starts: box,
-        )
-
-    def start_poses(self) -> np.ndarray:
-        """Return the poses of the cup for each start state: cups of different heights."""
-        config, cup = self.config, self.water.cup
-        low, high = config.freeboard
-        heights = self.water.variations(2).uniform(low, high, config.starts) / high * cup.height
-        return self.water.start_poses((cup, np.zeros(config.starts), cup.height - heights))
-
-    def distance(self, out: Any) -> Any:
-        """Return the launch for the distance of the cup from the goal [m]."""
-        return prepare(self, distance_from, self.state.poses, self.water.cup.row(self.model), self.config.goal, out)
-
-    def observe(self, observation: Any, first: int) -> Any:
-        """Return the launch that writes the seven numbers of a cup."""
-        cup = self.water.cup
-        return prepare(
-            self, observe_one, self.buffers["contents"], cup.row(self.model), self.config.goal, cup.width,
-            self.state.poses, first, observation,
-        )  # fmt: skip
-
-    def carry(self) -> np.ndarray:
-        """Return the expert's actions: speed up gently, and brake as gently."""
-        config, slot = self.config, self.model.pose_index(self.water.cup.colliders[0])
-        left = config.goal - self.state.get_poses()[:, slot, 0].astype(np.float64)
-        change = SWAY * 9.81 * config.ctrl_dt**2
-        # The last move of the expert [m].
-        before = np.where(self.buffers.peek("elapsed") == 0, 0.0, self.buffers.peek("expert_memory").astype(np.float64))
-        # A cup that brakes from v on by `change` per action goes v (v + change) / (2 change) after this one.
-        fastest = 0.5 * (np.sqrt(change**2 + 8.0 * change * np.abs(left)) - change)
-        wanted = np.sign(left) * np.minimum(np.minimum(fastest, np.abs(left)), config.max_step)
-        move = np.clip(wanted, before - change, before + change)
-        self.buffers.write("expert_memory", move)
-        return (move / config.max_step)[:, None].astype(np.float32)
 
 
 class PassWaterEnv(TaskEnv):

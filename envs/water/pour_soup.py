@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import ActionMode
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.features import Features
-from pbd_gym.envs.core.launches import Launches, prepare
-from pbd_gym.envs.core.observations import ObsMode
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import Launches, prepare
+from pbd_gym.envs.core.data.modes import PIXEL_MODES, ActionMode, Modes, ObsMode
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.task import Features, World
 from pbd_gym.envs.water.contents import FIRST, POURED, SECOND, Contents, CupScore, observe_column
 from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 from pbd_gym.geometry.tetmeshes import box
 from pbd_gym.materials.materials import ShapeMaterial
-from pbd_gym.scene.scene import Scene
 
 
 @dataclass(frozen=True)
@@ -60,6 +56,66 @@ class PourSoupConfig(PouringConfig):
     def tofu_particles(self) -> int:
         """Particles along each side of a piece of tofu, no farther apart than those of the soup."""
         return max(int(np.ceil(self.tofu_side / self.spacing - 1e-6)), 2)
+
+
+class PourSoup(TwoCups):
+    """A bowl of soup with two pieces of tofu, and another, into which all of it is to be poured.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+
+    Raises:
+        ValueError: if the bowl is too narrow for the tofu.
+    """
+
+    config: PourSoupConfig
+
+    def __init__(self, config: PourSoupConfig, modes: Modes) -> None:
+        super().__init__(config, modes)
+        self.tofu = self.add_tofu()
+        """Particles of the tofu, shape (k,), int32."""
+        tofu, weight = Contents(self.cup, self.target, self.tofu, "tofu"), config.tofu_weight
+        measures = [self.contents.share("soup", 1.0 - weight, POURED), tofu.share("tofu", weight, POURED)]
+        self.score = CupScore(config, modes, [self.contents, tofu], measures, best=1.0)
+        self.features = Features(15, self.observe)
+
+    def add_tofu(self) -> np.ndarray:
+        """Add two cubes of tofu above the soup, into which they fall, and return their particles, shape (k,), int32.
+
+        Raises:
+            ValueError: if the bowl is too narrow for both.
+        """
+        config, scene, count = self.config, self.scene, self.config.tofu_particles
+        apart, width = 1.4 * config.tofu_side, self.cup.width
+        if apart + config.tofu_side > width:
+            raise ValueError(
+                f"two pieces of tofu with sides of {config.tofu_side:g} m take {apart + config.tofu_side:.3g} m beside "
+                f"each other, and the bowl for {config.particles} particles of soup is {width:.3g} m wide"
+            )
+        # Particles are balls of their spacing: the outer ones are half of it below the surface.
+        inner = config.tofu_side * (1.0 - 1.0 / count)
+        mesh = box((count - 1,) * 3, (inner,) * 3)
+        volume = (config.tofu_side / count) ** 3
+        material = ShapeMaterial(compliance=config.tofu_compliance, damping_time=0.01)
+        height = config.wall + config.depth(width) + 0.5 * config.tofu_side + 0.01
+        found = []
+        for x in (-0.5 * apart, 0.5 * apart):
+            mass = config.tofu_density * volume
+            cube = scene.add_shape_matching(mesh, material, mass=mass, position=(x, height, 0.0)).indices
+            scene.add_particle_contacts(cube, 0.5 * config.tofu_side / count)
+            scene.add_fluid_boundary(cube, volumes=volume)
+            found.append(cube)
+        scene.beads = np.append(scene.beads, np.concatenate(found))
+        return np.concatenate(found)
+
+    def observe(self, world: World, observation: Any, first: int) -> Any:
+        """Return the launches that write the numbers of two bowls, and the shares of tofu in both."""
+        shares = [
+            prepare(world, observe_column, world.buffers["tofu"], int(column), first + 13 + k, observation)
+            for k, column in enumerate((FIRST, SECOND))
+        ]
+        return Launches([super().observe(world, observation, first), *shares])
 
 
 class PourSoupVectorEnv(TaskVectorEnv):
@@ -131,60 +187,11 @@ class PourSoupVectorEnv(TaskVectorEnv):
 
     config_type = PourSoupConfig
     config: PourSoupConfig
+    task_type = PourSoup
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PourSoup"]
-
-    def build(self, config: PourSoupConfig) -> Task:
-        self.cups = cups = TwoCups(self, config)
-        task = cups.task()
-        self.tofu = self.add_tofu(task.scene)
-        """Particles of the tofu, shape (k,), int32."""
-        tofu, weight = Contents(self, cups.cup, cups.target, self.tofu, "tofu"), config.tofu_weight
-        measures = [cups.contents.share("soup", 1.0 - weight, POURED), tofu.share("tofu", weight, POURED)]
-        return replace(
-            task,
-            score=CupScore(self, [cups.contents, tofu], measures, best=1.0),
-            features=Features(15, self.observe),
-        )
-
-    def add_tofu(self, scene: Scene) -> np.ndarray:
-        """Add two cubes of tofu above the soup, into which they fall, and return their particles, shape (k,), int32.
-
-        Raises:
-            ValueError: if the bowl is too narrow for both.
-        """
-        config, count = self.config, self.config.tofu_particles
-        apart, width = 1.4 * config.tofu_side, self.cups.cup.width
-        if apart + config.tofu_side > width:
-            raise ValueError(
-                f"two pieces of tofu with sides of {config.tofu_side:g} m take {apart + config.tofu_side:.3g} m beside "
-                f"each other, and the bowl for {config.particles} particles of soup is {width:.3g} m wide"
-            )
-        # Particles are balls of their spacing: the outer ones are half of it below the surface.
-        inner = config.tofu_side * (1.0 - 1.0 / count)
-        mesh = box((count - 1,) * 3, (inner,) * 3)
-        volume = (config.tofu_side / count) ** 3
-        material = ShapeMaterial(compliance=config.tofu_compliance, damping_time=0.01)
-        height = config.wall + config.depth(width) + 0.5 * config.tofu_side + 0.01
-        found = []
-        for x in (-0.5 * apart, 0.5 * apart):
-            mass = config.tofu_density * volume
-            cube = scene.add_shape_matching(mesh, material, mass=mass, position=(x, height, 0.0)).indices
-            scene.add_particle_contacts(cube, 0.5 * config.tofu_side / count)
-            scene.add_fluid_boundary(cube, volumes=volume)
-            found.append(cube)
-        scene.beads = np.append(scene.beads, np.concatenate(found))
-        return np.concatenate(found)
-
-    def observe(self, observation: Any, first: int) -> Any:
-        """Return the launches that write the numbers of two bowls, and the shares of tofu in both."""
-        shares = [
-            prepare(self, observe_column, self.buffers["tofu"], int(column), first + 13 + k, observation)
-            for k, column in enumerate((FIRST, SECOND))
-        ]
-        return Launches([self.cups.observe(observation, first), *shares])
 
 
 class PourSoupEnv(TaskEnv):

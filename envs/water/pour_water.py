@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pbd_gym.envs.core.actions import ActionMode
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.observations import ObsMode
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PIXEL_MODES, ActionMode, ObsMode
+from pbd_gym.envs.core.data.presets import PRESETS
 from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 
 
@@ -107,14 +104,11 @@ class PourWaterVectorEnv(TaskVectorEnv):
 
     config_type = PourWaterConfig
     config: PourWaterConfig
+    task_type = TwoCups
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PourWater"]
-
-    def build(self, config: PourWaterConfig) -> Task:
-        self.cups = TwoCups(self, config)
-        return self.cups.task()
 
 
 class PourWaterEnv(TaskEnv):

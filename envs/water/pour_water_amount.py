@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import ActionMode
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.features import Features
-from pbd_gym.envs.core.launches import Launches, prepare
-from pbd_gym.envs.core.manipulation import Measure
-from pbd_gym.envs.core.observations import ObsMode
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.presets import PRESETS
-from pbd_gym.envs.core.single import TaskEnv
-from pbd_gym.envs.core.task import Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.base.single import TaskEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.buffers import Launches, prepare
+from pbd_gym.envs.core.data.modes import PIXEL_MODES, ActionMode, Modes, ObsMode
+from pbd_gym.envs.core.data.presets import PRESETS
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.parts.manipulation import Measure
+from pbd_gym.envs.core.task import Features, World
 from pbd_gym.envs.water.contents import CupScore, TargetShares, error_of_share, observe_column
-from pbd_gym.envs.water.pouring import Pourer
 from pbd_gym.envs.water.two_cups import PouringConfig, TwoCups
 
 LINE = 0.01
@@ -38,6 +34,50 @@ class PourWaterAmountConfig(PouringConfig):
         check_numbers(self, positive=("share",))
         if not self.share[0] <= self.share[1] <= 1.0:
             raise ValueError(f"share must be the least and the most, up to 1, got {self.share}")
+
+
+class PourWaterAmount(TwoCups):
+    """A cup of water, and another, into which a share of the water is to be poured that differs from start to start.
+
+    Args:
+        config: its numbers.
+        modes: how agents act, see and are paid.
+    """
+
+    config: PourWaterAmountConfig
+
+    def __init__(self, config: PourWaterAmountConfig, modes: Modes) -> None:
+        super().__init__(config, modes)
+        outer = self.target.outer
+        self.line = self.water.add_mark((self.farthest, 0.1, 0.5 * outer + 0.02), (outer, LINE, LINE))
+        """The bar that marks the level."""
+        self.shares = self.water.variations(3).uniform(*config.share, config.starts).astype(np.float32)
+        """What each start state asks for, shape (starts,)."""
+        self.parts = [TargetShares(self.shares)]
+        self.score = CupScore(config, modes, [self.contents], [Measure("amount", -1.0, self.error)])
+        self.features = Features(14, self.observe)
+
+    def poses(self, world: World) -> np.ndarray:
+        """Return the poses of both cups and of the bar for each start state."""
+        poses, config = super().poses(world), self.config
+        line, floor = (world.model.pose_index(number) for number in (self.line, self.target.colliders[0]))
+        depth = config.depth(self.target.width) * self.shares * self.water.amounts() / config.particles
+        poses[:, line, 0] = poses[:, floor, 0]
+        poses[:, line, 1] = config.wall + depth
+        return poses
+
+    def error(self, world: World, out: Any) -> Any:
+        """Return the launch for the difference from the right amount, as a share of the water."""
+        return prepare(world, error_of_share, world.buffers["contents"], world.buffers["targets"], out)
+
+    def observe(self, world: World, observation: Any, first: int) -> Any:
+        """Return the launches that write the numbers of two cups, and the share."""
+        share = prepare(world, observe_column, world.buffers["targets"], 0, first + 13, observation)
+        return Launches([super().observe(world, observation, first), share])
+
+    def asked(self, world: World) -> np.ndarray:
+        """Return the share that is to be poured in each environment, shape (num_envs,)."""
+        return world.buffers.peek("targets")[:, 0].astype(np.float64)
 
 
 class PourWaterAmountVectorEnv(TaskVectorEnv):
@@ -105,48 +145,11 @@ class PourWaterAmountVectorEnv(TaskVectorEnv):
 
     config_type = PourWaterAmountConfig
     config: PourWaterAmountConfig
+    task_type = PourWaterAmount
     action_modes: ClassVar[tuple[ActionMode, ...]] = ("cup",)
     obs_modes: ClassVar[tuple[ObsMode, ...]] = ("keypoints", "particles", "memory", *PIXEL_MODES)
     grows = False
     presets = PRESETS["PourWaterAmount"]
-
-    def build(self, config: PourWaterAmountConfig) -> Task:
-        self.cups = cups = TwoCups(self, config)
-        outer = cups.target.outer
-        self.line = cups.water.add_mark((cups.farthest, 0.1, 0.5 * outer + 0.02), (outer, LINE, LINE))
-        """The bar that marks the level."""
-        self.shares = cups.water.variations(3).uniform(*config.share, config.starts).astype(np.float32)
-        """What each start state asks for, shape (starts,)."""
-        return replace(
-            cups.task(),
-            parts=[TargetShares(self, self.shares)],
-            score=CupScore(self, [cups.contents], [Measure("amount", -1.0, self.error)]),
-            features=Features(14, self.observe),
-            start_poses=self.start_poses,
-            expert=Pourer(self, cups.cup, cups.target, self.asked),
-        )
-
-    def start_poses(self) -> np.ndarray:
-        """Return the poses of both cups and of the bar for each start state."""
-        poses, config, cups = self.cups.start_poses(), self.config, self.cups
-        line, floor = (self.model.pose_index(number) for number in (self.line, cups.target.colliders[0]))
-        depth = config.depth(cups.target.width) * self.shares * cups.water.amounts() / config.particles
-        poses[:, line, 0] = poses[:, floor, 0]
-        poses[:, line, 1] = config.wall + depth
-        return poses
-
-    def error(self, out: Any) -> Any:
-        """Return the launch for the difference from the right amount, as a share of the water."""
-        return prepare(self, error_of_share, self.buffers["contents"], self.buffers["targets"], out)
-
-    def observe(self, observation: Any, first: int) -> Any:
-        """Return the launches that write the numbers of two cups, and the share."""
-        share = prepare(self, observe_column, self.buffers["targets"], 0, first + 13, observation)
-        return Launches([self.cups.observe(observation, first), share])
-
-    def asked(self) -> np.ndarray:
-        """Return the share that is to be poured in each environment, shape (num_envs,)."""
-        return self.buffers.peek("targets")[:, 0].astype(np.float64)
 
 
 class PourWaterAmountEnv(TaskEnv):

@@ -1,21 +1,108 @@
-"""Two cups, from one of which water is poured into the other: what the pouring tasks are made of."""
+"""Two cups, from one of which water is poured into the other: what the pouring tasks are made of, and who pours."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from pbd_gym.envs.core.actions import Hands
-from pbd_gym.envs.core.features import Features
-from pbd_gym.envs.core.launches import prepare
-from pbd_gym.envs.core.task import Batch, Task
-from pbd_gym.envs.core.validation import check_numbers
+from pbd_gym.envs.core.data.buffers import prepare
+from pbd_gym.envs.core.data.hands import Hands
+from pbd_gym.envs.core.data.modes import Modes
+from pbd_gym.envs.core.data.validation import check_numbers
+from pbd_gym.envs.core.task import Corners, Features, Task, World
 from pbd_gym.envs.water.body import Water, WaterTaskConfig
-from pbd_gym.envs.water.contents import POURED, Contents, CupScore, observe_two
+from pbd_gym.envs.water.contents import FIRST, POURED, Contents, CupScore, observe_two
+from pbd_gym.envs.water.cup import Cup
 from pbd_gym.envs.water.moves import CupMover
-from pbd_gym.envs.water.pouring import Pourer
+
+CLEARANCE = 0.03
+"""Between the rims of both cups while water flows [m]."""
+INTO = 0.2
+"""How far the rim goes beyond the wall of the other cup at most, as a share of the width of that."""
+RATE = 0.05
+"""Turn per action while water flows [rad]."""
+CLOSE = 0.02
+"""Share of the water that is not worth another pour."""
+LAG = 4.5
+"""Actions that it takes to stop the flow."""
+REST = 20
+"""Actions at the end of an episode in which a cup that is not to be emptied stays upright."""
+SLOWER = 4.0
+"""How much more slowly a cup tilts when little is left to pour: by this times that share of the water."""
+SHARE = 0.4
+"""Of the largest moves, which would make the water slosh."""
+LAST = -2.4
+"""Angle at which a cup is empty [rad]."""
+
+
+class Pourer:
+    """An expert that pours a share of the water from one cup into another, to the right of it.
+
+    The rim rises beside the other cup first. Then the cup tilts, and its rim goes over that of the other as far as the
+    tilted wall leaves room below. It tilts back before enough has left the cup, as some more does meanwhile.
+
+    Args:
+        cup: which is tilted.
+        target: which stands.
+        shares: returns what is to leave the cup, shape (num_envs,).
+    """
+
+    def __init__(self, cup: Cup, target: Cup, shares: Callable[[World], np.ndarray]) -> None:
+        self.cup, self.target, self.shares = cup, target, shares
+
+    def __call__(self, world: World) -> np.ndarray:
+        """Return the next action of every environment, shape (num_envs, 3), float32.
+
+        Args:
+            world: the environments, in action mode ``"cup"`` with x, y and angle.
+        """
+        cup, target, config, model = self.cup, self.target, world.config, world.model
+        poses = world.state.get_poses().astype(np.float64)
+        floor, side = (poses[:, model.pose_index(number)] for number in (cup.colliders[0], target.colliders[1]))
+        x, y, angle = floor[:, 0], floor[:, 1], 2.0 * np.arctan2(floor[:, 5], floor[:, 6])
+        edge = side[:, 0] - 0.5 * target.wall  # of the other cup, on this side
+        top = side[:, 1] + 0.5 * (target.height + target.wall + target.skirt)
+        # About its lip it tilts away from the ground: what is taller than the other has to be lifted for that alone.
+        length = cup.rim + 0.5 * cup.wall
+        high = np.maximum(top, length * np.cos(angle))
+        raised = lip(cup, x, y, angle)[1] > high + 0.5 * CLEARANCE
+        turn = np.where(raised, self._turn(world), 0.0)
+        turn = np.clip(angle + turn, LAST, 0.0) - angle
+        # Where the rim should be after the turn, and where it would be.
+        slope = np.tan(np.minimum(-(angle + turn), 1.2))
+        inside = np.minimum(0.8 * CLEARANCE * slope - 0.01, target.wall + INTO * target.width)
+        next_x, next_y = lip(cup, x, y, angle + turn)
+        pivot = cup.rim if config.pivot == "top" else 0.0
+        next_x += pivot * (np.sin(angle + turn) - np.sin(angle))
+        next_y -= pivot * (np.cos(angle + turn) - np.cos(angle))
+        high = np.maximum(top, length * np.cos(angle + turn))
+        moves = np.stack([edge + inside - next_x, high + CLEARANCE - next_y], axis=1) / config.max_step
+        moves = np.clip(moves, -SHARE, SHARE)
+        moves[:, 0] = np.where(raised, moves[:, 0], np.minimum(moves[:, 0], 0.0))
+        return np.concatenate([moves, turn[:, None] / config.max_turn], axis=1).astype(np.float32)
+
+    def _turn(self, world: World) -> np.ndarray:
+        """Return by how much to tilt now, while the rim is high enough [rad], shape (num_envs,)."""
+        b, shares = world.buffers, self.shares(world)
+        now = b.peek("contents")[:, FIRST].astype(np.float64)
+        before = b.peek("expert_memory").astype(np.float64)  # what was in the cup at its last action
+        flow = np.where(b.peek("elapsed") == 0, 0.0, before - now)
+        b.write("expert_memory", now)
+        left = now - (1.0 - shares) - np.where(shares < 1.0, CLOSE, 0.0)
+        ahead = np.where(shares < 1.0, left - LAG * np.maximum(flow, 0.0), left)
+        slower = np.where(shares < 1.0, np.clip(SLOWER * ahead, 0.3, 1.0), 1.0)
+        late = (shares < 1.0) & ((world.max_episode_steps or 10**9) - b.peek("elapsed") < REST)
+        return np.where((ahead > 0.0) & ~late, -RATE * slower, world.config.max_turn)
+
+
+def lip(cup: Cup, x: np.ndarray, y: np.ndarray, angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the outer edge of the rim on the right is, x and y [m], shape (k,) each."""
+    cos, sin, half = np.cos(angle), np.sin(angle), 0.5 * cup.outer
+    return x + cos * half - sin * cup.rim, y + sin * half + cos * cup.rim
+
 
 ROOM = 0.5
 """How far the cup can go beyond where it starts and beyond the other, and above the other [m]."""
@@ -52,42 +139,39 @@ class PouringConfig(WaterTaskConfig):
                 raise ValueError(f"{name} must be the least and the most, got {getattr(self, name)}")
 
 
-class TwoCups:
-    """A cup of water, and another that stands beside it.
+class TwoCups(Task):
+    """A cup of water, and another that stands beside it, into which all the water is to be poured.
 
     Args:
-        batch: the environments.
-        config: the task's numbers.
+        config: its numbers.
+        modes: how agents act, see and are paid.
     """
 
-    def __init__(self, batch: Batch, config: PouringConfig) -> None:
-        self.batch, self.config = batch, config
+    def __init__(self, config: PouringConfig, modes: Modes) -> None:
+        self.config = config
         width = config.breadth * config.spacing + 0.055
-        self.water = water = Water(batch, config, width, config.depth(width) / config.fill)
+        self.water = water = Water(config, width, config.depth(width) / config.fill)
         self.cup = water.cup
         """The cup that the agent moves."""
         tallest = 1.25 * config.depth(width) + config.taller[1]
         self.target = water.add_cup(width, tallest, self.farthest, standing=True)
         """The cup that is to be filled."""
-        self.contents = Contents(batch, self.cup, self.target, water.fill())
-
-    def task(self) -> Task:
-        """Return the task to pour all the water into the other cup."""
-        batch = self.batch
-        return Task(
-            scene=self.water.scene,
-            hands=self.hands(),
+        self.contents = Contents(self.cup, self.target, water.fill())
+        poured = self.contents.share("poured", 1.0, POURED)
+        super().__init__(
+            scene=water.scene,
+            hands=self.cup_moves(),
             keypoints=np.zeros(0, dtype=np.int32),
             goal_particles=np.zeros(0, dtype=np.int32),
-            starts=self.water.starts(),
-            score=CupScore(batch, [self.contents], [self.contents.share("poured", 1.0, POURED)], best=1.0),
+            starts=water.starts(),
+            score=CupScore(config, modes, [self.contents], [poured], best=1.0),
             features=Features(13, self.observe),
-            start_poses=self.start_poses,
-            expert=Pourer(batch, self.cup, self.target, lambda: np.ones(batch.num_envs)),
-            view_box=self.shown,
+            start_poses=self.poses,
+            expert=Pourer(self.cup, self.target, self.asked),
+            view_box=self.shown(),
         )
 
-    def hands(self) -> Hands:
+    def cup_moves(self) -> Hands:
         """Return what the agent can do with the cup."""
         config, cup = self.config, self.cup
         lower = (-ROOM, 0.5 * config.wall)
@@ -104,25 +188,29 @@ class TwoCups:
         """How far the other cup is from the first at most, from middle to middle [m]."""
         return self.cup.outer + self.config.gap[1]
 
-    def shown(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def shown(self) -> Corners:
         """Return what pictures show: both cups, and as much room above them."""
         half = 0.5 * self.cup.outer
         lower = np.array([-1.5 * half, 0.0, -half])
         return lower, np.array([self.farthest + half, 1.1 * (self.target.rim + self.cup.rim), half])
 
-    def start_poses(self) -> np.ndarray:
+    def poses(self, world: World) -> np.ndarray:
         """Return the poses of both cups for each start state."""
         config, water, target = self.config, self.water, self.target
         stream = water.variations(2)
         gaps = stream.uniform(*config.gap, config.starts)
         sunk = config.taller[1] - stream.uniform(*config.taller, config.starts)
         nothing = np.zeros(config.starts)
-        return water.start_poses((water.cup, nothing, nothing), (target, self.cup.outer + gaps, sunk))
+        return water.start_poses(world, (water.cup, nothing, nothing), (target, self.cup.outer + gaps, sunk))
 
-    def observe(self, observation: Any, first: int) -> Any:
+    def observe(self, world: World, observation: Any, first: int) -> Any:
         """Return the launch that writes the thirteen numbers of two cups."""
-        cup, target, batch = self.cup, self.target, self.batch
+        cup, target, model = self.cup, self.target, world.model
         return prepare(
-            batch, observe_two, batch.buffers["contents"], cup.row(batch.model), target.row(batch.model), cup.width,
-            target.width, batch.state.poses, first, observation,
+            world, observe_two, world.buffers["contents"], cup.row(model), target.row(model), cup.width, target.width,
+            world.state.poses, first, observation,
         )  # fmt: skip
+
+    def asked(self, world: World) -> np.ndarray:
+        """Return the share that is to be poured in each environment, shape (num_envs,)."""
+        return np.ones(world.num_envs)

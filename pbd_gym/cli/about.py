@@ -27,7 +27,7 @@ def _list(args: argparse.Namespace, rest: list[str]) -> None:
 def _info(args: argparse.Namespace, rest: list[str]) -> None:
     import gymnasium as gym
 
-    from pbd_gym.envs.core.presets import preset_names
+    from pbd_gym.envs.core.data.presets import preset_names
     from pbd_gym.registry import find
 
     entry = find(args.id)

@@ -172,7 +172,7 @@ def test_environments_show_them() -> None:
         env.reset(seed=0)
         (before,) = env.render()
         core: Any = env.unwrapped
-        core.scene.colliders.append(Box(tuple(np.mean(core.view_box, axis=0)), (0.1, 0.1, 0.1)))
+        core.scene.colliders.append(Box(tuple(np.mean(core.world.view_box, axis=0)), (0.1, 0.1, 0.1)))
         (after,) = env.render()
         assert (before != after).any(axis=2).sum() > 100
     finally:

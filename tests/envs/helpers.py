@@ -8,8 +8,8 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PIXEL_MODES
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.training.agents.policies import shipped_ids
 

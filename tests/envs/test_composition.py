@@ -22,7 +22,7 @@ MOST_CLASSES = 4
 """Of this package, in the ancestry of any environment; those that mix in count."""
 ROOMS = ("core", "cloth", "rope", "soft", "water", "pendulum", "tools")
 """Of envs/, in an order in which each imports those before it only. Tasks do not import one another's rooms."""
-UPWARDS = {("core.rendering", "tools.window")}
+UPWARDS = {("core.base.rendering", "tools.window")}
 """The only import the other way: ``render_mode="human"`` opens a window."""
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 
@@ -128,4 +128,5 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 def test_tasks_need_no_exceptions_from_the_type_checker() -> None:
     for name, path in modules().items():
         if name.split(".")[0] != "tools":
-            assert "type: ignore" not in path.read_text(), name
+            text = path.read_text().replace("type: ignore[empty-body]", "")  # whose body is C++
+            assert "type: ignore" not in text, name

@@ -158,7 +158,7 @@ def test_let_go_it_falls_to_the_ground_and_rests() -> None:
         observation, *_ = env.step(np.array([[0, -0.2, -1]], dtype=np.float32))
     assert observation[0, -1] == 0.0
     x = env.state.get_positions()[0]
-    assert_allclose(x[:, 1], env.ground + env.scene.contact_radius, atol=0.05)
+    assert_allclose(x[:, 1], env.scene.colliders[0].offset + env.scene.contact_radius, atol=0.05)
     assert np.abs(env.state.get_velocities()).max() < 0.5
 
 

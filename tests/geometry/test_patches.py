@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from pbd_gym.envs.core import batch
+from pbd_gym.envs.core.base import vector_env as batch
 from pbd_gym.geometry import patches as module
 from pbd_gym.geometry.patches import patches
 

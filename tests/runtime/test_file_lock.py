@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pbd_gym.envs.core.start_bank import cached
+from pbd_gym.envs.core.data.start_bank import cached
 from pbd_gym.runtime.files import first_time, locked
 
 WORK = """

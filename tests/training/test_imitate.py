@@ -239,7 +239,7 @@ def test_goals_that_are_held_out_are_not_learned(monkeypatch: pytest.MonkeyPatch
     world = training_world("PBDManipulation-v0", 85, {"resolution": 8})
     env: Any = gym.make_vec("PBDManipulation-v0", 68, **world)
     env.reset(seed=0, options={"variation": np.arange(68)})
-    assert {env.goal_kind(row) for row in range(68)} == set(TRAINING)
+    assert {env.task.goal_kind(env.world, row) for row in range(68)} == set(TRAINING)
     env.close()
     chosen = {}
 

@@ -16,7 +16,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 
-from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.training.agents.networks import NormalisedReLU, SmallCNN, shows_pictures, stacked
 from pbd_gym.training.settings.algorithms import RANDOM_STEPS, Algorithm, PPOSettings, SACSettings, Settings
 

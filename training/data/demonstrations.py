@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.experts import expert_of
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.envs.tools.planning import CEMPlanner
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import MLPPolicy, find_policy

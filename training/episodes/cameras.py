@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.pixels import PIXEL_MODES, PixelObservations, Pixels
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.modes import PIXEL_MODES
+from pbd_gym.envs.core.spaces.pixels import PixelObservations, Pixels
 
 IMAGES = "images/"
 """What the names of pictures begin with among infos."""
@@ -42,7 +43,7 @@ class Cameras:
         self._buffers = env.buffers
         self._view = PixelObservations("rgb", pixels, env.task.hands.axes, env.goal_particles)
         box = env.pictures.view_box()
-        self._view.prepare(env.buffers, env.state, box, env.goal_radius, hand=env.hand_grip)
+        self._view.prepare(env.buffers, env.state, box, env.task.score.goal_radius, hand=env.world.hand_grip)
         self.names = tuple(by_camera(self._buffers.peek("rgb")))
         """Names of the cameras."""
 

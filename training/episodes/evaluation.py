@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import MLPPolicy

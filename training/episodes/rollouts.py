@@ -11,9 +11,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.presets import preset_values
-from pbd_gym.envs.core.validation import split_range
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.presets import preset_values
+from pbd_gym.envs.core.data.validation import split_range
 from pbd_gym.registry import find
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.settings.arguments import UNSEEN_SEED

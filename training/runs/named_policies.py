@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.recording import Actor, RandomActor, expert
 from pbd_gym.training.agents.policies import find_pixel_policy, find_policy, shipped_ids
 from pbd_gym.training.episodes.record import Stacked

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from pbd_gym.envs.core.presets import with_defaults
+from pbd_gym.envs.core.data.presets import with_defaults
 from pbd_gym.training.settings import tuned
 from pbd_gym.training.settings.algorithms import (
     Algorithm,
@@ -97,7 +97,7 @@ class TrainArgs:
         Raises:
             ValueError: for a number of another algorithm.
         """
-        from pbd_gym.envs.core.pixels import PIXEL_MODES  # imports Warp
+        from pbd_gym.envs.core.data.modes import PIXEL_MODES  # imports Warp
 
         found = tuned.TABLE[self.algorithm].get(self.env_id, tuned.FALLBACK[self.algorithm])
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":

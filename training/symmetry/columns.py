@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pbd_gym.envs.core.memory import MemoryObservations
-from pbd_gym.envs.core.observations import Observations
+from pbd_gym.envs.core.spaces.observations import MemoryObservations, Observations
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pbd_gym.envs.core.memory import MemoryObservations
-from pbd_gym.envs.core.observations import ReducedObservations
-from pbd_gym.envs.core.symmetries import Symmetry
+from pbd_gym.envs.core.data.symmetries import Symmetry
+from pbd_gym.envs.core.spaces.observations import MemoryObservations, ReducedObservations
 from pbd_gym.training.symmetry.columns import shown_particles
 
 

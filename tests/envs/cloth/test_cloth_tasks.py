@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym.envs import TaskVectorEnv
 from pbd_gym.envs.cloth.body import fitted
 from pbd_gym.envs.cloth.towel import CORNERS, ClothTaskConfig
-from pbd_gym.envs.core.corrections import Corrections
-from pbd_gym.envs.core.presets import with_defaults
+from pbd_gym.envs.core.data.presets import with_defaults
+from pbd_gym.envs.core.parts.corrections import Corrections
 from pbd_gym.geometry.surfaces import crossings
 from pbd_gym.geometry.trimeshes import trimesh
 
@@ -29,7 +29,7 @@ def make(name: str, num_envs: int = 1, **kwargs: Any) -> Any:
 def rate(env: Any, shape: np.ndarray) -> tuple[float, float]:
     """Return performance and normalised performance of a towel put somewhere, shape (rows, columns, 3)."""
     positions = env.state.get_positions()
-    positions[:, env.towel.indices] = shape
+    positions[:, env.task.towel.indices] = shape
     env.state.set_positions(positions)
     env._score.launch()
     env._episodes.conclude.launch()
@@ -86,7 +86,7 @@ def test_fit() -> None:
 def test_flatten_performance() -> None:
     """Guards the covered area of the flat towel, of one folded in half wherever it lies, and of one on end."""
     env = make("ClothFlatten")
-    flat, side, r = env.towel.flat, env.config.size[0], 0.75 * env.config.spacing
+    flat, side, r = env.task.towel.flat, env.config.size[0], 0.75 * env.config.spacing
     area, normalized = rate(env, flat)
     assert_allclose(area, side * side + 4 * side * r + np.pi * r * r, rtol=0.01)
     assert_allclose(normalized, 1.0, atol=0.02)
@@ -105,14 +105,14 @@ def test_fold_performance() -> None:
     """Guards both terms of folding: perfect, flat, shifted as a whole, and folded with a gap."""
     env = make("ClothFold")
     thickness = 2.0 * env.config.radius
-    start = env.towel.shape(0).astype(np.float64)
+    start = env.task.towel.shape(env.world, 0).astype(np.float64)
     pairs = start[:8][::-1] - start[8:]
     width = np.linalg.norm(pairs, axis=2).mean()
     assert_allclose(env.buffers.peek("performance")[0], -width, rtol=1e-5)
     perfect = start.copy()
     perfect[:8] = start[8:][::-1] + np.array([0.0, thickness, 0.0])
     assert_allclose(rate(env, perfect), (-thickness, 1.0), rtol=1e-4)
-    assert_allclose(env.fold.goals(0), perfect, atol=1e-6)
+    assert_allclose(env.task.goals(env.world, 0), perfect, atol=1e-6)
     shifted = perfect + np.array([0.03, 0.0, 0.04])
     assert_allclose(rate(env, shifted)[0], -thickness - 1.2 * 0.05, rtol=1e-4)
     wide = perfect.copy()
@@ -137,17 +137,17 @@ def test_goals_are_rated_as_hindsight_rates_them(reward_mode: str) -> None:
         assert_array_equal(info["at_goal"], distance < 0.05)
         assert reward.tolist() == [0.0, -1.0, -1.0]
     env = make("ClothFold", **coarse)
-    assert_allclose(rate(env, env.fold.goals(0)), (0.0, 1.0), atol=1e-5)
+    assert_allclose(rate(env, env.task.goals(env.world, 0)), (0.0, 1.0), atol=1e-5)
 
 
 def test_diagonal_pairs() -> None:
     """Guards which particles are to meet: mirror images at the diagonal, which is left out."""
     env = make("ClothFoldDiagonal", rows=6, columns=6)
-    grid = env.towel.indices
-    assert len(env.fold.upper) == len(env.fold.lower) == 15
-    assert dict(zip(env.fold.upper, env.fold.lower, strict=True))[grid[0, 0]] == grid[5, 5]
+    grid = env.task.towel.indices
+    assert len(env.task.goal.upper) == len(env.task.goal.lower) == 15
+    assert dict(zip(env.task.goal.upper, env.task.goal.lower, strict=True))[grid[0, 0]] == grid[5, 5]
     flat = env.scene.positions
-    assert_allclose(flat[env.fold.upper][:, [0, 2]] + flat[env.fold.lower][:, [2, 0]], 0.0, atol=1e-12)
+    assert_allclose(flat[env.task.goal.upper][:, [0, 2]] + flat[env.task.goal.lower][:, [2, 0]], 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="rows = columns"):
         make("ClothFoldDiagonal", rows=6, columns=5)
     with pytest.raises(ValueError, match="square"):
@@ -172,8 +172,8 @@ def test_counts_follow_from_the_size() -> None:
         with pytest.raises(ValueError, match="resolution, or else rows and columns, got resolution=10, rows="):
             ClothTaskConfig(resolution=10, **contrary)
     env = make("ClothFlatten", size=(0.6, 0.4), resolution=7)
-    assert_allclose(np.ptp(env.towel.flat, axis=(0, 1)), [0.6, 0.0, 0.4], atol=1e-6)
-    assert_allclose(rate(env, env.towel.flat)[0], env.area.flat, rtol=0.04)
+    assert_allclose(np.ptp(env.task.towel.flat, axis=(0, 1)), [0.6, 0.0, 0.4], atol=1e-6)
+    assert_allclose(rate(env, env.task.towel.flat)[0], env.task.area.flat, rtol=0.04)
     with pytest.raises(ValueError, match="at least 4, got 3 and 7"):
         ClothTaskConfig(size=(0.6, 0.2), resolution=7)
     for wrong in ((0.6, 0.0), (0.6, np.nan)):
@@ -197,14 +197,14 @@ def test_expert_of_a_rectangle(name: str, floor: float) -> None:
 def test_drop_performance() -> None:
     """Guards the distance from the places: none for the flat towel, and that of a shift."""
     env = make("ClothDrop")
-    hanging = env.towel.shape(0)
-    assert (env.state.held.numpy()[0] == env.towel.corners[:2]).all()
-    distance = np.linalg.norm(hanging - env.towel.flat, axis=2).mean()
+    hanging = env.task.towel.shape(env.world, 0)
+    assert (env.state.held.numpy()[0] == env.task.towel.corners[:2]).all()
+    distance = np.linalg.norm(hanging - env.task.towel.flat, axis=2).mean()
     assert_allclose(env.buffers.peek("performance")[0], -distance, rtol=1e-5)
-    assert_allclose(rate(env, env.towel.flat), (0.0, 1.0), atol=1e-6)
-    performance, normalized = rate(env, env.towel.flat + np.array([0.0, 0.03, 0.04]))
+    assert_allclose(rate(env, env.task.towel.flat), (0.0, 1.0), atol=1e-6)
+    performance, normalized = rate(env, env.task.towel.flat + np.array([0.0, 0.03, 0.04]))
     assert_allclose((performance, normalized), (-0.05, 1.0 - 0.05 / distance), rtol=1e-4)
-    assert make("ClothFoldDrop").fold.goals(0)[..., 1].max() < 3 * env.config.radius  # on the ground, not in mid-air
+    assert env.task.goals(env.world, 0)[..., 1].max() < 3 * env.config.radius  # on the ground, not in mid-air
 
 
 def test_lowest() -> None:
@@ -219,7 +219,7 @@ def test_lowest() -> None:
 def test_corrections_wait_for_a_learner() -> None:
     """Guards labels for learners: hands that stand still for a while, and let go by mistake, are shown how to go on."""
     env = make("ClothUnfold", 8, resolution=12, starts=8)
-    correct = Corrections(env.task.expert)
+    correct = Corrections(env.task.expert, env.world)
     for step in range(env.max_episode_steps):
         hands = correct().reshape(env.num_envs, -1, 4)
         if 3 <= step < 9 or 20 <= step < 26:
@@ -264,13 +264,13 @@ def test_starts_are_at_rest(name: str, closed: bool, resolution: dict[str, int])
 def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:
     """Guards the choice of what to take a heap by: two corners that are folded under are left alone."""
     env = make("ClothFlatten")
-    x, radius, side = env.towel.flat.copy(), env.config.radius, env.config.mean_side
+    x, radius, side = env.task.towel.flat.copy(), env.config.radius, env.config.mean_side
     under = x[..., 2] < -0.25 * side
     x[..., 1] = np.where(under, radius, 4.0 * radius)
     x[..., 2] = np.where(under, -0.5 * side - x[..., 2], x[..., 2])
-    covered = env.towel.covered(x, CORNERS)
+    covered = env.task.towel.covered(x, CORNERS)
     assert (covered[:2] > 0).all() and (covered[2:] == 0).all()
-    first = next(iter(env.spreading.first_taken(0, x, np.zeros((2, 3)))))
+    first = next(iter(env.task.spreading.first_taken(env.world, 0, x, np.zeros((2, 3)))))
     assert_allclose(np.sort(first.positions[:, 0]), np.sort(x[-1, [0, -1], 0]), atol=1e-6)
     assert_allclose(first.positions[:, 2], x[-1, [0, -1], 2], atol=1e-6)
 
@@ -278,18 +278,18 @@ def test_a_covered_corner_is_not_grasped_through_what_covers_it() -> None:
 def test_unfold_starts() -> None:
     """Guards the start states: none lies open or goes through itself, and the flat towel is perfect."""
     env = make("ClothUnfold", starts=20)
-    edges = trimesh(env.scene.positions, env.towel.cloth.triangles).edges()
-    assert max(crossings(x, env.towel.cloth.triangles, edges) for x in env.start_positions) == 0
+    edges = trimesh(env.scene.positions, env.task.towel.cloth.triangles).edges()
+    assert max(crossings(x, env.task.towel.cloth.triangles, edges) for x in env.start_positions) == 0
     distance = np.linalg.norm(env.start_positions - env.scene.positions, axis=2).mean(axis=1)
     assert distance.min() > 0.1 * env.config.mean_side
-    assert_allclose(rate(env, env.towel.flat), (0.0, 1.0), atol=1e-6)
+    assert_allclose(rate(env, env.task.towel.flat), (0.0, 1.0), atol=1e-6)
 
 
 def test_hang_goal() -> None:
     """Guards the shape over the rod: it touches it all round, is no longer than the towel, and off the ground."""
     env = make("ClothHang")
-    goal, config = env.goal.of(0)[env.towel.indices].astype(np.float64), env.config
-    rod = env.scene.colliders[env.rod.collider]
+    goal, config = env.task.goal.of(env.world, 0)[env.task.towel.indices].astype(np.float64), env.config
+    rod = env.scene.colliders[env.task.parts[1].collider]
     distance, _ = rod.signed_distance(goal.reshape(-1, 3))
     assert distance.min() > config.radius - 1e-6
     assert np.sum(np.abs(distance - config.radius) < 1e-6) >= 2 * config.columns
@@ -313,8 +313,8 @@ def test_rod_goes_with_the_size() -> None:
 def test_shirt_goal() -> None:
     """Guards the folded shirt: half as long, no wider than the chest, hem at the collar, and no two layers in one."""
     env = make("TShirtFold", starts=8)
-    config, marks = env.config, env.shirt.landmarks
-    goal = fitted(env.shirt.shape(0), env.scene.positions, env.goal.of(0))
+    config, marks = env.config, env.task.shirt.landmarks
+    goal = fitted(env.task.shirt.shape(env.world, 0), env.scene.positions, env.task.goal.of(env.world, 0))
     assert_allclose(np.ptp(goal[:, 0]), config.width, rtol=0.02)
     assert_allclose(np.ptp(goal[:, 2]), 0.5 * config.length, rtol=0.1)
     for side in ("left", "right"):
@@ -324,7 +324,7 @@ def test_shirt_goal() -> None:
         assert sign * top[0] < 0.5 * config.width and sign * low[0] < 0.5 * config.width
         assert hem[1] > 2.0 * config.radius
     positions = env.state.get_positions()
-    positions[:] = env.goal.of(0)
+    positions[:] = env.task.goal.of(env.world, 0)
     env.state.set_positions(positions)
     env._score.launch()
     assert_allclose(env.buffers.peek("performance")[0], 0.0, atol=1e-6)
@@ -346,7 +346,9 @@ def test_where_hands_start(hands_at: str, first: Any) -> None:
     for step in range(3):
         if step != 1:
             for k in range(3):
-                assert_allclose(env.state.grip_positions.numpy()[k, 0], first(env.towel.shape(k)), atol=1e-6)
+                assert_allclose(
+                    env.state.grip_positions.numpy()[k, 0], first(env.task.towel.shape(env.world, k)), atol=1e-6
+                )
             assert (env.state.held.numpy()[:3] < 0).all()
         env.step(np.tile(np.float32([1.0, -1.0, -1.0, -1.0]), (3, 2)))
         if step == 1:
@@ -360,8 +362,8 @@ def test_what_hangs_below_the_box_is_laid_on_the_ground() -> None:
     env = make("ClothFold", hands_at="corners", hand_height=0.05, hand_box=(-1, 0.05, -1, 1, 0.5, 1))
     for move in (0.0, 1.0, 1.0, -1.0, -1.0, -1.0):
         env.step(np.array([[0.0, move, 0.0, 1.0] * 2], dtype=np.float32))
-    assert (env.state.held.numpy()[0] == env.towel.corners[:2]).all()
-    assert_allclose(env.state.get_positions()[0, env.towel.corners[:2], 1], env.config.radius, atol=1e-4)
+    assert (env.state.held.numpy()[0] == env.task.towel.corners[:2]).all()
+    assert_allclose(env.state.get_positions()[0, env.task.towel.corners[:2], 1], env.config.radius, atol=1e-4)
     with pytest.raises(ValueError, match="hands_at"):
         make("ClothFold", hands_at="nowhere")
     with pytest.raises(ValueError, match="hand_box"):
@@ -383,7 +385,7 @@ def test_thin_towel_is_folded() -> None:
     assert info["is_success"].all()
     assert (info["piercings"] == 0).all()
     assert np.mean(strains) < 0.03
-    heights = env.state.get_positions()[:, env.towel.indices[2:5], 1]
+    heights = env.state.get_positions()[:, env.task.towel.indices[2:5], 1]
     assert 1.0 < (np.median(heights) - env.config.radius) / env.config.thickness < 1.2
 
 

@@ -33,6 +33,6 @@ def test_soft_threads_stretch_no_towel_that_hands_hold() -> None:
     for _ in range(10):
         env.step(up)
     assert (env.state.held.numpy()[:2] >= 0).all()
-    x = env.state.get_positions()[:, env.towel.indices]
+    x = env.state.get_positions()[:, env.task.towel.indices]
     length = np.linalg.norm(x[:, 0] - x[:, -1], axis=2) / env.config.size[1]
     assert (length < 1.0 + 1e-3).all()

@@ -1,5 +1,6 @@
 """What an action does to the hands and to what they hold, in each of the modes."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -8,8 +9,8 @@ import pytest
 import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.observations import Observations
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.spaces.observations import Observations
 from tests.envs.helpers import LOOSE, assert_same, make_vec, random_actions, roll
 
 ROUNDING = 3e-7
@@ -268,7 +269,7 @@ def test_pin_all_and_none() -> None:
 def test_hand_adds_a_grip(action_mode: str) -> None:
     """Guards that the grip of a person changes neither the agent's spaces nor, while it is idle, the physics."""
     plain, watched = make_vec(3, action_mode=action_mode), make_vec(3, action_mode=action_mode, hand=True)
-    assert plain.hand_grip is None and watched.hand_grip == plain.actions.grip_count
+    assert plain.world.hand_grip is None and watched.world.hand_grip == plain.actions.grip_count
     assert plain.action_space == watched.action_space and plain.observation_space == watched.observation_space
     assert watched.state.held.shape[1] == plain.state.held.shape[1] + 1
     if action_mode != "drag":
@@ -278,7 +279,7 @@ def test_hand_adds_a_grip(action_mode: str) -> None:
     actions = random_actions(plain, 10)
     for ours, theirs in zip(roll(plain, actions), roll(watched, actions), strict=True):
         assert_same(ours, theirs)
-    assert (held(watched)[:, watched.hand_grip] == -1).all()
+    assert (held(watched)[:, watched.world.hand_grip] == -1).all()
 
 
 def observe_into(env: TaskVectorEnv, mode: Any, grip_count: int, spare: int) -> tuple[np.ndarray, np.ndarray]:
@@ -292,7 +293,9 @@ def observe_into(env: TaskVectorEnv, mode: Any, grip_count: int, spare: int) -> 
         "achieved_goal": wp.zeros((env.num_envs, 6), dtype=float),
         "desired_goal": wp.zeros((env.num_envs, 6), dtype=float),
     }
-    observations.prepare(buffers, env.state).launch()
+    shared: Any = buffers
+    world = replace(env.world, buffers=shared)
+    observations.prepare(world).launch()
     return memory.numpy()[:count].reshape(env.num_envs, -1), memory.numpy()[count:]
 
 
@@ -326,7 +329,7 @@ def test_an_action_is_long_enough_for_the_whole_box(size: float) -> None:
         "PBDClothFoldPickPlace-v0", 1, rows=5, columns=5, substeps=2, starts=2, randomize={"size": (0.5, 2.0)}
     )
     env.reset(seed=0, options={"parameters": {"size": size}})
-    anchor = np.array(env.anchor)
+    anchor = np.array(env.world.anchor)
     corners = ((-1.0, -1.0, 1.0), env.actions.hands.lower), ((1.0, 1.0, 1.0), env.actions.hands.upper)
     for places, wall in corners:
         command = np.tile(np.float32([places[0], -1.0, places[2] * places[0], -1.0]), 2)[None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from pbd_gym.envs.core.buffers import Buffers
+from pbd_gym.envs.core.data.buffers import Buffers
 
 
 def test_still_buffers_are_fetched_once() -> None:

@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.testing import assert_array_equal
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.registry import ENTRIES
 from tests.envs.helpers import AUTORESET, SMALL, SMALL_OF, modes_of
 

@@ -10,20 +10,24 @@ from gymnasium.vector import AutoresetMode
 from numpy.testing import assert_array_equal
 
 from pbd_gym.colliders import Box
-from pbd_gym.envs.cloth.carry import ClothVectorEnv
+from pbd_gym.envs.cloth.carry import ClothCarry, ClothConfig, ClothVectorEnv
+from pbd_gym.envs.core.data.modes import Modes
 from tests.envs.helpers import SMALL_OF
 
 
-class TrayVectorEnv(ClothVectorEnv):
+class Tray(ClothCarry):
     """The cloth task with a tray."""
 
-    def build(self, config: Any) -> Any:
-        built = super().build(config)
-        self.tray = built.scene.add_collider(Box((0.0, 0.1, 0.0), (0.3, 0.01, 0.3)), moving=True)
-        return built
+    def __init__(self, config: ClothConfig, modes: Modes) -> None:
+        super().__init__(config, modes)
+        self.tray = self.scene.add_collider(Box((0.0, 0.1, 0.0), (0.3, 0.01, 0.3)), moving=True)
 
 
-def make(**options: Any) -> TrayVectorEnv:
+class TrayVectorEnv(ClothVectorEnv):
+    task_type = Tray
+
+
+def make(**options: Any) -> Any:
     small = SMALL_OF["PBDCloth-v0"]
     return TrayVectorEnv(4, max_episode_steps=3, **(small | options))
 
@@ -34,7 +38,7 @@ def test_episodes_begin_with_colliders_where_they_were_added() -> None:
     env.reset(seed=0)
     start = env.state.get_poses()
     assert_array_equal(start[:, 0], np.tile(np.float32([0, 0.1, 0, 0, 0, 0, 1]), (4, 1)))
-    env.control.move_collider(env.tray, [0.1, 0.0, 0.0], [0.0, 0.1, 0.0])
+    env.control.move_collider(env.task.tray, [0.1, 0.0, 0.0], [0.0, 0.1, 0.0])
     actions = np.zeros(env.action_space.shape, np.float32)
     env.step(actions)
     moved = env.state.get_poses()
@@ -53,7 +57,7 @@ def test_episodes_begin_with_colliders_where_they_were_added() -> None:
 def test_snapshots_and_branches_keep_poses() -> None:
     env = make()
     env.reset(seed=1)
-    env.state.set_pose(env.tray, [[0.01 * i, 0.2, 0.0] for i in range(4)])
+    env.state.set_pose(env.task.tray, [[0.01 * i, 0.2, 0.0] for i in range(4)])
     saved = env.get_state()
     env.branch(np.array([2, 2, 0, 3]))
     assert_array_equal(env.state.get_poses()[:, 0, 0], np.float32([0.02, 0.02, 0.0, 0.03]))
@@ -67,6 +71,6 @@ def test_pictures_show_them_where_they_are() -> None:
     env = make(render_mode="rgb_array")
     env.reset(seed=1)
     before = env.render()[0]
-    env.state.set_pose(env.tray, [0.4, 0.5, 0.0])
+    env.state.set_pose(env.task.tray, [0.4, 0.5, 0.0])
     assert (env.render()[0] != before).any(axis=2).sum() > 200
     env.close()

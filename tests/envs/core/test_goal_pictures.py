@@ -10,10 +10,9 @@ from gymnasium.utils.env_checker import check_env
 from numpy.testing import assert_allclose, assert_array_equal
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
-from pbd_gym.envs import ClothDropVectorEnv
-from pbd_gym.envs.core.goal_pictures import WITH_GOAL_PICTURES
-from pbd_gym.envs.core.pixels import PIXEL_MODES
-from pbd_gym.envs.core.task import Task
+from pbd_gym.envs.cloth.drop import ClothDrop, ClothDropVectorEnv
+from pbd_gym.envs.core.data.modes import PIXEL_MODES, Modes
+from pbd_gym.envs.core.spaces.goal_pictures import WITH_GOAL_PICTURES
 from pbd_gym.registry import ENTRIES
 from pbd_gym.rendering import Camera
 from pbd_gym.rendering.batched import Rasterizer
@@ -44,8 +43,8 @@ def test_the_picture_is_what_a_goal_looks_like_that_is_reached(env_id: str) -> N
     found, _ = env.reset(seed=4, options={"split": "all"})
     assert env.observation_space.contains(found) and list(found) == ["rgb", "depth", "goal_rgb", "goal_depth"]
     starts = env.buffers.read("start")
-    shapes = np.asarray(env.task.goal_shapes(), dtype=np.float64)
-    anchor, sizes = np.array(env.anchor), env.buffers.read("parameters")[:, 0]
+    shapes = np.asarray(env.task.goal_shapes(env.world), dtype=np.float64)
+    anchor, sizes = np.array(env.world.anchor), env.buffers.read("parameters")[:, 0]
     assert np.ptp(sizes) > 0.1
     points = env.observations.goal_pictures.points.numpy()
     assert_allclose(points, anchor + sizes[:, None, None] * (shapes[starts % len(shapes)] - anchor), atol=1e-6)
@@ -66,7 +65,7 @@ def test_it_differs_where_goals_differ() -> None:
     """Guards the batch: every environment has the picture of its own goal, and equal goals look the same."""
     env = make(num_envs=6, starts=21, rows=8, columns=8)
     goals = env.reset(seed=0, options={"variation": [0, 13, 1, 2, 3, 4]})[0]["goal_rgb"]
-    kinds = [env.goal_kind(row) for row in range(6)]
+    kinds = [env.task.goal_kind(env.world, row) for row in range(6)]
     assert kinds[:2] == [("flat", 0)] * 2 and len(set(kinds)) == 5
     assert_array_equal(goals[0], goals[1])
     assert len(np.unique(goals.reshape(6, -1), axis=0)) == 5
@@ -209,11 +208,13 @@ def test_tasks_without_a_shape_say_so(entry: Any) -> None:
 def test_shapes_of_a_wrong_size_are_refused() -> None:
     """Guards tasks of one's own."""
 
+    class Flat(ClothDrop):
+        def __init__(self, config: Any, modes: Modes) -> None:
+            super().__init__(config, modes)
+            self.goal_shapes = lambda world: np.zeros((2, 3, 3))
+
     class Wrong(ClothDropVectorEnv):
-        def build(self, config: Any) -> Task:
-            task = super().build(config)
-            task.goal_shapes = lambda: np.zeros((2, 3, 3))
-            return task
+        task_type = Flat
 
     with pytest.raises(ValueError, match=r"must return shape \(1 or 5, 25, 3\), got \(2, 3, 3\)"):
         Wrong(1, obs_mode="rgb", pixels={"goal_picture": True}, **SMALL_OF["PBDClothDrop-v0"])

@@ -10,7 +10,7 @@ import pytest
 import warp as wp
 from gymnasium.envs.registration import load_env_creator
 
-from pbd_gym.envs.core.pixels import PIXEL_MODES
+from pbd_gym.envs.core.data.modes import PIXEL_MODES
 from pbd_gym.registry import ENTRIES, find
 from tests.envs.helpers import MODES, make_vec, random_actions
 

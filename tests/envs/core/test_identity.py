@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pbd_gym.envs.core.identity import identity_of
+from pbd_gym.envs.core.data.identity import identity_of
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 from tests.envs.helpers import SMALL
 

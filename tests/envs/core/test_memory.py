@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.envs.core.experts import held_particles
-from pbd_gym.envs.core.memory import ELAPSED, SINCE
+from pbd_gym.envs.core.parts.experts import held_particles
+from pbd_gym.envs.core.spaces.observations import ELAPSED, SINCE
 from tests.envs.helpers import SMALL_OF
 
 FOLD = "PBDClothFold-v0"

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from tests.envs.helpers import SMALL_OF, assert_same, random_actions, roll
 
 PUSH, LIFT = "PBDSoftPush-v0", "PBDSoftLift-v0"

@@ -10,7 +10,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import VecTransposeImage
 
-from pbd_gym.envs.core.pixels import Pixels
+from pbd_gym.envs.core.spaces.pixels import Pixels
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.rendering import Camera
 from pbd_gym.rendering.batched.tables import camera_row, palette_row

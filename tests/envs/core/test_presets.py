@@ -17,8 +17,8 @@ from gymnasium.utils.env_match import check_environments_match
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
-from pbd_gym.envs.core.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
-from pbd_gym.envs.core.validation import make_config
+from pbd_gym.envs.core.data.presets import MODES, PRESETS, Derived, preset_names, preset_values, with_preset
+from pbd_gym.envs.core.data.validation import make_config
 from pbd_gym.registry import ENTRIES, find
 from pbd_gym.training.episodes.rollouts import unseen_arguments
 from pbd_gym.training.refinement import training_world
@@ -84,7 +84,7 @@ def test_what_a_user_gives_wins() -> None:
     observation, info = env.reset(seed=0)
     sizes = info["parameters/size"]
     assert sizes[0] != sizes[1] and (np.abs(sizes - 1.0) <= 1 / 3 + 1e-6).all()
-    corners = env.state.get_positions()[:, env.towel.corners].reshape(2, 12)
+    corners = env.state.get_positions()[:, env.task.towel.corners].reshape(2, 12)
     hands = env.state.grip_positions.numpy()[:2].reshape(2, 6)
     assert_allclose(observation, np.concatenate([corners, hands], axis=1), atol=1e-6)
     given = {"obs_mode": "particles", "randomize": {}, "size": (0.5, 0.4), "best": -0.01}
@@ -169,15 +169,15 @@ def test_a_transfer_picks_carries_and_lets_go() -> None:
         "PBDClothFold-v0", 2, action_mode="pick_then_place", size=(0.3, 0.3), resolution=5, starts=3, start_turn=0.0
     )
     env.reset(seed=0)
-    x = env.towel.shape(0).astype(np.float64)
+    x = env.task.towel.shape(env.world, 0).astype(np.float64)
     goal = x[0, 0] - [0.1, 0.0, 0.05]
     low, high = (np.array(corner) for corner in (env.actions.hands.lower, env.actions.hands.upper))
     action = np.concatenate([2.0 * (place - low) / (high - low) - 1.0 for place in (x[0, 0], goal)])
     nothing = np.ones(6)
     env.step(np.stack([action, nothing]).astype(np.float32))
     assert (env.state.held.numpy()[:2] < 0).all()
-    assert_allclose(env.towel.shape(0)[0, 0, [0, 2]], goal[[0, 2]], atol=0.04)
-    assert_allclose(env.towel.shape(1), x, atol=1e-3)
+    assert_allclose(env.task.towel.shape(env.world, 0)[0, 0, [0, 2]], goal[[0, 2]], atol=0.04)
+    assert_allclose(env.task.towel.shape(env.world, 1), x, atol=1e-3)
 
 
 def test_experts_of_daxbench() -> None:

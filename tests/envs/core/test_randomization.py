@@ -9,9 +9,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
-from pbd_gym.envs.core.manipulation import WeightedMeasures
-from pbd_gym.envs.core.randomization import NAMED, PLACES, LogUniform, Uniform, without_effect
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
+from pbd_gym.envs.core.data.randomization import NAMED, PLACES, LogUniform, Uniform, without_effect
+from pbd_gym.envs.core.parts.manipulation import WeightedMeasures
 from pbd_gym.sim.upload.arrays import to_rows
 from tests.envs.helpers import (
     AUTORESET,
@@ -223,7 +223,7 @@ def test_size_is_a_similar_task(env_id: str, size: float) -> None:
     assert isinstance(env, TaskVectorEnv) and isinstance(plain, TaskVectorEnv)
     plain.reset(seed=4)
     observation, info = env.reset(seed=4, options={"parameters": {"size": size}})
-    anchor = np.array(env.anchor)
+    anchor = np.array(env.world.anchor)
 
     def similar(points: np.ndarray) -> np.ndarray:
         return anchor + size * (points - anchor)

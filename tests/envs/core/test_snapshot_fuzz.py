@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from tests.envs.helpers import ID, SMALL_OF, assert_same, make_vec, random_actions, roll
 
 ARRAYS: dict[str, list[str]] = {

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from pbd_gym.envs.core import start_bank
-from pbd_gym.envs.core.start_bank import cached
+from pbd_gym.envs.core.data import start_bank
+from pbd_gym.envs.core.data.start_bank import cached
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 from pbd_gym.runtime import files
 from tests.envs.helpers import SMALL_OF
@@ -139,7 +139,7 @@ KILLED = """
 import sys, time
 import numpy as np
 from types import SimpleNamespace
-from pbd_gym.envs.core import start_bank
+from pbd_gym.envs.core.data import start_bank
 start_bank._digest = lambda key, data: (print("writing", flush=True), time.sleep(60))
 start_bank.cached(("what",), SimpleNamespace(is_cpu=True), lambda: np.ones((2, 3, 3), np.float32))
 """
@@ -170,16 +170,18 @@ TASK = """
 import numpy as np
 from pbd_gym.envs import RopeStraightenVectorEnv, StartBank
 
-class Task(RopeStraightenVectorEnv):
-    def build(self, config):
-        task = super().build(config)
-        self.tangled, task.starts = task.starts.sample, StartBank(self, self.sample_starts)
-        return task
+class Shifted(RopeStraightenVectorEnv.task_type):
+    def __init__(self, config, modes):
+        super().__init__(config, modes)
+        self.tangled, self.starts = self.starts.sample, StartBank(self.sample_starts)
 
-    def sample_starts(self, rng):
-        starts = self.tangled(rng)
+    def sample_starts(self, world, rng):
+        starts = self.tangled(world, rng)
         starts[..., 0] += {shift}
         return starts
+
+class Task(RopeStraightenVectorEnv):
+    task_type = Shifted
 """
 
 
@@ -219,23 +221,25 @@ def test_starts_that_another_package_samples(tmp_path: Path, monkeypatch: pytest
     monkeypatch.syspath_prepend(tmp_path)
     small = SMALL_OF["PBDRopeStraighten-v0"]
     task = """
-from pbd_gym.envs.core.starts import StartBank
+from pbd_gym.envs.core.parts.starts import StartBank
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 import other_parts
 
+class Shifted(RopeStraightenVectorEnv.task_type):
+    def __init__(self, config, modes):
+        super().__init__(config, modes)
+        self.starts = StartBank(other_parts.Shifted(self.starts.sample).sample)
+
 class Task(RopeStraightenVectorEnv):
-    def build(self, config):
-        task = super().build(config)
-        task.starts = StartBank(self, other_parts.Shifted(task.starts.sample).sample)
-        return task
+    task_type = Shifted
 """
     parts = """
 class Shifted:
     def __init__(self, sample):
         self.plain = sample
 
-    def sample(self, rng):
-        starts = self.plain(rng)
+    def sample(self, world, rng):
+        starts = self.plain(world, rng)
         starts[..., 0] += {shift}
         return starts
 """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from tests.envs.helpers import ID, SMALL, make_vec, named, random_actions, roll
 
 FULL: dict[str, Any] = {"rows": 16, "columns": 16, "settle_time": 3.0}

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linear_sum_assignment
 
 from pbd_gym.envs import TaskVectorEnv
-from pbd_gym.envs.core.experts import held_particles
+from pbd_gym.envs.core.parts.experts import held_particles
 from pbd_gym.envs.rope.body import RopeTaskConfig
-from pbd_gym.envs.rope.letters import LETTERS, outline, written
+from pbd_gym.envs.rope.laying import LETTERS, outline, written
 
 
 def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
@@ -110,7 +110,7 @@ def test_pairing_is_the_best_there_is() -> None:
     """Guards the assignment kernel against SciPy's, on ropes thrown anywhere, and on one whose order is reversed."""
     env = make("PBDRopeShape-v0", 64, starts=5)
     env.reset(seed=0)
-    goals, shapes = env.buffers.read("goals"), env.shapes()[env.buffers.read("start")]
+    goals, shapes = env.buffers.read("goals"), env.task.shapes(env.world)[env.buffers.read("start")]
     x = np.random.default_rng(0).uniform(-0.3, 0.3, (64, env.config.particles, 3)).astype(np.float32)
     x[0] = shapes[0, ::-1]
     x[1] = shapes[1]
@@ -124,7 +124,7 @@ def test_pairing_is_the_best_there_is() -> None:
 def test_order_counts_when_asked_for() -> None:
     env = make("PBDRopeShape-v0", 3, starts=5, ordered=True)
     env.reset(seed=0)
-    shapes = env.shapes()[env.buffers.read("start")]
+    shapes = env.task.shapes(env.world)[env.buffers.read("start")]
     x = np.stack([shapes[0], shapes[1, ::-1], shapes[2] + [0.0, 0.0, 0.07]])
     expected = np.linalg.norm(x - shapes, axis=2).mean(axis=1)
     assert_allclose(rate(env, x), -expected, atol=1e-6)
@@ -134,8 +134,8 @@ def test_order_counts_when_asked_for() -> None:
 def test_starts_have_letters_of_their_own() -> None:
     env = make("PBDRopeShape-v0", 64, starts=64)
     env.reset(seed=0, options={"split": "all", "variation": np.arange(64)})
-    assert set(env.letters()) == set(range(len(LETTERS)))
-    shapes = env.shapes()
+    assert set(env.task.letters()) == set(range(len(LETTERS)))
+    shapes = env.task.shapes(env.world)
     assert_allclose(env.buffers.read("goals"), shapes[:, env.goal_particles], atol=1e-6)
     ways = [np.linalg.norm(env.start_positions - s, axis=2).mean(axis=1) for s in (shapes, shapes[:, ::-1])]
     assert (ways[0] <= ways[1]).all()  # written from the end that is nearer
@@ -166,14 +166,14 @@ def test_the_closest_approach_counts_and_is_forgotten() -> None:
     env.reset(options={"reset_mask": np.array([True, False, False]), "split": "all", "variation": 3})
     again = env.buffers.read("performance")
     assert_allclose(again[1:], best[1:], atol=1e-6)
-    there = env.start_positions[3, -1] - env.goal_sets()[3, 0]
+    there = env.start_positions[3, -1] - env.task.goal_sets(env.world)[3, 0]
     assert_allclose(again[0], -np.linalg.norm(there), atol=1e-6)
 
 
 def test_goals_of_the_whip_are_out_of_reach() -> None:
     """Guards the task: without a swing, the hand at its wall and the rope hanging, no tip is near its goal."""
     env = make("PBDRopeWhip-v0", 1, starts=64)
-    starts, goals, hands = env.start_positions, env.goal_sets()[:, 0], env.actions.hands
+    starts, goals, hands = env.start_positions, env.task.goal_sets(env.world)[:, 0], env.actions.hands
     hanging = starts[:, -1] - starts[:, 0]
     nearest = np.clip(goals - hanging, hands.lower, hands.upper) + hanging
     assert np.linalg.norm(nearest - goals, axis=1).min() > 0.1
@@ -215,7 +215,7 @@ def test_pushing_is_rated_particle_by_particle() -> None:
 
 def test_goals_of_pushing_are_straight_ropes_beside_the_start() -> None:
     env = make("PBDRopePush-v0", 2, starts=40)
-    goals, starts, config = env.goal_shapes(), env.start_positions, env.config
+    goals, starts, config = env.task.shapes(env.world), env.start_positions, env.config
     assert_allclose(np.linalg.norm(goals[:, -1] - goals[:, 0], axis=1), config.rope_length, atol=1e-6)
     middle = goals.mean(axis=1)
     far = np.linalg.norm(middle[:, [0, 2]], axis=1)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.envs import TaskVectorEnv
-from pbd_gym.envs.core.experts import paddle_poses
+from pbd_gym.envs.core.parts.experts import paddle_poses
 
 EXPERTS: dict[tuple[str, str], float] = {
     ("PBDSoftLift-v0", "paddle"): 0.9,
@@ -123,7 +123,7 @@ def test_clay_starts_with_the_strains_of_its_weight() -> None:
     env.reset(seed=0)
     before = env.state.get_memory()
     assert np.abs(before).max() > 1e-3  # the bar gives way a little at its lower edges
-    assert_array_equal(before, np.broadcast_to(env.bar.strains(), before.shape))
+    assert_array_equal(before, np.broadcast_to(env.task.bar.strains(env.world), before.shape))
     for _ in range(25):
         env.step(env.expert())
     assert (np.abs(env.state.get_memory()).max(axis=1) > 0.1).all()
@@ -141,7 +141,7 @@ def test_clay_keeps_its_shape_and_rubber_does_not() -> None:
         lengths = []
         for _ in range(60):
             lengths.append(
-                np.linalg.norm(np.diff(env.state.get_positions()[:, env.bar.body.tets[:, :2]], axis=2), axis=3)
+                np.linalg.norm(np.diff(env.state.get_positions()[:, env.task.bar.body.tets[:, :2]], axis=2), axis=3)
             )
             env.step(env.expert())
         kept[name] = np.abs(lengths[-1] / lengths[0] - 1.0).max(axis=(1, 2))

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.rope.straighten import RopeStraightenVectorEnv
 from pbd_gym.envs.tools.named_env import check_named_env
 from pbd_gym.registry import ENTRIES

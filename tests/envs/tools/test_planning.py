@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.planning import CEMPlanner, CEMSettings, twin
 from pbd_gym.registry import ENTRIES
 from tests.envs.helpers import SMALL_OF, assert_same

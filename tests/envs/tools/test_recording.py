@@ -19,7 +19,7 @@ from PIL import Image
 from pxr import Usd, UsdGeom
 
 from pbd_gym.cli import main
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.recording import RandomActor, make_batch, moments, record
 from pbd_gym.rendering.pictures.images import save_film, save_mp4
 from tests.envs.helpers import poison

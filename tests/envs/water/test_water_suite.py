@@ -29,7 +29,7 @@ def make(env_id: str, num_envs: int, **kwargs: Any) -> Any:
 
 def water_of(env: Any) -> Any:
     """Return the scene with its water, of any of these tasks."""
-    return env.cups.water if hasattr(env, "cups") else env.water
+    return env.task.water
 
 
 def places(env: Any) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -202,7 +202,7 @@ def test_cups_do_not_touch() -> None:
         for env_number, pose in enumerate(env.state.get_poses().astype(np.float64)):
             mine = profile(water_of(env).cup, pose[:5], env.scene.colliders[number])
             assert mine[:, 1].min() > -1e-4
-            other = profile(env.cups.target, pose[5:], env.scene.colliders[env.cups.target.colliders[1]])
+            other = profile(env.task.target, pose[5:], env.scene.colliders[env.task.target.colliders[1]])
             other[[0, 3], 1] = 0.0
             apart = -np.inf  # the widest gap between the shadows of both along the normals of all sides
             for corners in (mine, other):
@@ -256,7 +256,7 @@ def test_amounts() -> None:
     env._score.launch()
     assert_allclose(env.buffers.read("performance"), -2.0 / counts, atol=1e-6)
     line = env.state.get_poses()[:, 10, 1] - env.config.wall
-    assert_allclose(line, observation[:, 13] * counts / 100 * env.config.depth(env.cups.target.width), rtol=1e-5)
+    assert_allclose(line, observation[:, 13] * counts / 100 * env.config.depth(env.task.target.width), rtol=1e-5)
 
 
 def test_tofu_that_does_not_fit_is_refused() -> None:
@@ -269,7 +269,7 @@ def test_tofu_swims_and_stays_whole() -> None:
     """Guards the coupling: tofu is half as dense as soup, floats, and keeps its shape while it is poured."""
     env = make("PBDPourSoup-v0", 2, particles=300)
     env.reset(seed=0)
-    piece = env.tofu[: len(env.tofu) // 2]
+    piece = env.task.tofu[: len(env.task.tofu) // 2]
 
     def sides() -> np.ndarray:
         x = env.state.get_positions()[:, piece]
@@ -277,7 +277,7 @@ def test_tofu_swims_and_stays_whole() -> None:
 
     rest = np.linalg.norm(env.scene.positions[piece[-1]] - env.scene.positions[piece[0]])
     for (x, _), every in zip(places(env), env.state.get_positions(), strict=True):
-        soup = x[: len(x) - len(env.tofu)]
+        soup = x[: len(x) - len(env.task.tofu)]
         assert every[piece, 1].max() > np.quantile(soup[:, 1], 0.95)  # it looks out
         assert every[piece, 1].min() < soup[:, 1].max()  # and is immersed
     for _ in range(60):

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.experts import grip_positions
+from pbd_gym.envs.core.parts.experts import grip_positions
 from pbd_gym.training.agents.pointing import Pointing, pointing_of
 from pbd_gym.training.agents.policies import MLPPolicy, load_policy
 from pbd_gym.training.imitate import clone

@@ -13,7 +13,7 @@ import torch
 from gymnasium import spaces
 
 from pbd_gym.cli import main
-from pbd_gym.envs.core.batch import TaskVectorEnv
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
 from pbd_gym.training.agents.sb3_models import CLASSES, Standardised, make_model, show_expert, standardise
 from pbd_gym.training.runs import checkpoint

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pbd_gym  # noqa: F401  (registers the ids)
-from pbd_gym.envs.core.symmetries import MIRROR_X, QUARTER, Symmetry, generated
+from pbd_gym.envs.core.data.symmetries import MIRROR_X, QUARTER, Symmetry, generated
 from pbd_gym.training.symmetry.images import Images
 from pbd_gym.training.symmetry.row_maps import row_maps
 

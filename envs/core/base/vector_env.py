@@ -1,0 +1,420 @@
+"""The batched environment that every task is built on: reset, step, autoreset, save and restore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from pbd_gym.envs.core.base.rendering import Pictures
+from pbd_gym.envs.core.base.results import Outputs
+from pbd_gym.envs.core.base.snapshots import Snapshots
+from pbd_gym.envs.core.base.stepping import Stepper
+from pbd_gym.envs.core.data import randomization
+from pbd_gym.envs.core.data.buffers import Buffers
+from pbd_gym.envs.core.data.hands import Actions
+from pbd_gym.envs.core.data.modes import (
+    OBS_MODES,
+    PIXEL_MODES,
+    ActionMode,
+    Modes,
+    ObsMode,
+    RewardMode,
+    check_action_mode,
+    check_obs_mode,
+    check_reward_mode,
+)
+from pbd_gym.envs.core.data.presets import Presets, with_preset
+from pbd_gym.envs.core.data.solving import solver_options
+from pbd_gym.envs.core.data.start_bank import DELAY
+from pbd_gym.envs.core.data.validation import (
+    Split,
+    check_options,
+    check_starts,
+    make_config,
+    make_options,
+    split_range,
+    split_seed,
+)
+from pbd_gym.envs.core.episode.lifecycle import Disturbance, Lifecycle, add_buffers, expose_to_wind
+from pbd_gym.envs.core.episode.watching import speed_limit
+from pbd_gym.envs.core.parts.experts import expert_of
+from pbd_gym.envs.core.spaces.observations import make_observations
+from pbd_gym.envs.core.spaces.pixels import PixelObservations, Pixels
+from pbd_gym.envs.core.task import Task, World
+from pbd_gym.rendering.pictures.frame import RenderOptions
+from pbd_gym.runtime.checks import switch, whole
+from pbd_gym.runtime.compilation import compiling_once
+from pbd_gym.runtime.messages import announced
+from pbd_gym.runtime.threads import default_threads
+from pbd_gym.sim.costs import memory_report
+from pbd_gym.sim.memory import MemoryReport
+from pbd_gym.sim.model import Model
+from pbd_gym.sim.solver import Solver
+from pbd_gym.sim.substeps import needed_substeps
+
+_SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
+"""What one environment calls an attribute, and what the batch does."""
+
+
+class TaskVectorEnv(Snapshots, VectorEnv):
+    """Batch of environments of one task. A task has a subclass, which names its configuration, its modes and its
+    :class:`pbd_gym.envs.Task`, which is made from these.
+
+    Args:
+        num_envs: environments in the batch.
+        max_episode_steps: steps after which an episode is truncated; None or -1 for no limit.
+        device: Warp device, ``"cpu"`` or ``"cuda:0"``.
+        preset: name of one of the task's :attr:`presets`, such as ``"softgym"``: arguments that are taken unless others
+            are given here.
+        horizon: steps after which the task itself truncates an episode, if that is sooner than ``max_episode_steps``.
+        obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.spaces.observations.Observations`, for
+        ``"memory"``
+            :class:`pbd_gym.envs.core.spaces.memory.MemoryObservations`, and for pictures
+            :class:`pbd_gym.envs.core.spaces.pixels.PixelObservations`.
+        pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
+        action_mode: see :class:`pbd_gym.envs.core.spaces.actions.Actions`.
+        reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 while it is a success, -1 otherwise), ``"delta"``
+            (gain of ``performance`` in this step), ``"normalized"`` (``normalized_performance``) or ``"finish"`` (the
+            same, but no less than -1; at the goal plus the share of hands that are empty or, where there are none, 1
+            and the share of the time for which all has to be at rest; plus 1 while it is a success). With
+            ``obs_mode="goal"``, which takes the first two only, sparse is the default and a function of goals alone: 0
+            at the goals, held or moving or not.
+        render_mode: ``"rgb_array"``, ``"human"`` or None.
+        render_options: how it is drawn, a :class:`pbd_gym.rendering.RenderOptions` or a dict of its fields.
+        autoreset_mode: a :class:`gymnasium.vector.AutoresetMode` or its value, for example ``"NextStep"``.
+        output: ``"numpy"``, or ``"torch"`` for tensors on the device.
+        threads: CPU threads of the physics; see :func:`pbd_gym.runtime.threads.default_threads`.
+        hand: adds a free grip for a person to use; a single environment with a window has one anyway.
+        randomize: range of each parameter that is sampled anew for every episode, as a factor of the task's own number:
+            ``{"stiffness": (0.5, 2.0)}``, or where the ground is; or the name of such ranges, ``"sim2real"``. See
+            :class:`pbd_gym.envs.core.data.randomization.Randomization`.
+        split: start states to sample from: ``"train"`` (the first four fifths), ``"eval"`` (the rest) or ``"all"``.
+        **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
+
+    Raises:
+        ValueError: for an unknown mode or parameter, or a number out of range.
+        TypeError: for a configuration field that does not exist.
+        MemoryError: if the batch would not fit.
+    """
+
+    config_type: ClassVar[type]
+    """Dataclass of the task's numbers; every batch reads its ``ctrl_dt``, ``substeps`` and ``damping``, and
+    what it has of :class:`pbd_gym.envs.core.data.solving.SolverConfig`."""
+    config: Any
+    """The task's numbers, a ``config_type``."""
+    task_type: ClassVar[type[Task]]
+    """Class of the task, which is made from its numbers and from how agents act, see and are paid, a
+    :class:`pbd_gym.envs.Modes`."""
+    action_modes: ClassVar[tuple[ActionMode, ...]] = ("drag", "picker", "pin", "pick_place")
+    """Action modes of the task, the default first."""
+    obs_modes: ClassVar[tuple[ObsMode, ...]] = (*OBS_MODES, *PIXEL_MODES)
+    """Observation modes of the task; without goals there is no ``"goal"``."""
+    grows: ClassVar[bool] = True
+    """Whether environments may differ in size."""
+    presets: ClassVar[Presets] = {}
+    """Arguments by name of the preset; see :mod:`pbd_gym.envs.core.data.presets`."""
+    metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
+        "render_modes": ["human", "rgb_array"],
+        "render_fps": 30,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        max_episode_steps: int | None = None,
+        *,
+        device: str = "cpu",
+        preset: str | None = None,
+        horizon: int | None = None,
+        obs_mode: ObsMode | None = None,
+        pixels: Pixels | Mapping[str, Any] | None = None,
+        action_mode: ActionMode | None = None,
+        reward_mode: RewardMode | None = None,
+        render_mode: str | None = None,
+        render_options: RenderOptions | Mapping[str, Any] | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        output: Literal["numpy", "torch"] = "numpy",
+        threads: int | None = None,
+        hand: bool = False,
+        randomize: Mapping[str, randomization.Range] | str | None = None,
+        split: Split = "train",
+        **overrides: Any,
+    ) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
+        if output not in ("numpy", "torch"):
+            raise ValueError(f"output must be 'numpy' or 'torch', got {output!r}")
+        if max_episode_steps is not None:  # gym.make has -1 for no limit
+            max_episode_steps = None if max_episode_steps == -1 else whole("max_episode_steps", max_episode_steps, 1)
+        num_envs = whole("num_envs", num_envs, 1)
+        modes: dict[str, Any] = {"action_mode": action_mode, "obs_mode": obs_mode, "reward_mode": reward_mode}
+        modes.update(randomize=randomize, horizon=horizon)
+        modes, overrides = with_preset(self.presets, preset, action_mode, modes, overrides)
+        self.config = make_config(self.config_type, overrides)
+        solver_options(self.config)  # refuses bad ones before there is any work
+        self.ranges = randomization.as_ranges(modes["randomize"], self.grows)
+        if modes["horizon"] is not None:
+            horizon = whole("horizon", modes["horizon"], 1)
+            max_episode_steps = min(horizon, max_episode_steps or horizon)
+        hand = switch("hand", hand)
+        threads = default_threads() if threads is None else whole("threads", threads, 1)
+        self.num_envs, self.max_episode_steps, self.split = num_envs, max_episode_steps, split
+        self.action_mode = check_action_mode(modes["action_mode"], self.action_modes)
+        self.obs_mode = check_obs_mode(modes["obs_mode"] or "keypoints", self.obs_modes, pixels)
+        self.reward_mode = check_reward_mode(modes["reward_mode"], self.obs_mode)
+        self.pixels, self.render_mode = make_options("pixels", Pixels, pixels), render_mode
+        self.render_options = make_options("render_options", RenderOptions, render_options)
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.modes = Modes(self.action_mode, self.obs_mode, self.reward_mode, self.ranges)
+        with compiling_once(type(self), self.config, self.action_mode, self.obs_mode, num_envs, device):
+            with announced("building the scene, which is large ...", DELAY):
+                kind: Any = self.task_type
+                self.task: Task = kind(self.config, self.modes)
+            self._make_world(device, threads, hand or (render_mode == "human" and num_envs == 1))
+            self._prepare(output, threads)
+
+    def _make_world(self, device: str, threads: int, hand: bool) -> None:
+        """Make what is simulated, and what is kept for each environment."""
+        config, task, num_envs, ranges = self.config, self.task, self.num_envs, self.ranges
+        scene = self.scene = task.scene
+        self.goal_particles = task.goal_particles
+        self.actions = Actions(self.action_mode, task.hands, self.modes.largest_size)
+        fps = max(round(1.0 / self.action_time), 1)  # whole, as others count; our own films take the exact number
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode, "render_fps": fps}
+        scene.grip_count = self.actions.grip_count + int(hand)
+        if task.ground is not None and "ground_height" in ranges:
+            scene.moving_colliders.append(task.ground)
+        if any(name in ranges for name in randomization.WINDS):
+            expose_to_wind(scene)
+        self.model = Model(scene, num_envs, device=device, threads=threads)
+        limit = speed_limit(task.hands, config.ctrl_dt, float(np.linalg.norm(scene.gravity)), ranges)
+        substeps = needed_substeps(scene, config.ctrl_dt) if config.substeps is None else config.substeps
+        self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, **solver_options(config))
+        self.state, self.control = self.solver.state(), self.solver.control()
+        idle = randomization.without_effect(self.model, config.damping)
+        self.randomization = randomization.Randomization(
+            ranges, self.model.labels, task.ground is not None, self.model.fluid_columns > 0, idle
+        )
+        """Which parameters differ from environment to environment."""
+        self.state.parameters.varied = bool(self.randomization.columns)
+        self.buffers = Buffers(num_envs, self.model.device)
+        self.world = World(
+            task, config, self.modes, num_envs, self.max_episode_steps, self.actions,
+            self.actions.grip_count if hand else None, self.model, self.solver, self.state, self.control,
+            self.randomization, self.buffers,
+        )  # fmt: skip
+        """The environments, as the task sees them."""
+
+    def _prepare(self, output: Literal["numpy", "torch"], threads: int) -> None:
+        """Make spaces and buffers, find the start states, and prepare every launch of a step once."""
+        world, task, actions, buffers = self.world, self.task, self.actions, self.buffers
+        self.observations = make_observations(world, self.pixels, type(self).__name__)
+        self.single_action_space = spaces.Box(-1.0, 1.0, (actions.size,), np.float32)
+        self.single_observation_space = self.observations.space
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        add_buffers(world, self.observations)
+        self.disturbance = Disturbance(world)
+        self.outputs = Outputs(
+            buffers, task.score.term_names, self.observations.names, output,
+            self.scene.has_particle_contacts, self.solver.piercings, self.scene.fluid is not None,
+            self.randomization.columns, task.score.completion.conditions,
+        )  # fmt: skip
+        self.pictures = Pictures(self, world, self.render_options)
+        self._seeded = False
+        held = np.full(self.scene.grip_count, -1, dtype=np.int32)
+        held[: actions.grip_count] = actions.initially_held
+        world.start_positions = self.start_positions = task.starts.positions(world, held)
+        """Configurations that episodes start from [m], shape (starts, n, 3), float32."""
+        hands = np.repeat(self.start_positions[:, :1], self.scene.grip_count, axis=1)  # a person's is at the first one
+        hands[:, : actions.grip_count] = actions.start_places(self.start_positions)
+        if isinstance(self.observations, PixelObservations):
+            shown = self.pictures.view_box(), task.score.goal_radius
+            self._observe: Any = self.observations.prepare(
+                buffers, self.state, *shown, hand=world.hand_grip, threads=threads
+            )
+        else:
+            self._observe = self.observations.prepare(world)
+        self._episodes = Lifecycle(world, self.disturbance, self.autoreset_mode, held, hands)
+        self._score = task.score.rate(world)
+        self._stepper = Stepper(world, self.autoreset_mode, self._episodes, self._score, self._observe, self.outputs)
+
+    @property
+    def action_time(self) -> float:
+        """Time that an action takes [s]."""
+        return float(self.config.ctrl_dt * self.actions.repeat)
+
+    def expert(self) -> np.ndarray:
+        """Return what the scripted expert of the task would do now, shape (num_envs, size), float32.
+
+        It may plan for a whole episode from what it sees at its start: ask before every step.
+
+        Raises:
+            ValueError: if the task has no expert.
+        """
+        return expert_of(self)()
+
+    # --- Gymnasium ----------------------------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes.
+
+        Args:
+            seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list; None goes on with the streams there
+                are, and starts from entropy the first time.
+            options: ``"parameters"``, a dict, fixes parameters that were declared with ``randomize``, to a number or
+                one per environment, until these environments are reset by this method again; others are sampled.
+                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,). ``"split"`` samples these
+                starts from ``"train"``, ``"eval"`` or ``"all"`` of the start states; ``"variation"`` takes the one
+                with this number in the split, one int or one per environment.
+
+        Returns:
+            Observation of all environments, and info of those that were reset.
+
+        Raises:
+            ValueError: for an unknown option, a bad mask, seed or parameter, or a mask in the first reset. The
+                environments are then as they were.
+        """
+        mask = check_options(options, self.num_envs)
+        fixed = self.randomization.fixed((options or {}).get("parameters") or {}, self.num_envs)
+        first, count = check_starts(options, self.split, len(self.start_positions), self.num_envs)
+        seeds = split_seed(seed, self.num_envs)
+        if not self._seeded and not mask.all():
+            raise ValueError("the first reset begins all environments: give no reset_mask")
+        super().reset(seed=int(seed) if isinstance(seed, int | np.integer) else None)
+        if seeds is None and not self._seeded:
+            seeds = self.np_random.integers(-(2**31), 2**31, self.num_envs).astype(np.int32)
+        b = self.buffers
+        if seeds is not None:
+            b.write("seed", np.where(mask, seeds, b.peek("seed")))
+            b.write("episode", np.where(mask, 0, b.peek("episode")))
+            self._seeded = True
+        b.write("fixed_parameters", np.where(mask[:, None], fixed, b.peek("fixed_parameters")))
+        b.write("chosen", mask)
+        b.write("start_first", first)
+        b.write("start_count", count)
+        self._episodes.begin.launch()
+        usual = split_range(self.split, len(self.start_positions))
+        b.write("start_first", usual[0])  # what autoreset samples from
+        b.write("start_count", usual[1])
+        self._observe.launch()
+        out = self.outputs
+        shown, nobody = (mask, np.zeros_like(mask)) if out.waits else (out.flags("chosen"), ~out.everyone)
+        return out.observation(), out.info(shown=shown, stepped=nobody)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Advance every environment by one control step.
+
+        Args:
+            actions: in [-1, 1] (what is beyond is clipped), shape (num_envs, size), floating; NumPy or torch.
+
+        Returns:
+            Observation, reward, terminated, truncated and info, as Gymnasium's vector environments give them. Rewards
+            are float64, or float32 as tensors; infos of numbers are float32.
+
+        Raises:
+            ValueError: for a wrong shape or a number that is not finite. The environments are then as they were.
+            TypeError: for a dtype that is not floating.
+            gymnasium.error.ResetNeeded: before the first reset, or after an episode is over with autoreset disabled;
+                the latter goes unnoticed with torch output on CUDA, where nothing waits for the device.
+        """
+        final = self.advance(actions)
+        out = self.outputs
+        info = out.info(shown=out.everyone, stepped=~out.flags("restart"))
+        ends = out.array("terminated", np.bool_), out.array("truncated", np.bool_)
+        reward = out.array("reward", np.float64 if out.torch is None else np.float32)
+        return out.observation(), reward, *ends, info | final
+
+    def advance(self, actions: Any) -> dict[str, Any]:
+        """Take a step and leave its results in the buffers. Returns ``final_obs`` and ``final_info``, if any."""
+        if not self._seeded:
+            raise gym.error.ResetNeeded("call reset before step")
+        return self._stepper.advance(actions)
+
+    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
+        """Return the reward of ``obs_mode="goal"`` for goals other than the episode's, for hindsight experience replay.
+
+        Args:
+            achieved_goal: as in observations, shape (..., goal size).
+            desired_goal: likewise.
+            info: not used; Gymnasium's convention for goals has it.
+
+        Returns:
+            Shape (...), float32: bit for bit what steps pay.
+        """
+        achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
+        rows = (-1, achieved.shape[-1])
+        rewards = self.task.score.goal_reward(self.world, achieved.reshape(rows), desired.reshape(rows))
+        return rewards.reshape(achieved.shape[:-1])
+
+    def render(self) -> Any:
+        """Draw the batch.
+
+        Returns:
+            With ``"rgb_array"`` a tuple of ``num_envs`` pictures, shape (height, width, 3), uint8; with ``"human"``
+            None, and a window shows them side by side.
+        """
+        return self.pictures.render()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window, if there is one."""
+        if hasattr(self, "pictures"):  # Gymnasium 1.2 also closes what was never made, because of a bad argument
+            self.pictures.close()
+
+    def memory_report(self) -> MemoryReport:
+        """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""
+        model = self.model
+        options = {"substeps": self.solver.substeps, **solver_options(self.config)}
+        physics = memory_report(self.scene, self.num_envs, model.device.alias, lanes=model.lanes, **options)
+        buffers = sum(array.capacity for array in self.buffers.arrays.values())
+        return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})
+
+    # --- attributes, as SyncVectorEnv and AsyncVectorEnv have them; environments of a batch share theirs ---
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method once, or read an attribute, and return the answer once per environment.
+
+        ``"render"`` gives each environment its own picture.
+
+        Raises:
+            AttributeError: if there is no such attribute.
+        """
+        found = getattr(self, _SINGLE.get(name, name))
+        answer = found(*args, **kwargs) if callable(found) else found
+        return answer if name == "render" and answer is not None else (answer,) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute once per environment; what is callable is called.
+
+        Raises:
+            AttributeError: if there is no such attribute.
+        """
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of the whole batch. What was prepared when the batch was made does not follow it.
+
+        Args:
+            name: of the attribute.
+            values: one value, or a list or tuple with the same one for each environment.
+
+        Raises:
+            ValueError: for a list of a wrong length, or of values that differ.
+        """
+        if isinstance(values, list | tuple):
+            if len(values) != self.num_envs:
+                raise ValueError(f"values must be {self.num_envs}, one for each environment, got {len(values)}")
+            if not all(np.array_equal(value, values[0]) for value in values):
+                raise ValueError(f"environments of a batch share {name}: give it one value, got {values!r}")
+            values = values[0]
+        setattr(self, _SINGLE.get(name, name), values)

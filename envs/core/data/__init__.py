@@ -1,0 +1,1 @@
+"""What everything else stands on: buffers, launches, ranges, presets, checks, and the cache of start states."""

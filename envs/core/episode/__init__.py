@@ -1,0 +1,1 @@
+"""The life of an episode: how it begins, when it is over, and what disturbs it."""

@@ -1,0 +1,1 @@
+"""What tasks are composed of: starts, goals, scores and experts."""

@@ -1,0 +1,1 @@
+"""What agents see and do: actions, observations and pictures."""
