@@ -77,12 +77,7 @@ def make_fill(images: Images) -> Any:
 
     @wp.func
     @no_type_check
-    def fill(
-        backdrop: Backdrop,
-        canvas: Canvas,
-        scratch: Scratch,
-        tile: Tile,
-    ):
+    def fill(backdrop: Backdrop, canvas: Canvas, scratch: Scratch, tile: Tile):
         """Copy the backdrop, and darken it where shadows are."""
         row = tile.picture % backdrop.nearness.shape[0]
         for y in range(tile.y0, tile.y1):
@@ -112,13 +107,7 @@ def make_draw_triangles(images: Images) -> Any:
 
     @wp.func
     @no_type_check
-    def draw_triangles(
-        shapes: Shapes,
-        seen: Seen,
-        canvas: Canvas,
-        scratch: Scratch,
-        tile: Tile,
-    ):
+    def draw_triangles(shapes: Shapes, seen: Seen, canvas: Canvas, scratch: Scratch, tile: Tile):
         own = tile.env % seen.palette.shape[0]
         for t in range(shapes.opaque_count):
             box = scratch.boxes[tile.picture, t]
@@ -191,13 +180,7 @@ def make_draw_rounds(images: Images) -> Any:
 
     @wp.func
     @no_type_check
-    def draw_rounds(
-        shapes: Shapes,
-        seen: Seen,
-        canvas: Canvas,
-        scratch: Scratch,
-        tile: Tile,
-    ):
+    def draw_rounds(shapes: Shapes, seen: Seen, canvas: Canvas, scratch: Scratch, tile: Tile):
         own = tile.env % seen.palette.shape[0]
         light = seen.cameras[tile.view, LIGHT]
         upwards = world_up(seen, tile.view)
@@ -299,14 +282,7 @@ def make_draw_goals(images: Images) -> Any:
 
     @wp.func
     @no_type_check
-    def draw_goals(
-        shapes: Shapes,
-        seen: Seen,
-        backdrop: Backdrop,
-        canvas: Canvas,
-        scratch: Scratch,
-        tile: Tile,
-    ):
+    def draw_goals(shapes: Shapes, seen: Seen, backdrop: Backdrop, canvas: Canvas, scratch: Scratch, tile: Tile):
         """Draw rings round goals, with a dot in the middle and a thin veil between, where nothing is in front."""
         own = tile.env % seen.palette.shape[0]
         ground = tile.picture % backdrop.nearness.shape[0]
