@@ -18,6 +18,7 @@ test: check  ## lint, formatting, types and all tests
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror pbd_gym/kernels/native/*.h
 	$(BIN)/mypy
 
 # PBD_GYM_BROWSER=required lets it fail where there is no browser.

@@ -54,6 +54,12 @@ def test_the_wheel_has_what_is_no_python(name: str, wheel: set[str]) -> None:
     assert name in wheel
 
 
+def test_the_wheel_has_every_header(wheel: set[str]) -> None:
+    headers = product_files(".h")
+    assert headers
+    assert {path.relative_to(ROOT).as_posix() for path in headers} <= wheel
+
+
 def test_the_wheel_has_the_agents_and_no_tests(wheel: set[str]) -> None:
     agents = {path.name for path in (ROOT / "training" / "checkpoints").glob("*.npz")}
     assert agents
