@@ -1,7 +1,7 @@
 """C++ of traced expressions: the same statements for SIMD lanes, for batches of constraints, and for CUDA.
 
-The text is in the language of :mod:`pbd_gym.kernels.lanes.snippets`: a ``V`` is one number for each lane, an ``N`` one
-that all lanes share, and ``T`` the scalar type. What a ``V`` is, is decided where the text is compiled.
+The text is in the language of ``kernels/native/sweep.h``: a ``V`` is one number for each lane, an ``N`` one that all
+lanes share, and ``T`` the scalar type. What a ``V`` is, is decided where the text is compiled.
 
 An expression that is used once is written where it is used, and any other gets a name. This decides where a product
 and a sum become one fused operation, which a compiler may do within a statement only; as there is but one text, the
@@ -94,9 +94,9 @@ class _Writer:
         if op == "neg":
             return f"-{self.bracketed(args[0], _ATOM)}", _PRODUCT
         if op == "sqrt":
-            return f"SQRT({self.inline(args[0])[0]})", _ATOM
+            return f"root({self.inline(args[0])[0]})", _ATOM
         if op == "atan2":
-            return f"ATAN2({self.inline(args[0])[0]}, {self.inline(args[1])[0]})", _ATOM
+            return f"angle({self.inline(args[0])[0]}, {self.inline(args[1])[0]})", _ATOM
         if op == "max":
             first, second = (self.typed(arg, node) for arg in args)
             return f"({first} > {second} ? {first} : {second})", _ATOM

@@ -14,6 +14,7 @@ from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import model_data
 from pbd_gym.kernels.lanes.wide import wide
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -64,7 +65,7 @@ def make_sweep_kernel(lanes: int, scalar: Any, kind: Any, kinds: tuple[Any, ...]
     body_ = body_type(vec)
     sweep = kind.make_sweep(wide_, data, SweepOptions(keep_lambda=True))
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False)
     def sweep_once(
         model: data,
         x: wp.array3d[vec],

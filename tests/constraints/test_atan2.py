@@ -7,22 +7,27 @@ import pytest
 import warp as wp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym.kernels.lanes.snippets import with_lanes
 from pbd_gym.kernels.lanes.wide import LANE_COUNTS, wide
+from pbd_gym.kernels.native import MODULE_OPTIONS, lanes_type
 
 from .helpers import DTYPES, EPS
 
 
 def angles(y: np.ndarray, x: np.ndarray, lanes: int, dtype: Any) -> np.ndarray:
-    """Return what ATAN2 gives, shape (n,)."""
+    """Return what the kernels find, shape (n,)."""
     wide_ = wide(lanes, wp.float32 if dtype == "float32" else wp.float64)
     vec = wide_.vec
-    code = "EACH_LANE { STORE((T*)out.data, ATAN2(LOAD((T*)y.data), LOAD((T*)x.data))); }"
+    code = f"""
+    using L = {lanes_type(lanes, wide_.scalar)};
+    using T = L::T;
+    for (int lane = 0; lane < L::ROUNDS; ++lane)
+        L::store((T*)out.data, lane, pbd::angle(L::load((T*)y.data, lane), L::load((T*)x.data, lane)));
+    """
 
-    @wp.func_native(with_lanes(wide_, code))
+    @wp.func_native(code)
     def angle(y: wp.array1d[vec], x: wp.array1d[vec], out: wp.array1d[vec]): ...
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False)
     def run(y: wp.array2d[vec], x: wp.array2d[vec], out: wp.array2d[vec]):
         i = wp.tid()
         angle(y[i], x[i], out[i])

@@ -16,10 +16,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.constraints import KINDS
 from pbd_gym.kernels.lanes.wide import LANE_COUNTS
-from pbd_gym.kernels.solve.lines import SLACK
+from pbd_gym.kernels.native import constant
 
 from .helpers import rotations
 from .samples import COUNT, SAMPLES, deformed, every_sample
+
+SLACK = constant("SLACK")
 
 EPS = float(np.finfo(np.float64).eps)
 NAMES = [kind.name for kind in KINDS]

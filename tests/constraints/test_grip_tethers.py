@@ -11,11 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Fabric, Model, Scene, Solver, State
 from pbd_gym.constraints.tether import geodesics
 from pbd_gym.geometry.garments import tshirt
-from pbd_gym.kernels.solve.tethers import GATHERING, PULLED
+from pbd_gym.kernels.native import constant
+from pbd_gym.kernels.solve.tethers import PULLED
 from pbd_gym.materials.materials import ClothMaterial, RopeMaterial
 from pbd_gym.scene.tethered_body import TetheredBody, spread_out
 
 from .helpers import EPS, NO_GRAVITY
+
+GATHERING = constant("GATHERING")
 
 H = 10.0
 """Step [s], so long that tethers bring back at once what is too far."""

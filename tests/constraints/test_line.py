@@ -11,9 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pbd_gym import Model, Scene, Solver
 from pbd_gym.geometry.grids import grid
 from pbd_gym.geometry.trimeshes import trimesh
-from pbd_gym.kernels.solve.lines import LEAST_COMPLIANCE, ROUND_COMPLIANCE, ROUNDS, SLACK, TAUT
+from pbd_gym.kernels.native import constant
 
 from .helpers import EPS, NO_GRAVITY, lanes_and_dtypes
+
+LEAST_COMPLIANCE = constant("LEAST_COMPLIANCE")
+ROUND_COMPLIANCE = constant("ROUND_COMPLIANCE")
+SLACK = constant("SLACK")
+TAUT = constant("TAUT")
+ROUNDS = int(constant("LINE_ROUNDS"))
 
 H = 0.05
 """Step [s]."""

@@ -27,17 +27,17 @@ FORMULAS = [name for name, kind in kinds().items() if kind.formula]
 def symbols(name: str, positions: np.ndarray, values: dict[str, np.ndarray]) -> dict[str, Any]:
     """Values of the symbols of a trace: positions of shape (m, k, 3), fields of shape (m, ...)."""
     found: dict[str, Any] = {"size": SIZE, "inv_size": 1 / SIZE, "inv_h": 20.0, "(iteration == 0)": True}
-    found["LOAD(memory + LANES * c)"] = 0.0
+    found["it.memory()"] = 0.0
     for k in range(positions.shape[1]):
         for i, axis in enumerate("xyz"):
             found[f"{axis}{k}"] = positions[:, k, i]
-            found[f"BEFORE({k}, {i})"] = np.real(positions[:, k, i])
+            found[f"it.before({k}, {i})"] = np.real(positions[:, k, i])
     for field, shape in kinds()[name].fields.items():
         rows = values[field].reshape(len(positions), -1)
         if shape:
-            found |= {f"ENTRY({field}, {k})": rows[:, k] for k in range(rows.shape[1])}
+            found |= {f"it.entry(table.{field}, {k})": rows[:, k] for k in range(rows.shape[1])}
         else:
-            found[f"NUMBER({field})"] = rows[:, 0]
+            found[f"it.number(table.{field})"] = rows[:, 0]
     return found
 
 

@@ -147,11 +147,11 @@ def test_stopped_gradients_are_zero() -> None:
 def test_text() -> None:
     """Guards the emitter: what is used once is written in place, what lanes share is named, constants are typed."""
     graph = Graph()
-    a, b, n = graph.symbol("a"), graph.symbol("b"), graph.symbol("NUMBER(n)", uniform=True)
+    a, b, n = graph.symbol("a"), graph.symbol("b"), graph.symbol("it.number(n)", uniform=True)
     total = a - (b + n * 2.0)
     text = emit([("f({}, {});", [total * total, where(a < 0.5, total, n)])], "float32")
     assert text.splitlines() == [
-        f"const N n{n.index} = NUMBER(n);",
+        f"const N n{n.index} = it.number(n);",
         f"const N n{(2.0 * n).index} = T(2.0) * n{n.index};",
         f"const V n{total.index} = a - (b + n{(2.0 * n).index});",
         f"f(n{total.index} * n{total.index}, ((a < T(0.5)) ? n{total.index} : V(n{n.index})));",

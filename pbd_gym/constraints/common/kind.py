@@ -163,4 +163,4 @@ class Kind:
         text = sweep.element_text(
             self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided
         )
-        return sweep.make_sweep(wide, data, options, self.name, text, self.width if options.packed else 0)
+        return sweep.make_sweep(wide, data, options, self.name, text, self.width)

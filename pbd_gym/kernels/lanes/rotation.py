@@ -12,8 +12,8 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.formulas import Function, Matrix, stop_gradient
-from pbd_gym.kernels.lanes.snippets import lanes_code
 from pbd_gym.kernels.lanes.wide import Wide
+from pbd_gym.kernels.native import MODULE_OPTIONS, lanes_type
 
 _SQUARINGS = {wp.float32: 10, wp.float64: 14}
 """Squarings of the 4x4 matrix: its eigenvalues are raised to the power 2^10 or 2^14."""
@@ -46,9 +46,9 @@ def rotation_code(scalar: Any, squarings: int | None = None) -> str:
 _ROTATION = """
 V r00, r01, r02, r10, r11, r12, r20, r21, r22;
 {
-    const V size = SQRT(
+    const V size = pbd::root(
         a00 * a00 + a01 * a01 + a02 * a02 + a10 * a10 + a11 * a11 + a12 * a12 + a20 * a20 + a21 * a21 + a22 * a22);
-    const V scale = T(0.14433756729740643) / FLOOR(size, 1e-18);  // 1 / (4 sqrt 3): unit trace
+    const V scale = T(0.14433756729740643) / pbd::at_least(size, 1e-18);  // 1 / (4 sqrt 3): unit trace
     V ww = T(0.25) + (a00 + a11 + a22) * scale;
     V xx = T(0.25) + (a00 - a11 - a22) * scale;
     V yy = T(0.25) + (a11 - a00 - a22) * scale;
@@ -141,17 +141,20 @@ def make_rotate(wide: Wide) -> Any:
     names = [f"{row}{column}" for row in range(3) for column in range(3)]
     code = "".join(
         [
+            f"using L = {lanes_type(wide.lanes, wide.scalar)};\nusing T = typename L::T;\nusing V = typename L::V;\n",
+            "constexpr int LANES = L::LANES;\nfor (int lane = 0; lane < L::ROUNDS; ++lane) {\nPBD_CONTRACT_ON\n",
             "const T* const in = (const T*)matrices.data;\nT* const out = (T*)rotations.data;\n",
-            *(f"const V a{name} = LOAD(in + {i} * LANES);\n" for i, name in enumerate(names)),
+            *(f"const V a{name} = L::load(in + {i} * LANES, lane);\n" for i, name in enumerate(names)),
             rotation_code(wide.scalar),
-            *(f"STORE(out + {i} * LANES, r{name});\n" for i, name in enumerate(names)),
+            *(f"L::store(out + {i} * LANES, lane, r{name});\n" for i, name in enumerate(names)),
+            "}\n",
         ]
     )
 
-    @wp.func_native(lanes_code(wide, code))
+    @wp.func_native(code)
     def rotate_one(matrices: wp.array1d[vec], rotations: wp.array1d[vec]) -> None: ...
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False)
     @no_type_check
     def rotate(matrices: wp.array2d[vec], rotations: wp.array2d[vec]):
         i = wp.tid()

@@ -6,6 +6,8 @@ the scope of the module: ``@wp.kernel(module="unique", module_options=MODULE_OPT
 What is chosen when a kernel is built is a template argument.
 """
 
+import functools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,14 @@ MODULE_OPTIONS: dict[str, Any] = {
 """Options of a Warp module whose kernels call functions of the headers."""
 
 
+def scalar_name(scalar: Any) -> str:
+    """Return the C++ name of ``wp.float32`` or ``wp.float64``."""
+    return _NATIVE[scalar]
+
+
 def lanes_type(lanes: int, scalar: Any) -> str:
     """Return the C++ name of ``pbd::Lanes`` for a lane count and ``wp.float32`` or ``wp.float64``."""
-    return f"pbd::Lanes<{_NATIVE[scalar]}, {lanes}>"
+    return f"pbd::Lanes<{scalar_name(scalar)}, {lanes}>"
 
 
 def call(function: str, *template: Any, arguments: str) -> str:
@@ -43,3 +50,17 @@ def call(function: str, *template: Any, arguments: str) -> str:
     """
     written = (str(int(each)) if isinstance(each, bool) else str(each) for each in template)
     return f"pbd::{function}<{', '.join(written)}>({arguments});"
+
+
+@functools.cache
+def constant(name: str) -> float:
+    """Return a number that a header defines as ``constexpr double NAME = ...;`` or ``constexpr int``.
+
+    Raises:
+        KeyError: for a name that no header has.
+    """
+    for path in sorted(FOLDER.glob("*.h")):
+        found = re.search(rf"^constexpr (?:double|int) {name} = ([^;]+);", path.read_text(), re.MULTILINE)
+        if found:
+            return float(found[1])
+    raise KeyError(name)

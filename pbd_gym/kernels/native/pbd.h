@@ -8,3 +8,8 @@
 #include "block.h"
 #include "collider_response.h"
 #include "lanes.h"
+#include "lines.h"
+#include "packed.h"
+#include "sweep.h"
+#include "tethers.h"
+#include "transpose.h"

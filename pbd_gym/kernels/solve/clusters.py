@@ -37,6 +37,32 @@ PINNED_FACTOR = 1e5
 _SQUARINGS = {wp.float32: 14, wp.float64: 18}
 """Of the rotation; more than a tetrahedron needs, because the cluster of a long rod has two small singular values."""
 
+_NAMES = """
+#define DAMPED {damped}
+#define JACOBI {jacobi}
+#define LOAD(a) it.load(a)
+#define STORE(a, value) it.store(a, value)
+#define SQRT(a) pbd::root(a)
+#define PLACE(a, axis) it.place(a, axis)
+#define ADD_PULL(a, px, py, pz, weight) it.add_pull(a, px, py, pz, weight);
+using A = decltype(it);
+constexpr int LANES = A::LANES, ROW = A::ROW;
+const int c = it.c;
+const int* const indices = it.arrays.indices;
+T* const x = it.arrays.x;
+const T* const w = it.arrays.w;
+const T* const previous = it.arrays.previous;
+"""
+_NO_NAMES = """
+#undef DAMPED
+#undef JACOBI
+#undef LOAD
+#undef STORE
+#undef SQRT
+#undef PLACE
+#undef ADD_PULL
+"""
+
 _MEASURE = """
 #define MEMBER \\
     const int a = indices[j]; \\
@@ -134,5 +160,6 @@ def cluster_text(options: SweepOptions, scalar: Any) -> str:
         s = s * relaxation(inputs)
     outputs = [("const V s = {};", [s])]
     if options.keep_lambda:
-        outputs.append(("STORE(lam + LANES * c, {});", [inputs.old + s * value]))
-    return measure + emit(outputs, precision(scalar)) + scatter
+        outputs.append(("it.set_multiplier({});", [inputs.old + s * value]))
+    names = _NAMES.format(damped=int(options.damped), jacobi=int(options.jacobi))
+    return names + measure + emit(outputs, precision(scalar)) + scatter + _NO_NAMES

@@ -97,7 +97,7 @@ class Inputs:
         self.size = graph.symbol("size") if options.varied else one
         self.inv_size = graph.symbol("inv_size") if options.varied else one
         self.inv_h = graph.symbol("inv_h", uniform=True)
-        self.memory = graph.symbol("LOAD(memory + LANES * c)")
+        self.memory = graph.symbol("it.memory()")
         self.first_iteration = graph.flag("(iteration == 0)") if options.keep_lambda else one > none
         self.old = graph.symbol("old") if options.keep_lambda else none
         self.gamma = self.field("damping_time", ()) * self.inv_h if options.damped else none
@@ -111,7 +111,7 @@ class Inputs:
 
     def before(self, width: int) -> list[Vec3]:
         """Return their positions at the start of the substep."""
-        return [Vec3(*(self.graph.symbol(f"BEFORE({k}, {i})") for i in range(3))) for k in range(width)]
+        return [Vec3(*(self.graph.symbol(f"it.before({k}, {i})") for i in range(3))) for k in range(width)]
 
     def weights(self, width: int) -> list[Number]:
         """Return their inverse masses."""
@@ -120,10 +120,10 @@ class Inputs:
     def field(self, name: str, shape: tuple[int, ...]) -> Any:
         """Return a field of a kind: a number, a tuple, a vector where there are three, or a matrix."""
         if not shape:
-            return self.graph.symbol(f"NUMBER({name})", uniform=True)
+            return self.graph.symbol(f"it.number(table.{name})", uniform=True)
         width = shape[-1]
         rows = [
-            tuple(self.graph.symbol(f"ENTRY({name}, {row * width + k})", uniform=True) for k in range(width))
+            tuple(self.graph.symbol(f"it.entry(table.{name}, {row * width + k})", uniform=True) for k in range(width))
             for row in range(shape[0] if len(shape) == 2 else 1)
         ]
         if len(shape) == 2:
@@ -254,15 +254,15 @@ def project(
         s = s * relaxation(inputs)
     done: list[tuple[str, list[Number]]] = []
     if residual.memory is not None:
-        done.append(("STORE(memory + LANES * c, {});", [residual.memory]))
+        done.append(("it.remember({});", [residual.memory]))
     if options.keep_lambda:
-        done.append(("STORE(lam + LANES * c, {});", [inputs.old + s * scale]))
+        done.append(("it.set_multiplier({});", [inputs.old + s * scale]))
     for k, (w, point, (factor, rest)) in enumerate(zip(weights, points, shared, strict=True)):
         if options.grip_forces:
-            done.append((f"PULL({k}, {{}}, {{}}, {{}}, w{k})", list(Vec3(*rest) * (s * factor))))
+            done.append((f"it.pull({k}, {{}}, {{}}, {{}}, w{k});", list(Vec3(*rest) * (s * factor))))
         step = s * w * factor
         onto = point
         if options.jacobi:
-            onto = Vec3(*(graph.symbol(f"GATHERED({k}, {i})") for i in range(3)))
-        done.append((f"SCATTER({k}, {{}}, {{}}, {{}}, w{k})", list(onto + Vec3(*rest) * step)))
+            onto = Vec3(*(graph.symbol(f"it.gathered({k}, {i})") for i in range(3)))
+        done.append((f"it.scatter({k}, {{}}, {{}}, {{}}, w{k});", list(onto + Vec3(*rest) * step)))
     return done

@@ -23,101 +23,9 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
 from pbd_gym.kernels.data.step import state_type
 from pbd_gym.kernels.data.tethers import LOOSE
-from pbd_gym.kernels.lanes.snippets import with_lanes
 from pbd_gym.kernels.lanes.wide import Wide, barrier
+from pbd_gym.kernels.native import call, lanes_type
 
-_HOLD = """
-// A number for each lane, from an expression in which its number is "lane".
-#if PBD_BLOCK || LANES_COUNT == 1
-#define OF_LANES(expression) V(expression)
-#else
-#define OF_LANES(expression) [&] { V r; for (int lane = 0; lane < LANES; ++lane) r[lane] = expression; return r; }()
-#endif
-#define ANCHOR(a) anchors[lane * anchor_count + (a)]
-{
-    constexpr int ROW = ROW_LENGTH, MOST = MOST_ANCHORS;
-    T* const x = (T*)body.x.data;
-    const T* const previous = (const T*)body.previous.data;
-    const T* const w = (const T*)body.inv_mass.data;
-    const T* const rest = (const T*)lengths.data;
-    const int anchor_count = lengths.shape[0], count = lengths.shape[1];
-    const int* const range = (const int*)bounds.data;
-    const int* const anchors = (const int*)tethered.data + group * LANES * anchor_count;
-    int taut[MOST], used = 0;
-    for (int a = 0; a < anchor_count && used < MOST; ++a)
-        if (range[2 * a] < range[2 * a + 1])
-            taut[used++] = a;
-    if (used > 0) EACH_LANE {
-#if VARIED
-        const T* const parameters = (const T*)body.parameters.data;
-        const V size = LOAD(parameters + SIZE_COLUMN * LANES);
-#else
-        const V size = V(T(1));
-#endif
-        V ax[MOST], ay[MOST], az[MOST], bx[MOST], by[MOST], bz[MOST], worst = V(T(1));
-        for (int k = 0; k < used; ++k) {
-            const int a = taut[k];
-#define COORDINATE(of, axis) OF_LANES(ANCHOR(a) < 0 ? T(0) : of[(ROW * (Index)ANCHOR(a) + axis) * LANES + lane])
-            ax[k] = COORDINATE(x, 0); ay[k] = COORDINATE(x, 1); az[k] = COORDINATE(x, 2);
-            bx[k] = COORDINATE(previous, 0); by[k] = COORDINATE(previous, 1); bz[k] = COORDINATE(previous, 2);
-#undef COORDINATE
-            for (int m = 0; m < k; ++m) {
-                const int b = taut[m];
-                const V length = size * OF_LANES(
-                    ANCHOR(a) < 0 || ANCHOR(b) < 0 ? T(LOOSE) : rest[(b * (Index)count + ANCHOR(a)) * LANES + lane]);
-                const V dx = ax[k] - ax[m], dy = ay[k] - ay[m], dz = az[k] - az[m];
-                const V square = length * length, ratio = (dx * dx + dy * dy + dz * dz) / FLOOR(square, 1e-30);
-                worst = ratio > worst ? ratio : worst;
-            }
-        }
-        const auto asked = worst > V(least * least);
-        const V scale = size * SQRT(worst), slow = V(T(GATHERING) / inv_h);
-        for (int k = 0; k < used && ANY(asked); ++k) {
-            const int a = taut[k], first = range[2 * a], last = range[2 * a + 1];
-            // A particle belongs to one thread, whichever anchor it is about.
-            const int ahead = (thread - first) % thread_count;
-            for (Index i = first + (ahead < 0 ? ahead + thread_count : ahead); i < last; i += thread_count) {
-                T* const place = x + ROW * i * LANES;
-                const V px = LOAD(place), py = LOAD(place + LANES), pz = LOAD(place + 2 * LANES);
-                const V dx = px - ax[k], dy = py - ay[k], dz = pz - az[k];
-                const V limit = scale * LOAD(rest + (a * (Index)count + i) * LANES);
-                const V square = dx * dx + dy * dy + dz * dz;
-                const V weight = LOAD(w + i * LANES);
-                const auto over = (square > limit * limit) & (weight > T(0)) & asked;
-                if (ANY(over)) {
-                    const T* const before = previous + ROW * i * LANES;
-                    const V ex = LOAD(before) - bx[k], ey = LOAD(before + LANES) - by[k];
-                    const V ez = LOAD(before + 2 * LANES) - bz[k];
-                    const V old = SQRT(ex * ex + ey * ey + ez * ez) - slow, wanted = old > limit ? old : limit;
-                    const V away = SQRT(square), part = wanted / FLOOR(away, 1e-30) - T(1);
-                    const V move = (over & (wanted < away)) ? part : V(T(0));
-                    STORE(place, px + dx * move);
-                    STORE(place + LANES, py + dy * move);
-                    STORE(place + 2 * LANES, pz + dz * move);
-#if FORCES
-                    if (a < pull.shape[0]) {
-                        T* const sum = (T*)pull.data + (a * (Index)count + i) * 3 * LANES;
-                        const V taken = move / FLOOR(weight, 1e-30);
-                        STORE(sum, LOAD(sum) - dx * taken);
-                        STORE(sum + LANES, LOAD(sum + LANES) - dy * taken);
-                        STORE(sum + 2 * LANES, LOAD(sum + 2 * LANES) - dz * taken);
-                    }
-#endif
-                }
-            }
-        }
-    }
-}
-#undef ANCHOR
-#undef OF_LANES
-"""
-
-
-GATHERING = 0.2
-"""How fast a particle is brought back that was too far from an anchor already when the substep began [m/s]; what a
-substep adds is taken back at once. A weave that was sheared has a longer diagonal than at rest, and a towel may be
-caught at a rod while the hand goes on: brought back at once, one would be jerked away where it lies, faster than
-friction can hold it, and the other thrown as it comes free."""
 PULLED = 1.01
 """Tethers act once more after the sweep where two anchors are farther apart than along the cloth by more than this
 factor. What is pulled so far is stretched unevenly by the sweep: most at the hands. Below, the unevenness is less than
@@ -215,19 +123,11 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         if thread == 0:
             settle(model, state, group)
 
-    flags = {"VARIED": options.varied, "FORCES": options.grip_forces, "LANES_COUNT": lanes}
-    code = _HOLD
-    for name, value in {
-        **flags,
-        "ROW_LENGTH": 4 if options.packed else 3,
-        "MOST_ANCHORS": max(options.anchors, 1),
-        "SIZE_COLUMN": int(SIZE),
-        "T(LOOSE)": f"T({LOOSE})",
-        "GATHERING": str(GATHERING),
-    }.items():
-        code = code.replace(name, str(int(value)) if not isinstance(value, str) else value)
+    row, size_column = 4 if options.packed else 3, int(SIZE) if options.varied else -1
+    chosen = f"pbd::TetherOptions<{max(options.anchors, 1)}, {row}, {size_column}, {int(options.grip_forces)}>"
+    given = f"body, lengths, bounds, tethered, pull, inv_h, least, {LOOSE}, group, thread, thread_count"
 
-    @wp.func_native(with_lanes(wide, code))
+    @wp.func_native(call("pull_back", lanes_type(lanes, scalar), chosen, arguments=given))
     def pull_back(
         body: body_,
         lengths: wp.array2d[vec],

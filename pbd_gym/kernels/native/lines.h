@@ -1,0 +1,374 @@
+// Lines: chains of distance constraints whose corrections are solved for together, exactly.
+//
+// See kernels/solve/lines.py for the system, its geometric stiffness, and where it comes from.
+#pragma once
+#include "sweep.h"
+
+namespace pbd {
+
+// This part of the larger weight of a segment counts as compliance whatever the material says. A straight line that is
+// held at both ends, and has no compliance, would have no solution; with this it stretches evenly.
+constexpr double LEAST_COMPLIANCE = 6.103515625e-05;
+// A line is solved for once if h^2 w sum(f / length), over both sides of a particle, is nowhere above this: then a
+// zigzag of neighbours vanishes within a substep, at most. From 2/3 it grows.
+constexpr double SLACK = 0.5;
+// Implicit steps for lines that are tauter, but one up to TAUT: cloth that hands swing.
+constexpr int LINE_ROUNDS = 4;
+constexpr double TAUT = 2.0;
+// Factor of LEAST_COMPLIANCE in these: less, as it would stretch taut lines most.
+constexpr double ROUND_COMPLIANCE = 0.125;
+
+// What is chosen when lines are built: segments that there is room for, whether lines are damped, keep multipliers over
+// iterations, know what colliders carry, and whether forces at grips are summed.
+template <int Longest, bool Damped, bool KeepLambda, bool Supports, bool Forces> struct LineOptions {
+    static constexpr int LONGEST = Longest;
+    static constexpr bool DAMPED = Damped, KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, FORCES = Forces;
+};
+
+// Numbers of the segments and particles of a line. They are apart from Line, whose other members stay in registers.
+template <class Options, class V> struct LineArrays {
+    static constexpr int SEGMENTS = Options::LONGEST, PARTICLES = SEGMENTS + 1;
+    V carried[Options::SUPPORTS ? PARTICLES : 1];  // weight of a particle where its collider carries it, else 0
+    // Of each segment: its direction, one over its length, and from elimination
+    // dl_{k-1} = right_{k-1} - ratio_k dl_k; then dl in place of right.
+    V nx[PARTICLES], ny[PARTICLES], nz[PARTICLES], right[PARTICLES], ratio[PARTICLES], over[SEGMENTS];
+    // Of taut lines: force densities times h^2, and where their particles were.
+    V density[SEGMENTS], start_x[PARTICLES], start_y[PARTICLES], start_z[PARTICLES];
+};
+
+// Line c of the sweep: its particles, and the numbers of its segments.
+template <class Options, class One> struct Line {
+    using L = typename One::L;
+    using T = typename One::T;
+    using V = typename One::V;
+    using Index = typename One::Index;
+    static constexpr int LANES = One::LANES, ROW = One::ROW;
+    // Others read what a round would write.
+    static constexpr int ROUNDS = One::JACOBI ? 0 : LINE_ROUNDS;
+
+    const One& one;
+    const int* at;               // its particles
+    int count;                   // its segments
+    const T* rest_length;        // of each segment, before the size of the environment
+    const T* relative;           // compliance of each segment over the largest
+    T* multipliers;              // of each segment
+    T* support;                  // of particles: see kernels/colliders/supports.py
+    V size, softness;            // of the environment; largest compliance over the square of the time step
+    V gamma, growth;             // damping: time constant over the time step, and the factor of the matrix
+    int iteration;
+    T part;                      // of a correction that a Jacobi iteration may take
+
+    V lies;                      // weight of the particles that colliders carry
+    V *const carried, *const nx, *const ny, *const nz, *const right, *const ratio, *const over;  // see LineArrays
+    V *const density, *const start_x, *const start_y, *const start_z;
+    V taut, tauter, most, loose;
+
+    template <class Arrays>
+    PBD_INLINE Line(const One& one, Arrays& a)
+        : one(one), carried(a.carried), nx(a.nx), ny(a.ny), nz(a.nz), right(a.right), ratio(a.ratio), over(a.over),
+          density(a.density), start_x(a.start_x), start_y(a.start_y), start_z(a.start_z) {}
+
+    PBD_INLINE V load(const T* numbers) const { return one.load(numbers); }
+    PBD_INLINE void store(T* numbers, V value) const { one.store(numbers, value); }
+    PBD_INLINE T* place(int k) const { return one.arrays.x + ROW * (Index)at[k] * LANES; }
+    PBD_INLINE const T* before(int k) const { return one.arrays.previous + ROW * (Index)at[k] * LANES; }
+    PBD_INLINE V weight(int k) const { return load(one.arrays.w + at[k] * LANES); }
+
+    // Find the particles whose collider carries them. Where tension would but press a particle on what carries it, it
+    // has no weight along the normal there.
+    PBD_INLINE void find_carried() {
+        PBD_CONTRACT_ON
+        V px = V(T(0)), py = px, pz = px;
+        lies = V(T(0));
+        for (int k = 0; k <= count; ++k) {
+            const T *const here = place(k), *const next = place(k < count ? k + 1 : k);
+            const V dx = load(next) - load(here), dy = load(next + LANES) - load(here + LANES),
+                    dz = load(next + 2 * LANES) - load(here + 2 * LANES);
+            const V one_over = T(1) / at_least(root(dx * dx + dy * dy + dz * dz), 1e-30);
+            const V qx = dx * one_over, qy = dy * one_over, qz = dz * one_over;
+            const T* const n = support + 5 * (Index)at[k] * LANES;
+            const V out = load(n) * (qx - px) + load(n + LANES) * (qy - py) + load(n + 2 * LANES) * (qz - pz);
+            carried[k] = out < T(0) ? weight(k) : V(T(0));
+            lies += carried[k];
+            px = qx;
+            py = qy;
+            pz = qz;
+        }
+    }
+
+    // Go along the line once, and eliminate each segment from the next: directions, right sides and ratios.
+    PBD_INLINE void eliminate(int round) {
+        PBD_CONTRACT_ON
+        const T* from = place(0);
+        V ax = load(from), ay = load(from + LANES), az = load(from + 2 * LANES), wa = weight(0);
+        V px = V(T(0)), py = px, pz = px, last_right = px, inverse = px;
+        V ux = px, uy = px, uz = px;
+        if constexpr (Options::DAMPED) {
+            const T* const old = before(0);
+            ux = ax - load(old);
+            uy = ay - load(old + LANES);
+            uz = az - load(old + 2 * LANES);
+        }
+        for (int k = 0; k < count; ++k) {
+            from = place(k + 1);
+            const V bx = load(from), by = load(from + LANES), bz = load(from + 2 * LANES);
+            const V wb = weight(k + 1);
+            const V dx = bx - ax, dy = by - ay, dz = bz - az;
+            const V length = root(dx * dx + dy * dy + dz * dz), one_over = T(1) / at_least(length, 1e-30);
+            const V qx = dx * one_over, qy = dy * one_over, qz = dz * one_over;
+            V both = wa + wb, coupling = wa * (px * qx + py * qy + pz * qz);
+            const V alpha = softness * relative[k];
+            if constexpr (Options::SUPPORTS) {
+                const T *const na = support + 5 * (Index)at[k] * LANES, *const nb = support + 5 * (Index)at[k + 1] * LANES;
+                const V into = load(na) * qx + load(na + LANES) * qy + load(na + 2 * LANES) * qz;
+                const V onto = load(nb) * qx + load(nb + LANES) * qy + load(nb + 2 * LANES) * qz;
+                both -= carried[k] * into * into + carried[k + 1] * onto * onto;
+                coupling -= carried[k] * into * (load(na) * px + load(na + LANES) * py + load(na + 2 * LANES) * pz);
+            }
+            V wanted = size * rest_length[k] - length;
+            if constexpr (Options::KEEP_LAMBDA)
+                if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
+            const V pliant = alpha + loose * (wa > wb ? wa : wb);
+            if (round > 0) wanted += pliant * density[k] * length;
+            V diagonal = both;
+            if constexpr (Options::DAMPED) {
+                const T* const old = before(k + 1);
+                const V vx = bx - load(old), vy = by - load(old + LANES), vz = bz - load(old + 2 * LANES);
+                wanted -= gamma * (qx * (vx - ux) + qy * (vy - uy) + qz * (vz - uz));
+                ux = vx;
+                uy = vy;
+                uz = vz;
+                coupling *= growth;
+                diagonal *= growth;
+            }
+            const V fraction = -coupling * inverse;
+            const V pivot = diagonal + pliant + coupling * fraction;
+            inverse = T(1) / at_least(pivot, 1e-30);
+            last_right = (wanted + coupling * last_right) * inverse;
+            nx[k] = qx;
+            ny[k] = qy;
+            nz[k] = qz;
+            right[k] = last_right;
+            ratio[k] = fraction;
+            over[k] = one_over;
+            ax = bx;
+            ay = by;
+            az = bz;
+            wa = wb;
+            px = qx;
+            py = qy;
+            pz = qz;
+        }
+    }
+
+    // Go back along the line: corrections of the multipliers in place of right sides, and the largest load.
+    PBD_INLINE void substitute() {
+        PBD_CONTRACT_ON
+        V change = V(T(0)), fraction = change, pulls = change;
+        most = change;
+        for (int k = count - 1; k >= 0; --k) {
+            change = right[k] - fraction * change;
+            fraction = ratio[k];
+            right[k] = change;
+            const V pull = (change > T(0) ? change : -change) * over[k];
+            const V load = weight(k + 1) * (pull + pulls);
+            most = load > most ? load : most;
+            pulls = pull;
+        }
+        const V load = weight(0) * pulls;
+        most = load > most ? load : most;
+    }
+
+    // Find out which lines are taut, and remember where they began. Returns whether any of them needs a round.
+    PBD_INLINE bool begin_rounds() {
+        PBD_CONTRACT_ON
+        taut = most > T(SLACK) ? V(T(1)) : V(T(0));
+        if constexpr (Options::SUPPORTS)
+            taut = lies > T(0) ? V(T(0)) : taut;  // rounds would press it through what carries it
+        if (ROUNDS == 0 || !any(taut > T(0))) return false;
+        loose = taut > T(0) ? loose * T(ROUND_COMPLIANCE) : loose;
+        tauter = most > T(TAUT) ? taut : V(T(0));
+        for (int k = 0; k <= count; ++k) {
+            const T* const from = place(k);
+            start_x[k] = load(from);
+            start_y[k] = load(from + LANES);
+            start_z[k] = load(from + 2 * LANES);
+            if (k < count) density[k] = V(T(0));
+        }
+        return true;
+    }
+
+    // Let the forces found so far act at the positions that they lead to: (M + L) d = -L start.
+    PBD_INLINE void go_on(int round) {
+        PBD_CONTRACT_ON
+        V q = V(T(0)), way = q, gone_x = q, gone_y = q, gone_z = q, back_x = q, back_y = q, back_z = q;
+        for (int k = 0; k <= count; ++k) {
+            V next = V(T(0)), ahead_x = next, ahead_y = next, ahead_z = next;
+            if (k < count) {
+                const V shortest = T(1) / at_least(size * rest_length[k], 1e-30);
+                const V found = (round > 0 ? tauter : taut) * right[k] * (over[k] < shortest ? over[k] : shortest);
+                next = at_least(density[k] - found, 0);
+                density[k] = next;
+                ahead_x = next * (start_x[k + 1] - start_x[k]);
+                ahead_y = next * (start_y[k + 1] - start_y[k]);
+                ahead_z = next * (start_z[k + 1] - start_z[k]);
+            }
+            const V light = weight(k), behind = light * q;
+            const V over_pivot = T(1) / (T(1) + light * next + behind * (T(1) - way));
+            way = light * next * over_pivot;
+            gone_x = (light * (ahead_x - back_x) + behind * gone_x) * over_pivot;
+            gone_y = (light * (ahead_y - back_y) + behind * gone_y) * over_pivot;
+            gone_z = (light * (ahead_z - back_z) + behind * gone_z) * over_pivot;
+            nx[k] = gone_x;
+            ny[k] = gone_y;
+            nz[k] = gone_z;
+            ratio[k] = way;
+            q = next;
+            back_x = ahead_x;
+            back_y = ahead_y;
+            back_z = ahead_z;
+        }
+        gone_x = gone_y = gone_z = V(T(0));
+        for (int k = count; k >= 0; --k) {
+            T* const to = place(k);
+            gone_x = nx[k] + ratio[k] * gone_x;
+            gone_y = ny[k] + ratio[k] * gone_y;
+            gone_z = nz[k] + ratio[k] * gone_z;
+            store(to, start_x[k] + gone_x);
+            store(to + LANES, start_y[k] + gone_y);
+            store(to + 2 * LANES, start_z[k] + gone_z);
+        }
+    }
+
+    // Solve for the corrections of all segments, in rounds where the line is taut.
+    PBD_INLINE void solve() {
+        PBD_CONTRACT_ON
+        taut = tauter = most = V(T(0));
+        loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));  // one segment alone has a solution
+        if constexpr (Options::SUPPORTS) find_carried();
+        for (int round = 0;; ++round) {
+            eliminate(round);
+            substitute();
+            if (round == 0 && !begin_rounds()) break;
+            if (round == ROUNDS || (round > 0 && !any(tauter > T(0)))) break;
+            go_on(round);
+        }
+    }
+
+    // Move the particles by the corrections, and keep multipliers, pulls and what presses on colliders.
+    PBD_INLINE void apply() {
+        PBD_CONTRACT_ON
+        V px = V(T(0)), py = px, pz = px, whole_x = px, whole_y = px, whole_z = px;  // of the segment ahead
+        V taken_part = V(part);
+        if constexpr (!One::JACOBI) {
+            const auto still_stiff = (taut > T(0)) & (most > T(SLACK));
+            taken_part = still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
+        }
+        for (int k = count - 1; k >= -1; --k) {
+            V push_x = V(T(0)), push_y = push_x, push_z = push_x, all_x = push_x, all_y = push_x, all_z = push_x;
+            if (k >= 0) {
+                const V taken = taken_part * right[k];
+                V sum = taken;
+                if (ROUNDS > 0 && any(taut > T(0))) sum -= density[k] / over[k];
+                if constexpr (Options::KEEP_LAMBDA) {
+                    V old = V(T(0));
+                    if (iteration > 0) old = load(multipliers + LANES * k);
+                    store(multipliers + LANES * k, old + sum);
+                }
+                push_x = nx[k] * taken;
+                push_y = ny[k] * taken;
+                push_z = nz[k] * taken;
+                all_x = nx[k] * sum;
+                all_y = ny[k] * sum;
+                all_z = nz[k] * sum;
+            }
+            const Index a = at[k + 1];
+            const V light = weight(k + 1);
+            T *const to_x = one.place(a, 0), *const to_y = one.place(a, 1), *const to_z = one.place(a, 2);
+            if constexpr (Options::SUPPORTS) {
+                const T* const n = support + 5 * a * LANES;
+                const V mx = load(n), my = load(n + LANES), mz = load(n + 2 * LANES);
+                const V press = light * (mx * (px - push_x) + my * (py - push_y) + mz * (pz - push_z));
+                const V held = keep_pressing(k, press, px, py, pz, push_x, push_y, push_z);
+                store(to_x, load(to_x) + light * (push_x - px) + mx * held);
+                store(to_y, load(to_y) + light * (push_y - py) + my * held);
+                store(to_z, load(to_z) + light * (push_z - pz) + mz * held);
+            } else {
+                store(to_x, load(to_x) + light * (push_x - px));
+                store(to_y, load(to_y) + light * (push_y - py));
+                store(to_z, load(to_z) + light * (push_z - pz));
+            }
+            if constexpr (Options::FORCES) one.add_pull(a, all_x - whole_x, all_y - whole_y, all_z - whole_z, light);
+            px = push_x;
+            py = push_y;
+            pz = push_z;
+            whole_x = all_x;
+            whole_y = all_y;
+            whole_z = all_z;
+        }
+    }
+
+    // Keep how far the line has pressed its particle k + 1 on what carries it. Returns how much of the push against
+    // the face is held back.
+    PBD_INLINE V keep_pressing(int k, V press, V px, V py, V pz, V push_x, V push_y, V push_z) {
+        PBD_CONTRACT_ON
+        T* const n = support + 5 * (Index)at[k + 1] * LANES;
+        const V mx = load(n), my = load(n + LANES), mz = load(n + 2 * LANES), light = weight(k + 1);
+        const auto lying = carried[k + 1] > T(0);
+        const V pressed = lying ? press : V(T(0));
+        const V room = load(n + 4 * LANES), gone = pressed < room ? at_least(pressed, 0) : room, held = pressed - gone;
+        const V burden = lying ? held : press;
+        if (any(burden > T(0))) {
+            // Round an edge the line is a chord: it presses on a face the more, the less it pulls along it, and would
+            // lock. What counts is what a thread bent like it presses: its pull along the face times half the turn.
+            const bool begins = k < 0, ends = k + 1 == count;
+            const V none = V(T(0));
+            const V fx = ends ? none : nx[k + 1], fy = ends ? none : ny[k + 1], fz = ends ? none : nz[k + 1];
+            const V bx = begins ? none : nx[k], by = begins ? none : ny[k], bz = begins ? none : nz[k];
+            const V turn = at_least(mx * (bx - fx) + my * (by - fy) + mz * (bz - fz), 0);
+            const V sx = bx + fx, sy = by + fy, sz = bz + fz;
+            const auto along = [&](V ux, V uy, V uz) {
+                const V into = mx * ux + my * uy + mz * uz;
+                return V(root(at_least(ux * ux + uy * uy + uz * uz - into * into, 0)));
+            };
+            const V pull = light * (along(px, py, pz) + along(push_x, push_y, push_z));
+            const V wrap = pull * turn / at_least(root(sx * sx + sy * sy + sz * sz), 1e-30);
+            const V counts = wrap < burden ? wrap : burden;
+            // Where the line does move the particle into the face, the rest is depth that must not count either.
+            const V change = lying ? counts : counts - burden;
+            store(n + 3 * LANES, load(n + 3 * LANES) + (burden > T(0) ? change : none));
+        }
+        store(n + 4 * LANES, room - gone);
+        return held;
+    }
+};
+
+// Solve line c of a sweep.
+//
+// size: factor of rest lengths.  stiffness: factor of the compliance, where environments differ.
+template <class Options, class One, class Table, class Body, class T, class V>
+PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body, T inv_h, int iteration, V size,
+                           V stiffness) {
+    PBD_CONTRACT_ON
+    LineArrays<Options, typename One::V> arrays;
+    Line<Options, One> line(one, arrays);
+    const int c = one.c, first = table.offsets.data[c];
+    line.at = one.arrays.indices + first;
+    line.count = table.offsets.data[c + 1] - first - 1;
+    line.rest_length = (const T*)table.rest_length.data + first;
+    line.relative = (const T*)table.relative_compliance.data + first;
+    line.multipliers = one.arrays.multipliers + One::LANES * (first - c);  // one less than it has particles
+    line.support = (T*)body.support.data;
+    line.size = size;
+    line.softness = V(table.compliance.data[c] * (inv_h * inv_h)) * stiffness;
+    line.iteration = iteration;
+    if constexpr (Options::DAMPED) {
+        line.gamma = V(table.damping_time.data[c] * inv_h);
+        line.growth = T(1) + line.gamma;
+    }
+    line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
+    line.solve();
+    line.apply();
+}
+
+}  // namespace pbd

@@ -1,0 +1,131 @@
+// Tethers to what is held or pinned: nothing gets farther from it than along the cloth at rest.
+//
+// See kernels/solve/tethers.py for what anchors are, and for how those that pull against one another share the cloth.
+#pragma once
+#include "lanes.h"
+
+namespace pbd {
+
+// How fast a particle is brought back that was too far from an anchor already when the substep began [m/s]; what a
+// substep adds is taken back at once. A weave that was sheared has a longer diagonal than at rest, and a towel may be
+// caught at a rod while the hand goes on: brought back at once, one would be jerked away where it lies, faster than
+// friction can hold it, and the other thrown as it comes free.
+constexpr double GATHERING = 0.2;
+
+// What is chosen when tethers are built: anchors that there is room for, numbers of a particle's row, the column of
+// the environment's size (-1 if none differs), and whether forces at grips are summed.
+template <int Most, int Row, int SizeColumn, bool Forces> struct TetherOptions {
+    static constexpr int MOST = Most, ROW = Row, SIZE_COLUMN = SizeColumn;
+    static constexpr bool FORCES = Forces;
+};
+
+// A number for each lane, from a function of the lane; in a block of threads the one of this lane.
+template <class L, class Function> PBD_INLINE typename L::V of_lanes(int lane, Function number) {
+    if constexpr (L::ROUNDS == L::LANES) {
+        return number(lane);
+    } else {
+        typename L::V r;
+        for (int k = 0; k < L::LANES; ++k) r[k] = number(k);
+        return r;
+    }
+}
+
+// Bring back the particles of a group that are too far from an anchor.
+//
+// lengths:  how far each particle may be from each anchor [m], shape (anchors, n).
+// bounds:   first particle of each anchor's cloth, and the end, shape (anchors, 2).
+// tethered: particle that an anchor is, -1 for none, shape (environments, anchors).
+// least:    only in environments that have two anchors too far apart by more than this factor; in all if it is 0.
+// loose:    length where there is no tether.
+template <class L, class Options, class Body, class Lengths, class Bounds, class Tethered, class Pull>
+inline CUDA_CALLABLE void pull_back(Body& body, const Lengths& lengths, const Bounds& bounds, const Tethered& tethered,
+                                    const Pull& pull, typename L::T inv_h, typename L::T least, typename L::T loose,
+                                    int group, int thread, int thread_count) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    using Index = typename L::Index;
+    constexpr int ROW = Options::ROW, MOST = Options::MOST, LANES = L::LANES;
+    T* const x = (T*)body.x.data;
+    const T* const previous = (const T*)body.previous.data;
+    const T* const w = (const T*)body.inv_mass.data;
+    const T* const rest = (const T*)lengths.data;
+    const int anchor_count = lengths.shape[0], count = lengths.shape[1];
+    const int* const range = (const int*)bounds.data;
+    const int* const anchors = (const int*)tethered.data + group * LANES * anchor_count;
+    const auto anchor = [&](int a, int lane) { return anchors[lane * anchor_count + a]; };
+    int taut[MOST], used = 0;
+    for (int a = 0; a < anchor_count && used < MOST; ++a)
+        if (range[2 * a] < range[2 * a + 1]) taut[used++] = a;
+    if (used == 0) return;
+    for (int lane = 0; lane < L::ROUNDS; ++lane) {
+        V size = V(T(1));
+        if constexpr (Options::SIZE_COLUMN >= 0)
+            size = L::load((const T*)body.parameters.data + Options::SIZE_COLUMN * LANES, lane);
+        // How much farther apart than along the cloth the worst two anchors are, squared.
+        V ax[MOST], ay[MOST], az[MOST], bx[MOST], by[MOST], bz[MOST], worst = V(T(1));
+        for (int k = 0; k < used; ++k) {
+            const int a = taut[k];
+            const auto coordinate = [&](const T* of, int axis) {
+                return V(of_lanes<L>(lane, [&](int l) {
+                    return anchor(a, l) < 0 ? T(0) : of[(ROW * (Index)anchor(a, l) + axis) * LANES + l];
+                }));
+            };
+            ax[k] = coordinate(x, 0);
+            ay[k] = coordinate(x, 1);
+            az[k] = coordinate(x, 2);
+            bx[k] = coordinate(previous, 0);
+            by[k] = coordinate(previous, 1);
+            bz[k] = coordinate(previous, 2);
+            for (int m = 0; m < k; ++m) {
+                const int b = taut[m];
+                const V length = size * of_lanes<L>(lane, [&](int l) {
+                                     return anchor(a, l) < 0 || anchor(b, l) < 0
+                                                ? loose
+                                                : rest[(b * (Index)count + anchor(a, l)) * LANES + l];
+                                 });
+                const V dx = ax[k] - ax[m], dy = ay[k] - ay[m], dz = az[k] - az[m];
+                const V square = length * length, ratio = (dx * dx + dy * dy + dz * dz) / at_least(square, 1e-30);
+                worst = ratio > worst ? ratio : worst;
+            }
+        }
+        const auto asked = worst > V(least * least);
+        const V scale = size * root(worst), slow = V(T(GATHERING) / inv_h);
+        for (int k = 0; k < used && any(asked); ++k) {
+            const int a = taut[k], first = range[2 * a], last = range[2 * a + 1];
+            // A particle belongs to one thread, whichever anchor it is about.
+            const int ahead = (thread - first) % thread_count;
+            for (Index i = first + (ahead < 0 ? ahead + thread_count : ahead); i < last; i += thread_count) {
+                T* const place = x + ROW * i * LANES;
+                const V px = L::load(place, lane), py = L::load(place + LANES, lane);
+                const V pz = L::load(place + 2 * LANES, lane);
+                const V dx = px - ax[k], dy = py - ay[k], dz = pz - az[k];
+                const V limit = scale * L::load(rest + (a * (Index)count + i) * LANES, lane);
+                const V square = dx * dx + dy * dy + dz * dz;
+                const V weight = L::load(w + i * LANES, lane);
+                const auto over = (square > limit * limit) & (weight > T(0)) & asked;
+                if (!any(over)) continue;
+                const T* const before = previous + ROW * i * LANES;
+                const V ex = L::load(before, lane) - bx[k], ey = L::load(before + LANES, lane) - by[k];
+                const V ez = L::load(before + 2 * LANES, lane) - bz[k];
+                const V old = root(ex * ex + ey * ey + ez * ez) - slow, wanted = old > limit ? old : limit;
+                const V away = root(square), part = wanted / at_least(away, 1e-30) - T(1);
+                const V move = (over & (wanted < away)) ? part : V(T(0));
+                L::store(place, lane, px + dx * move);
+                L::store(place + LANES, lane, py + dy * move);
+                L::store(place + 2 * LANES, lane, pz + dz * move);
+                if constexpr (Options::FORCES) {
+                    if (a < pull.shape[0]) {
+                        T* const sum = (T*)pull.data + (a * (Index)count + i) * 3 * LANES;
+                        const V taken = move / at_least(weight, 1e-30);
+                        L::store(sum, lane, L::load(sum, lane) - dx * taken);
+                        L::store(sum + LANES, lane, L::load(sum + LANES, lane) - dy * taken);
+                        L::store(sum + 2 * LANES, lane, L::load(sum + 2 * LANES, lane) - dz * taken);
+                    }
+                }
+            }
+        }
+    }
+}
+
+}  // namespace pbd
