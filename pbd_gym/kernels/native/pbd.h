@@ -5,11 +5,21 @@
 #pragma clang diagnostic ignored "-Wpsabi"  // vectors that are wider than registers are passed within a module only
 #endif
 
+#include "air_drag.h"
+#include "algebra.h"
 #include "block.h"
+#include "clusters.h"
 #include "collider_response.h"
 #include "lanes.h"
 #include "lines.h"
 #include "packed.h"
+#include "rigid_bodies.h"
+#include "rigid_columns.h"
+#include "rigid_contacts.h"
+#include "rigid_joints.h"
+#include "rigid_meetings.h"
+#include "rigid_motion.h"
+#include "rotation.h"
 #include "sweep.h"
 #include "tethers.h"
 #include "transpose.h"
