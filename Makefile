@@ -22,6 +22,7 @@ test-fast: check  ## the same, but of the tests those of what changed since main
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror pbd_gym/kernels/native/*.h
 	$(BIN)/mypy
 
 # PBD_GYM_BROWSER=required lets it fail where there is no browser.

@@ -54,17 +54,19 @@ def test_the_wheel_has_what_is_no_python(name: str, wheel: set[str]) -> None:
     assert name in wheel
 
 
+def test_the_wheel_has_every_header(wheel: set[str]) -> None:
+    """Guards what kernels are compiled from: a header that is missing is found out at the first step only."""
+    headers = product_files(".h")
+    assert headers
+    assert {path.relative_to(ROOT).as_posix() for path in headers} <= wheel
+
+
 def test_the_wheel_has_the_agents_and_no_tests(wheel: set[str]) -> None:
     agents = {path.name for path in (ROOT / "training" / "checkpoints").glob("*.npz")}
     assert agents
     assert {f"pbd_gym/training/checkpoints/{name}" for name in agents} <= wheel
     roots = {name.partition("/")[0] for name in wheel}
     assert {name for name in roots if not name.endswith(".dist-info")} == {"pbd_gym"}
-
-
-def test_the_wheel_has_every_header(wheel: set[str]) -> None:
-    """Guards what kernels are compiled from: a header that is missing is found out at the first step only."""
-    assert {path.relative_to(ROOT).as_posix() for path in product_files(".h")} <= wheel
 
 
 def test_nothing_installed_imports_what_is_not() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import warp as wp
 
+from pbd_gym.runtime.compiler_errors import compiler_errors
 from pbd_gym.runtime.files import first_time
 from pbd_gym.runtime.messages import announced, quiet_warp, start_warp
 
@@ -46,7 +47,11 @@ def cache_errors() -> Iterator[None]:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Wrap what may compile kernels: if it takes long, one line on standard error says why."""
+    """Wrap what may compile kernels: if it takes long, one line on standard error says why.
+
+    Raises:
+        RuntimeError: what compiles has an error in its C++; the message names file and line of the header.
+    """
     global _depth
     with _turn:
         _depth += 1
@@ -54,7 +59,7 @@ def compiling() -> Iterator[None]:
             if _depth > 1:  # an outer block watches already
                 yield
             else:
-                with announced(_TEXT, DELAY), quiet_warp(), cache_errors():
+                with compiler_errors(), announced(_TEXT, DELAY), quiet_warp(), cache_errors():
                     yield
         finally:
             _depth -= 1

@@ -63,8 +63,7 @@ def test_agrees_with_singular_values(dtype: str) -> None:
     Eight units of rounding in single precision; in double the reference rounds as well, and it is 64.
 
     Where the gap is below 0.05 in single precision or 0.005 in double, the next eigenvector is not yet damped to
-    rounding (:func:`pbd_gym.kernels.lanes.rotation.rotation_code` gives the rate): there only a proper rotation is
-    asked for.
+    rounding (``native/rotation.h`` gives the rate): there only a proper rotation is asked for.
     """
     matrices = np.random.default_rng(0).normal(size=(16384, 3, 3)).astype(dtype).astype(np.float64)
     wanted, s = nearest(matrices)

@@ -1,6 +1,7 @@
 """Kernels for blocks of threads on a CPU, in which a test can leave out a barrier or change the order of threads.
 
-The C++ that Warp generates is rewritten before it is compiled. A thread of a CPU block runs until it comes to a
+The C++ that Warp generates is rewritten before it is compiled, with the headers of the kernels in place of their
+``#include``. A thread of a CPU block runs until it comes to a
 barrier, so a missing barrier shows only where a thread needs what one that runs later does. Kernels are run with the
 threads in several orders, two of them the reverse of each other: of any two threads each is the later one once. Memory
 that threads share holds NaN before a block starts, and is followed by bytes that nobody may write to.
@@ -24,6 +25,8 @@ from unittest import mock
 import warp as wp
 from warp._src import context
 
+from pbd_gym.kernels.native import FOLDER
+
 NOTHING = -1
 """To be left out: no barrier."""
 PATIENCE = 20
@@ -31,9 +34,29 @@ PATIENCE = 20
 ORDERS = {"forwards": 0, "backwards": 1, "mixed": 2}
 
 _PROLOGUE = """
+constexpr int test_guard = 256;  // bytes behind memory that threads share
 static int test_skipped = -1, test_order = 0, test_overruns = 0;
+static unsigned char test_reached[COUNT + 1];
+static bool test_leaves_out(int barrier) { test_reached[barrier] = 1; return barrier == test_skipped; }
 extern "C" WP_API void test_control(int skipped, int order) { test_skipped = skipped; test_order = order; }
 extern "C" WP_API int test_overrun_count() { return test_overruns; }
+extern "C" WP_API int test_was_reached(int barrier) { return test_reached[barrier]; }
+// Memory that threads share: the first that comes to it makes it known, with the bytes behind it.
+struct TestShared { unsigned char* bytes; size_t size; };
+static TestShared test_shared[64];
+static int test_shared_count = 0;
+static void test_poison(TestShared it) { __builtin_memset(it.bytes, 0xFF, it.size + test_guard); }
+static void test_poison() { for (int k = 0; k < test_shared_count; ++k) test_poison(test_shared[k]); }
+static bool test_share(unsigned char* bytes, size_t size)
+{
+    test_poison(test_shared[test_shared_count++] = {bytes, size});
+    return true;
+}
+static void test_check()
+{
+    for (int k = 0; k < test_shared_count; ++k)
+        for (int at = 0; at < test_guard; ++at) test_overruns += test_shared[k].bytes[test_shared[k].size + at] != 0xFF;
+}
 static size_t test_lane(int lane, size_t count)
 {
     if (test_order == 1) return count - 1 - lane;
@@ -49,56 +72,70 @@ _PERMUTED = (
 )
 _RUN = "        if (!wp_cpu_run_block("
 _NEXT = "        block_first += (size_t)active_count;"
-_SHARED = re.compile(r"^(.*)PBD_SHARED (\w+) (\w+)\[(\d+)\];$", re.MULTILINE)
-_SITE = re.compile(r"^(\s*)(PBD_SYNC\(\);|barrier_\w+\(\);)$")
+_SHARED = re.compile(r"^(\s*)(?:alignas\(16\) )?PBD_SHARED (.*?)\b(\w+)\[(.+)\];$", re.MULTILINE)
+_SHARE = (
+    r"\1typedef \2Test_\3[\4]; alignas(16) static unsigned char test_\3[sizeof(Test_\3) + test_guard];"
+    r" static bool known_\3 = false; if (!known_\3) known_\3 = test_share(test_\3, sizeof(Test_\3));"
+    r" auto& \3 = *(Test_\3*)test_\3;"
+)
+_SITE = re.compile(r"^(\s*)((?:PBD_SYNC|(?:pbd::)?sync|barrier_\w+)\(\);)$")
+_HEADER = re.compile(r'^#include "(\w+\.h)"$')
 _FUNCTION = re.compile(r"^(?:static|template).*?\b(\w+)\($")
 _LINE = re.compile(r"^\s*// (.*?)\s*<L (\d+)>$")
 _MARK = re.compile(r"// barrier (\d+): (.*)")
-_GUARD = 256
+
+
+def _headers(name: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line of a header, and of those that it includes, with what to call a barrier there."""
+    if name in seen:
+        return
+    seen.add(name)
+    for number, line in enumerate((FOLDER / name).read_text().split("\n"), start=1):
+        if found := _HEADER.match(line):
+            yield from _headers(found[1], seen)
+        elif line != "#pragma once":
+            if name != "block.h" and re.search(r"\bsync\(\)", line.split("//")[0]):
+                assert _SITE.match(line), f"{name}:{number}: a barrier has a line of its own, or it cannot be left out"
+            yield line, f"{name}:{number}"
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each line of a module, headers of the kernels included, with what to call a barrier there."""
+    function, source = "", ""
+    seen: set[str] = set()
+    counts: Counter[str] = Counter()
+    for line in text.split("\n"):
+        if (found := _HEADER.match(line)) and (FOLDER / found[1]).exists():
+            yield from _headers(found[1], seen)
+            continue
+        if found := _FUNCTION.match(line):
+            function = found[1]
+        if found := _LINE.match(line):
+            source = f"line {found[2]}: {found[1]}"
+        place = ""
+        if (site := _SITE.match(line)) and not function.startswith(("barrier_", "adj_")):
+            name = function.split("__")[-1].rstrip("_0123456789") or function
+            counts[function] += 1
+            place = source if site[2].startswith("barrier_") else f"{name} {counts[function]}"
+        yield line, place
 
 
 def _instrument(text: str) -> str:
     """Rewrite the C++ of a module: number its barriers, permute its threads, poison what they share."""
     lines: list[str] = []
-    function, source, count = "", "", 0
-    seen: Counter[str] = Counter()
-    for line in text.split("\n"):
-        if found := _FUNCTION.match(line):
-            function = found[1]
-        if found := _LINE.match(line):
-            source = f"line {found[2]}: {found[1]}"
-        site = _SITE.match(line)
-        if site and not function.startswith(("barrier_", "adj_")):
-            name = function.split("__")[-1].rstrip("_0123456789") or function
-            seen[function] += 1
-            place = f"{name} {seen[function]}" if site[2].startswith("PBD_SYNC") else source
-            lines += [f"// barrier {count}: {place}", f"if (test_skipped != {count}) {{ {site[2]} }}"]
+    count = 0
+    for line, place in _lines(text):
+        if place and (site := _SITE.match(line)):
+            lines += [f"// barrier {count}: {place}", f"if (!test_leaves_out({count})) {{ {site[2]} }}"]
             count += 1
         else:
             lines.append(line)
-    text = "\n".join(lines)
-    arenas: list[int] = []
-
-    def to_arena(match: re.Match[str]) -> str:
-        start, kind, name, size = match.groups()
-        arenas.append({"char": 1, "int": 4}[kind] * int(size))
-        indent = start[: len(start) - len(start.lstrip())]
-        return (
-            f"{indent}typedef {kind} Test_{name}[{size}]; auto& {name} = *(Test_{name}*)test_shared_{len(arenas) - 1};"
-        )
-
-    text = _SHARED.sub(to_arena, text)
-    memory, poison, check = "", "", ""
-    for n, size in enumerate(arenas):
-        memory += f"alignas(16) static unsigned char test_shared_{n}[{size + _GUARD}];\n"
-        poison += f"__builtin_memset(test_shared_{n}, 0xFF, {size + _GUARD});\n"
-        check += f"for (int at = {size}; at < {size + _GUARD}; ++at) test_overruns += test_shared_{n}[at] != 0xFF;\n"
+    text = _SHARED.sub(_SHARE, "\n".join(lines))
+    assert "PBD_SHARED " not in re.sub(r"#define .*|//.*", "", text), "an array that is shared has a line of its own"
     for part in (_INCLUDE, _LANE, _RUN, _NEXT):
         assert part in text, f"Warp {wp.__version__} generates other code: no {part!r}"
-    text = text.replace(_INCLUDE, _INCLUDE + _PROLOGUE + memory).replace(_LANE, _PERMUTED).replace(_RUN, poison + _RUN)
-    return text.replace(
-        "        block_first += (size_t)active_count;", check + "        block_first += (size_t)active_count;"
-    )
+    text = text.replace(_INCLUDE, _INCLUDE + _PROLOGUE.replace("COUNT", str(count))).replace(_LANE, _PERMUTED)
+    return text.replace(_RUN, f"        test_poison();\n{_RUN}").replace(_NEXT, f"        test_check();\n{_NEXT}")
 
 
 class Instrumented:
@@ -119,7 +156,8 @@ class Instrumented:
 
     @property
     def barriers(self) -> list[tuple[str, int, str]]:
-        """Module, number and place of every barrier; the place is a snippet and a number, or a line of Python."""
+        """Module, number and place of every barrier; the place is a line of a header or of Python, or
+        a snippet and a number."""
         return [
             (name, int(number), place)
             for name in sorted(self._modules)
@@ -140,12 +178,13 @@ class Instrumented:
             noticed: places that are known to be needed, and not tried again.
 
         Returns:
-            For each other place of :attr:`barriers`, whether nothing happened, whatever the order of threads.
+            For each other place of :attr:`barriers`, whether nothing happened, whatever the order of threads; so it is
+            where no thread ever comes.
         """
         expected = result()
         found: dict[str, bool] = {}
         for module, number, place in self.barriers:
-            if place in noticed or not found.get(place, True):
+            if place in noticed or not found.setdefault(place, True) or not self._reached(module, number):
                 continue
             same = True
             for order in ORDERS:
@@ -153,6 +192,11 @@ class Instrumented:
                     same = same and in_child(lambda: result() == expected) == "True"
             found[place] = same
         return found
+
+    def _reached(self, module: str, number: int) -> bool:
+        """Return whether some thread has come to a barrier."""
+        address = self._address(self._modules[module], "test_was_reached")
+        return bool(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(address)(number))
 
     @contextmanager
     def run(self, order: str = "forwards", module: str = "", skipped: int = NOTHING) -> Iterator[None]:

@@ -79,15 +79,15 @@ def test_only_the_macros_ask_for_cuda() -> None:
     found = {
         path.relative_to(ROOT).as_posix()
         for folder in folders
-        for path in folder.rglob("*.py")
-        if words.search(path.read_text())
+        for path in folder.rglob("*.*")
+        if path.suffix in (".py", ".h") and words.search(path.read_text())
     }
-    assert found == {"pbd_gym/kernels/lanes/blocks.py"}
+    assert found == {"pbd_gym/kernels/lanes/blocks.py", "pbd_gym/kernels/native/block.h"}
 
 
 def test_kernels_of_environments_have_nothing_to_wait_for() -> None:
     """Guards what docs/gpu.md says of them: a thread of theirs never depends on another."""
-    words = re.compile(r"barrier\(|PBD_SYNC|PBD_SHARED|launch_tiled|block_dim|wp\.tile")
+    words = re.compile(r"barrier\(|\bsync\(|PBD_SYNC|PBD_SHARED|launch_tiled|block_dim|wp\.tile")
     assert [path.name for path in (ROOT / "envs").rglob("*.py") if words.search(path.read_text())] == []
 
 

@@ -164,7 +164,7 @@ def make_particle_contacts(wide: Wide, options: SweepOptions, data: Any) -> Any:
 
     A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
     directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
-    :mod:`pbd_gym.kernels.rigid.joints` passes on. The second pass looks at it where that impulse, and those of all
+    :mod:`pbd_gym.kernels.rigid.motion` passes on. The second pass looks at it where that impulse, and those of all
     others, have led its body: :mod:`pbd_gym.kernels.rigid.carried`.
 
     Args:

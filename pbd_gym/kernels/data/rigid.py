@@ -5,28 +5,18 @@ from typing import Any
 
 import warp as wp
 
-CENTER, TURN, START, START_TURN = 0, 3, 12, 15
-"""Columns of a body: its centre (3) [m] and rotation by rows (9), now and at the start of the substep."""
-OFFSET, INV_MASS, SPREAD, INVERSE = 24, 27, 28, 34
-"""Columns: where its centre is from that of its mesh, in its own axes (3) [m]; one over its mass [1/kg]; its inertia
-tensor and the inverse (xx, yy, zz, xy, xz, yz each) in its own axes. What is held counts as heavy in all of these."""
-WORLD, GONE = 40, 46
-"""Columns that contacts between bodies work on: the inverse of the inertia tensor in the axes of the world (6); how far
-the body has been moved (3) [m] and turned (3)."""
-COLUMNS = 52
+from pbd_gym.kernels.native import constant
 
-NORMAL, SLIP, IMPULSE, DRAG, GRIP = 1, 4, 7, 8, 11
-"""Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
-moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); and two
-Coulomb coefficients, kinetic and static."""
-NUMBERS = 13
-
-SLOTS = 8
-"""Balls of other bodies that one ball may be near; more of them are left to contacts between particles."""
-WIDTH = 21
-"""Numbers of a contact between two bodies (:mod:`pbd_gym.kernels.rigid.meetings`): normal; levers of both; slip; how
-far they are to part; impulse; that of friction; which bodies; one over the inverse masses along the normal and beside
-it."""
+CENTER, TURN = int(constant("BODY_CENTER")), int(constant("BODY_TURN"))
+INV_MASS, INVERSE, GONE = int(constant("BODY_INV_MASS")), int(constant("BODY_INVERSE")), int(constant("BODY_GONE"))
+COLUMNS = int(constant("BODY_COLUMNS"))
+"""Some columns of a body, and how many there are: see ``native/rigid_columns.h``."""
+NUMBERS = int(constant("TOUCH_NUMBERS"))
+"""Numbers of a contact with a collider."""
+SLOTS = int(constant("NEAR_SLOTS"))
+"""Balls of other bodies that one ball may be near."""
+WIDTH = int(constant("MEETING_NUMBERS"))
+"""Numbers of a contact between two bodies."""
 
 
 @functools.cache

@@ -21,54 +21,8 @@ import warp as wp
 
 from pbd_gym.kernels.data.air import air_type
 from pbd_gym.kernels.data.options import SweepOptions
-from pbd_gym.kernels.lanes.snippets import with_lanes
 from pbd_gym.kernels.lanes.wide import Wide
-
-_BLOW = """
-    const int row = positions.shape[1], count = air.triangles.shape[0];
-    const T* const wind = (const T*)air.wind.data + 4 * group * LANES;
-    T* const drag = (T*)air.drag.data + 4 * LANES * (size_t(group) * count);
-    const T* const at = (const T*)positions.data;
-    const T* const other = (const T*)before.data;
-    for (int t = thread; t < count; t += thread_count) {
-        const int* const corners = air.triangles.data + 3 * t;
-        const T along_normal = air.coefficients.data[2 * t], beside_it = air.coefficients.data[2 * t + 1];
-        EACH_LANE {
-            const T* const a = at + row * corners[0] * LANES;
-            const T* const b = at + row * corners[1] * LANES;
-            const T* const c = at + row * corners[2] * LANES;
-            const T* const p = other + before.shape[1] * corners[0] * LANES;
-            const T* const q = other + before.shape[1] * corners[1] * LANES;
-            const T* const r = other + before.shape[1] * corners[2] * LANES;
-            const V bx = LOAD(b) - LOAD(a), cx = LOAD(c) - LOAD(a);
-            const V by = LOAD(b + LANES) - LOAD(a + LANES), cy = LOAD(c + LANES) - LOAD(a + LANES);
-            const V bz = LOAD(b + 2 * LANES) - LOAD(a + 2 * LANES), cz = LOAD(c + 2 * LANES) - LOAD(a + 2 * LANES);
-            const V wx = by * cz - bz * cy, wy = bz * cx - bx * cz, wz = bx * cy - by * cx;
-            const V twice_area = SQRT(wx * wx + wy * wy + wz * wz);
-            const V unit = T(1) / FLOOR(twice_area, 1e-30);
-            const V nx = wx * unit, ny = wy * unit, nz = wz * unit;
-            const V ux = LOAD(wind) - SUM_OF_VELOCITIES(0) * THIRD;
-            const V uy = LOAD(wind + LANES) - SUM_OF_VELOCITIES(LANES) * THIRD;
-            const V uz = LOAD(wind + 2 * LANES) - SUM_OF_VELOCITIES(2 * LANES) * THIRD;
-            const V un = ux * nx + uy * ny + uz * nz;
-            const V tx = ux - un * nx, ty = uy - un * ny, tz = uz - un * nz;
-            const V scale = LOAD(wind + 3 * LANES) * twice_area * (T(1) / T(12));
-            const V none = V(T(0));
-            const V normal = scale * along_normal * (un < none ? -un : un);
-            const V beside = scale * beside_it * SQRT(tx * tx + ty * ty + tz * tz);
-            T* const to = drag + 4 * t * LANES;
-            STORE(to, normal * un * nx + beside * tx);
-            STORE(to + LANES, normal * un * ny + beside * ty);
-            STORE(to + 2 * LANES, normal * un * nz + beside * tz);
-            STORE(to + 3 * LANES, normal > beside ? normal : beside);
-        }
-    }
-"""
-
-_GIVEN = "(LOAD(p + (k)) + LOAD(q + (k)) + LOAD(r + (k)))"
-_MEASURED = (
-    "((LOAD(a + (k)) - LOAD(p + (k))) + (LOAD(b + (k)) - LOAD(q + (k))) + (LOAD(c + (k)) - LOAD(r + (k)))) * inv_h"
-)
+from pbd_gym.kernels.native import call, lanes_type
 
 
 class AirDrag(NamedTuple):
@@ -82,18 +36,18 @@ class AirDrag(NamedTuple):
     """(control, inv_mass, h, group, thread, thread_count): forces on particles."""
 
 
-def _make_blow(wide: Wide, velocities: str) -> Any:
+def _make_blow(wide: Wide, measured: bool) -> Any:
     """Build what works out the drag on triangles.
 
     Args:
         wide: lane count and precision.
-        velocities: C++ for the sum of the velocities of the three corners along an axis.
+        measured: whether velocities are changes of positions.
     """
     vec: Any = wide.vec
     scalar: Any = wide.scalar
     air_: Any = air_type(wide.vec)
-    macros = f"#define SUM_OF_VELOCITIES(k) {velocities}\n#define THIRD (T(1) / T(3))\n"
-    code = macros + with_lanes(wide, _BLOW) + "#undef SUM_OF_VELOCITIES\n#undef THIRD\n"
+    given = "air, positions, before, inv_h, group, thread, thread_count"
+    code = call("blow", lanes_type(wide.lanes, wide.scalar), measured, arguments=given)
 
     @wp.func_native(code)
     def blow(
@@ -143,4 +97,4 @@ def make_air_drag(wide: Wide, options: SweepOptions, control_: Any) -> AirDrag:
             forces[i, 1] = y
             forces[i, 2] = z
 
-    return AirDrag(_make_blow(wide, _GIVEN), _make_blow(wide, _MEASURED), gather)
+    return AirDrag(_make_blow(wide, False), _make_blow(wide, True), gather)

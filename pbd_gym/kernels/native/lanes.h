@@ -9,9 +9,15 @@
 namespace pbd {
 
 // Type of one of the numbers that a V holds.
-template <class V> struct ElementOf { using type = decltype(V()[0] + 0); };
-template <> struct ElementOf<float> { using type = float; };
-template <> struct ElementOf<double> { using type = double; };
+template <class V> struct ElementOf {
+    using type = decltype(V()[0] + 0);
+};
+template <> struct ElementOf<float> {
+    using type = float;
+};
+template <> struct ElementOf<double> {
+    using type = double;
+};
 template <class V> using Element = typename ElementOf<V>::type;
 
 // N numbers in one register of Clang's, or just one.

@@ -6,13 +6,30 @@ many times too far, and what the second pass took back of it would be energy fro
 """
 
 from pbd_gym.kernels.data.rigid import CENTER, COLUMNS, GONE, INV_MASS, INVERSE, TURN
-from pbd_gym.kernels.rigid.algebra import vectors_of
+
+_VECTORS = """
+    struct VECTOR { NUMBER x, y, z; };
+    struct MATRIX { VECTOR a, b, c; };  // rows
+    const auto add = [](const VECTOR& p, const VECTOR& q) { return VECTOR{p.x + q.x, p.y + q.y, p.z + q.z}; };
+    const auto minus = [](const VECTOR& p, const VECTOR& q) { return VECTOR{p.x - q.x, p.y - q.y, p.z - q.z}; };
+    const auto times = [](NUMBER s, const VECTOR& p) { return VECTOR{s * p.x, s * p.y, s * p.z}; };
+    const auto dot = [](const VECTOR& p, const VECTOR& q) { return p.x * q.x + p.y * q.y + p.z * q.z; };
+    const auto cross = [](const VECTOR& p, const VECTOR& q) {
+        return VECTOR{p.y * q.z - p.z * q.y, p.z * q.x - p.x * q.z, p.x * q.y - p.y * q.x};
+    };
+    const auto apply = [&](const MATRIX& m, const VECTOR& p) {
+        return VECTOR{dot(m.a, p), dot(m.b, p), dot(m.c, p)};
+    };
+    const auto apply_back = [&](const MATRIX& m, const VECTOR& p) {
+        return add(add(times(p.x, m.a), times(p.y, m.b)), times(p.z, m.c));
+    };
+"""
 
 CARRIED = (
     "{"
-    + vectors_of("T", "P3", "Q3")
+    + _VECTORS.replace("NUMBER", "T").replace("VECTOR", "P3").replace("MATRIX", "Q3")
     + f"""
-        // What a body is moved and turned by, as in rigid.joints, from what its members are displaced by.
+        // What a body is moved and turned by, as at joints, from what its members are displaced by.
         const auto get = [&](const T* from) {{ return P3{{from[0], from[LANES], from[2 * LANES]}}; }};
         const auto put = [&](T* to, const P3& p) {{ to[0] = p.x; to[LANES] = p.y; to[2 * LANES] = p.z; }};
         T* const at = bodies + b * {COLUMNS} * LANES + lane_;

@@ -3,10 +3,9 @@
 A rigid body is a set of particles, and nothing else lasts from step to step. A step begins by finding the place and
 the orientation of each body in its particles, and moves it from there as a body of six degrees of freedom, with its
 particles. So all that knows particles knows rigid bodies: constraints, contacts, fluids, grips, pins, forces and wind.
-What these do to a particle becomes an impulse on its body (:mod:`pbd_gym.kernels.rigid.joints`). Colliders, joints and
-other bodies (:mod:`pbd_gym.kernels.rigid.meetings`) act on the body as a whole and do not wait for particles to drag it
-along; nor do contacts with other particles, which reckon with the mass of the body
-(:mod:`pbd_gym.kernels.contacts.particles`).
+What these do to a particle becomes an impulse on its body (``native/rigid_joints.h``). Colliders, joints and other
+bodies (``native/rigid_meetings.h``) act on the body as a whole and do not wait for particles to drag it along; nor do
+contacts with other particles, which reckon with the mass of the body (:mod:`pbd_gym.kernels.contacts.particles`).
 
 What is held or pinned counts as many times heavier than its body, so that the body turns about it, and it stays where
 it is.
@@ -23,9 +22,10 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.rigid import scratch_type
 from pbd_gym.kernels.lanes.wide import Wide, barrier
 from pbd_gym.kernels.rigid.contacts import make_collide
-from pbd_gym.kernels.rigid.joints import make_gather
-from pbd_gym.kernels.rigid.meetings import ROUNDS, make_meetings
-from pbd_gym.kernels.rigid.motion import make_motion
+from pbd_gym.kernels.rigid.motion import make_motion, rigid_call
+
+ROUNDS = 3
+"""Of contacts between bodies, then with colliders, while bodies meet."""
 
 
 class RigidPhases(NamedTuple):
@@ -56,10 +56,9 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
         return RigidPhases(None, None, None, None)
     body_, rigid_, substep_ = body_type(wide.vec), scratch_type(wide.vec), substep_type(wide.vec)
     colliders_ = table_type(wide.scalar)
-    find, turn, settle = make_motion(wide, options, data, bouncing)
-    gather = make_gather(wide, options, data)
+    find, turn, gather, settle = make_motion(wide, options, data, bouncing)
     collide = make_collide(wide, options, data, parts) if parts else None
-    find_near, push = make_meetings(wide, options, data) if options.particle_contacts else (None, None)
+    find_near, part = _make_meetings(wide, options, data) if options.particle_contacts else (None, None)
 
     @wp.func
     @no_type_check
@@ -75,10 +74,35 @@ def make_rigid(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
             if round == 0 or rigid.met[group] > 0:
                 if wp.static(options.particle_contacts):
                     if model.rigid.meets.shape[0] > 0:
-                        push(model, body, rigid, now, round, group, thread, thread_count)
+                        part(model, body, rigid, now, round, group, thread)
                 if wp.static(bool(parts)):
                     for b in range(thread, model.rigid.radius.shape[0], thread_count):
                         collide(model, colliders, body, rigid, now, round, group, b)
                 barrier()
 
     return RigidPhases(find, turn, solve, settle)
+
+
+def _make_meetings(wide: Wide, options: SweepOptions, data: Any) -> tuple[Any, Any]:
+    """Build the contacts of rigid bodies with each other.
+
+    Returns:
+        Warp functions of (model, body, rigid, group, thread, threads), which lists the balls of other bodies that each
+        ball is near; and of (model, body, rigid, substep, round, group, thread), which pushes bodies off each other,
+        and says in the first round in ``rigid.busy`` and ``rigid.met`` where some meet.
+    """
+    body_: Any = body_type(wide.vec)
+    rigid_: Any = scratch_type(wide.vec)
+    substep_: Any = substep_type(wide.vec)
+    find_code = rigid_call(
+        "find_near_bodies", wide, options, arguments="model, body, rigid, group, thread, thread_count"
+    )
+    part_code = rigid_call("part_bodies", wide, options, arguments="model, body, rigid, now, round, group, thread")
+
+    @wp.func_native(find_code)
+    def find(model: data, body: body_, rigid: rigid_, group: int, thread: int, thread_count: int) -> None: ...
+
+    @wp.func_native(part_code)
+    def part(model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, thread: int) -> None: ...
+
+    return find, part

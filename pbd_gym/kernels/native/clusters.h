@@ -1,0 +1,148 @@
+// A cluster: a constraint that pulls any number of particles towards a common, moved rest shape.
+//
+// Each particle has a goal g = c + R (q - o), with c the cluster's centre of mass now, o that of its rest positions q,
+// and R the rotation that fits best: of all rigid motions, the one with the least sum m |x - g|^2. The constraint is
+// C = sqrt(sum m |x - g|^2) [sqrt(kg) m]; pbd_gym/kernels/solve/clusters.py derives the step.
+#pragma once
+#include "rotation.h"
+
+namespace pbd {
+
+// How many times its mass a pinned or held particle weighs in the fit: the goals go through it.
+constexpr double PINNED_FACTOR = 1e5;
+
+// What is chosen when a cluster is built: squarings of the rotation, and what else is to be measured.
+template <int Squarings, bool Damped, bool Forces> struct ClusterOptions {
+    static constexpr int SQUARINGS = Squarings;
+    static constexpr bool DAMPED = Damped, FORCES = Forces;
+};
+
+// Cluster c of an access, see OneConstraint.
+template <class Access, class Table, class Options> struct Cluster {
+    using T = typename Access::T;
+    using V = typename Access::V;
+    static constexpr int LANES = Access::LANES, ROW = Access::ROW;
+
+    const Access& it;
+    const Table& table;
+    const V size;
+    const T* const rest;
+    const int first, last;
+    Vec3<V> center, rest_center;
+    Mat3<V> turn;
+    V value;     // C
+    V reached;   // sum of w |q|^2 with q = m (x - g)
+    V advanced;  // sum of q . (x - previous)
+
+    // A particle, its mass in the fit, and where it is.
+    struct Member {
+        int a;
+        V inv_mass, m;
+        Vec3<V> place;
+    };
+
+    // Find the goals, and how far the particles are from them.
+    PBD_INLINE Cluster(const Access& it, const Table& table, V size)
+        : it(it),
+          table(table),
+          size(size),
+          rest((const T*)table.rest.data),
+          first(table.offsets.data[it.c]),
+          last(table.offsets.data[it.c + 1]) {
+        fit();
+        measure();
+    }
+
+    PBD_INLINE Vec3<V> load3(const T* from) const {
+        return {it.load(from), it.load(from + LANES), it.load(from + 2 * LANES)};
+    }
+    PBD_INLINE Member member(int j) const {
+        const int a = it.arrays.indices[j];
+        const V inv_mass = it.load(it.arrays.w + a * LANES), one = V(T(1));
+        const V m = table.mass.data[j] * (inv_mass > T(0) ? one : V(T(PINNED_FACTOR)));
+        return {a, inv_mass, m, load3(it.arrays.x + ROW * a * LANES)};
+    }
+    // Rest position of member j from the centre.
+    PBD_INLINE Vec3<V> rest_place(int j) const {
+        return {rest[3 * j] - rest_center.x, rest[3 * j + 1] - rest_center.y, rest[3 * j + 2] - rest_center.z};
+    }
+    // From the goal of member j to where it is.
+    PBD_INLINE Vec3<V> deviation(int j, const Vec3<V>& p) const {
+        PBD_CONTRACT_ON
+        const Vec3<V> u = rest_place(j);
+        return {p.x - center.x - size * dot(turn.a, u), p.y - center.y - size * dot(turn.b, u),
+                p.z - center.z - size * dot(turn.c, u)};
+    }
+
+    // Find the rigid motion that fits best: its rotation maximises the sum of m (x - c) . R u, that is R : A.
+    PBD_INLINE void fit() {
+        PBD_CONTRACT_ON
+        const V none = V(T(0));
+        V mass = none;
+        center = rest_center = {none, none, none};
+        for (int j = first; j < last; ++j) {
+            const Member k = member(j);
+            mass += k.m;
+            add_scaled(center, k.m, k.place);
+            rest_center.x += k.m * rest[3 * j];
+            rest_center.y += k.m * rest[3 * j + 1];
+            rest_center.z += k.m * rest[3 * j + 2];
+        }
+        const V inverse = T(1) / mass;
+        center = inverse * center;
+        rest_center = inverse * rest_center;
+        Mat3<V> a = {{none, none, none}, {none, none, none}, {none, none, none}};
+        for (int j = first; j < last; ++j) {
+            const Member k = member(j);
+            add_outer(a, k.m * (k.place - center), rest_place(j));
+        }
+        turn = nearest_rotation<Options::SQUARINGS>(a);
+    }
+
+    // A pinned particle counts as if it could move: otherwise pins in places that do not fit together would make the
+    // step of the others arbitrarily long.
+    PBD_INLINE void measure() {
+        PBD_CONTRACT_ON
+        V squares = V(T(0));
+        reached = advanced = squares;
+        for (int j = first; j < last; ++j) {
+            const Member k = member(j);
+            const Vec3<V> d = deviation(j, k.place);
+            const V square = k.m * dot(d, d);
+            squares += square;
+            reached += table.part.data[j] * square;
+            if constexpr (Options::DAMPED)
+                advanced += k.m * dot(d, k.place - load3(it.arrays.previous + ROW * k.a * LANES));
+        }
+        if constexpr (Access::JACOBI) reached = squares;  // each cluster has its share of the mass for itself
+        value = root(squares);
+    }
+
+    // Move each particle by s times its deviation.
+    PBD_INLINE void move(V s) const {
+        PBD_CONTRACT_ON
+        for (int j = first; j < last; ++j) {
+            const Member k = member(j);
+            const Vec3<V> d = deviation(j, k.place);
+            if constexpr (Options::FORCES) {
+                const V pull = k.m * s;
+                it.add_pull(k.a, d.x * pull, d.y * pull, d.z * pull, k.inv_mass);
+            }
+            const V part = s * (k.inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
+            Vec3<V> onto = k.place;
+            if constexpr (Access::JACOBI)
+                onto = {it.load(it.place(k.a, 0)), it.load(it.place(k.a, 1)), it.load(it.place(k.a, 2))};
+            it.store(it.place(k.a, 0), onto.x + d.x * part);
+            it.store(it.place(k.a, 1), onto.y + d.y * part);
+            it.store(it.place(k.a, 2), onto.z + d.z * part);
+        }
+    }
+};
+
+// Cluster of an access, once it has been measured.
+template <class Options, class Access, class Table>
+PBD_INLINE Cluster<Access, Table, Options> cluster_of(const Access& it, const Table& table, typename Access::V size) {
+    return Cluster<Access, Table, Options>(it, table, size);
+}
+
+}  // namespace pbd

@@ -1,0 +1,132 @@
+// Rigid bodies of a group: where their numbers are, and how a lane reads and writes them.
+#pragma once
+#include "rigid_columns.h"
+#include "rotation.h"
+
+namespace pbd {
+
+// What is chosen when the kernels of rigid bodies are built: numbers of a position's row, and the columns of parameters
+// that hold the size of an environment and a factor of the density, or -1 where environments do not differ.
+template <int Row, int Size, int Density> struct RigidOptions {
+    static constexpr int ROW = Row, SIZE = Size, DENSITY = Density;
+    static constexpr bool VARIED = Size >= 0;
+};
+
+// Arrays of the rigid bodies of a group. Table: what the model knows of them.
+template <class Group, class Options, class Table> struct RigidBodies {
+    using L = Group;
+    using T = typename L::T;
+    static constexpr int LANES = L::LANES, ROW = Options::ROW, SIZE = Options::SIZE, DENSITY = Options::DENSITY;
+    static constexpr bool VARIED = Options::VARIED;
+
+    const Table& table;
+    T* const x;         // positions
+    T* const previous;  // positions at the start of the substep
+    const T* const w;   // inverse masses
+    const T* const parameters;
+    T* const bodies;           // rows of BODY_COLUMNS
+    T* const contacts;         // with colliders, rows of TOUCH_NUMBERS
+    int* const touching;       // which members these are
+    const int* const offsets;  // first member of each body, and the end
+    const int* const members;  // particles
+
+    template <class Body, class Scratch>
+    PBD_INLINE RigidBodies(const Table& table, const Body& body, const Scratch& rigid, int group)
+        : table(table),
+          x((T*)body.x.data),
+          previous((T*)body.previous.data),
+          w((const T*)body.inv_mass.data),
+          parameters((const T*)body.parameters.data),
+          bodies((T*)rigid.bodies.data + (size_t)group * rigid.bodies.shape[1] * BODY_COLUMNS * LANES),
+          contacts((T*)rigid.contacts.data + (size_t)group * rigid.contacts.shape[1] * TOUCH_NUMBERS * LANES),
+          touching(rigid.touching.data + (size_t)group * rigid.touching.shape[1]),
+          offsets(table.offsets.data),
+          members(table.members.data) {}
+
+    PBD_INLINE int count() const { return table.radius.shape[0]; }
+    PBD_INLINE T* body(int b) const { return bodies + (size_t)b * BODY_COLUMNS * LANES; }
+    PBD_INLINE T* contact(int c) const { return contacts + (size_t)c * TOUCH_NUMBERS * LANES; }
+    PBD_INLINE T* place(int j) const { return x + ROW * members[j] * LANES; }
+    PBD_INLINE T* place_before(int j) const { return previous + ROW * members[j] * LANES; }
+};
+
+// What one lane, or all at once, reads and writes of rigid bodies.
+template <class Bodies> struct RigidLane {
+    using L = typename Bodies::L;
+    using T = typename L::T;
+    using V = typename L::V;
+    static constexpr int LANES = L::LANES;
+
+    const Bodies& in;
+    const int lane;
+    V size, heavier;  // factors of the environment: of lengths, and of masses
+
+    PBD_INLINE RigidLane(const Bodies& in, int lane) : in(in), lane(lane) {
+        if constexpr (Bodies::VARIED) {
+            size = load(in.parameters + Bodies::SIZE * LANES);
+            heavier = load(in.parameters + Bodies::DENSITY * LANES) * size * size * size;
+        } else {
+            size = heavier = V(T(1));
+        }
+    }
+
+    PBD_INLINE V load(const T* from) const { return L::load(from, lane); }
+    PBD_INLINE void store(T* to, V value) const { L::store(to, lane, value); }
+    PBD_INLINE Vec3<V> load3(const T* from) const { return {load(from), load(from + LANES), load(from + 2 * LANES)}; }
+    PBD_INLINE void store3(T* to, const Vec3<V>& p) const {
+        store(to, p.x);
+        store(to + LANES, p.y);
+        store(to + 2 * LANES, p.z);
+    }
+    PBD_INLINE Mat3<V> load_rows(const T* from) const {
+        return {load3(from), load3(from + 3 * LANES), load3(from + 6 * LANES)};
+    }
+    PBD_INLINE void store_rows(T* to, const Mat3<V>& m) const {
+        store3(to, m.a);
+        store3(to + 3 * LANES, m.b);
+        store3(to + 6 * LANES, m.c);
+    }
+    PBD_INLINE Sym3<V> load_symmetric(const T* from) const {
+        const Vec3<V> p = load3(from), q = load3(from + 3 * LANES);
+        return {p.x, p.y, p.z, q.x, q.y, q.z};
+    }
+    PBD_INLINE void store_symmetric(T* to, const Sym3<V>& s) const {
+        store3(to, {s.xx, s.yy, s.zz});
+        store3(to + 3 * LANES, {s.xy, s.xz, s.yz});
+    }
+
+    // Columns of a body, `at` its row.
+    PBD_INLINE Vec3<V> center(const T* at) const { return load3(at + BODY_CENTER * LANES); }
+    PBD_INLINE Mat3<V> turn(const T* at) const { return load_rows(at + BODY_TURN * LANES); }
+    PBD_INLINE Vec3<V> offset(const T* at) const { return load3(at + BODY_OFFSET * LANES); }
+    PBD_INLINE V inv_mass(const T* at) const { return load(at + BODY_INV_MASS * LANES); }
+    PBD_INLINE Sym3<V> inverse(const T* at) const { return load_symmetric(at + BODY_INVERSE * LANES); }
+    PBD_INLINE void set_place(T* at, const Vec3<V>& center, const Mat3<V>& turn) const {
+        store3(at + BODY_CENTER * LANES, center);
+        store_rows(at + BODY_TURN * LANES, turn);
+    }
+
+    // Member j from the centre of its body, in its own axes, as if that were in `from`.
+    PBD_INLINE Vec3<V> place_in(int j, const Vec3<V>& from) const {
+        PBD_CONTRACT_ON
+        const T* const rest = in.table.rest.data + 3 * j;
+        return {size * rest[0] - from.x, size * rest[1] - from.y, size * rest[2] - from.z};
+    }
+    // A mass of member j of body b, which counts as heavy where it is held [kg].
+    PBD_INLINE V unless_held(int j, int b, T mass) const {
+        const V free = V(mass), held = V(in.table.heavy.data[b]);
+        return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
+    }
+    PBD_INLINE V weight(int j, int b) const { return unless_held(j, b, in.table.mass.data[j]); }
+
+    // Move the members of body b to where it is, but for those that are held.
+    PBD_INLINE void write(int b, const Vec3<V>& center, const Mat3<V>& turn, const Vec3<V>& offset) const {
+        for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
+            const V free = load(in.w + in.members[j] * LANES);
+            const Vec3<V> p = center + turn * place_in(j, offset), old = load3(in.place(j));
+            store3(in.place(j), choose(free > T(0), p, old));
+        }
+    }
+};
+
+}  // namespace pbd

@@ -1,0 +1,39 @@
+// Where the numbers of rigid bodies and of their contacts are. Python reads these constants.
+#pragma once
+
+namespace pbd {
+
+// Columns of a body: its centre (3) [m] and rotation by rows (9), now and at the start of the substep.
+constexpr int BODY_CENTER = 0;
+constexpr int BODY_TURN = 3;
+constexpr int BODY_START = 12;
+constexpr int BODY_START_TURN = 15;
+// Where its centre is from that of its mesh, in its own axes (3) [m]; one over its mass [1/kg]; its inertia tensor and
+// the inverse (xx, yy, zz, xy, xz, yz each) in its own axes. What is held counts as heavy in all of these.
+constexpr int BODY_OFFSET = 24;
+constexpr int BODY_INV_MASS = 27;
+constexpr int BODY_INERTIA = 28;
+constexpr int BODY_INVERSE = 34;
+// What contacts between bodies work on: the inverse of the inertia tensor in the axes of the world (6); how far the
+// body has been moved (3) [m] and turned (3).
+constexpr int BODY_WORLD = 40;
+constexpr int BODY_GONE = 46;
+constexpr int BODY_COLUMNS = 52;
+
+// Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
+// moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); and two
+// Coulomb coefficients, kinetic and static.
+constexpr int TOUCH_NORMAL = 1;
+constexpr int TOUCH_SLIP = 4;
+constexpr int TOUCH_IMPULSE = 7;
+constexpr int TOUCH_DRAG = 8;
+constexpr int TOUCH_KINETIC = 11;
+constexpr int TOUCH_STATIC = 12;
+constexpr int TOUCH_NUMBERS = 13;
+
+// Balls of other bodies that one ball may be near; more of them are left to contacts between particles.
+constexpr int NEAR_SLOTS = 8;
+// Numbers of a contact between two bodies (rigid_meetings.h).
+constexpr int MEETING_NUMBERS = 21;
+
+}  // namespace pbd

@@ -1,0 +1,303 @@
+// Contacts of rigid bodies with each other, solved for whole bodies.
+//
+// Contacts between particles part all balls once, each for itself, with a bound for the inverse mass of their bodies.
+// That is little for a stack: each body sinks into the next until balls go past each other. So what overlaps afterwards
+// is looked at again. All balls of one body that a ball touches are one contact, along the mean of their normals, which
+// is nearly that of the surface. Its impulse pushes both bodies as a whole, by the inverse mass
+// 1 / M + (r x n) . I^-1 (r x n) that they have at that point, and is never negative; friction holds the point of
+// contact where it was on the other, with at most the coefficient times that of the push. Sweeps over all contacts, as
+// in rigid_contacts.h, alternate with contacts with colliders, so that the ground carries what does not lie on it.
+//
+// Environments have different contacts, so these are plain numbers, one environment after the other, on one thread: an
+// environment in which no bodies meet keeps its bits.
+#pragma once
+#include "rigid_bodies.h"
+
+namespace pbd {
+
+// Sweeps over the contacts between bodies in a round, forth and back in turn. With a third of them stacks walk until
+// they fall; so many take a quarter more time.
+constexpr int MEETING_SWEEPS = 15;
+// Balls this many times as far apart as they touch may do so in a later round.
+constexpr double MEETING_MARGIN = 1.2;
+
+// A contact between bodies b and c, as it is stored.
+template <class T> struct Meeting {
+    Vec3<T> n;        // normal, from c to b
+    Vec3<T> r, q;     // levers of both [m]
+    Vec3<T> slip;     // in this substep [m]
+    T apart;          // how far they are to part [m]
+    T impulse;        // so far, times the substep [kg m]
+    Vec3<T> dragged;  // impulse of friction
+    T b, c;
+    T along, beside;  // one over the inverse masses along the normal, and beside it
+};
+
+// One environment of a group.
+template <class Bodies> struct RigidEnvironment {
+    using T = typename Bodies::T;
+    static constexpr int LANES = Bodies::LANES, ROW = Bodies::ROW;
+
+    const Bodies& in;
+    int* const near;
+    const int lane;
+    const T size;
+
+    PBD_INLINE RigidEnvironment(const Bodies& in, int* near, int lane)
+        : in(in), near(near), lane(lane), size(Bodies::VARIED ? in.parameters[Bodies::SIZE * LANES + lane] : T(1)) {}
+
+    // Number s of the balls that member j is near; their count for s = 0.
+    PBD_INLINE int& slot(int j, int s) const { return near[((size_t)j * (NEAR_SLOTS + 1) + s) * LANES + lane]; }
+    PBD_INLINE Vec3<T> get(const T* from) const { return {from[lane], from[LANES + lane], from[2 * LANES + lane]}; }
+    PBD_INLINE void put(T* to, const Vec3<T>& p) const {
+        to[lane] = p.x;
+        to[LANES + lane] = p.y;
+        to[2 * LANES + lane] = p.z;
+    }
+    PBD_INLINE T* column(int b, int k) const { return in.bodies + ((size_t)b * BODY_COLUMNS + k) * LANES; }
+    PBD_INLINE Vec3<T> vector(int b, int k) const { return get(column(b, k)); }
+    PBD_INLINE Mat3<T> rows(int b, int k) const { return {vector(b, k), vector(b, k + 3), vector(b, k + 6)}; }
+    PBD_INLINE Sym3<T> symmetric(int b, int k) const {
+        const Vec3<T> u = vector(b, k), v = vector(b, k + 3);
+        return {u.x, u.y, u.z, v.x, v.y, v.z};
+    }
+    // Where member j is now, or was in `of`.
+    PBD_INLINE Vec3<T> place(const T* of, int j) const { return get(of + ROW * (size_t)in.members[j] * LANES); }
+
+    // Add to each ball of body b that this thread looks after which balls of body c it is near.
+    PBD_INLINE void find_near(int b, int c, int thread, int thread_count) const {
+        PBD_CONTRACT_ON
+        const auto& table = in.table;
+        const T far = T(MEETING_MARGIN) * size * (table.radius.data[b] + table.radius.data[c]);
+        const T wide = size * table.reach.data[c] + far;
+        const Vec3<T> other = vector(c, BODY_CENTER), offset = vector(c, BODY_OFFSET);
+        const Mat3<T> turn = rows(c, BODY_TURN);
+        const T* const box = table.box.data + 6 * c;
+        const Vec3<T> between = vector(b, BODY_CENTER) - other;
+        const T both = wide + size * table.reach.data[b];
+        if (!(dot(between, between) < both * both)) return;
+        const auto beyond = [&](T at, int axis) {
+            PBD_CONTRACT_ON
+            return wp::max(size * box[axis] - at, at - size * box[3 + axis]) > far;
+        };
+        // A ball is looked after by the same thread for every pair of bodies.
+        for (int j = in.offsets[b] + thread; j < in.offsets[b] + table.colliding.data[b]; j += thread_count) {
+            const Vec3<T> here = place(in.x, j), inside = transposed_times(turn, here - other) + offset;
+            if (beyond(inside.x, 0) || beyond(inside.y, 1) || beyond(inside.z, 2)) continue;
+            int number = slot(j, 0);
+            for (int k = in.offsets[c]; k < in.offsets[c] + table.colliding.data[c] && number < NEAR_SLOTS; ++k) {
+                const Vec3<T> d = here - place(in.x, k);
+                if (dot(d, d) < far * far) slot(j, ++number) = k;
+            }
+            slot(j, 0) = number;
+        }
+    }
+};
+
+// List the balls of other bodies that each ball is near.
+template <class L, class Options, class Model, class Body, class Scratch>
+inline CUDA_CALLABLE void find_near_bodies(const Model& model, const Body& body, const Scratch& rigid, int group,
+                                           int thread, int thread_count) {
+    using Bodies = RigidBodies<L, Options, decltype(model.rigid)>;
+    const Bodies in(model.rigid, body, rigid, group);
+    int* const near = rigid.near.data + (size_t)group * rigid.near.shape[1];
+    for (int j = thread; j < in.table.members.shape[0]; j += thread_count)
+        for (int lane = 0; lane < L::LANES; ++lane) near[(size_t)j * (NEAR_SLOTS + 1) * L::LANES + lane] = 0;
+    sync();
+    for (int p = 0; p < in.table.meets.shape[0] / 2; ++p) {
+        const int b = in.table.meets.data[2 * p], c = in.table.meets.data[2 * p + 1];
+        for (int lane = 0; lane < L::LANES; ++lane)
+            RigidEnvironment<Bodies>(in, near, lane).find_near(b, c, thread, thread_count);
+    }
+    sync();
+}
+
+// The contacts between bodies of one environment.
+template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
+    using Base = RigidEnvironment<Bodies>;
+    using T = typename Base::T;
+    static constexpr int LANES = Base::LANES;
+    static_assert(sizeof(Meeting<T>) == MEETING_NUMBERS * sizeof(T), "Python makes room for them");
+
+    Meeting<T>* const list;
+    const int room;
+    int count = 0;
+
+    PBD_INLINE Meetings(const Bodies& in, int* near, int lane, Meeting<T>* list, int room)
+        : Base(in, near, lane), list(list), room(room) {}
+
+    // Find what touches, with the deepest overlap that is to be taken away, and the slip so far.
+    //
+    // fastest: how far overlaps may part in the substep [m].
+    PBD_INLINE void collect(T fastest) {
+        PBD_CONTRACT_ON
+        const auto& table = this->in.table;
+        for (int j = 0; j < table.members.shape[0]; ++j) {
+            const int number = this->slot(j, 0), b = table.body_of.data[j];
+            for (int s = 1; s <= number && count < room;) {
+                // All that a ball touches of one body is one contact, along the mean normal.
+                const int c = table.body_of.data[this->slot(j, s)];
+                const Vec3<T> here = this->place(this->in.x, j), start = this->place(this->in.previous, j);
+                const T mine = this->size * table.radius.data[b], its = this->size * table.radius.data[c];
+                Vec3<T> sum = {T(0), T(0), T(0)}, went = sum;
+                T squares = T(0), overlaps = T(0), deepest = T(0);
+                for (; s <= number && table.body_of.data[this->slot(j, s)] == c; ++s) {
+                    const int k = this->slot(j, s);
+                    const Vec3<T> d = here - this->place(this->in.x, k);
+                    const Vec3<T> before = start - this->place(this->in.previous, k);
+                    const T length = root(dot(d, d)), overlap = mine + its - length;
+                    if (!(overlap > T(0)) || !(length > T(1e-12))) continue;
+                    sum = sum + (overlap / length) * d;
+                    went = went + overlap * (d - before);
+                    squares += overlap * overlap;
+                    overlaps += overlap;
+                    deepest = wp::max(deepest, overlap);
+                }
+                const T much = root(dot(sum, sum));
+                if (!(much > T(1e-3) * overlaps)) continue;
+                const Vec3<T> n = (T(1) / much) * sum, gone = (T(1) / overlaps) * went;
+                const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
+                // Out of an overlap no faster than that: what is on its way out gets no further push.
+                const T soft = wp::max(fastest - dot(gone, n), T(0));
+                const T apart = wp::min(wp::min(squares / much, T(2) * deepest), soft);
+                const Vec3<T> point = here - mine * n;
+                const Vec3<T> r = point - this->vector(b, BODY_CENTER), q = point - this->vector(c, BODY_CENTER);
+                list[count++] = {n, r, q, slip, apart, T(0), {T(0), T(0), T(0)}, T(b), T(c), T(0), T(0)};
+            }
+        }
+    }
+
+    // The point of contact has moved with balls that have turned about their middles.
+    PBD_INLINE Vec3<T> turned(int b) const {
+        return sine_vector(this->rows(b, BODY_TURN), this->rows(b, BODY_START_TURN));
+    }
+
+    // Find the inverse inertia of each body in the axes of the world; it has not been moved nor turned yet.
+    PBD_INLINE void prepare() const {
+        for (int b = 0; b < this->in.count(); ++b) {
+            const Sym3<T> s = in_axes(this->rows(b, BODY_TURN), this->symmetric(b, BODY_INVERSE));
+            this->put(this->column(b, BODY_WORLD), {s.xx, s.yy, s.zz});
+            this->put(this->column(b, BODY_WORLD + 3), {s.xy, s.xz, s.yz});
+            this->put(this->column(b, BODY_GONE), {T(0), T(0), T(0)});
+            this->put(this->column(b, BODY_GONE + 3), {T(0), T(0), T(0)});
+        }
+    }
+
+    PBD_INLINE T light(int b) const { return this->column(b, BODY_INV_MASS)[this->lane]; }
+    // Inverse mass of body b at r, along n.
+    PBD_INLINE T weakness(int b, const Vec3<T>& r, const Vec3<T>& n) const {
+        const Vec3<T> c = cross(r, n);
+        return light(b) + dot(c, this->symmetric(b, BODY_WORLD) * c);
+    }
+    // Push body b at r.
+    PBD_INLINE void push(int b, const Vec3<T>& r, const Vec3<T>& p) const {
+        T* const gone = this->column(b, BODY_GONE);
+        T* const turn = this->column(b, BODY_GONE + 3);
+        this->put(gone, this->get(gone) + light(b) * p);
+        this->put(turn, this->get(turn) + this->symmetric(b, BODY_WORLD) * cross(r, p));
+    }
+    // How far the point at r of body b has been moved.
+    PBD_INLINE Vec3<T> moved(int b, const Vec3<T>& r) const {
+        return this->vector(b, BODY_GONE) + cross(this->vector(b, BODY_GONE + 3), r);
+    }
+
+    // Find how much each contact gives way to an impulse.
+    PBD_INLINE void weigh() const {
+        PBD_CONTRACT_ON
+        const Vec3<T> axes[] = {{T(1), T(0), T(0)}, {T(0), T(1), T(0)}, {T(0), T(0), T(1)}};
+        for (int m = 0; m < count; ++m) {
+            Meeting<T>& one = list[m];
+            const int b = (int)one.b, c = (int)one.c;
+            T all = T(0);
+            for (int e = 0; e < 3; ++e) all += weakness(b, one.r, axes[e]) + weakness(c, one.q, axes[e]);
+            const T along = weakness(b, one.r, one.n) + weakness(c, one.q, one.n), beside = all - along;
+            one.along = along > T(0) ? T(1) / along : T(0);
+            one.beside = beside > T(0) ? T(1.5) / beside : T(0);  // below 2 over the larger of two
+        }
+    }
+
+    // Find impulses that fit together.
+    //
+    // roughness: factor of friction in this environment.
+    PBD_INLINE void sweep(T roughness) const {
+        PBD_CONTRACT_ON
+        for (int m = 0; m < MEETING_SWEEPS * count; ++m) {
+            Meeting<T>& one = list[m / count % 2 ? count - 1 - m % count : m % count];
+            const Vec3<T> n = one.n, r = one.r, q = one.q;
+            const int b = (int)one.b, c = (int)one.c;
+            const T old = one.impulse;
+            const Vec3<T> way = moved(b, r) - moved(c, q);
+            const T raised = old + (one.apart - dot(way, n)) * one.along, sum = raised > T(0) ? raised : T(0);
+            if (!(sum > T(0)) && !(old > T(0))) continue;
+            const Vec3<T> slip = one.slip + way, beside = slip - dot(slip, n) * n;
+            const Vec3<T> dragged = one.dragged, drag = dragged - one.beside * beside;
+            const T much = root(dot(drag, drag));
+            const T rub = T(0.5) * (this->in.table.friction.data[b] + this->in.table.friction.data[c]) * roughness;
+            const Vec3<T> kept = much > rub * sum ? (rub * sum / much) * drag : drag;
+            one.impulse = sum;
+            one.dragged = kept;
+            const Vec3<T> p = (sum - old) * n + (kept - dragged);
+            push(b, r, p);
+            push(c, q, T(-1) * p);
+        }
+    }
+
+    // Move bodies to where impulses take them, and particles with them.
+    PBD_INLINE void move() const {
+        PBD_CONTRACT_ON
+        const auto& table = this->in.table;
+        for (int b = 0; b < this->in.count(); ++b) {
+            const Vec3<T> gone = this->vector(b, BODY_GONE), p = this->vector(b, BODY_GONE + 3);
+            if (dot(gone, gone) + dot(p, p) == T(0)) continue;
+            const Vec3<T> center = this->vector(b, BODY_CENTER) + gone;
+            const T t = root(dot(p, p)), half = T(0.5) * t;
+            const T over = half > T(1e-4) ? wp::sin(half) / half : T(1);
+            const T e = t > T(1e-4) ? wp::sin(t) / t : T(1), f = T(0.5) * over * over;
+            const Mat3<T> turn = rodrigues(p, e, f) * this->rows(b, BODY_TURN);
+            this->put(this->column(b, BODY_CENTER), center);
+            this->put(this->column(b, BODY_TURN), turn.a);
+            this->put(this->column(b, BODY_TURN + 3), turn.b);
+            this->put(this->column(b, BODY_TURN + 6), turn.c);
+            const Vec3<T> offset = this->vector(b, BODY_OFFSET);
+            for (int j = this->in.offsets[b]; j < this->in.offsets[b + 1]; ++j) {
+                const int i = this->in.members[j];
+                if (!(this->in.w[i * LANES + this->lane] > T(0))) continue;
+                const T* const rest = table.rest.data + 3 * j;
+                const Vec3<T> at = this->size * Vec3<T>{rest[0], rest[1], rest[2]} - offset;
+                this->put(this->in.x + Base::ROW * (size_t)i * LANES, center + turn * at);
+            }
+        }
+    }
+};
+
+// Push bodies off each other; the first round says in rigid.busy and rigid.met where some meet.
+template <class L, class Options, class Model, class Body, class Scratch, class Substep>
+inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
+                                      int round, int group, int thread) {
+    using T = typename L::T;
+    using Bodies = RigidBodies<L, Options, decltype(model.rigid)>;
+    if (thread == 0) {  // contacts wait for each other
+        const Bodies in(model.rigid, body, rigid, group);
+        int* const near = rigid.near.data + (size_t)group * rigid.near.shape[1];
+        const auto list = (Meeting<T>*)(rigid.meetings.data + (size_t)group * rigid.meetings.shape[1]);
+        const int room = rigid.meetings.shape[1] / MEETING_NUMBERS;
+        int met = 0;
+        for (int lane = 0; lane < L::LANES; ++lane) {
+            T& busy = ((T*)(rigid.busy.data + group))[lane];
+            if (round > 0 && !(busy > T(0))) continue;
+            Meetings<Bodies> meetings(in, near, lane, list, room);
+            meetings.collect(model.particle_contacts.separation_speed * T(now.h));
+            if (round == 0) busy = meetings.count > 0 ? T(1) : T(0);
+            if (meetings.count == 0) continue;
+            met = 1;
+            meetings.prepare();
+            meetings.weigh();
+            meetings.sweep(body.friction.c[lane]);
+            meetings.move();
+        }
+        if (round == 0) rigid.met.data[group] = met;
+    }
+    sync();
+}
+
+}  // namespace pbd

@@ -1,0 +1,147 @@
+// How rigid bodies move: where they are at first, their free motion, and the velocity that they end a substep with.
+//
+// A substep turns a body by the rotation vector p that solves I(exp(p / 2) R) p / h = L: the implicit midpoint rule,
+// which keeps the angular momentum L to rounding where nothing acts, and the energy up to third order in h. L comes
+// from the particles as they were predicted, so that gravity, forces and wind are in it. Where it ends up after
+// constraints and contacts, L follows from the turn by the same formula, and particles get the velocities of the rigid
+// motion that has it.
+#pragma once
+#include "rigid_bodies.h"
+
+namespace pbd {
+
+// Of the iteration for the turn. Each takes off what is left by half the angle of a substep or more.
+constexpr int TURN_ROUNDS = 6;
+
+// Find bodies in their particles: centre, rotation, mass and inertia.
+template <class L, class Options, int SQUARINGS, class Model, class Body, class Scratch>
+inline CUDA_CALLABLE void find_bodies(const Model& model, const Body& body, const Scratch& rigid, int group, int thread,
+                                      int thread_count) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    constexpr int LANES = L::LANES;
+    const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
+    for (int b = thread; b < in.count(); b += thread_count) {
+        T* const at = in.body(b);
+        const int first = in.offsets[b], end = in.offsets[b + 1];
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            const RigidLane on(in, lane);
+            const V none = V(T(0));
+            V total = none;
+            Vec3<V> center = {none, none, none}, offset = center;
+            for (int j = first; j < end; ++j) {
+                const V m = on.weight(j, b);
+                total += m;
+                center = center + m * on.load3(in.place_before(j));
+                offset = offset + m * on.place_in(j, {none, none, none});
+            }
+            const V inverse = T(1) / total;
+            center = inverse * center;
+            offset = inverse * offset;
+            Sym3<V> second = {none, none, none, none, none, none};
+            Mat3<V> fit = {{none, none, none}, {none, none, none}, {none, none, none}};
+            for (int j = first; j < end; ++j) {
+                const V m = on.weight(j, b);
+                const Vec3<V> u = on.place_in(j, offset);
+                add_outer(fit, m * (on.load3(in.place_before(j)) - center), u);
+                add_square(second, m, u);
+            }
+            const Sym3<V> inertia = {second.yy + second.zz,
+                                     second.xx + second.zz,
+                                     second.xx + second.yy,
+                                     -second.xy,
+                                     -second.xz,
+                                     -second.yz};
+            on.set_place(at, center, nearest_rotation<SQUARINGS>(fit));
+            on.store3(at + BODY_OFFSET * LANES, offset);
+            on.store(at + BODY_INV_MASS * LANES, inverse);
+            on.store_symmetric(at + BODY_INERTIA * LANES, inertia);
+            on.store_symmetric(at + BODY_INVERSE * LANES, inverse_of(inertia));
+        }
+    }
+}
+
+// Turn the prediction of particles into the free motion of their body.
+template <class L, class Options, class Model, class Body, class Scratch>
+inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, const Scratch& rigid, int group, int thread,
+                                      int thread_count) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    constexpr int LANES = L::LANES;
+    const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
+    for (int b = thread; b < in.count(); b += thread_count) {
+        T* const at = in.body(b);
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            const RigidLane on(in, lane);
+            const V none = V(T(0));
+            const Vec3<V> start = on.center(at), offset = on.offset(at);
+            const Mat3<V> before = on.turn(at);
+            const Sym3<V> lightness = on.inverse(at);
+            Vec3<V> gone = {none, none, none}, spin = gone;
+            for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
+                const Vec3<V> from = on.load3(in.place_before(j)), d = on.load3(in.place(j)) - from;
+                const V m = on.weight(j, b);
+                gone = gone + m * d;
+                spin = spin + m * cross(from - start, d);
+            }
+            gone = on.inv_mass(at) * gone;
+            Vec3<V> turn = in_axes(before, lightness) * spin;
+            for (int round = 0; round < TURN_ROUNDS; ++round)
+                turn = in_axes(rotation(T(0.5) * turn) * before, lightness) * spin;
+            const Vec3<V> center = start + gone;
+            const Mat3<V> after = rotation(turn) * before;
+            on.store3(at + BODY_START * LANES, start);
+            on.store_rows(at + BODY_START_TURN * LANES, before);
+            on.set_place(at, center, after);
+            on.write(b, center, after, offset);
+        }
+    }
+    sync();
+}
+
+// Give particles the velocities of their body, by the positions before the substep: previous = x - h v.
+//
+// bouncing: store velocities too.
+template <class L, class Options, bool bouncing, class Model, class Body, class Scratch>
+inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, const Scratch& rigid, typename L::T inv_h,
+                                        int group, int thread, int thread_count) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    constexpr int LANES = L::LANES;
+    const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
+    for (int b = thread; b < in.count(); b += thread_count) {
+        T* const at = in.body(b);
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            const RigidLane on(in, lane);
+            const Vec3<V> center = on.center(at);
+            const Mat3<V> before = on.load_rows(at + BODY_START_TURN * LANES), m = on.turn(at);
+            // Rounding makes a little more or less than a rotation of it: one step of Newton's iteration.
+            const Mat3<V> square = {{dot(m.a, m.a), dot(m.a, m.b), dot(m.a, m.c)},
+                                    {dot(m.a, m.b), dot(m.b, m.b), dot(m.b, m.c)},
+                                    {dot(m.a, m.c), dot(m.b, m.c), dot(m.c, m.c)}};
+            const Mat3<V> n = square * m;
+            const V much = V(T(1.5)), less = V(T(-0.5));
+            const Mat3<V> after = {much * m.a + less * n.a, much * m.b + less * n.b, much * m.c + less * n.c};
+            on.store_rows(at + BODY_TURN * LANES, after);
+            const Vec3<V> gone = center - on.load3(at + BODY_START * LANES), turn = rotation_vector(after, before);
+            const Mat3<V> middle = rotation(T(0.5) * turn) * before;
+            const Vec3<V> spin = in_axes(middle, on.load_symmetric(at + BODY_INERTIA * LANES)) * turn;
+            const Vec3<V> swept = in_axes(after, on.inverse(at)) * spin;
+            for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
+                const int i = in.members[j];
+                const V free = on.load(in.w + i * LANES);
+                const Vec3<V> here = on.load3(in.place(j)), old = on.load3(in.place_before(j));
+                const Vec3<V> d = gone + cross(swept, here - center);
+                const Vec3<V> p = choose(free > T(0), here - d, old);
+                on.store3(in.place_before(j), p);
+                if constexpr (bouncing) on.store3((T*)body.velocity.data + 3 * i * LANES, inv_h * (here - p));
+            }
+        }
+    }
+    sync();
+}
+
+}  // namespace pbd
