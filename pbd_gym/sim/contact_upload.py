@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.geometry.edges import both_ways, by_owner
-from pbd_gym.kernels.contacts.geometry import ball_radius
+from pbd_gym.kernels.contacts.particles import ball_radius
 from pbd_gym.kernels.data.particle_contacts import BALL, INNER, RIM, SCANNED, stranger_masks
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts

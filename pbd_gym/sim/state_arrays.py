@@ -9,8 +9,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.colliders.poses import FRAMES
-from pbd_gym.kernels.contacts.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
-from pbd_gym.kernels.data.particle_contacts import lists_type
+from pbd_gym.kernels.data.particle_contacts import CHUNK, LISTED, NUMBERS, TOUCHING, lists_type
 from pbd_gym.kernels.data.step import state_type
 from pbd_gym.kernels.data.tethers import LOOSE, PIN_ANCHORS
 from pbd_gym.scene.tethered_body import spread_out
