@@ -17,7 +17,7 @@ from pbd_gym.kernels.colliders.contacts import make_collider_contacts
 from pbd_gym.kernels.colliders.poses import make_pose_motion
 from pbd_gym.kernels.colliders.supports import make_supports
 from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
-from pbd_gym.kernels.contacts.piercings import make_contacts
+from pbd_gym.kernels.contacts.particles import make_contacts
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, make_clear, make_load, make_substep, substep_type
 from pbd_gym.kernels.data.options import SweepOptions

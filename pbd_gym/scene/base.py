@@ -283,7 +283,7 @@ class BaseScene:
         """Let a surface collide with itself and with what other calls name, as a sheet of some thickness.
 
         Its layers lie a thickness apart where they are smooth, whatever the distance of its particles; where they are
-        creased they keep about that distance. See :mod:`pbd_gym.kernels.contacts.geometry`. Particles that are close
+        creased they keep about that distance. See ``kernels/native/contact_geometry.h``. Particles that are close
         along the surface, as it is now, do not collide: constraints hold them apart. Edges that have been pulled
         through the surface all the same are counted in :meth:`State.get_piercings`.
 

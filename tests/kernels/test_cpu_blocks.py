@@ -82,7 +82,7 @@ def test_only_the_macros_ask_for_cuda() -> None:
         for path in folder.rglob("*.*")
         if path.suffix in (".py", ".h") and words.search(path.read_text())
     }
-    assert found == {"pbd_gym/kernels/lanes/blocks.py", "pbd_gym/kernels/native/block.h"}
+    assert found == {"pbd_gym/kernels/native/block.h"}
 
 
 def test_kernels_of_environments_have_nothing_to_wait_for() -> None:

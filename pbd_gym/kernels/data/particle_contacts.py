@@ -11,6 +11,15 @@ INNER, RIM, BALL = 0, 1, 2
 
 SCANNED = 4096
 """Members up to which there is a table of which pairs can collide."""
+CHUNK = 16
+"""Members that are compared at a time, and pairs that are worked on, where one thread serves a group."""
+NUMBERS = 16
+"""Numbers of a member there: position and inverse mass, position at the start of the substep and flatness, normal and
+one that is free, and its traits."""
+LISTED = 8
+"""Sixteens of others that it may touch for which the list of an environment has room, for each member."""
+TOUCHING = 8
+"""Pairs that touch for which there is room, likewise."""
 
 
 def stranger_masks(count: int, kin: np.ndarray) -> np.ndarray:
@@ -123,8 +132,8 @@ def lists_type(vec: Any) -> Any:
         """scratch: normals of discs at the start of the substep, and how flat they are, shape (groups, k, 4), or
         (groups, 1, 4) where there are none"""
         rows: wp.array2d[scalar]
-        """on one thread scratch: :data:`pbd_gym.kernels.contacts.pair_search.NUMBERS` of each member of an environment,
-        and a gap of 16, shape (groups, lanes (16 k + 16))"""
+        """on one thread scratch: :data:`NUMBERS` of each member of an environment, and a gap of 16, shape (groups,
+        lanes (16 k + 16))"""
         spots: wp.array2d[scalar]
         """scratch. On one thread of one environment, its members in the sizes of the scene [m], sixteen by sixteen,
         their boxes, their contacts, their corrections, where the first ones led if there are surfaces, and the contacts

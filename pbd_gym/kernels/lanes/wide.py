@@ -14,7 +14,6 @@ from typing import Any
 
 import warp as wp
 
-from pbd_gym.kernels.lanes.blocks import BLOCKS
 
 LANE_COUNTS = (1, 4, 8, 16)
 """Vector lengths that compile to SIMD code. Longer vectors fall off the vector path (DESIGN: 32 is 10 times slower)."""
@@ -24,11 +23,11 @@ _MAP = "auto r = a; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) 
 _ANY = "bool r = false; for (unsigned i = 0; i < sizeof(a.c) / sizeof(a.c[0]); ++i) r |= {}; return r;"
 
 
-@wp.func_native(f"{BLOCKS}PBD_SYNC();\n")
+@wp.func_native("pbd::sync();\n")
 def barrier() -> None: ...  # nothing where one thread serves a whole group
 
 
-_BLOCK_MEMORY = f"""{BLOCKS}
+_BLOCK_MEMORY = """
 alignas(16) PBD_SHARED char memory[SIZE];
 return (uint64_t)memory;
 """

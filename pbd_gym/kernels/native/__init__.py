@@ -36,6 +36,11 @@ def scalar_name(scalar: Any) -> str:
     return _NATIVE[scalar]
 
 
+def precision(scalar: Any) -> str:
+    """Return ``"float32"`` or ``"float64"`` for a Warp scalar type."""
+    return "float64" if scalar is wp.float64 else "float32"
+
+
 def lanes_type(lanes: int, scalar: Any) -> str:
     """Return the C++ name of ``pbd::Lanes`` for a lane count and ``wp.float32`` or ``wp.float64``."""
     return f"pbd::Lanes<{scalar_name(scalar)}, {lanes}>"

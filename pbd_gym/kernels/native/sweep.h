@@ -12,16 +12,16 @@ namespace pbd {
 // What the sweeps of a kind read and write of a group.
 template <class L> struct SweepArrays {
     using T = typename L::T;
-    const int* indices;     // particles of all constraints
-    T* x;                   // positions, in rows of `row` coordinates
-    T* delta;               // corrections that a Jacobi sweep gathers, in rows of three
-    T* multipliers;         // of this kind
-    T* remembered;          // what constraints remember from substep to substep
-    T* pulls;               // what would have moved held particles, per inverse mass, in rows of three
-    const T* w;             // inverse masses
-    const T* previous;      // positions at the start of the substep
-    const T* parameters;    // of the environment
-    const int* labels;      // stiffness label of each constraint
+    const int* indices;   // particles of all constraints
+    T* x;                 // positions, in rows of `row` coordinates
+    T* delta;             // corrections that a Jacobi sweep gathers, in rows of three
+    T* multipliers;       // of this kind
+    T* remembered;        // what constraints remember from substep to substep
+    T* pulls;             // what would have moved held particles, per inverse mass, in rows of three
+    const T* w;           // inverse masses
+    const T* previous;    // positions at the start of the substep
+    const T* parameters;  // of the environment
+    const int* labels;    // stiffness label of each constraint
 
     template <class Table, class Body>
     PBD_INLINE SweepArrays(const Table& table, const Body& body)
@@ -65,7 +65,9 @@ template <class Group, class Options> struct OneConstraint {
 
     // Number of this constraint, entry k of its row of numbers, and a parameter of the environment.
     template <class Array> PBD_INLINE N number(const Array& array) const { return array.data[c]; }
-    template <class Array> PBD_INLINE N entry(const Array& array, int k) const { return ((const T*)(array.data + c))[k]; }
+    template <class Array> PBD_INLINE N entry(const Array& array, int k) const {
+        return ((const T*)(array.data + c))[k];
+    }
     PBD_INLINE V parameter(int column) const { return load(arrays.parameters + column * LANES); }
     PBD_INLINE V labelled_parameter(int column) const { return parameter(column + arrays.labels[c]); }
 
@@ -159,18 +161,18 @@ template <class Group, class Options, int Size> struct ConstraintBatch {
         if constexpr (Many == 4)
             return row(k, l);
         else
-            return joined<T, Many / 2>(rows<Many / 2>(k, l), rows<Many / 2>(k, l + Many / 2), Count<Many>());
+            return joined(rows<Many / 2>(k, l), rows<Many / 2>(k, l + Many / 2), FirstIntegers<Many>{});
     }
     template <int First> PBD_INLINE void put_rows(int k, int l, V r) const {
         if constexpr (First < Size) {
-            row(k, l + First) = four<T, First>(r);
+            row(k, l + First) = four_of<First>(r);
             put_rows<First + 4>(k, l, r);
         }
     }
 
     PBD_INLINE void gather(int k, V& px, V& py, V& pz, V& weight) const {
         V q[4] = {rows<Size>(k, 0), rows<Size>(k, 1), rows<Size>(k, 2), rows<Size>(k, 3)};
-        transpose<T, Size>(q);
+        transpose<Lanes<T, Size>>(q[0], q[1], q[2], q[3]);
         px = q[0];
         py = q[1];
         pz = q[2];
@@ -188,7 +190,7 @@ template <class Group, class Options, int Size> struct ConstraintBatch {
     }
     PBD_INLINE void scatter(int k, V px, V py, V pz, V weight) const {
         V q[4] = {px, py, pz, weight};
-        transpose<T, Size>(q);
+        transpose<Lanes<T, Size>>(q[0], q[1], q[2], q[3]);
         for (int l = 0; l < 4; ++l) put_rows<0>(k, l, q[l]);
     }
     PBD_INLINE void pull(int k, V px, V py, V pz, V weight) const {

@@ -1,51 +1,46 @@
-// Rows of four numbers that become columns, and columns that become rows, four by four within a register.
-//
-// lower and upper of two rows come first, then firsts and lasts of two of these: a transposition of 4 x 4 numbers, in
-// each group of four that the registers hold.
+// Rows of four numbers into columns, and back, in the registers of one thread.
 #pragma once
 #include "lanes.h"
 
 #if !PBD_BLOCK
 namespace pbd {
 
-// The numbers 0 ... N - 1 as template arguments.
-template <class Integer, Integer... K> struct Sequence {};
-template <int N> using Count = __make_integer_seq<Sequence, int, N>;
+template <class Int, Int... k> struct Integers {};
+template <int N> using FirstIntegers = __make_integer_seq<Integers, int, N>;
 
-template <class V, int... K> PBD_INLINE V lower(V u, V v, Sequence<int, K...>) {
-    return __builtin_shufflevector(u, v, (K - K % 4 + K % 4 / 2 + K % 2 * (int)sizeof...(K))...);
-}
-template <class V, int... K> PBD_INLINE V upper(V u, V v, Sequence<int, K...>) {
-    return __builtin_shufflevector(u, v, (K - K % 4 + K % 4 / 2 + K % 2 * (int)sizeof...(K) + 2)...);
-}
-template <class V, int... K> PBD_INLINE V firsts(V u, V v, Sequence<int, K...>) {
-    return __builtin_shufflevector(u, v, (K - K % 4 + K % 2 + K % 4 / 2 * (int)sizeof...(K))...);
-}
-template <class V, int... K> PBD_INLINE V lasts(V u, V v, Sequence<int, K...>) {
-    return __builtin_shufflevector(u, v, (K - K % 4 + K % 2 + K % 4 / 2 * (int)sizeof...(K) + 2)...);
+// For each four parts of two vectors, of S numbers each: two parts of each vector, from the one that `first` names on,
+// those of u and v in turn, or those of u before those of v.
+template <class V, int S, bool in_turn, int first, int... p>
+PBD_INLINE V mixed(V u, V v, Integers<int, p...>) {
+    constexpr int N = sizeof...(p);
+    return __builtin_shufflevector(
+        u, v,
+        (in_turn ? p / (2 * S) % 2 + p / S % 2 * (N / S) + first : p / S % 2 + p / (2 * S) % 2 * (N / S) + first) * S +
+            p / (4 * S) * (4 * S) + p % S...);
 }
 
-// All numbers of two registers in one.
-template <class T, int N, int... K>
-PBD_INLINE typename Register<T, 2 * N>::type joined(typename Register<T, N>::type u, typename Register<T, N>::type v,
-                                                    Sequence<int, K...>) {
-    return __builtin_shufflevector(u, v, K...);
+// Transpose squares of four by four parts, of S numbers each: the q-th part of each four in the r-th vector becomes the
+// r-th part in the q-th. Vectors of rows r, r + 4, r + 8 ... become four columns; so do, with S = 1, any sixteen rows.
+template <class L, int S = 1>
+PBD_INLINE void transpose(typename L::V& a, typename L::V& b, typename L::V& c, typename L::V& d) {
+    using V = typename L::V;
+    constexpr FirstIntegers<L::LANES> all{};
+    const V ab = mixed<V, S, true, 0>(a, b, all), ab_ = mixed<V, S, true, 0>(c, d, all);
+    const V cd = mixed<V, S, true, 2>(a, b, all), cd_ = mixed<V, S, true, 2>(c, d, all);
+    a = mixed<V, S, false, 0>(ab, ab_, all);
+    b = mixed<V, S, false, 2>(ab, ab_, all);
+    c = mixed<V, S, false, 0>(cd, cd_, all);
+    d = mixed<V, S, false, 2>(cd, cd_, all);
 }
 
-// Four numbers of a register, from number `First` on.
-template <class T, int First, class V> PBD_INLINE typename Register<T, 4>::type four(V v) {
-    return __builtin_shufflevector(v, v, First, First + 1, First + 2, First + 3);
+// Four numbers of a vector, from one on.
+template <int first, class V> PBD_INLINE auto four_of(V v) {
+    return __builtin_shufflevector(v, v, first, first + 1, first + 2, first + 3);
 }
 
-// Turn the rows q[0 ... 3] into columns, or columns into rows.
-template <class T, int N> PBD_INLINE void transpose(typename Register<T, N>::type* q) {
-    using V = typename Register<T, N>::type;
-    const V t0 = lower(q[0], q[1], Count<N>()), t1 = upper(q[0], q[1], Count<N>());
-    const V t2 = lower(q[2], q[3], Count<N>()), t3 = upper(q[2], q[3], Count<N>());
-    q[0] = firsts(t0, t2, Count<N>());
-    q[1] = lasts(t0, t2, Count<N>());
-    q[2] = firsts(t1, t3, Count<N>());
-    q[3] = lasts(t1, t3, Count<N>());
+// Two vectors of n numbers as one of 2 n.
+template <class V, int... p> PBD_INLINE auto joined(V u, V v, Integers<int, p...>) {
+    return __builtin_shufflevector(u, v, p...);
 }
 
 }  // namespace pbd

@@ -26,8 +26,7 @@ from typing import Any
 from pbd_gym.formulas import emit
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.lanes.rotation import SQUARINGS_OF_MANY
-from pbd_gym.kernels.lanes.snippets import precision
-from pbd_gym.kernels.native import constant
+from pbd_gym.kernels.native import constant, precision
 from pbd_gym.kernels.solve.projection import Inputs, relaxation, solve
 
 PINNED_FACTOR = constant("PINNED_FACTOR")

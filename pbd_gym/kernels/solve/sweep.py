@@ -1,11 +1,10 @@
 """The sweep over the constraints of one kind: what all kinds share of a Gauss-Seidel or Jacobi iteration.
 
 A sweep goes over the colours, and within each over its constraints, of which it projects 1 in every lane or, in a lone
-environment on a CPU, several at once (``native/sweep.h``). The projection itself is traced from the
-formula of the kind (:mod:`pbd_gym.kernels.solve.projection`); its C++ (:mod:`pbd_gym.kernels.lanes.snippets`) reads and
-writes particles through macros, so the same text serves each of these cases. Clusters of any size loop over their
-members
-instead: :mod:`pbd_gym.kernels.solve.clusters`.
+environment on a CPU, several at once. The projection itself is traced from the formula of the kind
+(:mod:`pbd_gym.kernels.solve.projection`). Its C++ reads and writes particles through an access (``native/sweep.h``), so
+that the same text serves each of these cases. Clusters of any size loop over their members instead:
+:mod:`pbd_gym.kernels.solve.clusters`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +16,8 @@ from pbd_gym.formulas import emit
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import COMPLIANCE, INV_SIZE, SIZE
-from pbd_gym.kernels.lanes.snippets import precision
 from pbd_gym.kernels.lanes.wide import Wide
-from pbd_gym.kernels.native import call, lanes_type, scalar_name
+from pbd_gym.kernels.native import call, lanes_type, precision, scalar_name
 from pbd_gym.kernels.solve.projection import Inputs, project
 
 

@@ -9,9 +9,19 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.geometry.edges import both_ways, by_owner
-from pbd_gym.kernels.contacts.geometry import ball_radius
-from pbd_gym.kernels.contacts.pair_search import CHUNK, LISTED, NUMBERS, TOUCHING
-from pbd_gym.kernels.data.particle_contacts import BALL, INNER, RIM, SCANNED, lists_type, stranger_masks
+from pbd_gym.kernels.contacts.particles import ball_radius
+from pbd_gym.kernels.data.particle_contacts import (
+    BALL,
+    CHUNK,
+    INNER,
+    LISTED,
+    NUMBERS,
+    RIM,
+    SCANNED,
+    TOUCHING,
+    lists_type,
+    stranger_masks,
+)
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
 from pbd_gym.sim.upload.arrays import fill

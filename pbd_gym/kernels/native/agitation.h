@@ -1,0 +1,61 @@
+// How much the members of an environment move.
+//
+// Creases keep a wide distance while cloth moves, or hands pull it through itself. The threads of fine cloth cannot
+// bend as wide as that: at rest they and the contacts would push each other to and fro, and creases would crawl along
+// the cloth by themselves, with energy from nowhere. So what creases keep shrinks as an environment comes to rest.
+#pragma once
+#include "contact_group.h"
+
+namespace pbd {
+
+// Speeds of the members of an environment, root mean square, up to which it is at rest and from which it moves [m/s, in
+// the sizes of the scene]. A crease that crawls, alone in its towel, makes 0.01 to 0.02 m/s.
+constexpr double CALM_SPEED = 0.03, LIVELY_SPEED = 0.1;
+
+// Sum of the squares of what sixteen members have moved by in this substep. Both blocks and single threads sum over
+// sixteen first, for the sake of the same bits.
+template <class Group> PBD_INLINE typename Group::V moved_squares(const Group& in, int c, int lane) {
+    PBD_CONTRACT_ON
+    using L = typename Group::L;
+    using T = typename L::T;
+    using V = typename L::V;
+    constexpr int LANES = L::LANES;
+    V part = V(T(0));
+    for (int k = 16 * c; k < wp::min(16 * c + 16, in.count); ++k) {
+        const T* const p = in.place_of(k);
+        const T* const q = in.start_of(k);
+        const V dx = L::load(p, lane) - L::load(q, lane), dy = L::load(p + LANES, lane) - L::load(q + LANES, lane);
+        const V dz = L::load(p + 2 * LANES, lane) - L::load(q + 2 * LANES, lane);
+        part += dx * dx + dy * dy + dz * dz;
+    }
+    return part;
+}
+
+// Find how much each environment moves by what the substep has moved it so far: 0 at rest, 1 where it moves.
+template <class Group>
+PBD_INLINE void find_agitation(const Group& in, typename Group::T inv_h, int thread, int thread_count,
+                               typename Group::T* agitation) {
+    PBD_CONTRACT_ON
+    using L = typename Group::L;
+    using T = typename L::T;
+    using V = typename L::V;
+#if PBD_BLOCK
+    constexpr int LANES = L::LANES;
+    T* const sums = (T*)in.lists.valence.data + in.rank * in.lists.valence.shape[1] * LANES;
+    for (int c = thread; c < in.chunks; c += thread_count)
+        for (int lane = 0; lane < L::ROUNDS; ++lane) L::store(sums + LANES * c, lane, moved_squares(in, c, lane));
+    sync();
+    const auto squares = [&](int c, int lane) { return L::load(sums + LANES * c, lane); };
+#else
+    const auto squares = [&](int c, int lane) { return moved_squares(in, c, lane); };
+#endif
+    for (int lane = 0; lane < L::ROUNDS; ++lane) {
+        V sum = V(T(0));
+        for (int c = 0; c < in.chunks; ++c) sum += squares(c, lane);
+        const V speed = root(sum / T(in.count)) * (in.inv_sizes(lane) * inv_h);
+        const V share = at_least((speed - T(CALM_SPEED)) * T(1.0 / (LIVELY_SPEED - CALM_SPEED)), 0);
+        L::store(agitation, lane, share < T(1) ? share : V(T(1)));
+    }
+}
+
+}  // namespace pbd

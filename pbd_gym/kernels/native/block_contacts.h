@@ -1,0 +1,282 @@
+// Contacts in a block of threads.
+//
+// A thread counts the contacts of one member after the other, then sums its corrections, and does so a second time
+// where that is asked for. Both members of a pair work it out, the one with the lower number first, so that both come
+// to the same bits.
+#pragma once
+#include "contact_response.h"
+#include "grid_search.h"
+#include "rigid_carry.h"
+
+#if PBD_BLOCK
+namespace pbd {
+
+template <class Group> struct BlockContacts : GridSearch<Group> {
+    using Search = GridSearch<Group>;
+    using Options = typename Group::Options;
+    using L = typename Group::L;
+    using T = typename L::T;
+    using V = typename L::V;
+    using Pairs = Lanes<T, Options::CHUNK>;
+    using One = Member<Pairs, Options::RIGID>;
+    static constexpr int LANES = Group::LANES, ROW = Group::ROW;
+    using Search::count;
+    using Search::entry;
+    using Search::environment;
+    using Search::lengths;
+    using Search::lists;
+    using Search::members;
+    using Search::near;
+    using Search::table;
+    using Search::thread;
+    using Search::thread_count;
+    using Search::touching;
+    using Search::touching_lengths;
+
+    const CarriedBodies<Group> bodies;
+    const ContactScales<T> scales;
+    const T* const agitation;  // how much each environment moves
+    T* const delta;            // what moves each particle
+    T* const valence;          // contacts of each member
+    T* const crowd_of;         // contacts of its body
+    T* const more;             // what the second pass moves it by
+
+    template <class Model, class Body, class Lists, class Rigid>
+    PBD_INLINE BlockContacts(const Model& model, const Body& body, const Lists& lists, const Rigid& rigid, int group,
+                             int thread, int thread_count, ContactScales<T> scales, const T* agitation)
+        : Search(model, body, lists, group, thread, thread_count),
+          bodies(rigid, Search::rank),
+          scales(scales),
+          agitation(agitation),
+          delta((T*)body.delta.data),
+          valence((T*)lists.valence.data + Search::rank * lists.valence.shape[1] * LANES),
+          crowd_of(valence + count * LANES),
+          more(valence + (Options::RIGID + 1) * (size_t)count * LANES) {}
+
+    // Numbers of the environment that is worked on.
+    PBD_INLINE ContactScales<T> scales_here() const {
+        ContactScales<T> here = scales;
+        here.size = Search::size();
+        here.inv_size = Search::inv_size();
+        here.roughness = Search::roughness();
+        if constexpr (Options::SURFACES) here.agitation = agitation[environment];
+        return here;
+    }
+
+    PBD_INLINE One member(int k) const {
+        One m;
+        const T* const now = Search::place_of(k) + environment;
+        const T* const before = Search::start_of(k) + environment;
+        const T* const traits = table.traits.data + 4 * k;
+        m.x = now[0];
+        m.y = now[LANES];
+        m.z = now[2 * LANES];
+        m.w = Search::w[members[k] * LANES + environment];
+        m.px = before[0];
+        m.py = before[LANES];
+        m.pz = before[2 * LANES];
+        if constexpr (Options::SURFACES) {
+            m.w = weight_of<L>(m.w, ((const T*)Search::body.traction.data)[members[k] * LANES + environment]);
+            const T* const patch = Search::patches + 4 * k * LANES + environment;
+            m.nx = patch[0];
+            m.ny = patch[LANES];
+            m.nz = patch[2 * LANES];
+            m.flat = patch[3 * LANES];
+        }
+        if constexpr (Options::RIGID) {
+            m.leverage = table.leverage.data[k];
+            m.crowd = crowd_of[LANES * k + environment];
+        }
+        m.radius = traits[0];
+        m.extent = traits[1];
+        m.friction = traits[2];
+        m.role = traits[3];
+        return m;
+    }
+
+    // Whether two members touch.
+    PBD_INLINE Touch<Pairs> touch_of(int k, const One& mine, int other, const One& its) const {
+        return touch<Pairs, Options>(k < other ? mine : its, k < other ? its : mine, scales_here());
+    }
+
+    // Count the contacts of a member, and list them in the order of numbers, in which what moves it is summed.
+    PBD_INLINE void count_contacts(int k) {
+        PBD_CONTRACT_ON
+        const T widest = Search::widest;
+        const bool listed = lengths[k] >= 0;  // else there are too many candidates: it is compared with all
+        const int end = listed ? lengths[k] : count;
+        int length = 0;
+        T contacts[LANES];
+        for (environment = 0; environment < LANES; ++environment) contacts[environment] = T(0);
+        environment = 0;
+        One mine = member(k);
+        for (int n = 0; n < end; ++n) {
+            const int other = listed ? near[entry(k, n)] : n;
+            if (!listed && (other == k || !Search::strangers(k, other))) continue;
+            bool any = false;
+            for (environment = 0; environment < LANES; ++environment) {
+                const T* const p = Search::place_of(k) + environment;
+                const T* const q = Search::place_of(other) + environment;
+                const T dx = p[0] - q[0], dy = p[LANES] - q[LANES], dz = p[2 * LANES] - q[2 * LANES];
+                const T rest2 = (dx * dx + dy * dy + dz * dz) * (Search::inv_size() * Search::inv_size());
+                if (!(rest2 < widest * widest)) continue;
+                if (LANES > 1) mine = member(k);
+                if (touch_of(k, mine, other, member(other)).inside > T(0)) {
+                    any = true;
+                    contacts[environment] += T(1);
+                }
+            }
+            if (!any) continue;
+            if (length < table.capacity) {
+                int at = length;
+                for (; at > 0 && touching[entry(k, at - 1)] > other; --at)
+                    touching[entry(k, at)] = touching[entry(k, at - 1)];
+                touching[entry(k, at)] = other;
+            }
+            ++length;
+        }
+        touching_lengths[k] = length <= table.capacity ? length : -1;
+        for (int n = 0; n < LANES; ++n) valence[LANES * k + n] = contacts[n];
+    }
+
+    // Sum the contacts of the body of a member: each of them has its part of the whole body.
+    PBD_INLINE void count_crowd(int k) const {
+        PBD_CONTRACT_ON
+        const int b = table.owner.data[k];
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            V crowd = V(T(b < 0 ? 1 : 0));
+            if (b >= 0)
+                for (int n = table.crowd_start.data[b]; n < table.crowd_start.data[b + 1]; ++n)
+                    crowd += L::load(valence + LANES * table.crowd.data[n], lane);
+            L::store(crowd_of + LANES * k, lane, crowd);
+        }
+    }
+
+    // Whether a member goes where its body goes.
+    PBD_INLINE bool in_body(int k) const { return Options::RIGID && table.owner.data[k] >= 0; }
+
+    // A member where the first pass leads it.
+    PBD_INLINE One moved(One m, int k) const {
+        PBD_CONTRACT_ON
+        const T* const move = delta + 3 * members[k] * LANES + environment;
+        if constexpr (Options::RIGID && Options::PASSES > 1) {
+            if (in_body(k)) {
+                if (!(m.w > T(0))) return m;
+                T gone[3];
+                bodies.carried(*this, k, m.x, m.y, m.z, gone);
+                m.x += gone[0];
+                m.y += gone[1];
+                m.z += gone[2];
+                return m;
+            }
+        }
+        m.x += move[0];
+        m.y += move[LANES];
+        m.z += move[2 * LANES];
+        return m;
+    }
+
+    // Sum what moves each member. The second pass starts from where the first one leads, and has the same pairs.
+    //
+    // sum_of: (member) -> where its sum is.
+    template <class SumOf> PBD_INLINE void part_all(bool again, SumOf&& sum_of) {
+        PBD_CONTRACT_ON
+        for (int k = thread; k < count; k += thread_count) {
+            const bool listed = touching_lengths[k] >= 0;
+            const int end = listed ? touching_lengths[k] : count;
+            if (end == 0) continue;
+            T sum[3 * LANES];
+            for (int a = 0; a < 3 * LANES; ++a) sum[a] = sum_of(k)[a];
+            environment = 0;
+            One mine = member(k);
+            for (int n = 0; n < end; ++n) {
+                const int other = listed ? touching[entry(k, n)] : n;
+                if (!listed && (other == k || !Search::strangers(k, other))) continue;
+                const int one = wp::min(k, other), two = wp::max(k, other);
+                for (environment = 0; environment < LANES; ++environment) {
+                    if (LANES > 1) mine = member(k);
+                    const One its = member(other);
+                    One a = k < other ? mine : its, b = k < other ? its : mine;
+                    Touch<Pairs> t = touch<Pairs, Options>(a, b, scales_here());
+                    if (!(t.inside > T(0))) continue;  // the pair may be here because of other lanes
+                    T gained = T(0);
+                    if (again) {
+                        const One first = a, second = b;
+                        a = moved(a, one);
+                        b = moved(b, two);
+                        t = touch<Pairs, Options>(a, b, scales_here());
+                        const T gx = (a.x - first.x) - (b.x - second.x);
+                        const T gy = (a.y - first.y) - (b.y - second.y);
+                        const T gz = (a.z - first.z) - (b.z - second.z);
+                        gained = gx * t.nx + gy * t.ny + gz * t.nz;
+                    }
+                    T mx, my, mz;
+                    part<Pairs, Options>(a, b, t, valence[LANES * one + environment],
+                                         valence[LANES * two + environment], gained, scales_here(), mx, my, mz);
+                    const T share = k == one ? a.w : -b.w;
+                    const T sx = share * mx, sy = share * my, sz = share * mz;
+                    sum[environment] += sx;
+                    sum[LANES + environment] += sy;
+                    sum[2 * LANES + environment] += sz;
+                }
+            }
+            for (int a = 0; a < 3 * LANES; ++a) sum_of(k)[a] = sum[a];
+        }
+        sync();
+    }
+
+    // Part members a second time. Those of rigid bodies have one sum for both passes, as nobody looks at the first.
+    PBD_INLINE void part_again() {
+        if constexpr (Options::RIGID) {
+            for (int b = thread; b < table.crowd_count; b += thread_count)
+                for (environment = 0; environment < LANES; ++environment)
+                    bodies.carry(*this, b,
+                                 [&](int k, int a) { return delta[(3 * members[k] + a) * LANES + environment]; });
+            sync();
+        }
+        for (int k = thread; k < count; k += thread_count)
+            for (int a = 0; a < 3 * LANES; ++a) more[3 * k * LANES + a] = T(0);
+        part_all(true, [&](int k) { return in_body(k) ? delta + 3 * members[k] * LANES : more + 3 * k * LANES; });
+    }
+
+    // Move a member to where the passes lead it, and note how many contacts were too many for a list.
+    PBD_INLINE void finish(int k) const {
+        PBD_CONTRACT_ON
+        T* const place = Search::place_of(k);
+        T* const move = delta + 3 * members[k] * LANES;
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            const V contacts = L::load(valence + LANES * k, lane);
+            if (!any(contacts > T(0))) continue;
+            for (int a = 0; a < 3; ++a) {
+                const V old = L::load(place + a * LANES, lane);
+                V goal = old + L::load(move + a * LANES, lane);
+                if constexpr (Options::PASSES > 1) {
+                    if (!in_body(k)) goal = goal + L::load(more + (3 * k + a) * LANES, lane);
+                }
+                L::store(place + a * LANES, lane, contacts > T(0) ? goal : old);  // -0 stays -0 without a contact
+                L::store(move + a * LANES, lane, V(T(0)));
+            }
+            if (any(contacts > T(table.capacity)))
+                for (int n = 0; n < LANES; ++n)
+                    atomic_max(lists.overflow.data[Search::group * LANES + n],
+                               (int)valence[LANES * k + n] - table.capacity);
+        }
+    }
+
+    // Part all members that touch, from their lists of candidates.
+    PBD_INLINE void part_members() {
+        for (int k = thread; k < count; k += thread_count) count_contacts(k);
+        sync();
+        if constexpr (Options::RIGID) {
+            for (int k = thread; k < count; k += thread_count) count_crowd(k);
+            sync();
+        }
+        part_all(false, [&](int k) { return delta + 3 * members[k] * LANES; });
+        if constexpr (Options::PASSES > 1) part_again();
+        for (int k = thread; k < count; k += thread_count) finish(k);
+        sync();
+    }
+};
+
+}  // namespace pbd
+#endif

@@ -1,0 +1,209 @@
+// How far apart two members are, and along which normal.
+//
+// A particle of a rope or of a solid is a ball: two are apart by the distance of their middles, and touch at the sum of
+// their radii. A particle of a surface, such as cloth, stands for the patch around it. Where the surface is nearly flat
+// the patch is a disc as thick as the material, and the discs cover the surface whatever the distance of its particles.
+// Two discs whose middles differ by d, and by p at the start of the substep, are apart by
+//
+//     s = n . d,    n = m / |m|,    m = (p . n_1) n_1 + (p . n_2) n_2.
+//
+// n has the signs of p: what was on one side of a patch is kept there however fast it comes, so contact is swept along
+// the normal. On concentric cylinders s is exact to second order. Where the rim of a surface meets the middle of
+// another, the normal of the other alone counts, as between a vertex and a triangle. Discs touch where s is less than
+// their common thickness, and d no farther beside the normal than the wider of them reaches.
+//
+// Where a surface is creased no normal is to be trusted. There a patch is a ball wide enough that nothing gets through
+// between two of them, and n is the direction of p. In between, the reach and n change gradually: a patch that jumped
+// from one to the other would be kicked each time, and a crease would tremble. So layers rest at one thickness wherever
+// they lie smoothly on each other, and keep a distance of the order of the particles' where they are crumpled.
+//
+// Discs that come closer brake each other before they touch: within the cushion the gap shrinks by no more than a part
+// of itself in each substep. An impact then goes through several layers before one of them can be pushed through
+// another.
+#pragma once
+#include "contact_group.h"
+
+namespace pbd {
+
+// Where between the thickness and twice the radius of the ball two creased patches touch: fine ones in cloth at rest,
+// how much farther in cloth that moves, and coarse ones. Beyond the first the threads of a fine crease are stretched,
+// it crawls, and coarse creases spring open; below the second more gets through.
+constexpr double CALM_REACH = 0.57, LIVELY_REACH = 0.7, COARSE_REACH = 0.57;
+// What leads from the one to the other as patches get coarser: a number of thicknesses and a share of that way, both on
+// top of the thickness.
+constexpr double FINER_THICKNESSES = 2.15, FINER_SHARE = 0.12;
+// What layers sink into each other under their weight, in thicknesses: patches touch as much sooner.
+constexpr double SINK = 0.02;
+// A patch is a ball where the square of a chord across it, over that at rest, is below the first, and a disc above the
+// second.
+constexpr double CREASED_BELOW = 0.8, FLAT_ABOVE = 0.95;
+// Likewise for the cosine of the angle between the normals of two patches.
+constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
+
+// Members of rigid bodies have the inverse mass of their body there over their own, and the contacts that share it.
+template <class L, bool rigid> struct Leverage {};
+template <class L> struct Leverage<L, true> {
+    typename L::V leverage, crowd;
+};
+
+// What is known of a member, for one pair or, on one thread, for sixteen.
+template <class L, bool rigid> struct Member : Leverage<L, rigid> {
+    typename L::V x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
+};
+
+// Whether two members touch, along which normal, and by how much they are to part.
+template <class L> struct Touch {
+    typename L::V inside, nx, ny, nz, overlap;
+    typename L::V fastest;     // way out of an overlap that was there before [m]
+    typename L::V sheets;      // 1 where both are patches
+    typename L::V ux, uy, uz;  // what the pair has moved against each other in this substep
+};
+
+// Numbers of one environment in one substep.
+template <class T> struct ContactScales {
+    T size, inv_size, roughness;
+    T agitation;        // 0 at rest, 1 where it moves
+    T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
+    T braking;          // share of a gap that may go
+    T cushion;
+    BallShape shape;
+};
+
+// Steps out of an overlap, and the share of a gap that may go, for a substep of 1 / inv_h.
+template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h,
+                                                                           BallShape shape) {
+    PBD_CONTRACT_ON
+    return {T(1),
+            T(1),
+            T(1),
+            T(0),
+            table.separation_speed / inv_h,
+            table.gentle_speed / inv_h,
+            wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
+            table.cushion,
+            shape};
+}
+
+// Store the normals of patches at the start of the substep, and how flat they are.
+template <class Group> PBD_INLINE void store_normals(const Group& in, int thread, int thread_count) {
+    PBD_CONTRACT_ON
+    using L = typename Group::L;
+    using T = typename L::T;
+    using V = typename L::V;
+    constexpr int LANES = L::LANES, ROW = Group::ROW;
+    for (int k = thread; k < in.count; k += thread_count) {
+        const int* const ends = in.table.chords.data + 4 * k;
+        if (ends[0] < 0) continue;  // a ball: its normal is zero
+        for (int lane = 0; lane < L::ROUNDS; ++lane) {
+            const T* const a = in.previous + ROW * ends[0] * LANES;
+            const T* const b = in.previous + ROW * ends[1] * LANES;
+            const T* const c = in.previous + ROW * ends[2] * LANES;
+            const T* const e = in.previous + ROW * ends[3] * LANES;
+            const V ux = L::load(a, lane) - L::load(b, lane), vx = L::load(c, lane) - L::load(e, lane);
+            const V uy = L::load(a + LANES, lane) - L::load(b + LANES, lane);
+            const V vy = L::load(c + LANES, lane) - L::load(e + LANES, lane);
+            const V uz = L::load(a + 2 * LANES, lane) - L::load(b + 2 * LANES, lane);
+            const V vz = L::load(c + 2 * LANES, lane) - L::load(e + 2 * LANES, lane);
+            const V wx = uy * vz - uz * vy, wy = uz * vx - ux * vz, wz = ux * vy - uy * vx;
+            const V unit = T(1) / at_least(root(wx * wx + wy * wy + wz * wz), 1e-12);
+            const V first = (ux * ux + uy * uy + uz * uz) * in.table.chord_squares.data[2 * k];
+            const V second = (vx * vx + vy * vy + vz * vz) * in.table.chord_squares.data[2 * k + 1];
+            const V open = (first < second ? first : second) * in.inv_sizes(lane) * in.inv_sizes(lane);
+            const V flatness = (open - T(CREASED_BELOW)) * T(1.0 / (FLAT_ABOVE - CREASED_BELOW));
+            T* const to = in.patches + 4 * k * LANES;
+            L::store(to, lane, wx * unit);
+            L::store(to + LANES, lane, wy * unit);
+            L::store(to + 2 * LANES, lane, wz * unit);
+            L::store(to + 3 * LANES, lane, flatness > T(1) ? V(T(1)) : at_least(flatness, 0));
+        }
+    }
+}
+
+// Radius of the ball in which a creased patch brakes others.
+template <class L, class M> PBD_INLINE typename L::V braking_radius(const M& m, const BallShape& shape) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    const V fine = T(shape.fine) * m.extent, coarse = T(shape.coarse) * m.extent;
+    const V between = T(shape.thickness_part) * m.radius + T(shape.disc_part) * m.extent;
+    const V most = fine < between ? fine : between, fat = most > coarse ? most : coarse;
+    return fat > m.radius ? fat : m.radius;
+}
+
+// Whether two members touch, the one with the lower number first, and how to part them.
+template <class L, class Options>
+PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b,
+                          const ContactScales<typename L::T>& scales) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    Touch<L> t;
+    const V dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
+    const V px = a.px - b.px, py = a.py - b.py, pz = a.pz - b.pz;
+    const V d2 = dx * dx + dy * dy + dz * dz, rest2 = d2 * (scales.inv_size * scales.inv_size);
+    const V length = root(d2), over = T(1) / at_least(length, 1e-12), reach = a.radius + b.radius;
+    // Members in the very same place part along y, the one with the higher number upwards.
+    const V up = length > T(1e-12) ? dy * over : V(T(-1));
+    t.ux = dx - px;
+    t.uy = dy - py;
+    t.uz = dz - pz;
+    if constexpr (!Options::SURFACES) {
+        t.nx = dx * over;
+        t.ny = up;
+        t.nz = dz * over;
+        t.overlap = reach * scales.size - length;
+        t.fastest = V(scales.fastest);
+        t.sheets = V(T(0));
+        t.inside = rest2 < reach * reach ? V(T(1)) : V(T(0));
+    } else {
+        using Roles = typename Options::Roles;
+        const V none = V(T(0)), all = V(T(1));
+        // A rim that meets the middle of another surface has no say in the normal.
+        const V a_counts = ((a.role == T(Roles::RIM)) & (b.role == T(Roles::INNER))) ? none : all;
+        const V b_counts = ((b.role == T(Roles::RIM)) & (a.role == T(Roles::INNER))) ? none : all;
+        const V from_a = a_counts * (px * a.nx + py * a.ny + pz * a.nz);
+        const V from_b = b_counts * (px * b.nx + py * b.ny + pz * b.nz);
+        const V sx = from_a * a.nx + from_b * b.nx, sy = from_a * a.ny + from_b * b.ny;
+        const V sz = from_a * a.nz + from_b * b.nz;
+        const V m = root(sx * sx + sy * sy + sz * sz), unit = T(1) / at_least(m, 1e-12);
+        const V cosine = a.nx * b.nx + a.ny * b.ny + a.nz * b.nz, even = cosine < none ? -cosine : cosine;
+        const V parallel = at_least((even - T(STEEP_BELOW)) * T(1.0 / (PARALLEL_ABOVE - STEEP_BELOW)), 0);
+        const auto a_ball = a.role == T(Roles::BALL), b_ball = b.role == T(Roles::BALL);
+        const V flatness = (a_ball ? all : a.flat) * (b_ball ? all : b.flat) * ((a_ball | b_ball) ? all : parallel);
+        // Which way they part: along the normals if they are flat, along the line between them if they are creased, and
+        // gradually so in between. Both ways have the side on which they were at the start of the substep.
+        const V flatly = m > T(1e-7) ? flatness : none, apart = root(px * px + py * py + pz * pz);
+        const V smooth = flatly * unit, round = (all - flatly) / at_least(apart, 1e-12);
+        const V bx = smooth * sx + round * px, by = smooth * sy + round * py, bz = smooth * sz + round * pz;
+        const V norm = T(1) / at_least(root(bx * bx + by * by + bz * bz), 1e-12);
+        const auto flat = flatly > T(0);
+        t.nx = flat ? bx * norm : dx * over;
+        t.ny = flat ? by * norm : up;
+        t.nz = flat ? bz * norm : dz * over;
+        const V gap = flat ? dx * t.nx + dy * t.ny + dz * t.nz : length;
+        const V beside = flat ? (d2 - gap * gap) * (scales.inv_size * scales.inv_size) : none;
+        const V before = flat ? px * t.nx + py * t.ny + pz * t.nz : apart;
+        const V start = before * scales.inv_size, creased = all - flatly;
+        // Where creased patches brake each other, and where they touch.
+        const V fat = braking_radius<L>(a, scales.shape) + braking_radius<L>(b, scales.shape);
+        const V room = fat - reach, coarse = T(COARSE_REACH) * room;
+        const V fine = (T(CALM_REACH) + T(LIVELY_REACH - CALM_REACH) * V(scales.agitation)) * room;
+        const V finer = T(FINER_THICKNESSES) * reach + T(FINER_SHARE) * room, looser = finer > coarse ? finer : coarse;
+        const V thick = reach + (fine < looser ? fine : looser);
+        const V sooner = (a_ball | b_ball) ? all : V(T(1.0 + SINK));
+        const V least = sooner * reach + creased * (thick - reach);
+        const V outer = least + scales.cushion + creased * (fat - thick);
+        const V wanted = ((start < outer) & (start > least)) ? start - scales.braking * (start - least) : least;
+        const V a_width = a_counts * a.extent, b_width = b_counts * b.extent;
+        const V width = a_width > b_width ? a_width : b_width, wider = a.extent > b.extent ? a.extent : b.extent;
+        const V high = reach + (wider > none ? V(scales.cushion) : none), across = high * high + wider * wider;
+        const V range2 = fat * fat > across ? fat * fat : across;
+        t.overlap = wanted * scales.size - gap;
+        t.sheets = (a_ball | b_ball) ? none : all;
+        t.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
+        t.inside = ((gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
+    }
+    return t;
+}
+
+}  // namespace pbd

@@ -1,0 +1,129 @@
+// Particles that collide with one another (members) of one group of environments, and what contacts know of them.
+#pragma once
+#include "lanes.h"
+
+namespace pbd {
+
+// What a member is: a disc in the middle of a surface or at its rim, or a ball.
+template <int inner, int rim, int ball> struct MemberRoles {
+    static constexpr int INNER = inner, RIM = rim, BALL = ball;
+};
+
+// Columns of what may differ between environments: their size, one over it, and a factor of friction.
+template <int size, int inv_size, int friction> struct ScaleColumns {
+    static constexpr int SIZE = size, INV_SIZE = inv_size, FRICTION = friction;
+};
+
+// Columns of a rigid body that contacts read, and one where they write: what it is moved by, and behind it turned by.
+template <int count, int center, int turn, int inv_mass, int inverse, int gone> struct CarryColumns {
+    static constexpr int COUNT = count, CENTER = center, TURN = turn, INV_MASS = inv_mass;
+    static constexpr int INVERSE = inverse, GONE = gone;
+};
+
+// What contacts are compiled for.
+//
+// surfaces: some members are patches of a surface. They are parted in two passes.
+// rigid:    some belong to rigid bodies.
+// varied:   environments differ in size and friction.
+// row:      numbers from one particle to the next: 4 where its weight is beside its position, else 3.
+// chunk:    members that are compared at a time, and pairs that are worked on, where one thread serves a group.
+// numbers:  of a member there.
+template <bool surfaces, bool rigid, bool varied, int row, int chunk, int numbers, class RolesType, class ScalesType,
+          class CarryType>
+struct ContactOptions {
+    static constexpr bool SURFACES = surfaces, RIGID = rigid, VARIED = varied;
+    static_assert(chunk == 16 && numbers == 16, "members are rows of four times four numbers, compared by sixteens");
+    static constexpr int CHUNK = chunk, NUMBERS = numbers;
+    static constexpr int ROW = row, PASSES = surfaces ? 2 : 1;
+    using Roles = RolesType;
+    using Columns = ScalesType;
+    using Carry = CarryType;
+};
+
+// Radius of the ball in which a creased patch brakes others, in radii of its disc: of coarse patches and of fine ones.
+// In between it is the sum of so many halves of the thickness and so many radii of the disc.
+struct BallShape {
+    double coarse, fine, thickness_part, disc_part;
+};
+
+// Members of one group. Candidates are found in the sizes of the scene: an environment of another size is scaled.
+template <class Lanes, class OptionsType, class Model, class Body, class Lists> struct ContactGroup {
+    using L = Lanes;
+    using Options = OptionsType;
+    using T = typename L::T;
+    using V = typename L::V;
+    using Table = decltype(Model::particle_contacts);
+    static constexpr int LANES = L::LANES, ROW = Options::ROW;
+
+    const Table& table;
+    const Body& body;
+    const Lists& lists;
+    const int group, count;
+    const int chunks;   // sixteens of members
+    const size_t rank;  // of all groups together, lists may have more than 2^31 numbers
+    const int* const members;
+    T* const x;
+    T* const previous;
+    const T* const w;
+    T* const patches;  // normal at the start of the substep, and how flat it is
+    T* const anchors;
+    const bool has_masks;
+    const T widest;       // distance beyond which no two members touch: a little more, for the sake of rounding
+    int environment = 0;  // environment of the group that is worked on
+
+    PBD_INLINE ContactGroup(const Model& model, const Body& body, const Lists& lists, int group)
+        : table(model.particle_contacts),
+          body(body),
+          lists(lists),
+          group(group),
+          count(table.members.shape[0]),
+          chunks((count + 15) / 16),
+          rank((size_t)group),
+          members(table.members.data),
+          x((T*)body.x.data),
+          previous((T*)body.previous.data),
+          w((const T*)body.inv_mass.data),
+          patches((T*)lists.patches.data + rank * 4 * lists.patches.shape[1] * LANES),
+          anchors((T*)lists.anchors.data + rank * 3 * count * LANES),
+          has_masks(table.strangers.shape[0] > 0),
+          widest(T(1.0005) * (table.cell - table.skin)) {}
+
+    // A number of the environment that is worked on, 1 unless environments differ.
+    PBD_INLINE T parameter(int column) const {
+        if constexpr (Options::VARIED) return ((const T*)body.parameters.data)[column * LANES + environment];
+        return T(1);
+    }
+    PBD_INLINE T size() const { return parameter(Options::Columns::SIZE); }
+    PBD_INLINE T inv_size() const { return parameter(Options::Columns::INV_SIZE); }
+    PBD_INLINE T roughness() const { return parameter(Options::Columns::FRICTION); }
+
+    // One over the sizes of all environments.
+    PBD_INLINE V inv_sizes(int lane) const {
+        if constexpr (Options::VARIED) {
+            return L::load((const T*)body.parameters.data + Options::Columns::INV_SIZE * LANES, lane);
+        }
+        return V(T(1));
+    }
+
+    // Position of a member in all environments.
+    PBD_INLINE T* place_of(int k) const { return x + ROW * members[k] * LANES; }
+    // The same at the start of the substep.
+    PBD_INLINE const T* start_of(int k) const { return previous + ROW * members[k] * LANES; }
+
+    // Whether two members can collide at all: not if they are neighbours in one body.
+    PBD_INLINE bool strangers(int k, int other) const {
+        if (has_masks) return (table.strangers.data[k * chunks + other / 16] >> other % 16 & 1) != 0;
+        for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n)
+            if (table.kin.data[n] == other) return false;
+        return true;
+    }
+
+    // Anchors of two members that may touch are no farther apart, squared.
+    PBD_INLINE T limit_of(int k, int other, T skin) const {
+        PBD_CONTRACT_ON
+        const T range = wp::min(table.halo.data[k] + table.halo.data[other], widest) + skin;
+        return range * range;
+    }
+};
+
+}  // namespace pbd

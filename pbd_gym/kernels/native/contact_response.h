@@ -1,0 +1,95 @@
+// How two members that touch part: push-out, and Coulomb friction.
+#pragma once
+#include "contact_geometry.h"
+
+namespace pbd {
+
+// Over-relaxation of particles with several contacts. Averaging is safe up to 2, and slow at 1: what falls into a heap
+// then comes closer than it should before it is stopped.
+constexpr double CONTACT_RELAXATION = 1.7;
+// The same for surfaces that stick: more of it makes heaps tremble. Those that slide are held back by Coulomb's force.
+// Balls alone have the relaxation of their contacts for both.
+constexpr double STICKING_RELAXATION = 1.4;
+// Overlap of surfaces, in thicknesses, half of which leaves within a substep: of a smaller one less, of a deeper one
+// nearly all. Cloth is soft at its surface; where the least overlap leaves at once, heaps tremble for ever.
+constexpr double SOFTNESS = 0.1;
+// Share of its inverse mass that a particle of a surface counts with while friction with a collider holds it: what lies
+// on it is stopped within the substep, rather than half by half, as if the two were in free fall. It cannot be dragged
+// off by what lies on it, unless that rubs ten times as much as the collider.
+constexpr double HELD_SHARE = 0.1;
+
+// Inverse mass with which particles of surfaces count, by what friction with colliders has left (body.traction).
+template <class L> PBD_INLINE typename L::V weight_of(typename L::V w, typename L::V traction) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    return traction > T(0) ? T(HELD_SHARE) * w : w;
+}
+
+// Inverse mass of the part that a member lends to one of its contacts, as two factors: their products are summed in one
+// expression, for the sake of the same rounding. `less`: how much less it counts that there are several contacts.
+template <class L, class Options>
+PBD_INLINE typename L::V lent(const Member<L, Options::RIGID>& m, typename L::V contacts, typename L::V less) {
+    PBD_CONTRACT_ON
+    if constexpr (Options::RIGID) {
+        return at_least(contacts * less, 1) * m.w * m.leverage;
+    } else {
+        return at_least(contacts * less, 1);
+    }
+}
+
+template <class L, class Options>
+PBD_INLINE typename L::V lent_by(const Member<L, Options::RIGID>& m, typename L::V less) {
+    PBD_CONTRACT_ON
+    if constexpr (Options::RIGID) {
+        return at_least(m.crowd * less, 1);
+    } else {
+        return m.w;
+    }
+}
+
+// Find what moves two members apart, per inverse mass. Each lends an equal part of its mass to each of its contacts.
+//
+// mine, its: contacts of the first and of the second.
+// gained:    how far earlier passes have moved them apart.
+template <class L, class Options>
+PBD_INLINE void part(const Member<L, Options::RIGID>& a, const Member<L, Options::RIGID>& b, const Touch<L>& t,
+                     typename L::V mine, typename L::V its, typename L::V gained,
+                     const ContactScales<typename L::T>& scales, typename L::V& mx, typename L::V& my,
+                     typename L::V& mz) {
+    PBD_CONTRACT_ON
+    using T = typename L::T;
+    using V = typename L::V;
+    constexpr double STICKING = Options::SURFACES ? STICKING_RELAXATION : CONTACT_RELAXATION;
+    const V none = V(T(0)), along = t.ux * t.nx + t.uy * t.ny + t.uz * t.nz;
+    // Out of an overlap no faster than that: what is on its way out already gets no further push.
+    const V soft = t.fastest - along, goal = t.overlap < soft ? t.overlap : soft;
+    const V depth = t.inside > none ? at_least(goal, 0) : none;
+    // Sheets get an impulse to stop them, and what else they overlap by leaves gradually: it does not press.
+    const auto sheets = t.sheets > none;
+    const V approach = at_least(-along, 0), impulse = (sheets & (approach < depth)) ? approach : depth;
+    const V rest = depth - impulse, small = T(SOFTNESS) * (a.radius + b.radius) * scales.size;
+    const V parting = impulse + rest * rest / at_least(rest + small, 1e-30);
+    // What the passes before have overshot is taken back: contacts do not bounce.
+    const V bounce = along < gained ? along : gained, over = at_least(-goal, 0);
+    const V back = at_least(bounce < over ? bounce : over, 0);
+    // Balls have many contacts: they take the smaller share of the two.
+    if constexpr (!Options::SURFACES) mine = its = mine > its ? mine : its;
+    const auto inverse = [&](V less) {
+        PBD_CONTRACT_ON
+        const V shared = lent<L, Options>(a, mine, less) * lent_by<L, Options>(a, less) +
+                         lent<L, Options>(b, its, less) * lent_by<L, Options>(b, less);
+        return shared > none ? T(1) / at_least(shared, 1e-30) : none;
+    };
+    const V tx = t.ux - along * t.nx, ty = t.uy - along * t.ny, tz = t.uz - along * t.nz;
+    const V slip = root(tx * tx + ty * ty + tz * tz);
+    const V friction = T(0.5) * (a.friction + b.friction) * scales.roughness * impulse;
+    const V plain = inverse(V(T(1))), stick = inverse(V(T(1.0 / STICKING)));
+    const V slide = (Options::SURFACES ? plain : stick) * friction / at_least(slip, 1e-30);
+    const V push = inverse(V(T(1.0 / CONTACT_RELAXATION))) * parting - plain * back;
+    const V drag = stick < slide ? stick : slide;
+    mx = push * t.nx - drag * tx;
+    my = push * t.ny - drag * ty;
+    mz = push * t.nz - drag * tz;
+}
+
+}  // namespace pbd

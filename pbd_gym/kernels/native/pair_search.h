@@ -1,0 +1,322 @@
+// Which members may touch, where one thread serves a group.
+//
+// Each environment of the group has a list of its own, of all pairs whose anchors, where they were when it was made,
+// are near each other: for a member and sixteen others, a bit for each that it may touch. It lasts until a member has
+// moved by half a skin, relative to the middle of what all have moved: what falls or is carried as a whole has not
+// moved. Members are compared sixteen at a time, when the list is made and whenever it is read. Those with neighbouring
+// numbers lie close together, so that most sixteens are farther apart than members reach, which their boxes tell. A
+// list for which there is no room is not kept: pairs are found anew whenever they are asked for.
+//
+// Members of one environment are rows of sixteen numbers side by side, one line of the cache each in single precision.
+// Pairs are worked on sixteen at a time as well, whatever the number of lanes: their rows are transposed in registers.
+#pragma once
+#include "contact_response.h"
+#include "transpose.h"
+
+#if !PBD_BLOCK
+namespace pbd {
+
+typedef bool SixteenFlags __attribute__((ext_vector_type(16)));
+
+// A bit for each of sixteen conditions.
+template <class M> PBD_INLINE unsigned bits(M condition) {
+    return (unsigned)__builtin_bit_cast(unsigned short, __builtin_convertvector(condition, SixteenFlags));
+}
+
+template <class Group> struct PairSearch : Group {
+    using L = typename Group::L;
+    using Options = typename Group::Options;
+    using T = typename L::T;
+    using V = typename L::V;                 // a number for each environment
+    using Pairs = Lanes<T, Options::CHUNK>;  // numbers of sixteen members or pairs of one environment
+    using W = typename Pairs::V;             // one of these
+    using Row = typename Register<T, 4>::type;
+    static constexpr int LANES = Group::LANES, ROW = Group::ROW;
+    // Position and weight; position before, and flatness; normal, and none; traits.
+    static constexpr int NUMBERS = Options::NUMBERS;
+    using Group::anchors;
+    using Group::chunks;
+    using Group::count;
+    using Group::environment;
+    using Group::has_masks;
+    using Group::lists;
+    using Group::members;
+    using Group::rank;
+    using Group::table;
+    using Group::widest;
+
+    // Environments are a line of the cache farther apart than their rows are long: else all of them want the same
+    // places.
+    const size_t stride;
+    T* const rows;
+    const int boxed;  // boxes of sixteens, filled up to sixteen
+    // Where the members of an environment are, in the sizes of the scene, and the boxes of each sixteen.
+    T* const xs;
+    const T* const ys;
+    const T* const zs;
+    T* const boxes;
+    const int room;       // sixteens in the list of an environment
+    const unsigned rest;  // which of the last sixteen there are
+
+    template <class Model, class Body, class Lists>
+    PBD_INLINE PairSearch(const Model& model, const Body& body, const Lists& lists, int group)
+        : Group(model, body, lists, group),
+          stride(NUMBERS * count + 16),
+          rows(lists.rows.data + rank * lists.rows.shape[1]),
+          boxed(16 * ((chunks + 15) / 16)),
+          xs(lists.spots.data + rank * lists.spots.shape[1]),
+          ys(xs + 16 * chunks),
+          zs(ys + 16 * chunks),
+          boxes(xs + 48 * chunks),
+          room(lists.near.shape[2] / 2),
+          rest(0xFFFFu >> (16 * chunks - count)) {}
+
+    PBD_INLINE int* list_of() const { return lists.near.data + (rank * LANES + environment) * 2 * room; }
+    // -1 where there was no room.
+    PBD_INLINE int* length_of() const { return lists.counts.data + rank * LANES + environment; }
+
+    // Position of a member of one environment, and the normal of its patch.
+    PBD_INLINE wp::vec_t<3, T> at(int k) const {
+        const T* const p = rows + stride * environment + NUMBERS * k;
+        return {p[0], p[1], p[2]};
+    }
+    PBD_INLINE wp::vec_t<3, T> facing(int k) const {
+        const T* const n = rows + stride * environment + NUMBERS * k + 8;
+        return {n[0], n[1], n[2]};
+    }
+
+    // Put four numbers of each environment into its row: sixteen lanes in registers, fewer one by one.
+    PBD_INLINE void put(T* to, V a, V b, V c, V d) const {
+        if constexpr (LANES == 16) {
+            transpose<L>(a, b, c, d);
+            put_rows(to, a);
+            put_rows(to + stride, b);
+            put_rows(to + 2 * stride, c);
+            put_rows(to + 3 * stride, d);
+        } else {
+            T q[4 * LANES];
+            L::store(q, 0, a);
+            L::store(q + LANES, 0, b);
+            L::store(q + 2 * LANES, 0, c);
+            L::store(q + 3 * LANES, 0, d);
+            for (int n = 0; n < LANES; ++n)
+                for (int r = 0; r < 4; ++r) to[n * stride + r] = q[r * LANES + n];
+        }
+    }
+    PBD_INLINE void put_rows(T* to, V q) const {
+        *(Row*)to = four_of<0>(q);
+        *(Row*)(to + stride * 4) = four_of<4>(q);
+        *(Row*)(to + stride * 8) = four_of<8>(q);
+        *(Row*)(to + stride * 12) = four_of<12>(q);
+    }
+
+    // Fill the rows of each member in each environment.
+    PBD_INLINE void fill_rows() const {
+        for (int k = 0; k < count; ++k) {
+            T* const to = rows + NUMBERS * k;
+            const T* const now = Group::place_of(k);
+            const T* const before = Group::start_of(k);
+            V weight = L::load(Group::w + members[k] * LANES, 0), flat = V(T(0));
+            if constexpr (Options::SURFACES) {
+                const T* const patch = Group::patches + 4 * k * LANES;
+                const T* const traction = (const T*)Group::body.traction.data + members[k] * LANES;
+                weight = weight_of<L>(weight, L::load(traction, 0));
+                flat = L::load(patch + 3 * LANES, 0);
+                put(to + 8, L::load(patch, 0), L::load(patch + LANES, 0), L::load(patch + 2 * LANES, 0), V(T(0)));
+            }
+            put(to, L::load(now, 0), L::load(now + LANES, 0), L::load(now + 2 * LANES, 0), weight);
+            put(to + 4, L::load(before, 0), L::load(before + LANES, 0), L::load(before + 2 * LANES, 0), flat);
+            const Row traits = *(const Row*)(table.traits.data + 4 * k);
+            for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = traits;
+        }
+    }
+
+    // How far a member is from its anchor, in all environments.
+    PBD_INLINE void gone(int k, V shrink, V& dx, V& dy, V& dz) const {
+        PBD_CONTRACT_ON
+        const T* const p = Group::place_of(k);
+        const T* const q = anchors + 3 * k * LANES;
+        dx = shrink * L::load(p, 0) - L::load(q, 0);
+        dy = shrink * L::load(p + LANES, 0) - L::load(q + LANES, 0);
+        dz = shrink * L::load(p + 2 * LANES, 0) - L::load(q + 2 * LANES, 0);
+    }
+
+    // Find the environments whose lists are worn out: 1 for these, else 0.
+    PBD_INLINE void find_worn(T* worn) const {
+        PBD_CONTRACT_ON
+        const V shrink = Group::inv_sizes(0);
+        V lx = V(T(1e30)), ly = lx, lz = lx, hx = -lx, hy = hx, hz = hx;
+        for (int k = 0; k < count; ++k) {
+            V dx, dy, dz;
+            gone(k, shrink, dx, dy, dz);
+            lx = dx < lx ? dx : lx;
+            ly = dy < ly ? dy : ly;
+            lz = dz < lz ? dz : lz;
+            hx = dx > hx ? dx : hx;
+            hy = dy > hy ? dy : hy;
+            hz = dz > hz ? dz : hz;
+        }
+        const V mx = T(0.5) * (lx + hx), my = T(0.5) * (ly + hy), mz = T(0.5) * (lz + hz);
+        const V limit = V(T(0.25) * table.skin * table.skin);
+        V flag = V(T(0));
+        for (int k = 0; k < count; ++k) {
+            V dx, dy, dz;
+            gone(k, shrink, dx, dy, dz);
+            dx -= mx;
+            dy -= my;
+            dz -= mz;
+            flag = dx * dx + dy * dy + dz * dz <= limit ? flag : V(T(1));  // a NaN has moved
+        }
+        L::store(worn, 0, flag);
+    }
+
+    // Read four numbers in each of sixteen rows, as a vector for each column.
+    PBD_INLINE void columns(const T* from, int stride, const int* at, W& a, W& b, W& c, W& d) const {
+        a = four_rows(from, stride, at);
+        b = four_rows(from, stride, at + 1);
+        c = four_rows(from, stride, at + 2);
+        d = four_rows(from, stride, at + 3);
+        transpose<Pairs>(a, b, c, d);
+    }
+    // Every fourth of sixteen rows, side by side.
+    PBD_INLINE W four_rows(const T* from, int stride, const int* at) const {
+        const Row r0 = *(const Row*)(from + stride * at[0]), r1 = *(const Row*)(from + stride * at[4]);
+        const Row r2 = *(const Row*)(from + stride * at[8]), r3 = *(const Row*)(from + stride * at[12]);
+        return joined(joined(r0, r1, FirstIntegers<8>{}), joined(r2, r3, FirstIntegers<8>{}), FirstIntegers<16>{});
+    }
+
+    // Read all numbers of sixteen rows, a vector for each of them.
+    PBD_INLINE void all_columns(const T* from, const int* at, W* out) const {
+        for (int g = 0; g < 4; ++g) {  // four rows: fours of them stand in their quarters
+            W* const q = out + 4 * g;
+            for (int r = 0; r < 4; ++r) q[r] = Pairs::load(from + NUMBERS * at[4 * g + r], 0);
+            transpose<Pairs>(q[0], q[1], q[2], q[3]);
+        }
+        for (int r = 0; r < 4; ++r) transpose<Pairs, 4>(out[r], out[4 + r], out[8 + r], out[12 + r]);
+    }
+
+    // Note where the members of an environment are. The last sixteen are filled up with the last one.
+    PBD_INLINE void place() const {
+        PBD_CONTRACT_ON
+        for (int k = 0; k < 16 * chunks; k += 16) {
+            int at[16];
+            for (int s = 0; s < 16; ++s) at[s] = wp::min(k + s, count - 1);
+            W px, py, pz, weight;
+            columns(rows + stride * environment, NUMBERS, at, px, py, pz, weight);
+            Pairs::store(xs + k, 0, px * Group::inv_size());
+            Pairs::store(xs + 16 * chunks + k, 0, py * Group::inv_size());
+            Pairs::store(xs + 32 * chunks + k, 0, pz * Group::inv_size());
+        }
+    }
+
+    // Which of the sixteen `c` there are.
+    PBD_INLINE unsigned real(int c) const { return c == chunks - 1 ? rest : 0xFFFFu; }
+
+    // Which of the sixteen `d` are no farther from a member than that, a bit for each.
+    PBD_INLINE unsigned closer(int k, int d, T reach) const {
+        PBD_CONTRACT_ON
+        const W dx = Pairs::load(xs + 16 * d, 0) - W(xs[k]), dy = Pairs::load(ys + 16 * d, 0) - W(ys[k]);
+        const W dz = Pairs::load(zs + 16 * d, 0) - W(zs[k]);
+        return bits(dx * dx + dy * dy + dz * dz < W(reach * reach));
+    }
+
+    // What is left of these bits where members reach differently far, or where no table says which can collide.
+    PBD_INLINE unsigned chosen(int k, int d, unsigned hits, T skin) const {
+        PBD_CONTRACT_ON
+        unsigned left = 0;
+        for (; hits; hits &= hits - 1) {
+            const int s = __builtin_ctz(hits), other = 16 * d + s;
+            const T ex = xs[k] - xs[other], ey = ys[k] - ys[other], ez = zs[k] - zs[other];
+            const bool in_reach = ex * ex + ey * ey + ez * ez < Group::limit_of(k, other, skin);
+            left |= (in_reach && (has_masks || Group::strangers(k, other)) ? 1u : 0u) << s;
+        }
+        return left;
+    }
+
+    // Which of sixteen boxes, from that one on, are no farther from box `c`, and do not come before it.
+    PBD_INLINE unsigned beside(int c, int first, T reach) const {
+        PBD_CONTRACT_ON
+        unsigned apart = 0;
+        for (int a = 0; a < 3; ++a) {
+            const T* const low = boxes + a * boxed;
+            const T* const high = low + 3 * boxed;
+            apart |= bits((Pairs::load(low + first, 0) > W(high[c] + reach)) |
+                          (W(low[c]) > Pairs::load(high + first, 0) + reach));
+        }
+        const unsigned later = first < c ? 0xFFFFu << (c - first) : 0xFFFFu;
+        return ~apart & later & 0xFFFFu >> wp::max(0, first + 16 - chunks);
+    }
+
+    // Which of the sixteen `c` are near the box of the sixteen `d`, a bit for each.
+    PBD_INLINE unsigned near_box(int c, int d, T reach) const {
+        PBD_CONTRACT_ON
+        const W mx = Pairs::load(xs + 16 * c, 0), my = Pairs::load(ys + 16 * c, 0), mz = Pairs::load(zs + 16 * c, 0);
+        const T* const its = boxes + d;
+        const W lx = W(its[0]) - mx, ly = W(its[boxed]) - my, lz = W(its[2 * boxed]) - mz;
+        const W hx = mx - W(its[3 * boxed]), hy = my - W(its[4 * boxed]), hz = mz - W(its[5 * boxed]);
+        const W ex = at_least(lx > hx ? lx : hx, 0), ey = at_least(ly > hy ? ly : hy, 0);
+        const W ez = at_least(lz > hz ? lz : hz, 0);
+        return bits(ex * ex + ey * ey + ez * ez < W(reach * reach)) & real(c);
+    }
+
+    // Visit the pairs whose members are no farther apart than they reach, and a skin.
+    //
+    // visit: (member, number of sixteen others, a bit for each of these that it may touch). Those of the same two
+    //        sixteens come together; each meets others in order of numbers.
+    template <class Visit> PBD_INLINE void scan(T skin, Visit&& visit) const {
+        for (int c = 0; c < chunks; ++c)
+            for (int a = 0; a < 3; ++a) {
+                const W p = Pairs::load(xs + 16 * (a * chunks + c), 0);
+                boxes[a * boxed + c] = __builtin_reduce_min(p);
+                boxes[(3 + a) * boxed + c] = __builtin_reduce_max(p);
+            }
+        const T reach = widest + skin;
+        const unsigned short* const allowed = table.strangers.data;
+        for (int c = 0; c < chunks; ++c) {
+            for (int first = c / 16 * 16; first < chunks; first += 16) {
+                for (unsigned left = beside(c, first, reach); left; left &= left - 1) {
+                    const int d = first + __builtin_ctz(left);
+                    for (unsigned flags = near_box(c, d, reach); flags; flags &= flags - 1) {
+                        const int s = __builtin_ctz(flags), k = 16 * c + s;
+                        unsigned hits = closer(k, d, reach);
+                        hits &= has_masks ? allowed[k * chunks + d] : real(d);
+                        hits &= d == c ? 0xFFFEu << s : 0xFFFFu;
+                        if (!has_masks || !table.alike) hits = chosen(k, d, hits, skin);
+                        visit(k, d, hits);
+                    }
+                }
+            }
+        }
+    }
+
+    // List the pairs of an environment that may touch until the list is worn out.
+    PBD_INLINE void make_list() const {
+        int* const list = list_of();
+        int length = 0;
+        scan(table.skin, [&](int k, int d, unsigned hits) {
+            int* const to = list + 2 * wp::min(length, room - 1);
+            to[0] = k;
+            to[1] = (unsigned)d << 16 | hits;
+            length += hits != 0;
+        });
+        *length_of() = length < room ? length : -1;
+        for (int k = 0; k < count; ++k) {
+            anchors[3 * k * LANES + environment] = xs[k];
+            anchors[(3 * k + 1) * LANES + environment] = ys[k];
+            anchors[(3 * k + 2) * LANES + environment] = zs[k];
+        }
+    }
+
+    // Visit what is listed for an environment, or would be if there were room, as `scan` does.
+    template <class Visit> PBD_INLINE void each_row(Visit&& visit) const {
+        const int length = *length_of();
+        const int* const list = list_of();
+        for (int n = 0; n < length; ++n) visit(list[2 * n], (unsigned)list[2 * n + 1] >> 16, list[2 * n + 1] & 0xFFFF);
+        if (length >= 0) return;
+        place();
+        scan(table.skin, visit);
+    }
+};
+
+}  // namespace pbd
+#endif
