@@ -47,26 +47,36 @@ template <class Options, class One> struct Line {
     static constexpr int ROUNDS = One::JACOBI ? 0 : LINE_ROUNDS;
 
     const One& one;
-    const int* at;               // its particles
-    int count;                   // its segments
-    const T* rest_length;        // of each segment, before the size of the environment
-    const T* relative;           // compliance of each segment over the largest
-    T* multipliers;              // of each segment
-    T* support;                  // of particles: see kernels/colliders/supports.py
-    V size, softness;            // of the environment; largest compliance over the square of the time step
-    V gamma, growth;             // damping: time constant over the time step, and the factor of the matrix
+    const int* at;         // its particles
+    int count;             // its segments
+    const T* rest_length;  // of each segment, before the size of the environment
+    const T* relative;     // compliance of each segment over the largest
+    T* multipliers;        // of each segment
+    T* support;            // of particles: see kernels/colliders/supports.py
+    V size, softness;      // of the environment; largest compliance over the square of the time step
+    V gamma, growth;       // damping: time constant over the time step, and the factor of the matrix
     int iteration;
-    T part;                      // of a correction that a Jacobi iteration may take
+    T part;  // of a correction that a Jacobi iteration may take
 
-    V lies;                      // weight of the particles that colliders carry
+    V lies;  // weight of the particles that colliders carry
     V *const carried, *const nx, *const ny, *const nz, *const right, *const ratio, *const over;  // see LineArrays
     V *const density, *const start_x, *const start_y, *const start_z;
     V taut, tauter, most, loose;
 
     template <class Arrays>
     PBD_INLINE Line(const One& one, Arrays& a)
-        : one(one), carried(a.carried), nx(a.nx), ny(a.ny), nz(a.nz), right(a.right), ratio(a.ratio), over(a.over),
-          density(a.density), start_x(a.start_x), start_y(a.start_y), start_z(a.start_z) {}
+        : one(one),
+          carried(a.carried),
+          nx(a.nx),
+          ny(a.ny),
+          nz(a.nz),
+          right(a.right),
+          ratio(a.ratio),
+          over(a.over),
+          density(a.density),
+          start_x(a.start_x),
+          start_y(a.start_y),
+          start_z(a.start_z) {}
 
     PBD_INLINE V load(const T* numbers) const { return one.load(numbers); }
     PBD_INLINE void store(T* numbers, V value) const { one.store(numbers, value); }
@@ -119,7 +129,8 @@ template <class Options, class One> struct Line {
             V both = wa + wb, coupling = wa * (px * qx + py * qy + pz * qz);
             const V alpha = softness * relative[k];
             if constexpr (Options::SUPPORTS) {
-                const T *const na = support + 5 * (Index)at[k] * LANES, *const nb = support + 5 * (Index)at[k + 1] * LANES;
+                const T *const na = support + 5 * (Index)at[k] * LANES, *const nb =
+                                                                            support + 5 * (Index)at[k + 1] * LANES;
                 const V into = load(na) * qx + load(na + LANES) * qy + load(na + 2 * LANES) * qz;
                 const V onto = load(nb) * qx + load(nb + LANES) * qy + load(nb + 2 * LANES) * qz;
                 both -= carried[k] * into * into + carried[k + 1] * onto * onto;

@@ -12,16 +12,16 @@ namespace pbd {
 // What the sweeps of a kind read and write of a group.
 template <class L> struct SweepArrays {
     using T = typename L::T;
-    const int* indices;     // particles of all constraints
-    T* x;                   // positions, in rows of `row` coordinates
-    T* delta;               // corrections that a Jacobi sweep gathers, in rows of three
-    T* multipliers;         // of this kind
-    T* remembered;          // what constraints remember from substep to substep
-    T* pulls;               // what would have moved held particles, per inverse mass, in rows of three
-    const T* w;             // inverse masses
-    const T* previous;      // positions at the start of the substep
-    const T* parameters;    // of the environment
-    const int* labels;      // stiffness label of each constraint
+    const int* indices;   // particles of all constraints
+    T* x;                 // positions, in rows of `row` coordinates
+    T* delta;             // corrections that a Jacobi sweep gathers, in rows of three
+    T* multipliers;       // of this kind
+    T* remembered;        // what constraints remember from substep to substep
+    T* pulls;             // what would have moved held particles, per inverse mass, in rows of three
+    const T* w;           // inverse masses
+    const T* previous;    // positions at the start of the substep
+    const T* parameters;  // of the environment
+    const int* labels;    // stiffness label of each constraint
 
     template <class Table, class Body>
     PBD_INLINE SweepArrays(const Table& table, const Body& body)
@@ -65,7 +65,9 @@ template <class Group, class Options> struct OneConstraint {
 
     // Number of this constraint, entry k of its row of numbers, and a parameter of the environment.
     template <class Array> PBD_INLINE N number(const Array& array) const { return array.data[c]; }
-    template <class Array> PBD_INLINE N entry(const Array& array, int k) const { return ((const T*)(array.data + c))[k]; }
+    template <class Array> PBD_INLINE N entry(const Array& array, int k) const {
+        return ((const T*)(array.data + c))[k];
+    }
     PBD_INLINE V parameter(int column) const { return load(arrays.parameters + column * LANES); }
     PBD_INLINE V labelled_parameter(int column) const { return parameter(column + arrays.labels[c]); }
 
