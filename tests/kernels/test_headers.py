@@ -28,13 +28,14 @@ STAND_INS = """
 #endif
 CUDA_CALLABLE void wp_cpu_tile_sync();
 CUDA_CALLABLE double sqrt(double a);
-
-
 CUDA_CALLABLE double atan2(double a, double b);
 typedef unsigned long size_t;
 namespace wp {
 template <class A> CUDA_CALLABLE A sqrt(A a);
 template <class A> CUDA_CALLABLE A sin(A a);
+template <class A> CUDA_CALLABLE A floor(A a);
+template <class A> CUDA_CALLABLE A ceil(A a);
+template <int Rows, int Columns, class A> struct mat_t { A data[Rows][Columns]; };
 template <class A> CUDA_CALLABLE A min(A a, A b);
 template <class A> CUDA_CALLABLE A max(A a, A b);
 template <class A, class... Indices> CUDA_CALLABLE char* address(A& array, Indices... indices);

@@ -14,7 +14,6 @@ from typing import Any
 
 import warp as wp
 
-
 LANE_COUNTS = (1, 4, 8, 16)
 """Vector lengths that compile to SIMD code. Longer vectors fall off the vector path (DESIGN: 32 is 10 times slower)."""
 

@@ -3,7 +3,7 @@
 #include "block.h"
 #include "lanes.h"
 
-#if !defined(__CUDA_ARCH__)
+#if !PBD_BLOCK
 
 namespace pbd {
 
