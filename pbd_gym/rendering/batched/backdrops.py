@@ -9,6 +9,7 @@ from typing import no_type_check
 import warp as wp
 
 from pbd_gym.kernels.lanes.wide import barrier
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.rendering.backdrop import SHADOW_ALPHA, SHADOW_POINTS
 from pbd_gym.rendering.batched.tables import (
     CAMERA,
@@ -30,7 +31,7 @@ from pbd_gym.rendering.batched.vertices import is_shown, pose_origin, pose_turn,
 from pbd_gym.rendering.colors import SHADOW
 from pbd_gym.rendering.raster import FAR, NEAR, edge_of, nearest_on, round_bounds, triangle_bounds
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(MODULE_OPTIONS | {"enable_backward": False})
 
 FLOOR_TONES = wp.constant(5)
 """Rows of the palette that backdrops are made of, the first ones."""

@@ -7,6 +7,7 @@ from typing import Any, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.lanes.wide import barrier
+from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.rendering.batched.backdrops import SHADOW_COLOR, cast, dark_area, dim
 from pbd_gym.rendering.batched.tables import (
     FORWARD,
@@ -338,7 +339,7 @@ def make_draw(images: Images) -> Any:
     fill, draw_triangles = make_fill(images), make_draw_triangles(images)
     draw_rounds, draw_goals = make_draw_rounds(images), make_draw_goals(images)
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @wp.kernel(module="unique", module_options=MODULE_OPTIONS, enable_backward=False)
     @no_type_check
     def draw(
         # In:
