@@ -233,7 +233,8 @@ def test_size_is_a_similar_task(env_id: str, size: float) -> None:
     scale = 1.0 if isinstance(env.task.score, WeightedMeasures) else size  # measures of shape are those of size one
     assert_allclose(info["performance"], scale * plain.buffers.read("performance"), rtol=1e-5, atol=1e-6)
     assert env.observation_space.contains(observation)
-    assert (env.state.get_positions()[..., 1] > getattr(env, "ground", 0.0)).all()
+    ground = 0.0 if env.task.ground is None else env.scene.colliders[env.task.ground].offset
+    assert (env.state.get_positions()[..., 1] > ground).all()
     # Hands that go as far as they may end at the walls of the larger or smaller box, or at what they can stretch.
     push = np.ones(env.action_space.shape, dtype=np.float32)
     for _ in range(120):

@@ -53,7 +53,8 @@ def test_blocks_draw_what_one_thread_draws() -> None:
         with kept.run(order):
             assert pictures.draw() == one
     if hasattr(os, "fork"):
-        unnoticed = kept.unnoticed(pictures.draw)
+        # The headers of the kernels are there too, but nothing of them that waits is drawn.
+        unnoticed = {place: same for place, same in kept.unnoticed(pictures.draw).items() if ".h:" not in place}
         assert len(unnoticed) >= 5
         assert [place for place, same in unnoticed.items() if same] == []
 
