@@ -121,7 +121,7 @@ def move_cup(
 
 @dataclass(frozen=True)
 class CupMover:
-    """Moves one cup; see :class:`pbd_gym.envs.core.spaces.actions.Mover`."""
+    """Moves one cup; see :class:`pbd_gym.envs.core.data.hands.Mover`."""
 
     cup: Cup
     """The cup."""

@@ -76,7 +76,7 @@ class RefinementArgs:
 
 @dataclass(kw_only=True)
 class ImitateArgs(FitArgs):
-    """Imitate the expert of a task. Defaults by id are in pbd_gym/training/settings/tuned_imitation.py."""
+    """Imitate the expert of a task. Defaults by id are in pbd_gym/training/settings/tuned.py."""
 
     env_id: Annotated[str, tyro.conf.Positional]
     """environment"""

@@ -79,7 +79,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             :class:`pbd_gym.envs.core.spaces.memory.MemoryObservations`, and for pictures
             :class:`pbd_gym.envs.core.spaces.pixels.PixelObservations`.
         pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
-        action_mode: see :class:`pbd_gym.envs.core.spaces.actions.Actions`.
+        action_mode: see :class:`pbd_gym.envs.core.data.hands.Actions`.
         reward_mode: ``"dense"`` (sum of named terms), ``"sparse"`` (0 while it is a success, -1 otherwise), ``"delta"``
             (gain of ``performance`` in this step), ``"normalized"`` (``normalized_performance``) or ``"finish"`` (the
             same, but no less than -1; at the goal plus the share of hands that are empty or, where there are none, 1
