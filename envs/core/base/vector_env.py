@@ -76,7 +76,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         horizon: steps after which the task itself truncates an episode, if that is sooner than ``max_episode_steps``.
         obs_mode: ``"keypoints"`` by default; see :class:`pbd_gym.envs.core.spaces.observations.Observations`, for
         ``"memory"``
-            :class:`pbd_gym.envs.core.spaces.memory.MemoryObservations`, and for pictures
+            :class:`pbd_gym.envs.core.spaces.observations.MemoryObservations`, and for pictures
             :class:`pbd_gym.envs.core.spaces.pixels.PixelObservations`.
         pixels: how pictures are taken, a :class:`pbd_gym.envs.Pixels` or a dict of its fields.
         action_mode: see :class:`pbd_gym.envs.core.data.hands.Actions`.
