@@ -20,12 +20,12 @@ from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations,
 from pbd_gym.training.reports.result_tables import read_rows, write_rows
 from pbd_gym.training.settings.arguments import episode_arguments
 from pbd_gym.training.settings.options import PlanArgs
-from pbd_gym.training.settings.planner import settings_of
+from pbd_gym.training.settings.tuned import planning_of
 
 
 def chosen_settings(args: PlanArgs) -> CEMSettings:
     """Return the settings of the id, overridden by those of the command line."""
-    found = settings_of(args.env_id)
+    found = planning_of(args.env_id)
     given = {f.name: getattr(args, f.name, None) for f in dataclasses.fields(found)}
     return dataclasses.replace(found, **{name: value for name, value in given.items() if value is not None})
 

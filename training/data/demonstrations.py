@@ -17,7 +17,7 @@ from pbd_gym.training.data.datasets import Episode
 from pbd_gym.training.episodes.cameras import IMAGES, Cameras
 from pbd_gym.training.runs.checkpoint import Checkpoint, load_agent
 from pbd_gym.training.runs.named_policies import check_file, check_trained_on
-from pbd_gym.training.settings.planner import settings_of
+from pbd_gym.training.settings.tuned import planning_of
 
 Act = Callable[[Any], np.ndarray]
 """From the observations of a batch to its actions."""
@@ -64,7 +64,7 @@ def act_of(name: str, agent: MLPPolicy | Checkpoint | None, env: TaskVectorEnv, 
         expert = expert_of(env)
         return lambda observation: expert()
     if name == "plan":
-        planner = CEMPlanner(env, settings_of(env.spec.id if env.spec else ""), seed)
+        planner = CEMPlanner(env, planning_of(env.spec.id if env.spec else ""), seed)
         return lambda observation: planner.actions()
     if isinstance(agent, MLPPolicy):
         shapes = agent.mean.shape, agent.biases[-1].shape

@@ -136,8 +136,8 @@ class PlanningActor:
         """Return actions, shape (num_envs, size)."""
         if begins or self._planner is None:
             from pbd_gym.envs.tools.planning import CEMPlanner
-            from pbd_gym.training.settings.planner import settings_of
+            from pbd_gym.training.settings.tuned import planning_of
 
-            self._planner = CEMPlanner(env, settings_of(env.spec.id), self.seed)
+            self._planner = CEMPlanner(env, planning_of(env.spec.id), self.seed)
         actions: np.ndarray = self._planner.actions()
         return actions

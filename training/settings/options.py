@@ -180,7 +180,7 @@ class EvaluateArgs:
 
 @dataclass
 class PlanArgs:
-    """Plan by the cross-entropy method. Defaults by id are in pbd_gym/training/settings/planner.py."""
+    """Plan by the cross-entropy method. Defaults by id are in pbd_gym/training/settings/tuned.py."""
 
     env_id: Annotated[str, tyro.conf.Positional] = "PBDCloth-v0"
     """environment to plan in"""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pbd_gym.envs.tools.planning import CEMSettings
 from pbd_gym.training.settings.algorithms import Algorithm, PPOSettings, SACSettings, Settings
 
 _HANDS = {
@@ -517,3 +518,26 @@ FALLBACK: dict[Algorithm, Settings] = {
 """For an id without an entry of its own."""
 PIXELS_FALLBACK = PPOSettings(1_000_000, n_epochs=4, learning_rate=5e-4, frame_stack=3)
 """For one whose pictures have no entry."""
+
+_CARRY = CEMSettings(horizon=15, knot_every=3, replan_every=3)
+_FOLD = CEMSettings(iterations=4, horizon=30, knot_every=6, replan_every=6)
+_CUPS = CEMSettings(candidates=64, horizon=24, knot_every=6, replan_every=6)  # water is slow, and so are cups
+CEM: dict[str, CEMSettings] = {
+    "PBDCloth-v0": _CARRY,
+    "PBDRope-v0": _CARRY,
+    "PBDSoftBody-v0": _CARRY,
+    "PBDClothDrop-v0": CEMSettings(iterations=4, horizon=30, knot_every=3, replan_every=3),
+    "PBDClothFold-v0": _FOLD,
+    "PBDClothFoldDiagonal-v0": _FOLD,
+    "PBDClothFoldDrop-v0": _FOLD,
+    "PBDPendulum-v0": CEMSettings(horizon=60, knot_every=6, replan_every=6, start_spread=1.0),
+    "PBDClothFlattenPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
+    "PBDClothFoldPickPlace-v0": CEMSettings(horizon=4, knot_every=1, replan_every=1),
+    **{f"PBD{name}-v0": _CUPS for name in ("PassWater", "PourWater", "PourWaterAmount", "PourSoup")},
+}
+"""Settings by id; other ids use the defaults of :class:`pbd_gym.envs.tools.planning.CEMSettings`."""
+
+
+def planning_of(env_id: str) -> CEMSettings:
+    """Return the settings of the planner for an id."""
+    return CEM.get(env_id, CEMSettings())
