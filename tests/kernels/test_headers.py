@@ -33,8 +33,22 @@ typedef unsigned long size_t;
 namespace wp {
 template <class A> CUDA_CALLABLE A sqrt(A a);
 template <class A> CUDA_CALLABLE A sin(A a);
+template <class A> CUDA_CALLABLE A abs(A a);
 template <class A> CUDA_CALLABLE A floor(A a);
 template <class A> CUDA_CALLABLE A ceil(A a);
+template <unsigned Length, class A> struct vec_t {
+    A c[Length];
+    CUDA_CALLABLE vec_t();
+    template <class... B> CUDA_CALLABLE vec_t(B... numbers);
+    CUDA_CALLABLE A& operator[](int k);
+    CUDA_CALLABLE const A& operator[](int k) const;
+};
+template <unsigned Length, class A> CUDA_CALLABLE vec_t<Length, A> operator+(vec_t<Length, A> a, vec_t<Length, A> b);
+template <unsigned Length, class A> CUDA_CALLABLE vec_t<Length, A> operator-(vec_t<Length, A> a, vec_t<Length, A> b);
+template <unsigned Length, class A> CUDA_CALLABLE vec_t<Length, A> operator*(vec_t<Length, A> a, A b);
+template <unsigned Length, class A> CUDA_CALLABLE vec_t<Length, A> operator*(A a, vec_t<Length, A> b);
+template <unsigned Length, class A> CUDA_CALLABLE A dot(vec_t<Length, A> a, vec_t<Length, A> b);
+template <class A> CUDA_CALLABLE vec_t<3, A> cross(vec_t<3, A> a, vec_t<3, A> b);
 template <int Rows, int Columns, class A> struct mat_t { A data[Rows][Columns]; };
 template <class A> CUDA_CALLABLE A min(A a, A b);
 template <class A> CUDA_CALLABLE A max(A a, A b);
