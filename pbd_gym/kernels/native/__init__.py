@@ -51,7 +51,7 @@ def call(function: str, *template: Any, arguments: str) -> str:
 
     Args:
         function: name in the namespace ``pbd``.
-        *template: its template arguments: types by their C++ names, bools, ints, and floats.
+        *template: its template arguments: types by their C++ names, bools and ints; C++17 takes no floats.
         arguments: what it is called with, in the names of the Warp function.
     """
     written = (str(int(each)) if isinstance(each, bool) else str(each) for each in template)

@@ -10,7 +10,7 @@
 
 namespace pbd {
 
-// Of the iteration for the turn. Each takes off what is left by half the angle of a substep or more.
+// Rounds of the iteration for the turn. Each takes off what is left by half the angle of a substep or more.
 constexpr int TURN_ROUNDS = 6;
 
 // Find bodies in their particles: centre, rotation, mass and inertia.
