@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.runtime.checks import whole
+
+if TYPE_CHECKING:  # settings of the planner are read by the command line, which does not wait for Warp
+    from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 
 
 @dataclass(frozen=True)
