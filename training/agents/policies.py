@@ -22,7 +22,7 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0.0),
 }
-MANY = 100_000
+MANY = 20_000
 """Weights of a layer above which a file has them in half precision: success rates move by a point at most."""
 CANONICAL, POINTING = "canonical_", "pointing_"
 """What the names of arrays in a file begin with that tell the canonical images, and how hands point."""
