@@ -134,6 +134,14 @@ def test_an_unknown_option_names_the_function_that_does_not_have_it(target: str,
     assert f"{FOLDER}/collider_response.h:" in text
 
 
+def test_kernels_with_headers_share_what_is_precompiled_with_others() -> None:
+    """Guards the first start: a folder to search is a flag of Clang's, and Warp precompiles its headers for each set.
+
+    That takes longer than most kernels.
+    """
+    assert MODULE_OPTIONS["extra_build_options"].extra_cpu_include_dirs == []
+
+
 def test_a_kernel_that_does_not_compile_says_why() -> None:
     """Guards the whole way, from a launch on."""
 

@@ -17,14 +17,15 @@ FOLDER = Path(__file__).parent
 """Folder of the headers."""
 _NATIVE = {wp.float32: "float", wp.float64: "double"}
 """C++ name of a scalar type."""
-_PREAMBLE = f'#define PBD_CPU_BLOCKS {int(hasattr(wp.config, "enable_cpu_blocks"))}\n#include "pbd.h"\n'  # 0: Warp 1.18
+_DEFINED = f"#define PBD_CPU_BLOCKS {int(hasattr(wp.config, 'enable_cpu_blocks'))}\n"  # 0: Warp 1.18
 
 MODULE_OPTIONS: dict[str, Any] = {
     "extra_build_options": wp.ModuleBuildOptions(
-        extra_cpu_include_dirs=[FOLDER],
+        # By its whole path: with a folder to search, Clang would not share a precompiled header of Warp's, which takes
+        # longer than most kernels, with modules that have no options. NVRTC finds what a header includes only so.
+        extra_cpu_preamble=f'{_DEFINED}#include "{FOLDER.as_posix()}/pbd.h"\n',
         extra_cuda_include_dirs=[FOLDER],
-        extra_cpu_preamble=_PREAMBLE,
-        extra_cuda_preamble=_PREAMBLE,
+        extra_cuda_preamble=f'{_DEFINED}#include "pbd.h"\n',
         extra_build_dependencies=sorted(FOLDER.glob("*.h")),
     )
 }
