@@ -47,7 +47,8 @@ ACTING = ("training.agents", "training.episodes", "training.settings")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "runtime": (),
     "formulas": (),
-    "geometry": ("runtime",),
+    "geometry.readers": (),
+    "geometry": ("geometry.readers", "runtime"),
     "materials": ("geometry", "runtime"),
     **{room: ("formulas", *KERNELS[place:], "runtime") for place, room in enumerate(KERNELS)},
     "colliders": ("geometry", *KERNELS, "runtime"),

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.colliders.grid import Grid, sample
 from pbd_gym.colliders.solid import Mesh, Solid, check_rotation
-from pbd_gym.geometry.surfaces import closed_surface, nearest_triangles, winding_number
+from pbd_gym.geometry.solid_angles import winding_number
+from pbd_gym.geometry.surfaces import closed_surface, nearest_triangles
 from pbd_gym.kernels.data.colliders import Distance, table_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pbd_gym.geometry.edges import sides
-from pbd_gym.geometry.surfaces import nearest_triangles, winding_number
+from pbd_gym.geometry.solid_angles import winding_number
+from pbd_gym.geometry.surfaces import nearest_triangles
 from pbd_gym.geometry.trimeshes import TriMesh
 
 APART = 0.6

@@ -7,14 +7,19 @@ its tetrahedra are positively oriented: (b - a) x (c - a) . (d - a) > 0. Lattice
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.geometry.surfaces import closed_surface, winding_number
-from pbd_gym.runtime.checks import whole
+from pbd_gym.geometry.edges import first_alike
+from pbd_gym.geometry.repair import CellError, flat_tetrahedra, repaired_tetrahedra
+from pbd_gym.geometry.solid_angles import winding_number
+from pbd_gym.geometry.surfaces import closed_surface
+from pbd_gym.geometry.trimeshes import check_vertices, joined_vertices
+from pbd_gym.runtime.checks import switch, whole
 
 _MAX_CELLS = 2_000_000
 """Cubes beyond which a spacing is taken for a mistake: no solver here wants that many."""
@@ -32,6 +37,8 @@ class TetMesh:
     """Surface, counter-clockwise seen from outside, shape (t, 3), int32."""
     edges: np.ndarray
     """Edges of the tetrahedra, each once with the lower vertex first, shape (e, 2), int32."""
+    repairs: Mapping[str, int] = field(default_factory=dict)
+    """How many tetrahedra were ``degenerate``, ``doubled`` and ``flipped``, if the mesh was made with ``repair``."""
 
     def volumes(self) -> np.ndarray:
         """Return the volume of each tetrahedron [m^3], shape (m,)."""
@@ -53,43 +60,100 @@ class TetMesh:
         return float(self.volumes().sum())
 
 
-def tetmesh(vertices: ArrayLike, tets: ArrayLike) -> TetMesh:
-    """Make a mesh of given tetrahedra.
+def tetmesh(vertices: ArrayLike, tets: ArrayLike, weld: float = 1e-6, repair: bool = False) -> TetMesh:
+    """Make a mesh of given tetrahedra: join vertices that lie on each other, drop unused ones, and check the rest.
+
+    Programs write each part of a body with nodes of its own; only joined ones make a body that hangs together.
 
     Args:
         vertices: [m], shape (v, 3); those that no tetrahedron uses are dropped.
         tets: shape (m, 4), int, all of one orientation. Programs differ in which is the positive one: a mesh that is
             negative throughout is turned over.
+        weld: how near vertices are joined, as a part of the diagonal of the box that holds them all.
+        repair: whether tetrahedra without volume and those that come twice are left out, and such as turn the other
+            way than most turned; ``repairs`` of the mesh counts them.
 
     Raises:
+        TypeError: for a ``repair`` that is not True or False.
         ValueError: for a mesh that is empty, not finite or not a manifold (three tetrahedra at a face, or two that
             overlap there), for a tetrahedron that is flat, or inverted where others are not, or for a wrong shape.
     """
+    if not (np.isfinite(weld) and weld >= 0):
+        raise ValueError(f"weld must be finite and not negative, got {weld}")
+    switch("repair", repair)
     points, cells = np.asarray(vertices, dtype=np.float64), np.asarray(tets)
-    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
-        raise ValueError(f"vertices must be finite and of shape (v, 3), got {points.shape}")
+    check_vertices(points)
     if cells.size == 0:
         raise ValueError("the mesh is empty: it has no tetrahedra")
     if cells.ndim != 2 or cells.shape[1] != 4 or cells.dtype.kind not in "iu":
         raise ValueError(f"tets must be whole numbers of shape (m, 4), got {cells.dtype} of shape {cells.shape}")
-    if cells.min() < 0 or cells.max() >= len(points):
-        raise ValueError(f"tets must name vertices 0 to {len(points) - 1}")
-    volumes = _volumes(points, cells)
-    flat = np.abs(volumes) <= 1e-9 * np.ptp(points[cells], axis=1).max(axis=1) ** 3
-    if flat.any():
-        raise ValueError(f"{flat.sum()} of {len(cells)} tetrahedra are flat; the first is number {np.argmax(flat)}")
-    wrong = np.sign(volumes) != np.sign(np.median(np.sign(volumes)) or 1.0)
-    if wrong.any():
-        raise ValueError(
-            f"{wrong.sum()} of {len(cells)} tetrahedra are inverted; the first is number {np.argmax(wrong)}"
+    outside = (cells < 0) | (cells >= len(points))
+    if outside.any():
+        tet, corner = np.argwhere(outside)[0]
+        raise CellError(
+            f"tets must name vertices 0 to {len(points) - 1}: tetrahedron {tet} names {cells[tet, corner]}", int(tet)
         )
+    if not repair:
+        _check_tetrahedra(points, cells)
+    joined = joined_vertices(points, np.unique(cells), weld)[cells]
+    collapsed = _has_twice(joined) & ~_has_twice(cells)
+    numbers = np.flatnonzero(~collapsed)
+    cells = joined[numbers].astype(np.int64)
+    if len(cells) == 0:
+        raise ValueError("the mesh is empty: every tetrahedron collapses when near vertices are joined")
+    volumes = _volumes(points, cells)
+    repairs: dict[str, int] = {}
+    if repair:
+        stays, repairs = repaired_tetrahedra(points, cells, volumes)
+        repairs["degenerate"] += int(collapsed.sum())
+        cells, numbers, volumes = cells[stays], numbers[stays], volumes[stays]
+        if len(cells) == 0:
+            raise ValueError("the mesh is empty: every tetrahedron is flat")
+    turned = np.where((volumes < 0)[:, None], cells[:, [0, 1, 3, 2]], cells) if repair else cells
+    _check_faces(turned, numbers)
+    return replace(from_tets(points, cells), repairs=repairs)
+
+
+def _has_twice(cells: np.ndarray) -> np.ndarray:
+    """Say of each cell whether it has a vertex twice."""
+    ordered = np.sort(cells, axis=1)
+    return (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+
+
+def _check_tetrahedra(points: np.ndarray, cells: np.ndarray) -> None:
+    """Raise a ValueError for a tetrahedron that is flat, or inverted where others are not."""
+    volumes = _volumes(points, cells)
+    flat = np.flatnonzero(flat_tetrahedra(volumes, points[cells]))
+    if len(flat):
+        raise CellError(f"{len(flat)} of {len(cells)} tetrahedra are flat; the first is number {flat[0]}", int(flat[0]))
+    wrong = np.flatnonzero(np.sign(volumes) != np.sign(np.median(np.sign(volumes)) or 1.0))
+    if len(wrong):
+        first = int(wrong[0])
+        raise CellError(f"{len(wrong)} of {len(cells)} tetrahedra are inverted; the first is number {first}", first)
+
+
+def _check_faces(cells: np.ndarray, numbers: np.ndarray) -> None:
+    """Raise a ValueError for faces that more than two tetrahedra share, or two from the same side."""
+    pair = first_alike(np.sort(cells, axis=1))
+    if pair is not None:
+        a, b = numbers[list(pair)].tolist()
+        raise CellError(f"the mesh is not a manifold: tetrahedra {a} and {b} have the same vertices", a, b)
     faces = _faces(cells)
-    if np.unique(np.sort(faces, axis=1), axis=0, return_counts=True)[1].max() > 2:
-        raise ValueError("the mesh is not a manifold: a face belongs to more than two tetrahedra")
+    owners = np.repeat(numbers, 4)
+    _, which, uses = np.unique(np.sort(faces, axis=1), axis=0, return_inverse=True, return_counts=True)
+    if uses.max() > 2:
+        around = owners[which.reshape(-1) == np.argmax(uses > 2)].tolist()
+        raise CellError(
+            f"the mesh is not a manifold: a face belongs to more than two tetrahedra, {', '.join(map(str, around))}",
+            *around,
+        )
     start = np.argmin(faces, axis=1)[:, None]
-    if len(np.unique(np.take_along_axis(faces, (start + np.arange(3)) % 3, axis=1), axis=0)) < len(faces):
-        raise ValueError("the mesh is not a manifold: two tetrahedra lie on the same side of a face")
-    return from_tets(points, cells)
+    pair = first_alike(np.take_along_axis(faces, (start + np.arange(3)) % 3, axis=1))
+    if pair is not None:
+        a, b = owners[list(pair)].tolist()
+        raise CellError(
+            f"the mesh is not a manifold: two tetrahedra, {a} and {b}, lie on the same side of a face", a, b
+        )
 
 
 def _volumes(positions: np.ndarray, tets: np.ndarray) -> np.ndarray:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.geometry.edges import first_alike, hinges, sides
-from pbd_gym.runtime.checks import shaped, whole
+from pbd_gym.geometry.repair import CellError, flat_triangles, repaired_triangles
+from pbd_gym.runtime.checks import shaped, switch, whole
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class TriMesh:
     """Edges over which nothing bends, such as seams; lower vertex first, shape (s, 2), int32."""
     landmarks: Mapping[str, int] = field(default_factory=dict)
     """Vertices that have a name."""
+    repairs: Mapping[str, int] = field(default_factory=dict)
+    """How many triangles were ``degenerate``, ``doubled`` and ``flipped``, if the mesh was made with ``repair``."""
 
     def edges(self) -> np.ndarray:
         """Return every edge once, lower vertex first, shape (e, 2), int32."""
@@ -77,7 +80,7 @@ class TriMesh:
         return np.unique(groups(len(self.positions), self.edges()), return_inverse=True)[1].reshape(-1)
 
 
-def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6) -> TriMesh:
+def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6, repair: bool = False) -> TriMesh:
     """Make a mesh of loose triangles: join vertices that lie on each other, drop unused ones, and check the rest.
 
     STL files repeat each vertex in each triangle, and OBJ files along the seams of their textures; only joined ones
@@ -87,43 +90,53 @@ def trimesh(vertices: ArrayLike, triangles: ArrayLike, weld: float = 1e-6) -> Tr
         vertices: [m], shape (v, 3).
         triangles: neighbours turning alike, shape (t, 3), int.
         weld: how near vertices are joined, as a part of the diagonal of the box that holds them all.
+        repair: whether triangles without area and those that come twice are left out, and such as turn against their
+            neighbours, or into a closed part that lies in no other, turned; ``repairs`` of the mesh counts them.
 
     Raises:
+        TypeError: for a ``repair`` that is not True or False.
         ValueError: for a mesh that is empty, not finite or not a manifold, for a triangle without area, for neighbours
             that turn opposite ways, or for a wrong shape.
     """
     if not (np.isfinite(weld) and weld >= 0):
         raise ValueError(f"weld must be finite and not negative, got {weld}")
+    switch("repair", repair)
     points, faces = check_indices(vertices, triangles)
-    used = points[np.unique(faces)]
-    joined = _joined(points, weld * float(np.linalg.norm(np.ptp(used, axis=0))))
-    distinct = (faces != np.roll(faces, -1, axis=1)).all(axis=1)  # what was no triangle in the file is an error below
+    joined = joined_vertices(points, np.unique(faces), weld)
+    # What was no triangle in the file is an error below, or repaired.
+    distinct = (faces != np.roll(faces, -1, axis=1)).all(axis=1)
     faces = joined[faces]
     collapsed = distinct & (faces == np.roll(faces, -1, axis=1)).any(axis=1)
-    faces = faces[~collapsed]
+    numbers = np.flatnonzero(~collapsed)
+    faces = faces[numbers]
+    repairs: dict[str, int] = {}
+    if repair:
+        faces, rows, repairs = repaired_triangles(points, faces)
+        numbers = numbers[rows]
+        repairs["degenerate"] += int(collapsed.sum())
     if len(faces) == 0:
         raise ValueError("the surface is empty: every triangle collapses when near vertices are joined")
-    check_manifold(faces, np.flatnonzero(~collapsed))
+    check_manifold(faces, numbers)
+    check_areas(points, faces, numbers)
     kept, flat = np.unique(faces, return_inverse=True)
-    points, faces = points[kept], flat.reshape(faces.shape).astype(np.int32)
-    check_areas(points, faces)
-    return TriMesh(points, faces)
+    return TriMesh(points[kept], flat.reshape(faces.shape).astype(np.int32), repairs=repairs)
 
 
-def check_areas(points: np.ndarray, faces: np.ndarray) -> None:
+def check_areas(points: np.ndarray, faces: np.ndarray, numbers: np.ndarray | None = None) -> None:
     """Check that every triangle has an area, beyond what rounding makes of three points on a line.
 
     Args:
         points: [m], shape (v, 3).
         faces: shape (t, 3), int.
+        numbers: that errors give them, shape (t,); by default they are counted from 0.
 
     Raises:
         ValueError: if one has none.
     """
-    along = points[faces] - points[np.roll(faces, -1, axis=1)]
-    flat_ones = _areas(points, faces) <= 1e-9 * (along**2).sum(axis=2).max(axis=1)
-    if flat_ones.any():
-        raise ValueError(f"{flat_ones.sum()} triangles have no area; the first is number {np.argmax(flat_ones)}")
+    flat_ones = np.flatnonzero(flat_triangles(points, faces))
+    if len(flat_ones):
+        first = int(flat_ones[0] if numbers is None else numbers[flat_ones[0]])
+        raise CellError(f"{len(flat_ones)} triangles have no area; the first is number {first}", first)
 
 
 def check_used(count: int, cells: np.ndarray, name: str) -> None:
@@ -149,8 +162,7 @@ def check_indices(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray
         ValueError: if there are no triangles, numbers are not finite, indices are out of range, or shapes are wrong.
     """
     points, faces = np.asarray(vertices, dtype=np.float64), np.asarray(triangles)
-    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
-        raise ValueError(f"vertices must be finite and of shape (v, 3), got {points.shape}")
+    check_vertices(points)
     if faces.size == 0:
         raise ValueError("the surface is empty: it has no triangles")
     if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
@@ -158,11 +170,28 @@ def check_indices(vertices: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray
     wrong = (faces < 0) | (faces >= len(points))
     if wrong.any():
         triangle, corner = np.argwhere(wrong)[0]
-        raise ValueError(
+        raise CellError(
             f"triangles must name vertices 0 to {len(points) - 1}, of which there are {len(points)}: "
-            f"triangle {triangle} names {faces[triangle, corner]}"
+            f"triangle {triangle} names {faces[triangle, corner]}",
+            int(triangle),
         )
     return points, faces.astype(np.int64)
+
+
+def check_vertices(points: np.ndarray) -> None:
+    """Check that vertices are finite and of shape (v, 3).
+
+    Raises:
+        ValueError: if they are not; the message names the first.
+    """
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise ValueError(f"vertices must be finite and of shape (v, 3), got {points.shape}")
+    lost = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(lost):
+        raise ValueError(
+            f"vertices must be finite: {len(lost)} of {len(points)} are not; the first is number {lost[0]}, "
+            f"{points[lost[0]].tolist()}"
+        )
 
 
 def check_manifold(faces: np.ndarray, numbers: np.ndarray | None = None) -> int:
@@ -181,23 +210,33 @@ def check_manifold(faces: np.ndarray, numbers: np.ndarray | None = None) -> int:
     repeated = ahead[:, 0] == ahead[:, 1]
     if repeated.any():
         where = numbers[np.argmax(repeated) // 3]
-        raise ValueError(f"the surface is not a manifold: triangle {where} has the same vertex twice")
+        raise CellError(f"the surface is not a manifold: triangle {where} has the same vertex twice", int(where))
     pair = first_alike(np.sort(faces, axis=1))
     if pair is not None:
         a, b = numbers[list(pair)]
-        raise ValueError(
+        raise CellError(
             f"the surface is not a manifold: triangles {a} and {b} have the same vertices, "
-            f"{sorted(faces[pair[0]].tolist())}"
+            f"{sorted(faces[pair[0]].tolist())}",
+            int(a),
+            int(b),
         )
-    uses = np.bincount(sides(faces)[1])
+    which = sides(faces)[1]
+    uses = np.bincount(which)
     if (uses > 2).any():
-        raise ValueError(f"the surface is not a manifold: {(uses > 2).sum()} edges have more than two triangles")
+        around = numbers[np.flatnonzero(which == np.argmax(uses > 2)) // 3].tolist()
+        raise CellError(
+            f"the surface is not a manifold: {(uses > 2).sum()} edges have more than two triangles; at the first are "
+            f"{', '.join(map(str, around[:-1]))} and {around[-1]}",
+            *around,
+        )
     pair = first_alike(ahead)
     if pair is not None:
         a, b = numbers[np.array(pair) // 3]
-        raise ValueError(
+        raise CellError(
             "the surface is not a manifold with two sides: neighbouring triangles run opposite ways round, of which the"
-            f" first are {a} and {b}; turn one of them (exchange two of its vertices)"
+            f" first are {a} and {b}; turn one of them (exchange two of its vertices)",
+            int(a),
+            int(b),
         )
     return int((uses == 1).sum())
 
@@ -214,6 +253,19 @@ def groups(count: int, pairs: np.ndarray) -> np.ndarray:
         if (new == label).all():
             return label
         label = new
+
+
+def joined_vertices(points: np.ndarray, used: np.ndarray, weld: float) -> np.ndarray:
+    """Return for each point the first of those that lie on it, shape (v,).
+
+    Args:
+        points: [m], shape (v, 3).
+        used: those that count, in order; others stay as they are.
+        weld: how near, as a part of the diagonal of the box that holds those that count.
+    """
+    result = np.arange(len(points))
+    result[used] = used[_joined(points[used], weld * float(np.linalg.norm(np.ptp(points[used], axis=0))))]
+    return result
 
 
 def _joined(points: np.ndarray, tolerance: float) -> np.ndarray:

@@ -304,6 +304,11 @@ class Scene(RigidScene):
             TypeError: for a mesh or a material of something else.
             ValueError: for a flat or inverted tetrahedron, a vertex that belongs to none, or arrays of a wrong shape.
         """
+        if isinstance(mesh, TriMesh):
+            raise TypeError(
+                "mesh must be a TetMesh, got a TriMesh, which is a surface: fill it with geometry.lattice("
+                "mesh.positions, mesh.triangles, spacing)"
+            )
         instance("mesh", mesh, TetMesh)
         _check_solid(mesh)
         material = _made_of(material, SoftMaterial)

@@ -110,6 +110,10 @@ def test_bad_tetrahedra_are_refused(change, message: str) -> None:  # type: igno
         ("broken.vtu", "no mesh", "broken"),
         ("broken.node", "no mesh", "broken"),
         ("alone.ele", "1 4 0\n1 1 2 3 4\n", "broken"),
+        ("short.off", "OFF\n3 1 0\n0 0 0\n", "broken.*announced"),
+        ("alone.node", "4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n", r"broken: alone\.ele is not beside it"),
+        ("broken.mesh", "no mesh", "broken"),
+        ("broken.inp", "*NODE\n1, 0, 0\n", "broken: line 2: a node has 3 numbers, got 2"),
         ("shirt.stp", "", "must end in one of .obj"),
     ],
 )
@@ -124,8 +128,17 @@ def test_bad_files_are_named(name: str, text: str, message: str, tmp_path: Path)
 
 def test_surface_without_tetrahedra(tmp_path: Path) -> None:
     write_mesh(tmp_path / "shirt.vtk", SHIRT.positions, SHIRT.triangles)
-    with pytest.raises(ValueError, match=r"shirt\.vtk: the mesh is empty: it has no tetrahedra"):
+    with pytest.raises(ValueError, match=r"shirt\.vtk: the mesh is empty: it has no tetra.*geometry\.lattice"):
         read_tetmesh(tmp_path / "shirt.vtk")
+
+
+@pytest.mark.parametrize("suffix", SURFACES)
+def test_a_surface_is_no_solid(suffix: str, tmp_path: Path) -> None:
+    """Guards the way on: who gives a surface where tetrahedra are wanted is told what fills it."""
+    with pytest.raises(ValueError, match=r"must end in one of \.msh.*geometry\.lattice"):
+        read_tetmesh(tmp_path / f"shirt{suffix}")
+    with pytest.raises(TypeError, match=r"a TetMesh, got a TriMesh.*geometry\.lattice"):
+        Scene().add_soft_body(SHIRT)  # type: ignore[arg-type]
 
 
 def test_missing_file(tmp_path: Path) -> None:
@@ -158,8 +171,8 @@ def test_the_extra_is_named(tmp_path: Path) -> None:
         "sys.modules['trimesh'] = sys.modules['meshio'] = None\n"
         "from pbd_gym.geometry.mesh_files import read_tetmesh, read_trimesh, write_mesh\n"
         "import numpy as np\n"
-        "open('a.obj', 'w').close(); open('a.vtk', 'w').close()\n"
-        "calls = [lambda: read_trimesh('a.obj'), lambda: read_tetmesh('a.vtk')]\n"
+        "open('a.glb', 'w').close(); open('a.vtk', 'w').close()\n"
+        "calls = [lambda: read_trimesh('a.glb'), lambda: read_tetmesh('a.vtk')]\n"
         "calls += [lambda: write_mesh('b.ply', np.eye(3), np.array([[0, 1, 2]]))]\n"
         "for call in calls:\n"
         "    try: call()\n"

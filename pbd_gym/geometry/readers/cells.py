@@ -1,0 +1,47 @@
+"""Cells of a file of solids: its tetrahedra, and how many of what else it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass
+class Cells:
+    """What a file of solids holds."""
+
+    vertices: np.ndarray
+    """[units of the file], shape (v, 3), float64."""
+    tets: np.ndarray
+    """Corners of each tetrahedron, from 0, shape (m, 4), int64; nodes between corners are left out."""
+    others: dict[str, int] = field(default_factory=dict)
+    """Number of cells of every other kind."""
+    lines: Sequence[int] = field(default_factory=list)
+    """Line that each tetrahedron stands in; empty if that is not known."""
+
+
+def numbered(ids: Sequence[int], name: str) -> dict[int, int]:
+    """Return which vertex has each number of a file.
+
+    Raises:
+        ValueError: if one comes twice.
+    """
+    found = {number: k for k, number in enumerate(ids)}
+    if len(found) < len(ids):
+        again = next(number for k, number in enumerate(ids) if found[number] != k)
+        raise ValueError(f"two vertices have number {again}{name}")
+    return found
+
+
+def looked_up(corners: Sequence[int], vertices: dict[int, int], line: int) -> list[int]:
+    """Return the vertices of a cell.
+
+    Raises:
+        ValueError: for a number that no vertex has.
+    """
+    try:
+        return [vertices[corner] for corner in corners]
+    except KeyError as error:
+        raise ValueError(f"line {line}: a cell names vertex {error}, which is not there") from None
