@@ -13,6 +13,8 @@ COLUMNS = int(constant("BODY_COLUMNS"))
 """Some columns of a body, and how many there are: see ``native/rigid_columns.h``."""
 NUMBERS = int(constant("TOUCH_NUMBERS"))
 """Numbers of a contact with a collider."""
+ROOM = int(constant("TOUCH_ROOM"))
+"""Contacts of a body with colliders that are solved together, for each of its particles."""
 SLOTS = int(constant("NEAR_SLOTS"))
 """Balls of other bodies that one ball may be near."""
 WIDTH = int(constant("MEETING_NUMBERS"))
@@ -69,9 +71,9 @@ def scratch_type(vec: Any) -> Any:
         bodies: wp.array3d[vec]
         """shape (groups, b, :data:`COLUMNS`)"""
         contacts: wp.array3d[vec]
-        """for the samples of each body, those that touch a collider first, shape (groups, k, :data:`NUMBERS`)"""
-        touching: wp.array2d[wp.int32]
-        """which these are, shape (groups, k)"""
+        """for each body, of its samples with colliders, shape (groups, :data:`ROOM` k, :data:`NUMBERS`)"""
+        touching: wp.array3d[wp.int32]
+        """which members and colliders these are of, shape (groups, :data:`ROOM` k, 2)"""
         near: wp.array2d[wp.int32]
         """for each member and lane, how many members of other bodies it is near, and which, shape
         (groups, k (:data:`SLOTS` + 1) lanes)"""

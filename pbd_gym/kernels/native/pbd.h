@@ -39,6 +39,7 @@
 #include "rigid_joints.h"
 #include "rigid_meetings.h"
 #include "rigid_motion.h"
+#include "rigid_overlaps.h"
 #include "rotation.h"
 #include "sweep.h"
 #include "tethers.h"

@@ -26,7 +26,7 @@ template <class Group, class Options, class Table> struct RigidBodies {
     const T* const parameters;
     T* const bodies;           // rows of BODY_COLUMNS
     T* const contacts;         // with colliders, rows of TOUCH_NUMBERS
-    int* const touching;       // which members these are
+    int* const touching;       // which members these are, and of which colliders
     const int* const offsets;  // first member of each body, and the end
     const int* const members;  // particles
 
@@ -39,13 +39,17 @@ template <class Group, class Options, class Table> struct RigidBodies {
           parameters((const T*)body.parameters.data),
           bodies((T*)rigid.bodies.data + (size_t)group * rigid.bodies.shape[1] * BODY_COLUMNS * LANES),
           contacts((T*)rigid.contacts.data + (size_t)group * rigid.contacts.shape[1] * TOUCH_NUMBERS * LANES),
-          touching(rigid.touching.data + (size_t)group * rigid.touching.shape[1]),
+          touching(rigid.touching.data + (size_t)group * rigid.touching.shape[1] * 2),
           offsets(table.offsets.data),
           members(table.members.data) {}
 
     PBD_INLINE int count() const { return table.radius.shape[0]; }
     PBD_INLINE T* body(int b) const { return bodies + (size_t)b * BODY_COLUMNS * LANES; }
-    PBD_INLINE T* contact(int c) const { return contacts + (size_t)c * TOUCH_NUMBERS * LANES; }
+    // Contact number c of body b.
+    PBD_INLINE int row(int b, int c) const { return TOUCH_ROOM * offsets[b] + c; }
+    PBD_INLINE T* contact(int b, int c) const { return contacts + (size_t)row(b, c) * TOUCH_NUMBERS * LANES; }
+    PBD_INLINE int& member(int b, int c) const { return touching[2 * row(b, c)]; }
+    PBD_INLINE int& collider(int b, int c) const { return touching[2 * row(b, c) + 1]; }
     PBD_INLINE T* place(int j) const { return x + ROW * members[j] * LANES; }
     PBD_INLINE T* place_before(int j) const { return previous + ROW * members[j] * LANES; }
 };

@@ -1,16 +1,17 @@
 // Contacts of rigid bodies with colliders.
 //
-// All balls of a body that touch a collider are looked at together. The impulse of each pushes the body as a whole, by
-// the inverse mass 1 / M + (r x n) . I^-1 (r x n) that it has at that point, and is never negative. Friction holds the
+// All balls of a body that touch colliders are looked at together. The impulse of each pushes the body as a whole, by
+// the inverse mass 1 / M + (r x n) . I^-1 (r x n) that it has at that point, and is never negative. It takes back how
+// much deeper the ball has come in this substep: what it began with is no speed (rigid_overlaps.h). Friction holds the
 // point of contact where it was on the surface, with an impulse of at most the coefficient times that of the push: the
-// static one for what sticks, and the kinetic one for what slides. A few sweeps over them (projected Gauss-Seidel) find
-// impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105. Which contacts slide is decided when these
-// nearly do.
+// static one for what sticks, and the kinetic one for what slides; what squeezes the body counts too. A few sweeps over
+// them (projected Gauss-Seidel) find impulses that fit together: Mueller et al. 2020, doi:10.1111/cgf.14105. Which
+// contacts slide is decided when these nearly do.
 //
 // A ball that comes on faster than gravity makes it in two substeps bounces: it is pushed on until it goes back by the
 // restitution times its way.
 #pragma once
-#include "rigid_bodies.h"
+#include "rigid_overlaps.h"
 
 namespace pbd {
 
@@ -24,26 +25,30 @@ constexpr int TOUCH_DECIDED = 8;
 constexpr double TOUCH_LEFT = 0.3;
 // Nor does it slide below this share of the speed that gravity makes in two substeps: that may be rounding.
 constexpr double TOUCH_CREEPS = 0.25;
+// How far what does not touch is to be pushed [m].
+constexpr double NO_TOUCH = -1e6;
 
 // Contact of a ball with a collider, in vectors of lanes of Warp's.
 template <class Wide> struct RigidTouch {
-    const Wide &depth, &nx, &ny, &nz;  // [m], and outward unit normal
-    const Wide &ux, &uy, &uz;          // where the surface has moved [m]
-    const Wide &kinetic, &sticking;    // Coulomb coefficients
+    const Wide &depth, &early;       // now, and as the substep began [m]
+    const Wide &nx, &ny, &nz;        // outward unit normal
+    const Wide &ux, &uy, &uz;        // where the surface has moved [m]
+    const Wide &kinetic, &sticking;  // Coulomb coefficients
 };
 
-// Note contact number `count` of body b, that of its member j.
+// Note contact number `count` of body b, that of its member j with collider k.
 template <class L, class Options, class Model, class Body, class Scratch, class Substep, class Wide>
 inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
-                                       int round, int group, int b, int j, int count, typename L::T bounce,
+                                       int round, int group, int b, int j, int k, int count, typename L::T bounce,
                                        const RigidTouch<Wide>& touch) {
     using T = typename L::T;
     using V = typename L::V;
     constexpr int LANES = L::LANES;
     const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
-    T* const to = in.contact(in.offsets[b] + count);
+    T* const to = in.contact(b, count);
     T* const at = in.body(b);
-    in.touching[in.offsets[b] + count] = j;
+    in.member(b, count) = j;
+    in.collider(b, count) = k;
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         PBD_CONTRACT_ON
         const RigidLane on(in, lane);
@@ -56,12 +61,17 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
         const Vec3<V> surface = {on.load(touch.ux.c), on.load(touch.uy.c), on.load(touch.uz.c)};
         const Vec3<V> slip = went + cross(turn, arm) - surface;
         const V along = dot(slip, n);
-        V deep = on.load(touch.depth.c);
+        V deep = on.load(touch.depth.c), early = on.load(touch.early.c);
         // Later rounds are for environments in which bodies meet.
         if (round > 0) deep = on.load((const T*)(rigid.busy.data + group)) > none ? deep : none;
-        const V comes = -along - on.load(now.resting_speed.c) * now.h, back = -along * (T(1) + bounce);
-        const V wanted = ((deep > none) & (comes > none) & (back > deep) & (V(bounce) > none)) ? back : deep;
-        on.store(to, wanted);
+        // What rounding leaves goes with the rest, as a speed that nobody sees.
+        early = early > T(LEAST_OVERLAP) * on.size * in.table.radius.data[b] ? early : none;
+        const V deeper = deep - early, comes = -along - on.load(now.resting_speed.c) * now.h;
+        const V back = -along * (T(1) + bounce);
+        const V wanted = ((comes > none) & (back > deeper) & (V(bounce) > none)) ? back : deeper;
+        on.store(to, deep > none ? wanted : V(T(NO_TOUCH)));
+        on.store(to + TOUCH_EARLY * LANES, deep > none ? early : none);
+        on.store(to + TOUCH_LOAD * LANES, none);
         on.store3(to + TOUCH_NORMAL * LANES, n);
         on.store3(to + TOUCH_SLIP * LANES, slip);
         on.store(to + TOUCH_IMPULSE * LANES, none);
@@ -71,27 +81,7 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
     }
 }
 
-// How a body gives way to impulses: what they have moved and turned it by.
-template <class V> struct PushedBody {
-    V inv_mass;
-    Sym3<V> lightness;  // inverse of the inertia tensor in the axes of the world
-    Vec3<V> gone, turn;
-
-    // Push it at r.
-    PBD_INLINE void push(const Vec3<V>& r, const Vec3<V>& p) {
-        gone = gone + inv_mass * p;
-        turn = turn + lightness * cross(r, p);
-    }
-    // Its inverse mass at r, along n.
-    PBD_INLINE V weakness(const Vec3<V>& r, const Vec3<V>& n) const {
-        const Vec3<V> c = cross(r, n);
-        return inv_mass + dot(c, lightness * c);
-    }
-    // How far its point at r has moved.
-    PBD_INLINE Vec3<V> moved(const Vec3<V>& r) const { return gone + cross(turn, r); }
-};
-
-// Push body b out of what it touches, by impulses that fit together.
+// Hold body b where it touches, by impulses that fit together.
 template <class L, class Options, class Model, class Body, class Scratch, class Substep>
 inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, const Scratch& rigid, const Substep& now,
                                         int group, int b, int count) {
@@ -103,19 +93,20 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
     for (int lane = 0; lane < L::ROUNDS; ++lane) {
         PBD_CONTRACT_ON
         const RigidLane on(in, lane);
+        leave_overlaps(on, b, count, T(now.h));
         const V none = V(T(0)), ball = on.size * in.table.radius.data[b];
         const Vec3<V> center = on.center(at), offset = on.offset(at);
         const Mat3<V> turn = on.turn(at);
         PushedBody<V> pushed = {on.inv_mass(at), in_axes(turn, on.inverse(at)), {none, none, none}, {none, none, none}};
         for (int sweep = 0; sweep < TOUCH_SWEEPS; ++sweep)
             for (int m = 0; m < count; ++m) {
-                const int c = in.offsets[b] + (sweep % 2 ? count - 1 - m : m);
-                T* const one = in.contact(c);
+                const int c = sweep % 2 ? count - 1 - m : m;
+                T* const one = in.contact(b, c);
                 const Vec3<V> n = on.load3(one + TOUCH_NORMAL * LANES);
-                const Vec3<V> r = turn * on.place_in(in.touching[c], offset) - ball * n;
+                const Vec3<V> r = turn * on.place_in(in.member(b, c), offset) - ball * n;
                 const V depth = on.load(one), old = on.load(one + TOUCH_IMPULSE * LANES);
                 const V raised = old + (depth - dot(pushed.moved(r), n)) / pushed.weakness(r, n);
-                const V sum = ((raised > none) & (depth > none)) ? raised : none;
+                const V sum = raised > none ? raised : none, load = sum + on.load(one + TOUCH_LOAD * LANES);
                 on.store(one + TOUCH_IMPULSE * LANES, sum);
                 pushed.push(r, (sum - old) * n);
                 const Vec3<V> slip = on.load3(one + TOUCH_SLIP * LANES) + pushed.moved(r);
@@ -124,7 +115,7 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
                 const Vec3<V> dragged = on.load3(one + TOUCH_DRAG * LANES);
                 const V yields = way > T(1e-12) ? V(T(1)) / pushed.weakness(r, over * beside) : none;
                 const Vec3<V> drag = dragged - yields * beside;
-                const V much = root(dot(drag, drag)), most = on.load(one + TOUCH_STATIC * LANES) * sum;
+                const V much = root(dot(drag, drag)), most = on.load(one + TOUCH_STATIC * LANES) * load;
                 if (sweep == TOUCH_DECIDED) {
                     const Vec3<V> all = on.load3(one + TOUCH_SLIP * LANES), came = all - dot(all, n) * n;
                     const V left = dot(beside, beside);
@@ -134,7 +125,7 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
                     const V sticking = on.load(one + TOUCH_STATIC * LANES);
                     on.store(one + TOUCH_STATIC * LANES, slides ? on.load(one + TOUCH_KINETIC * LANES) : sticking);
                 }
-                const V limit = on.load(one + TOUCH_STATIC * LANES) * sum;
+                const V limit = on.load(one + TOUCH_STATIC * LANES) * load;
                 const V share = much > limit ? limit / at_least(much, 1e-30) : V(T(1));
                 const Vec3<V> kept = share * drag;
                 on.store3(one + TOUCH_DRAG * LANES, kept);

@@ -1,4 +1,4 @@
-"""Contacts of rigid bodies with colliders: all balls of a body that touch one are looked at together.
+"""Contacts of rigid bodies with colliders: all balls of a body that touch some are looked at together.
 
 ``native/rigid_contacts.h`` says how they push the body out.
 """
@@ -13,11 +13,11 @@ from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import SIZE
-from pbd_gym.kernels.data.rigid import CENTER, scratch_type
+from pbd_gym.kernels.data.rigid import CENTER, ROOM, scratch_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.rigid.motion import rigid_call
 
-_TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, nx, ny, nz, ux, uy, uz, kinetic, sticking}"
+_TOUCH = "pbd::RigidTouch<decltype(depth)>{depth, early, nx, ny, nz, ux, uy, uz, kinetic, sticking}"
 
 
 @functools.cache
@@ -33,24 +33,44 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
     vec, scalar = wide.vec, wide.scalar
     colliders_, body_, rigid_ = table_type(scalar), body_type(vec), scratch_type(vec)
     substep_ = substep_type(vec)
+    solve_code = rigid_call("solve_touches", wide, options, arguments="model, body, rigid, now, group, b, count")
+
+    @wp.func_native(solve_code)
+    def solve(model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, count: int) -> None: ...
 
     def then(before: Any, last: Any) -> Any:
         @wp.func
         @no_type_check
         def both(
             model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int,
-            b: int,
+            b: int, count: int,
         ):  # fmt: skip
-            before(model, colliders, body, rigid, now, round, group, b)
-            last(model, colliders, body, rigid, now, round, group, b)
+            found = before(model, colliders, body, rigid, now, round, group, b, count)
+            return last(model, colliders, body, rigid, now, round, group, b, found)
 
         return both
 
-    return functools.reduce(then, [_make_part(wide, options, data, part, index) for index, part in enumerate(parts)])
+    found = [_make_part(wide, options, data, part, index, solve) for index, part in enumerate(parts)]
+    touch = functools.reduce(then, found)
+
+    @wp.func
+    @no_type_check
+    def collide(
+        model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int
+    ):  # fmt: skip
+        """Hold body ``b`` where it touches colliders."""
+        count = touch(model, colliders, body, rigid, now, round, group, b, 0)
+        if count > 0:
+            solve(model, body, rigid, now, group, b, count)
+
+    return collide
 
 
-def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: int) -> Any:
-    """Build the contacts of a body with the colliders of one part."""
+def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: int, solve: Any) -> Any:
+    """Build the search for contacts of a body with the colliders of one part.
+
+    Where there is no room for more of them, it has those solved that there are.
+    """
     any_positive = wide.any_positive
     vec: Any = wide.vec
     scalar: Any = wide.scalar
@@ -62,37 +82,39 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
     to_local, to_world, _, travel = make_frame(wide, part.moving)
 
     record_code = rigid_call(
-        "record_touch", wide, options, arguments=f"model, body, rigid, now, round, group, b, j, count, bounce, {_TOUCH}"
+        "record_touch",
+        wide,
+        options,
+        arguments=f"model, body, rigid, now, round, group, b, j, k, count, bounce, {_TOUCH}",
     )
-    solve_code = rigid_call("solve_touches", wide, options, arguments="model, body, rigid, now, group, b, count")
 
     @wp.func_native(record_code)
     def record(
-        model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int, j: int, count: int,
-        depth: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec, sticking: vec, bounce: scalar,
+        model: data, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int, j: int, k: int,
+        count: int, depth: vec, early: vec, nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: vec,
+        sticking: vec, bounce: scalar,
     ) -> None: ...  # fmt: skip
-
-    @wp.func_native(solve_code)
-    def solve(model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, count: int) -> None: ...
 
     @wp.func
     @no_type_check
-    def collide(
-        model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int
+    def touch(
+        model: data, colliders: colliders_, body: body_, rigid: rigid_, now: substep_, round: int, group: int, b: int,
+        start: int,
     ):  # fmt: skip
-        """Push body ``b`` out of every collider of the part."""
+        """Record the contacts of body ``b`` with every collider of the part. Returns how many there are then."""
+        count = int(start)
         size = vec(scalar(1.0))
         if wp.static(options.varied):
             size = body.parameters[SIZE]
         radius = model.rigid.radius[b] * size
         first = model.rigid.offsets[b]
+        room = wp.static(ROOM) * (model.rigid.offsets[b + 1] - first)
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
             cx, cy, cz = to_local(
                 body.frames, k, 0, rigid.bodies[group, b, CENTER], rigid.bodies[group, b, CENTER + 1],
                 rigid.bodies[group, b, CENTER + 2],
             )  # fmt: skip
             if any_positive(model.rigid.reach[b] * size - distance(colliders, k, cx, cy, cz)):
-                count = int(0)
                 for j in range(first, first + model.rigid.colliding[b]):
                     i = model.rigid.members[j]
                     px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
@@ -107,12 +129,18 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                         wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                         kinetic = colliders.surfaces[k, 0] * body.friction
                         sticking = colliders.surfaces[k, 1] * body.friction
+                        ox, oy, oz = to_local(
+                            body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2]
+                        )
+                        early = radius - distance(colliders, k, ox, oy, oz)
+                        if count == room:
+                            solve(model, body, rigid, now, group, b, count)
+                            count = int(0)
                         record(
-                            model, body, rigid, now, round, group, b, j, count, depth, wx, wy, wz, ux, uy, uz, kinetic,
-                            sticking, colliders.surfaces[k, 2],
+                            model, body, rigid, now, round, group, b, j, k, count, depth, early, wx, wy, wz, ux, uy,
+                            uz, kinetic, sticking, colliders.surfaces[k, 2],
                         )  # fmt: skip
                         count += 1
-                if count > 0:
-                    solve(model, body, rigid, now, group, b, count)
+        return count
 
-    return collide
+    return touch

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from pbd_gym.kernels.data.air import air_type
-from pbd_gym.kernels.data.rigid import COLUMNS, NUMBERS, SLOTS, WIDTH, scratch_type
+from pbd_gym.kernels.data.rigid import COLUMNS, NUMBERS, ROOM, SLOTS, WIDTH, scratch_type
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.contacts import ParticleContacts
 from pbd_gym.scene.rigid_bodies import RigidBody
@@ -103,8 +103,8 @@ def rigid_scratch(model: Any) -> Any:
     if bodies:
         count = model.data.rigid.members.shape[0]
         scratch.bodies = wp.zeros((groups, len(bodies), COLUMNS), dtype=model.vec)
-        scratch.contacts = wp.zeros((groups, count, NUMBERS), dtype=model.vec)
-        scratch.touching = wp.zeros((groups, count), dtype=wp.int32)
+        scratch.contacts = wp.zeros((groups, ROOM * count, NUMBERS), dtype=model.vec)
+        scratch.touching = wp.zeros((groups, ROOM * count, 2), dtype=wp.int32)
         meet = model.data.rigid.meets.shape[0] > 0
         scratch.near = wp.zeros((groups, count * (SLOTS + 1) * model.lanes if meet else 1), dtype=wp.int32)
         scratch.meetings = wp.zeros((groups, 2 * count * WIDTH if meet else WIDTH), dtype=model.scalar)

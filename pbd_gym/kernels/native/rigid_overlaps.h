@@ -1,0 +1,206 @@
+// How rigid bodies leave what they overlap with.
+//
+// An overlap that a substep begins with is no speed: whoever is pushed out of it at once is thrown. So contacts leave
+// it alone, and here the body is moved out of it gradually, together with where it was before the substep.
+//
+// Every overlap is a spring. The body is moved towards where these balance: out of a floor, or to the middle between
+// two plates that are closer together than it is thick. What is left of springs there squeezes it, and counts as
+// pressure for friction. Springs of all its contacts with one collider are together so stiff that, for an overlap d,
+// they press by M d / SQUEEZE_TIME^2, whatever the substep is.
+#pragma once
+#include "rigid_bodies.h"
+
+namespace pbd {
+
+// Time in which overlaps leave [s].
+constexpr double LEAVING_TIME = 0.02;
+// Time that says how stiff springs are [s]: with an overlap of 0.04 mm they press by the weight of the body.
+constexpr double SQUEEZE_TIME = 2e-3;
+// Overlaps below this share of a ball's radius are rounding.
+constexpr double LEAST_OVERLAP = 2e-5;
+// Rounds in which it is found which springs still press.
+constexpr int SPRING_ROUNDS = 5;
+// Springs, as a share of those of a contact, that hold a body in place along what nothing presses.
+constexpr double SPRING_FLOOR = 1e-4;
+
+// How a body gives way to impulses: what they have moved and turned it by.
+template <class V> struct PushedBody {
+    V inv_mass;
+    Sym3<V> lightness;  // inverse of the inertia tensor in the axes of the world
+    Vec3<V> gone, turn;
+
+    // Push it at r.
+    PBD_INLINE void push(const Vec3<V>& r, const Vec3<V>& p) {
+        gone = gone + inv_mass * p;
+        turn = turn + lightness * cross(r, p);
+    }
+    // Its inverse mass at r, along n.
+    PBD_INLINE V weakness(const Vec3<V>& r, const Vec3<V>& n) const {
+        const Vec3<V> c = cross(r, n);
+        return inv_mass + dot(c, lightness * c);
+    }
+    // How far its point at r has moved.
+    PBD_INLINE Vec3<V> moved(const Vec3<V>& r) const { return gone + cross(turn, r); }
+};
+
+// Symmetric positive definite equations in six unknowns, by rows below the diagonal.
+template <class V> struct SixEquations {
+    V matrix[6][6];
+    V side[6];
+
+    // Add m times the square of a row, and m times a number of it.
+    PBD_INLINE void add(V m, const V* row, V number) {
+        PBD_CONTRACT_ON
+        for (int i = 0; i < 6; ++i) {
+            const V scaled = m * row[i];
+            for (int j = 0; j <= i; ++j) matrix[i][j] += scaled * row[j];
+            side[i] += scaled * number;
+        }
+    }
+    // Solve by Cholesky's factors; the unknowns are then in `side`.
+    PBD_INLINE void solve() {
+        PBD_CONTRACT_ON
+        for (int i = 0; i < 6; ++i) {
+            for (int j = 0; j <= i; ++j) {
+                V sum = matrix[i][j];
+                for (int k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
+                if (i == j)
+                    matrix[i][i] = Element<V>(1) / root(at_least(sum, 1e-30));
+                else
+                    matrix[i][j] = sum * matrix[j][j];
+            }
+        }
+        for (int i = 0; i < 6; ++i) {
+            for (int k = 0; k < i; ++k) side[i] -= matrix[i][k] * side[k];
+            side[i] *= matrix[i][i];
+        }
+        for (int i = 5; i >= 0; --i) {
+            for (int k = i + 1; k < 6; ++k) side[i] -= matrix[k][i] * side[k];
+            side[i] *= matrix[i][i];
+        }
+    }
+};
+
+// Springs of a body's contacts with colliders.
+template <class Lane> struct BodySprings {
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    static constexpr int LANES = Lane::LANES;
+
+    const Lane& on;
+    const int b, count;
+    const Vec3<V> center, offset;
+    const Mat3<V> turn;
+
+    PBD_INLINE BodySprings(const Lane& on, int b, int count)
+        : on(on),
+          b(b),
+          count(count),
+          center(on.center(on.in.body(b))),
+          offset(on.offset(on.in.body(b))),
+          turn(on.turn(on.in.body(b))) {}
+
+    PBD_INLINE T* number(int c, int column) const { return on.in.contact(b, c) + column * LANES; }
+    // How a contact gets deeper as the body moves and turns.
+    PBD_INLINE void row(int c, V* to) const {
+        const Vec3<V> n = on.load3(number(c, TOUCH_NORMAL));
+        const Vec3<V> r = turn * on.place_in(on.in.member(b, c), offset) - on.size * on.in.table.radius.data[b] * n;
+        const Vec3<V> spin = cross(r, n);
+        to[0] = n.x;
+        to[1] = n.y;
+        to[2] = n.z;
+        to[3] = spin.x;
+        to[4] = spin.y;
+        to[5] = spin.z;
+    }
+    // What is left of an overlap after the body has gone a way.
+    PBD_INLINE V left(int c, const V* row, const V* way) const {
+        PBD_CONTRACT_ON
+        V depth = on.load(number(c, TOUCH_EARLY));
+        for (int k = 0; k < 6; ++k) depth -= row[k] * way[k];
+        return depth;
+    }
+    // Whether something overlaps in some lane; finds the share that each contact has in its collider's.
+    PBD_INLINE bool overlap() const {
+        const V none = V(T(0)), one = V(T(1));
+        bool found = false;
+        for (int first = 0, end = 0; first < count; first = end) {
+            V number_of = none;
+            for (end = first; end < count && on.in.collider(b, end) == on.in.collider(b, first); ++end)
+                number_of += on.load(number(end, TOUCH_EARLY)) > none ? one : none;
+            found = found || any(number_of > none);
+            const V share = one / at_least(number_of, 1);
+            for (int c = first; c < end; ++c)
+                on.store(number(c, TOUCH_SHARE), on.load(number(c, TOUCH_EARLY)) > none ? share : none);
+        }
+        return found;
+    }
+    // Find the way on which springs balance, from where the body is.
+    PBD_INLINE void balance(V* way) const {
+        const V none = V(T(0)), least = V(T(SPRING_FLOOR));
+        const T* const at = on.in.body(b);
+        const Sym3<V> inertia = in_axes(turn, on.load_symmetric(at + BODY_INERTIA * LANES));
+        const V spread = least * on.inv_mass(at);
+        for (int k = 0; k < 6; ++k) way[k] = none;
+        for (int round = 0; round < SPRING_ROUNDS; ++round) {
+            SixEquations<V> all;
+            for (int i = 0; i < 6; ++i) {
+                all.side[i] = none;
+                for (int j = 0; j <= i; ++j) all.matrix[i][j] = i == j ? least : none;
+            }
+            all.matrix[3][3] = spread * inertia.xx;
+            all.matrix[4][3] = spread * inertia.xy;
+            all.matrix[4][4] = spread * inertia.yy;
+            all.matrix[5][3] = spread * inertia.xz;
+            all.matrix[5][4] = spread * inertia.yz;
+            all.matrix[5][5] = spread * inertia.zz;
+            for (int c = 0; c < count; ++c) {
+                V along[6];
+                row(c, along);
+                const V stiff = left(c, along, way) > none ? on.load(number(c, TOUCH_SHARE)) : none;
+                all.add(stiff, along, on.load(number(c, TOUCH_EARLY)));
+            }
+            all.solve();
+            for (int k = 0; k < 6; ++k) way[k] = all.side[k];
+        }
+    }
+};
+
+// Move body b, and where it was before the substep, some way out of what it overlaps with, and find what squeezes it.
+template <class Lane> PBD_INLINE void leave_overlaps(const Lane& on, int b, int count, typename Lane::T h) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const BodySprings<Lane> springs(on, b, count);
+    if (!springs.overlap()) return;
+    V way[6];
+    springs.balance(way);
+    T* const at = on.in.body(b);
+    const V none = V(T(0)), pressure = V(h * h * T(1.0 / (SQUEEZE_TIME * SQUEEZE_TIME))) / on.inv_mass(at);
+    for (int c = 0; c < count; ++c) {
+        V row[6];
+        springs.row(c, row);
+        // Less what the floor leaves of every overlap.
+        const V left = springs.left(c, row, way) - T(2.0 * SPRING_FLOOR) * on.load(springs.number(c, TOUCH_EARLY));
+        on.store(springs.number(c, TOUCH_LOAD),
+                 left > none ? pressure * on.load(springs.number(c, TOUCH_SHARE)) * left : none);
+    }
+    const V share = V(h < T(LEAVING_TIME) ? h * T(1.0 / LEAVING_TIME) : T(1));
+    const Vec3<V> gone = share * Vec3<V>{way[0], way[1], way[2]}, spin = share * Vec3<V>{way[3], way[4], way[5]};
+    const Mat3<V> turn = rotation(spin);
+    const Vec3<V> start = on.load3(at + BODY_START * LANES), center = springs.center;
+    // Where it was is turned about the same point.
+    on.store3(at + BODY_START * LANES, start + (gone + cross(spin, start - center)));
+    on.store_rows(at + BODY_START_TURN * LANES, turn * on.load_rows(at + BODY_START_TURN * LANES));
+    const Mat3<V> now = turn * springs.turn;
+    on.set_place(at, center + gone, now);
+    on.write(b, center + gone, now, springs.offset);
+    for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
+        const V free = on.load(on.in.w + on.in.members[j] * LANES);
+        const Vec3<V> old = on.load3(on.in.place_before(j));
+        on.store3(on.in.place_before(j), choose(free > none, old + (gone + cross(spin, old - center)), old));
+    }
+}
+
+}  // namespace pbd
