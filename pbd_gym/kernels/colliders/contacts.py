@@ -13,6 +13,9 @@ from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.lanes.wide import Wide
 
+NOISE = 2.0**-14
+"""Share of the contact radius up to which a particle counts as outside when a substep begins: it may be rounding."""
+
 
 class ColliderContacts(NamedTuple):
     """Warp functions for all particles of a group. There are none in a scene without colliders."""
@@ -84,11 +87,29 @@ def make_collider_contacts(
 
 def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: bool) -> Any:
     """Build the contacts of one particle with the colliders of one part."""
-    vec, any_positive = wide.vec, wide.any_positive
-    table, body_, contact_ = table_type(wide.scalar), body_type(vec), contact_type(vec)
+    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    table, body_, contact_ = table_type(scalar), body_type(vec), contact_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
     respond = make_response(wide, carries, supports)
+
+    @wp.func
+    @no_type_check
+    def before(colliders: table, body: body_, i: int, k: int, depth: vec, outward: vec):
+        """Return how much of a depth was there when the substep began [m], or something not positive.
+
+        Args:
+            outward: how far the particle would have moved off the surface in the substep, once it is out [m]. It is not
+                less than what is asked for, as the distance from a convex collider is a convex function.
+        """
+        early = pick(depth - outward, outward, depth)
+        counts = pick(body.inv_mass[i], early, -early) - vec(scalar(NOISE) * colliders.contact_radius)
+        none = vec(scalar(0.0))
+        if any_positive(counts):
+            ox, oy, oz = to_local(body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2])
+            inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
+            return pick(counts, pick(early - inside, inside, early), none)
+        return none
 
     @wp.func
     @no_type_check
@@ -113,6 +134,9 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 contact.ax = ax + body.previous[i, 0]
                 contact.ay = ay + body.previous[i, 1]
                 contact.az = az + body.previous[i, 2]
+                outward = wp.cw_mul(wx, body.x[i, 0] - contact.ax) + wp.cw_mul(wy, body.x[i, 1] - contact.ay)
+                outward = outward + wp.cw_mul(wz, body.x[i, 2] - contact.az) + depth
+                contact.early = before(colliders, body, i, k, depth, outward)
                 contact.kinetic = colliders.surfaces[k, 0] * body.friction
                 contact.sticking = colliders.surfaces[k, 1] * body.friction
                 respond(body, i, contact)

@@ -85,6 +85,12 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
             step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
             deep = scalar(0.0)
             active = far
+            sx = ox
+            sy = oy
+            sz = oz
+            inside = none
+            if any_positive(far):
+                inside = vec(radius) - distance(colliders, k, ox, oy, oz)
             for turn in range(wp.static(_ROUNDS)):
                 if not any_positive(active):
                     break
@@ -99,7 +105,9 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
                 oz = pick(hit, hz, oz)
                 reach = distance(colliders, k, hx, hy, hz)
                 nx, ny, nz = normal(colliders, k, hx, hy, hz)
-                depth = vec(radius) - reach
+                over = vec(radius) - reach
+                before = over + wp.cw_mul(nx, hx - sx) + wp.cw_mul(ny, hy - sy) + wp.cw_mul(nz, hz - sz)
+                depth = over
                 depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 ax, ay, az = to_point(body.frames, k, ox, oy, oz)  # the way before the contact was free
@@ -108,6 +116,7 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
                 contact.ny = wy
                 contact.nz = wz
                 contact.depth = pick(active, depth, none)
+                contact.early = pick(inside - before, before, inside)
                 contact.ax = ax
                 contact.ay = ay
                 contact.az = az
