@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
+from pbd_gym.kernels.colliders.response import RELIEF_SPEED
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import Launch, settings_type
 from pbd_gym.kernels.step import make_step
@@ -292,6 +293,8 @@ class Solver:
         settings.substeps, settings.iterations, settings.h = self.substeps, self.iterations, h
         settings.velocity_factor, settings.max_speed = math.exp(-self.damping * h), self.max_speed
         settings.relaxation, settings.spectral_radius = self.relaxation, self.chebyshev
+        rounds = self.iterations * (2 if self.options.surfaces else 1)
+        settings.relief = RELIEF_SPEED * h / rounds if self.model.kinds else LARGEST  # particles alone are not strained
         return settings
 
     def _record_piece(self, kernel: Any, piece: Piece, inputs: list[Any], first: int, count: int) -> Any:

@@ -5,13 +5,17 @@ from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.continuous import make_is_fast, make_stop
+from pbd_gym.kernels.colliders.continuous import make_is_fast, make_stop, then
+from pbd_gym.kernels.colliders.cull import ALL, make_cull, spread_type
 from pbd_gym.kernels.colliders.frames import make_frame
 from pbd_gym.kernels.colliders.response import contact_type, make_response
 from pbd_gym.kernels.colliders.restitution import make_restitution
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.lanes.wide import Wide
+
+NOISE = 2.0**-14
+"""Share of the contact radius up to which a particle counts as outside when a substep begins: it may be rounding."""
 
 
 class ColliderContacts(NamedTuple):
@@ -39,14 +43,17 @@ def make_collider_contacts(
         supports: whether lines know what carries their particles.
     """
     vec, scalar = wide.vec, wide.scalar
-    body_, table, substep_ = body_type(vec), table_type(scalar), substep_type(vec)
+    body_, table, substep_, spread_ = body_type(vec), table_type(scalar), substep_type(vec), spread_type(vec)
     if not parts:
         return ColliderContacts(None, None)
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     join = functools.partial(then, wide)
     touches = [_make_touch(wide, part, index, carries, supports) for index, part in enumerate(parts)]
     touch = functools.reduce(join, touches)
-    is_fast = make_is_fast(wide, any(part.moving for _, part in swept))
+    is_fast, cull, moving = make_is_fast(wide), make_cull(wide), any(part.moving for part in parts)
+    measure, find, includes = cull.measure, cull.find, cull.includes
+    swept_rest = any(not part.moving for _, part in swept)
+    moving_parts = [index for index, part in swept if part.moving]
     stops = [make_stop(wide, part, index, carries, supports) for index, part in swept]
     stop = functools.reduce(join, stops) if stops else None
     update_velocity = make_restitution(wide, parts)
@@ -61,40 +68,87 @@ def make_collider_contacts(
 
     @wp.func
     @no_type_check
+    def could_pass(colliders: table, body: body_, i: int, near: wp.uint64):
+        if wp.static(bool(moving_parts)):
+            if includes(colliders, near, wp.static(moving_parts[0]), wp.static(moving_parts[-1])):
+                return True
+        if wp.static(swept_rest):
+            return is_fast(colliders, body, i)
+        else:
+            return False
+
+    @wp.func
+    @no_type_check
     def collide(colliders: table, body: body_, first: bool, thread: int, thread_count: int):
+        spread = spread_()
+        around = ALL
+        if wp.static(moving):
+            spread = measure(colliders, body, thread, thread_count)
+            around = find(colliders, body, spread)
         for i in range(thread, body.x.shape[0], thread_count):
             if wp.static(carries):
                 if first:
                     body.traction[i] = vec(scalar(0.0))
             if concerned(colliders, i):
+                near = around
                 if wp.static(bool(swept)):
-                    if is_fast(colliders, body, i):
-                        stop(colliders, body, i)
-                touch(colliders, body, i)
+                    if could_pass(colliders, body, i, near):
+                        near = stop(colliders, body, i, spread, near)
+                touch(colliders, body, i, spread, near)
 
     @wp.func
     @no_type_check
     def bounce(colliders: table, body: body_, now: substep_, thread: int, thread_count: int):
+        near = ALL
+        if wp.static(moving):
+            near = find(colliders, body, measure(colliders, body, thread, thread_count))
         for i in range(thread, body.x.shape[0], thread_count):
             if concerned(colliders, i):
-                update_velocity(colliders, body, now, i)
+                update_velocity(colliders, body, now, i, near)
 
     return ColliderContacts(collide, bounce)
 
 
 def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: bool) -> Any:
     """Build the contacts of one particle with the colliders of one part."""
-    vec, any_positive = wide.vec, wide.any_positive
-    table, body_, contact_ = table_type(wide.scalar), body_type(vec), contact_type(vec)
+    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    table, body_, contact_, spread_ = table_type(scalar), body_type(vec), contact_type(vec), spread_type(vec)
+    cull = make_cull(wide)
+    includes, has, watch = cull.includes, cull.has, cull.watch
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
     respond = make_response(wide, carries, supports)
 
     @wp.func
     @no_type_check
-    def touch(colliders: table, body: body_, i: int):
-        """Bring particle ``i`` out of every collider of the part."""
+    def before(colliders: table, body: body_, i: int, k: int, depth: vec, outward: vec):
+        """Return how much of a depth was there when the substep began [m], or something not positive.
+
+        Args:
+            outward: how far the particle would have moved off the surface in the substep, once it is out [m]. It is not
+                less than what is asked for, as the distance from a convex collider is a convex function.
+        """
+        early = pick(depth - outward, outward, depth)
+        counts = pick(body.inv_mass[i], early, -early) - vec(scalar(NOISE) * colliders.contact_radius)
+        none = vec(scalar(0.0))
+        if any_positive(counts):
+            ox, oy, oz = to_local(body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2])
+            inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
+            return pick(counts, pick(early - inside, inside, early), none)
+        return none
+
+    @wp.func
+    @no_type_check
+    def touch(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
+        """Bring particle ``i`` out of every collider of the part that is near; return which are to be looked at."""
+        if wp.static(part.moving):
+            if not includes(colliders, near, index, index):
+                return near
+        found = near
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            if wp.static(part.moving):
+                if not has(found, k):
+                    continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
             if any_positive(depth):
@@ -113,21 +167,14 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 contact.ax = ax + body.previous[i, 0]
                 contact.ay = ay + body.previous[i, 1]
                 contact.az = az + body.previous[i, 2]
+                outward = wp.cw_mul(wx, body.x[i, 0] - contact.ax) + wp.cw_mul(wy, body.x[i, 1] - contact.ay)
+                outward = outward + wp.cw_mul(wz, body.x[i, 2] - contact.az) + depth
+                contact.early = before(colliders, body, i, k, depth, outward)
                 contact.kinetic = colliders.surfaces[k, 0] * body.friction
                 contact.sticking = colliders.surfaces[k, 1] * body.friction
                 respond(body, i, contact)
+                if wp.static(part.moving):
+                    found = watch(body, i, spread, found)
+        return found
 
     return touch
-
-
-def then(wide: Wide, before: Any, last: Any) -> Any:
-    """Join what is done to one particle into one function."""
-    body_, table = body_type(wide.vec), table_type(wide.scalar)
-
-    @wp.func
-    @no_type_check
-    def both(colliders: table, body: body_, i: int):
-        before(colliders, body, i)
-        last(colliders, body, i)
-
-    return both

@@ -5,6 +5,7 @@ from typing import Any, no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.colliders.cull import make_cull, spread_type
 from pbd_gym.kernels.colliders.frames import make_frame
 from pbd_gym.kernels.colliders.response import contact_type, make_response
 from pbd_gym.kernels.colliders.sphere_tracing import make_trace
@@ -17,12 +18,11 @@ _ROUNDS = 4
 
 
 @functools.cache
-def make_is_fast(wide: Wide, moving: bool) -> Any:
-    """Build the question whether a particle could have passed through something.
+def make_is_fast(wide: Wide) -> Any:
+    """Build the question whether a particle could have passed through something at rest.
 
     Args:
         wide: lane count and precision.
-        moving: whether some of the colliders move: then any particle could.
     """
     vec, any_positive = wide.vec, wide.any_positive
     body_, table = body_type(vec), table_type(wide.scalar)
@@ -31,14 +31,11 @@ def make_is_fast(wide: Wide, moving: bool) -> Any:
     @no_type_check
     def is_fast(colliders: table, body: body_, i: int):
         """Return whether particle ``i`` has moved farther than the thinnest collider at rest is thick."""
-        if wp.static(moving):
-            return True
-        else:
-            dx = body.x[i, 0] - body.previous[i, 0]
-            dy = body.x[i, 1] - body.previous[i, 1]
-            dz = body.x[i, 2] - body.previous[i, 2]
-            safe = colliders.contact_radius + colliders.thinnest
-            return any_positive(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe))
+        dx = body.x[i, 0] - body.previous[i, 0]
+        dy = body.x[i, 1] - body.previous[i, 1]
+        dz = body.x[i, 2] - body.previous[i, 2]
+        safe = colliders.contact_radius + colliders.thinnest
+        return any_positive(wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz) - vec(safe * safe))
 
     return is_fast
 
@@ -55,23 +52,42 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
         supports: likewise.
     """
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
-    table, body_, contact_ = table_type(scalar), body_type(vec), contact_type(vec)
+    table, body_, contact_, spread_ = table_type(scalar), body_type(vec), contact_type(vec), spread_type(vec)
+    cull = make_cull(wide)
+    includes, has, watch = cull.includes, cull.has, cull.watch
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, to_point, _ = make_frame(wide, part.moving)
     respond, trace = make_response(wide, carries, supports), make_trace(wide, part.shape)
 
     @wp.func
     @no_type_check
-    def stop(colliders: table, body: body_, i: int):
+    def stop(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
         """Take particle ``i`` back to where it would have passed through.
 
         Where it has moved farther than a collider is thick, its path (relative to the collider) is followed to the
         first contact. There the surface counts as a plane, to which the particle is taken back. As it then slides along
         that plane, it may come to another wall of the same collider: hence a few rounds.
+
+        Args:
+            colliders: of all parts.
+            body: rows of the group.
+            i: particle.
+            spread: see :mod:`pbd_gym.kernels.colliders.cull`.
+            near: which colliders to look at.
+
+        Returns:
+            Which to look at from now on.
         """
+        if wp.static(part.moving):
+            if not includes(colliders, near, index, index):
+                return near
+        found = near
         none = vec(scalar(0.0))
         radius = colliders.contact_radius
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            if wp.static(part.moving):
+                if not has(found, k):
+                    continue
             half = colliders.half_thickness[k]
             safe = radius + half
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
@@ -85,6 +101,12 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
             step = scalar(0.25) * (radius + wp.min(half, radius + scalar(0.125) * half))
             deep = scalar(0.0)
             active = far
+            sx = ox
+            sy = oy
+            sz = oz
+            inside = none
+            if any_positive(far):
+                inside = vec(radius) - distance(colliders, k, ox, oy, oz)
             for turn in range(wp.static(_ROUNDS)):
                 if not any_positive(active):
                     break
@@ -99,7 +121,9 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
                 oz = pick(hit, hz, oz)
                 reach = distance(colliders, k, hx, hy, hz)
                 nx, ny, nz = normal(colliders, k, hx, hy, hz)
-                depth = vec(radius) - reach
+                over = vec(radius) - reach
+                before = over + wp.cw_mul(nx, hx - sx) + wp.cw_mul(ny, hy - sy) + wp.cw_mul(nz, hz - sz)
+                depth = over
                 depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 ax, ay, az = to_point(body.frames, k, ox, oy, oz)  # the way before the contact was free
@@ -108,11 +132,27 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
                 contact.ny = wy
                 contact.nz = wz
                 contact.depth = pick(active, depth, none)
+                contact.early = pick(inside - before, before, inside)
                 contact.ax = ax
                 contact.ay = ay
                 contact.az = az
                 contact.kinetic = colliders.surfaces[k, 0] * body.friction
                 contact.sticking = colliders.surfaces[k, 1] * body.friction
                 respond(body, i, contact)
+                found = watch(body, i, spread, found)
+        return found
 
     return stop
+
+
+def then(wide: Wide, before: Any, last: Any) -> Any:
+    """Join what is done to one particle into one function."""
+    body_, table, spread_ = body_type(wide.vec), table_type(wide.scalar), spread_type(wide.vec)
+
+    @wp.func
+    @no_type_check
+    def both(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
+        found = before(colliders, body, i, spread, near)
+        return last(colliders, body, i, spread, found)
+
+    return both

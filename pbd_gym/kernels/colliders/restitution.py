@@ -5,6 +5,7 @@ from typing import Any, no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.colliders.cull import make_cull
 from pbd_gym.kernels.colliders.frames import make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
@@ -20,12 +21,12 @@ def make_restitution(wide: Wide, parts: tuple[Part, ...]) -> Any:
 
     @wp.func
     @no_type_check
-    def update_velocity(colliders: table, body: body_, now: substep_, i: int):
+    def update_velocity(colliders: table, body: body_, now: substep_, i: int, near: wp.uint64):
         """Replace the velocity of particle ``i`` at the start of the substep by that at its end."""
         vx = (body.x[i, 0] - body.previous[i, 0]) * now.inv_h
         vy = (body.x[i, 1] - body.previous[i, 1]) * now.inv_h
         vz = (body.x[i, 2] - body.previous[i, 2]) * now.inv_h
-        vx, vy, vz = rebound(colliders, body, now, i, vx, vy, vz)
+        vx, vy, vz = rebound(colliders, body, now, i, near, vx, vy, vz)
         body.velocity[i, 0] = vx
         body.velocity[i, 1] = vy
         body.velocity[i, 2] = vz
@@ -40,11 +41,13 @@ def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
     body_, table, substep_ = body_type(vec), table_type(scalar), substep_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
+    cull = make_cull(wide)
+    has = cull.has
     rounding = 64.0 * (2.0**-52 if scalar is wp.float64 else 2.0**-23)
 
     @wp.func
     @no_type_check
-    def rebound(colliders: table, body: body_, now: substep_, i: int, vx: vec, vy: vec, vz: vec):
+    def rebound(colliders: table, body: body_, now: substep_, i: int, near: wp.uint64, vx: vec, vy: vec, vz: vec):
         """Return the velocity of particle ``i`` after bounces.
 
         A particle that touches at the end of the substep, and came on with a normal speed ``u`` above
@@ -54,6 +57,7 @@ def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
 
         Args:
             body: with velocities at the start of the substep [m/s].
+            near: see :mod:`pbd_gym.kernels.colliders.cull`.
             vx, vy, vz: velocity at its end, from positions [m/s].
         """
         none = vec(scalar(0.0))
@@ -62,6 +66,9 @@ def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
         blur = scalar(rounding) * (vec(scalar(1.0)) + sqrt(size))
         radius = vec(colliders.contact_radius)
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            if wp.static(part.moving):
+                if not has(near, k):
+                    continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             gap = distance(colliders, k, px, py, pz) - radius
             touches = blur + vec(colliders.slack[k]) - gap
@@ -97,8 +104,8 @@ def _then(wide: Wide, before: Any, last: Any) -> Any:
 
     @wp.func
     @no_type_check
-    def rebound(colliders: table, body: body_, now: substep_, i: int, vx: vec, vy: vec, vz: vec):
-        ux, uy, uz = before(colliders, body, now, i, vx, vy, vz)
-        return last(colliders, body, now, i, ux, uy, uz)
+    def rebound(colliders: table, body: body_, now: substep_, i: int, near: wp.uint64, vx: vec, vy: vec, vz: vec):
+        ux, uy, uz = before(colliders, body, now, i, near, vx, vy, vz)
+        return last(colliders, body, now, i, near, ux, uy, uz)
 
     return rebound

@@ -21,7 +21,7 @@ from typing import Any, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.contacts import then
+from pbd_gym.kernels.colliders.cull import ALL, make_cull
 from pbd_gym.kernels.colliders.frames import make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type
@@ -44,15 +44,21 @@ def make_supports(wide: Wide, parts: tuple[Part, ...]) -> Any:
     """
     vec, scalar, body_, table = wide.vec, wide.scalar, body_type(wide.vec), table_type(wide.scalar)
     found = [_make_feel(wide, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
-    feel = functools.reduce(functools.partial(then, wide), found)
+    feel = functools.reduce(functools.partial(_then, wide), found)
+    moving = any(part.moving and part.shape.SWEPT for part in parts)
+    cull = make_cull(wide)
+    measure, find = cull.measure, cull.find
 
     @wp.func
     @no_type_check
     def support(colliders: table, body: body_, thread: int, thread_count: int):
+        near = ALL
+        if wp.static(moving):
+            near = find(colliders, body, measure(colliders, body, thread, thread_count))
         for i in range(thread, body.x.shape[0], thread_count):
             for axis in range(5):
                 body.support[i, axis] = vec(scalar(0.0))
-            feel(colliders, body, i)
+            feel(colliders, body, i, near)
 
     return support
 
@@ -63,22 +69,43 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
     table, body_ = table_type(wide.scalar), body_type(wide.vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, _ = make_frame(wide, part.moving)
+    cull = make_cull(wide)
+    includes, has = cull.includes, cull.has
 
     @wp.func
     @no_type_check
-    def feel(colliders: table, body: body_, i: int):
+    def feel(colliders: table, body: body_, i: int, near: wp.uint64):
+        if wp.static(part.moving):
+            if not includes(colliders, near, index, index):
+                return
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
+            if wp.static(part.moving):
+                if not has(near, k):
+                    continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
             reach = vec(scalar(REACH) * colliders.contact_radius)
-            near = depth + reach
-            if any_positive(near):
+            carried = depth + reach
+            if any_positive(carried):
                 nx, ny, nz = normal(colliders, k, px, py, pz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
-                body.support[i, 0] = pick(near, wx, body.support[i, 0])
-                body.support[i, 1] = pick(near, wy, body.support[i, 1])
-                body.support[i, 2] = pick(near, wz, body.support[i, 2])
+                body.support[i, 0] = pick(carried, wx, body.support[i, 0])
+                body.support[i, 1] = pick(carried, wy, body.support[i, 1])
+                body.support[i, 2] = pick(carried, wz, body.support[i, 2])
                 room = pick(reach - depth, reach - depth, vec(scalar(0.0)))
-                body.support[i, 4] = pick(near, room, body.support[i, 4])
+                body.support[i, 4] = pick(carried, room, body.support[i, 4])
 
     return feel
+
+
+def _then(wide: Wide, before: Any, last: Any) -> Any:
+    """Join what is done for two parts into one function."""
+    body_, table = body_type(wide.vec), table_type(wide.scalar)
+
+    @wp.func
+    @no_type_check
+    def both(colliders: table, body: body_, i: int, near: wp.uint64):
+        before(colliders, body, i, near)
+        last(colliders, body, i, near)
+
+    return both

@@ -54,6 +54,8 @@ def table_type(scalar: Any) -> Any:
         left_out: wp.array[wp.int32]
         """whether a particle is of a fluid or a rigid body, which keep off colliders by themselves, shape (n,), or
         empty where there are none"""
+        extent: wp.array[scalar]
+        """how far those that move reach from their origin [m], shape (moving,)"""
         pose: wp.array[wp.int32]
         """index of the pose of those that move, shape (moving,)"""
 

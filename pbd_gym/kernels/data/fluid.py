@@ -43,8 +43,6 @@ def table_type(scalar: Any) -> Any:
         """largest inverse mass that each of these counts with, in those of a fluid particle, shape (b,)"""
         colliders: colliders_
         """all colliders, with the radius of a fluid particle for their contact radius"""
-        extent: wp.array[scalar]
-        """how far each collider that moves reaches from its origin [m], shape (moving,)"""
         wall_terms: wp.array[scalar]
         """see :meth:`pbd_gym.materials.fluids.Smoothing.wall_terms`, shape (5,)"""
         depot: wp.array[scalar]

@@ -38,6 +38,8 @@ def body_type(vec: Any) -> Any:
         """factor of Jacobi corrections"""
         friction: vec
         """factor of every Coulomb coefficient"""
+        relief: scalar
+        """how far a round of contacts may move a particle out of an overlap that was there before [m]"""
         frames: wp.array2d[vec]
         """where moving colliders are, see :mod:`pbd_gym.kernels.colliders.poses`, shape (moving, 24)"""
         pull: wp.array2d[vec]
@@ -98,6 +100,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         if wp.static(options.wind):
             body.forces = control.air.forces[group]
         body.relaxation = settings.relaxation
+        body.relief = settings.relief
         body.friction = vec(scalar(1.0))
         if wp.static(options.varied):
             body.friction = body.parameters[FRICTION]

@@ -87,6 +87,8 @@ def settings_type(scalar: Any) -> Any:
         """speed above which an environment counts as diverged [m/s]"""
         relaxation: scalar
         """factor of Jacobi corrections"""
+        relief: scalar
+        """how far a round of contacts may move a particle out of an overlap that was there before [m]"""
         spectral_radius: scalar
         """estimate that Chebyshev acceleration works with"""
 

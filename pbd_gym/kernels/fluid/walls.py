@@ -10,7 +10,8 @@ from typing import Any, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.continuous import make_stop
+from pbd_gym.kernels.colliders.continuous import make_stop, then
+from pbd_gym.kernels.colliders.cull import ALL, spread_type
 from pbd_gym.kernels.colliders.frames import make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.fluid import native_options, scratch_type
@@ -121,7 +122,17 @@ def _then(lone: Wide, many: Wide, data: Any, before: Any, last: Any) -> Any:
 def make_stop_at_all(lone: Wide, parts: tuple[Part, ...]) -> Any:
     """Build the function that stops a particle at all colliders, or return None where nothing can be passed through."""
     stops = [make_stop(lone, part, index) for index, part in enumerate(parts) if part.shape.SWEPT]
-    return functools.reduce(functools.partial(_both_stops, lone), stops) if stops else None
+    if not stops:
+        return None
+    stop = functools.reduce(functools.partial(then, lone), stops)
+    body_, colliders_, spread_ = body_type(lone.vec), table_type(lone.scalar), spread_type(lone.vec)
+
+    @wp.func
+    @no_type_check
+    def stop_at_all(colliders: colliders_, body: body_, i: int):
+        stop(colliders, body, i, spread_(), ALL)
+
+    return stop_at_all
 
 
 @functools.cache
@@ -180,7 +191,7 @@ def _make_safe(lone: Wide, data: Any, index: int, part: Part) -> Any:
                 for n in range(3, 12):
                     d = body.frames[k, n][0] - body.frames[k, n + 12][0]
                     turn += d * d
-                outside = model.fluid.extent[k] + scalar(2.0) * model.fluid.support
+                outside = model.fluid.colliders.extent[k] + scalar(2.0) * model.fluid.support
                 way -= wp.sqrt(shift) + wp.sqrt(turn) * outside
             least = wp.min(least, way)
         return least
@@ -198,16 +209,3 @@ def _least(lone: Wide, data: Any, before: Any, last: Any) -> Any:
         return wp.min(before(model, body), last(model, body))
 
     return least
-
-
-def _both_stops(lone: Wide, before: Any, last: Any) -> Any:
-    """Join the stops of two parts into one function."""
-    body_, colliders_ = body_type(lone.vec), table_type(lone.scalar)
-
-    @wp.func
-    @no_type_check
-    def both(colliders: colliders_, body: body_, i: int):
-        before(colliders, body, i)
-        last(colliders, body, i)
-
-    return both

@@ -1,4 +1,8 @@
 // The response of a particle to its contact with a collider: push-out and Coulomb friction.
+//
+// What a particle was in by when the substep began is no approach, and must not become speed. It leaves by moving where
+// the particle was as well, no faster than body.relief per round: at once it would strain what the particle is a part
+// of, and the strain would throw that. Only the rest of the depth presses, and makes friction.
 #pragma once
 #include "lanes.h"
 
@@ -24,20 +28,28 @@ inline CUDA_CALLABLE void respond_to_collider(Body& body, int i, Contact& contac
         const V kx = L::load(contact.nx.c, lane), ky = L::load(contact.ny.c, lane), kz = L::load(contact.nz.c, lane);
         const V none = V(T(0)), one = V(T(1));
         // A held lane is treated like one without contact.
-        const V push = L::load(w, lane) > T(0) ? at_least(L::load(contact.depth.c, lane), 0) : none;
-        const V qx = L::load(at, lane) + kx * push, qy = L::load(at + LANES, lane) + ky * push;
-        const V qz = L::load(at + 2 * LANES, lane) + kz * push;
+        const V found = L::load(w, lane) > T(0) ? at_least(L::load(contact.depth.c, lane), 0) : none;
+        const V early = at_least(L::load(contact.early.c, lane), 0), over = early < found ? early : found;
+        const V gone = over < V(body.relief) ? over : V(body.relief), push = found - over, out = push + gone;
+        if (any(over > none)) {
+            T* const old = (T*)wp::address(body.previous, i, 0);
+            L::store(old, lane, L::load(old, lane) + kx * gone);
+            L::store(old + LANES, lane, L::load(old + LANES, lane) + ky * gone);
+            L::store(old + 2 * LANES, lane, L::load(old + 2 * LANES, lane) + kz * gone);
+        }
+        const V qx = L::load(at, lane) + kx * out, qy = L::load(at + LANES, lane) + ky * out;
+        const V qz = L::load(at + 2 * LANES, lane) + kz * out;
         const V ux = qx - L::load(contact.ax.c, lane), uy = qy - L::load(contact.ay.c, lane);
         const V uz = qz - L::load(contact.az.c, lane);
         const V along = ux * kx + uy * ky + uz * kz;
         const V tx = ux - along * kx, ty = uy - along * ky, tz = uz - along * kz;
         const V slip = root(tx * tx + ty * ty + tz * tz);
-        const V all = push > T(0) ? one : none;
+        const V all = found > T(0) ? one : none;
         V load = push, carried = none;
         if constexpr (supports) {
             T* const pressed = (T*)wp::address(body.support, i, 3);
-            load = at_least(push + (push > T(0) ? L::load(pressed, lane) : none), 0);
-            L::store(pressed, lane, push > T(0) ? none : L::load(pressed, lane));
+            load = at_least(push + (found > T(0) ? L::load(pressed, lane) : none), 0);
+            L::store(pressed, lane, found > T(0) ? none : L::load(pressed, lane));
         }
         T* const kept = carries ? (T*)wp::address(body.traction, i) : nullptr;
         if constexpr (carries) carried = all * L::load(kept, lane);
@@ -46,7 +58,7 @@ inline CUDA_CALLABLE void respond_to_collider(Body& body, int i, Contact& contac
         const V most = L::load(contact.kinetic.c, lane) * load + carried;
         const V taken = slides > T(0) ? most : all;
         const V share = taken / (slides > T(0) ? at_least(slip, 1e-30) : one);
-        if constexpr (carries) L::store(kept, lane, push > T(0) ? at_least(most - slip, 0) : L::load(kept, lane));
+        if constexpr (carries) L::store(kept, lane, found > T(0) ? at_least(most - slip, 0) : L::load(kept, lane));
         L::store(at, lane, qx - share * tx);
         L::store(at + LANES, lane, qy - share * ty);
         L::store(at + 2 * LANES, lane, qz - share * tz);

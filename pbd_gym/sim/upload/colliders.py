@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pbd_gym.colliders import SOLIDS, Plane, Sphere
 from pbd_gym.colliders.solid import Solid
 from pbd_gym.kernels.data.colliders import Part, table_type
+from pbd_gym.runtime.checks import FARTHEST
 from pbd_gym.sim.upload.arrays import fill
 
 
@@ -34,6 +36,15 @@ def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[
             if found:
                 parts[Part(shape, moves)] = found
     return parts
+
+
+def extent(collider: Any) -> float:
+    """Return how far a collider reaches from its origin [m]: what is farther off does not touch it."""
+    if isinstance(collider, Plane) or type(collider) not in SOLIDS:  # shapes of others may draw what they like
+        return FARTHEST
+    if isinstance(collider, Sphere):
+        return collider.radius
+    return float(np.linalg.norm(collider.mesh()[0] - collider.origin, axis=1).max())
 
 
 def fill_colliders(
@@ -91,6 +102,7 @@ def fill_colliders(
         half_thickness=[colliders[i].half_thickness for i in order],
         thinnest=min((colliders[i].half_thickness for i in order if i not in moving), default=0.0),
         slack=[colliders[i].slack for i in order],
+        extent=[extent(colliders[i]) for i in order if i in moving],
         pose=[list(moving).index(i) for i in order if i in moving],
         left_out=left_out,
     )

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pbd_gym.colliders import Plane
 from pbd_gym.kernels.data.fluid import CHUNK, PLANE, PLANES, scratch_type
 from pbd_gym.kernels.data.options import FluidOptions
-from pbd_gym.runtime.checks import FARTHEST, INT32_MAX
+from pbd_gym.runtime.checks import INT32_MAX
 from pbd_gym.runtime.devices import free_memory
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.fluids import Fluid
@@ -90,7 +89,6 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         remembered=remembered,
         drains=np.reshape(fluid.drains, (-1, 6)),
         wall_terms=smoothing.wall_terms(),
-        extent=[_extent(scene.colliders[i]) for i in scene.moving_colliders],
         radius=0.5 * fluid.spacing,
         support=smoothing.support,
         amplitude=smoothing.amplitude,
@@ -116,13 +114,6 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
     # A copy of a struct writes to the memory of the original until it is a field of another.
     table.colliders = copy.copy(colliders)
     table.colliders.contact_radius = 0.5 * fluid.spacing
-
-
-def _extent(collider: Any) -> float:
-    """Return how far a collider reaches from its origin [m]."""
-    if isinstance(collider, Plane):
-        return FARTHEST
-    return float(np.linalg.norm(collider.mesh()[0] - collider.origin, axis=1).max())
 
 
 def _check_lists(model: Any, entries: int) -> None:

@@ -1,0 +1,181 @@
+"""Which moving colliders a group's particles may meet: those that are far away cost one test for all particles.
+
+A box holds all particles of a thread, in each environment. A collider counts as near if the sphere around its origin
+that holds it comes as near to the box as its particles move in the substep, relative to the collider. What is pushed
+out of the box on its way looks at all colliders again. So the cull changes no bit: a collider that it leaves out has no
+contact.
+"""
+
+import functools
+from typing import Any, NamedTuple, no_type_check
+
+import warp as wp
+
+from pbd_gym.kernels.data.colliders import table_type
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.lanes.wide import Wide
+
+ALL = wp.constant(wp.uint64(0xFFFFFFFFFFFFFFFF))
+"""Every collider counts as near: a bit for each, the last one for all from the 64th on."""
+LAST = 63
+"""That bit."""
+
+
+@functools.cache
+def spread_type(vec: Any) -> Any:
+    """Warp struct of where the particles of a thread are in a substep."""
+
+    @wp.struct
+    class Spread:
+        low_x: vec
+        """corner of a box that holds them at its end [m]"""
+        low_y: vec
+        low_z: vec
+        high_x: vec
+        """the opposite one"""
+        high_y: vec
+        high_z: vec
+        move2: vec
+        """square of the longest way of a particle in the substep [m^2]"""
+
+    return Spread
+
+
+class Cull(NamedTuple):
+    """Warp functions for the threads of a group. A set of colliders is a number of 64 bits."""
+
+    measure: Any
+    """(colliders, body, thread, thread_count) -> spread of the thread's particles."""
+    find: Any
+    """(colliders, body, spread) -> set of the moving colliders that these may meet in the substep."""
+    includes: Any
+    """(colliders, near, one, other) -> whether some collider of these parts is in the set, from one to the other."""
+    has: Any
+    """(near, k) -> whether a collider is."""
+    watch: Any
+    """(body, i, spread, near) -> the set, or that of all colliders if particle i has left the box."""
+
+
+@functools.cache
+def make_cull(wide: Wide) -> Cull:
+    """Build these functions."""
+    vec, scalar, pick, floor, sqrt = wide.vec, wide.scalar, wide.pick, wide.floor, wide.sqrt
+    body_, table, spread_ = body_type(vec), table_type(scalar), spread_type(vec)
+    any_positive = wide.any_positive
+
+    @wp.func
+    @no_type_check
+    def length2(x: vec, y: vec, z: vec):
+        return wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z)
+
+    @wp.func
+    @no_type_check
+    def larger(a: vec, b: vec):
+        return pick(a - b, a, b)
+
+    @wp.func
+    @no_type_check
+    def smaller(a: vec, b: vec):
+        return pick(a - b, b, a)
+
+    @wp.func
+    @no_type_check
+    def measure(colliders: table, body: body_, thread: int, thread_count: int):
+        most = vec(scalar(1e30))
+        spread = spread_()
+        low_x = most
+        low_y = most
+        low_z = most
+        high_x = -most
+        high_y = -most
+        high_z = -most
+        move2 = vec(scalar(0.0))
+        for i in range(thread, body.x.shape[0], thread_count):
+            x = body.x[i, 0]
+            y = body.x[i, 1]
+            z = body.x[i, 2]
+            low_x = smaller(low_x, x)
+            low_y = smaller(low_y, y)
+            low_z = smaller(low_z, z)
+            high_x = larger(high_x, x)
+            high_y = larger(high_y, y)
+            high_z = larger(high_z, z)
+            move2 = larger(move2, length2(x - body.previous[i, 0], y - body.previous[i, 1], z - body.previous[i, 2]))
+        # Contacts push particles: as long as they stay in what this adds, nothing has to be looked at again.
+        room = vec(colliders.contact_radius)
+        spread.low_x = low_x - room
+        spread.low_y = low_y - room
+        spread.low_z = low_z - room
+        spread.high_x = high_x + room
+        spread.high_y = high_y + room
+        spread.high_z = high_z + room
+        way = sqrt(move2) + room
+        spread.move2 = wp.cw_mul(way, way)
+        return spread
+
+    @wp.func
+    @no_type_check
+    def find(colliders: table, body: body_, spread: spread_):
+        near = wp.uint64(1) << wp.uint64(wp.static(LAST))
+        none = scalar(0.0)
+        way = sqrt(spread.move2)
+        for k in range(wp.min(colliders.pose.shape[0], wp.static(LAST))):
+            cx = body.frames[k, 0]
+            cy = body.frames[k, 1]
+            cz = body.frames[k, 2]
+            gap2 = length2(
+                floor(larger(spread.low_x - cx, cx - spread.high_x), none),
+                floor(larger(spread.low_y - cy, cy - spread.high_y), none),
+                floor(larger(spread.low_z - cz, cz - spread.high_z), none),
+            )
+            # How far the collider moves, relative to the particles, where these are.
+            shift = sqrt(length2(cx - body.frames[k, 12], cy - body.frames[k, 13], cz - body.frames[k, 14]))
+            turn2 = vec(none)
+            for n in range(3, 12):
+                change = body.frames[k, n] - body.frames[k, n + 12]
+                turn2 = turn2 + wp.cw_mul(change, change)
+            far = sqrt(
+                length2(
+                    larger(spread.high_x - cx, cx - spread.low_x),
+                    larger(spread.high_y - cy, cy - spread.low_y),
+                    larger(spread.high_z - cz, cz - spread.low_z),
+                )
+            )
+            relative = way + shift + wp.cw_mul(sqrt(turn2), far + way + shift)
+            reach = colliders.extent[k] + colliders.contact_radius + colliders.slack[k]
+            # A little more, for rounding.
+            bound = vec(reach) + relative + scalar(1e-3) * (vec(reach) + relative)
+            bound = bound + scalar(2e-5) * (
+                vec(scalar(1.0)) + far + larger(cx, -cx) + larger(cy, -cy) + larger(cz, -cz)
+            )
+            if any_positive(wp.cw_mul(bound, bound) - gap2):
+                near = near | (wp.uint64(1) << wp.uint64(k))
+        return near
+
+    @wp.func
+    @no_type_check
+    def includes(colliders: table, near: wp.uint64, one: int, other: int):
+        first = wp.min(colliders.bounds[one], wp.static(LAST))
+        last = wp.min(colliders.bounds[other + 1] - 1, wp.static(LAST))
+        return ((near >> wp.uint64(first)) << wp.uint64(wp.static(LAST) - last + first)) != wp.uint64(0)
+
+    @wp.func
+    @no_type_check
+    def has(near: wp.uint64, k: int):
+        return ((near >> wp.uint64(wp.min(k, wp.static(LAST)))) & wp.uint64(1)) != wp.uint64(0)
+
+    @wp.func
+    @no_type_check
+    def watch(body: body_, i: int, spread: spread_, near: wp.uint64):
+        x = body.x[i, 0]
+        y = body.x[i, 1]
+        z = body.x[i, 2]
+        out = larger(larger(spread.low_x - x, x - spread.high_x), larger(spread.low_y - y, y - spread.high_y))
+        out = larger(out, larger(spread.low_z - z, z - spread.high_z))
+        way2 = length2(x - body.previous[i, 0], y - body.previous[i, 1], z - body.previous[i, 2])
+        found = near
+        if any_positive(larger(out, way2 - spread.move2)):
+            found = ALL
+        return found
+
+    return Cull(measure, find, includes, has, watch)
