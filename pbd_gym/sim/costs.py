@@ -13,7 +13,7 @@ from pbd_gym.runtime.devices import choose_block_dim, find_device
 from pbd_gym.runtime.threads import default_threads
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.control import Control
-from pbd_gym.sim.launch_plan import by_color
+from pbd_gym.sim.launch_plan import Piece, by_color
 from pbd_gym.sim.memory import MemoryReport, count_memory
 from pbd_gym.sim.model import Model, choose_lanes
 from pbd_gym.sim.solver import Solver
@@ -70,7 +70,8 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
     solver.step(state, control, ctrl_dt)
     launches = solver.recorded()
     plan = by_color(solver.model, solver.substeps, solver.iterations, solver.options, solver.piercings)
-    pieces = solver.threads * list(plan)
+    before, after = solver.copies
+    names = solver.threads * [*before * ["copies to float64"], *map(_name, plan), *after * ["copies to float32"]]
     marks = [_Mark(solver.model.device) for _ in range(len(launches) + 1)]
     marks[0].set()
     for launch, mark in zip(launches, marks[1:], strict=True):
@@ -78,11 +79,15 @@ def phase_times(solver: Solver, state: State, control: Control, ctrl_dt: float) 
         mark.set()
     wp.synchronize_device(solver.model.device)
     found: dict[str, float] = {}
-    for piece, before, after in zip(pieces, marks[:-1], marks[1:], strict=True):
-        name = " and ".join(phase.name or "" for phase in Phase(piece.phases)).lower().replace("_", " ")
-        name = name if piece.color < 0 else f"{name}, colour {piece.color}"
-        found[name] = found.get(name, 0.0) + after.since(before)
+    for name, start, end in zip(names, marks[:-1], marks[1:], strict=True):
+        found[name] = found.get(name, 0.0) + end.since(start)
     return dict(sorted(found.items(), key=lambda entry: -entry[1]))
+
+
+def _name(piece: Piece) -> str:
+    """Return what a launch is called in a report."""
+    name = " and ".join(phase.name or "" for phase in Phase(piece.phases)).lower().replace("_", " ")
+    return name if piece.color < 0 else f"{name}, colour {piece.color}"
 
 
 class _Mark:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -25,9 +26,19 @@ from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_sc
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
+from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
 
 # Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
 _SHARED_BYTES = 40 * 1024
+
+ROUNDING = 0.02
+"""Share of gravity's part of a substep that float32 may round off a position."""
+WARNED = 0.05
+"""Share that is worth a warning."""
+FAR = 100.0
+"""Distance that a control step in float64 minds, whatever its length [m]."""
+LOOKS = 32
+"""Control steps from one look at where things are to the next."""
 
 Method = Literal["gauss-seidel", "symmetric", "jacobi"]
 
@@ -90,6 +101,10 @@ class Solver:
         contact_forces: whether to sum what contacts push particles by, for :meth:`State.get_contact_forces`.
         piercings: whether to count what goes through surfaces in spite of contacts, for :meth:`State.get_piercings`.
             Crumpled towels of 16 x 16 particles take a fifth more time with it, finer ones less.
+        double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as
+            long. By default they do so where float32 would round off more than :data:`ROUNDING` of what gravity makes
+            of a position in a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m
+            at those below 2.2 ms. Only the scene counts, not where things go later.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, or ``grip_forces`` or
@@ -113,6 +128,7 @@ class Solver:
         grip_forces: bool = False,
         contact_forces: bool = False,
         piercings: bool = True,
+        double: bool | None = None,
     ) -> None:
         if schedule not in (None, "block", "colors"):
             raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
@@ -140,6 +156,15 @@ class Solver:
         self.schedule: Schedule = schedule or choose_schedule(model)
         self.piercings = switch("piercings", piercings) and model.has_surfaces
         """Whether what goes through surfaces is counted."""
+        self.double = None if double is None else switch("double", double)
+        """Whether steps work in float64; None where that depends on their length."""
+        self._reach = farthest(model)
+        self._doubled = False
+        self._twins: tuple[Any, ...] = ()
+        self.copies = 0, 0
+        """Launches of each thread that copy to float64 before a control step, and back after it."""
+        self._steps = 0
+        self._told_of_rounding = False
         by_block = self.schedule == "block"
         self.options = SweepOptions(
             keep_lambda=self.iterations > 1,
@@ -204,7 +229,19 @@ class Solver:
 
     def _kernel(self, options: SweepOptions) -> Any:
         model = self.model
-        return make_step(model.lanes, model.scalar, options, model.kinds, model.parts, model.bouncing)
+        scalar = wp.float64 if self._doubled else model.scalar
+        if self._doubled and options.shared:
+            options = replace(options, shared=shared_particles(model, itemsize=8))
+        return make_step(model.lanes, scalar, options, model.kinds, model.parts, model.bouncing)
+
+    def works_in_double(self, ctrl_dt: float) -> bool:
+        """Return whether control steps of that length [s] are worked out in float64."""
+        if self.model.dtype == np.float64 or self.double is not None:
+            return self.model.dtype == np.float64 or bool(self.double)
+        return self._rounding(self._reach, ctrl_dt / self.substeps) > ROUNDING
+
+    def _rounding(self, reach: float, h: float) -> float:
+        return rounding(reach, h, float(np.linalg.norm(self.model.scene.gravity)))
 
     def state(self) -> State:
         """Make a state for this solver, at the scene's positions.
@@ -248,6 +285,29 @@ class Solver:
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
+        if self._steps % LOOKS == 0 and self.model.device.is_cpu:
+            self._warn_of_rounding(state, float(ctrl_dt))
+        self._steps += 1
+
+    def _warn_of_rounding(self, state: State, ctrl_dt: float) -> None:
+        """Warn once if things are so far from the origin that float32 spoils their motion."""
+        if self._told_of_rounding or self.model.dtype == np.float64:
+            return
+        # In float64 positions are rounded once, at the end of a control step.
+        h = ctrl_dt if self._doubled else ctrl_dt / self.substeps
+        sound = state.diverged.numpy()[: self.model.num_envs] == 0
+        reach = float(np.abs(state.get_positions()[sound]).max(initial=0.0))
+        share = self._rounding(reach, h)
+        if share > WARNED and (not self._doubled or reach > FAR):
+            self._told_of_rounding = True
+            ulp = np.spacing(np.float32(reach))
+            way = "move the scene to the origin" if self._doubled else "use Solver(double=True)"
+            warnings.warn(
+                f"particles are {reach:.3g} m from the origin, where float32 rounds positions by {ulp:.2g} m: "
+                f"{share:.0%} of what gravity makes of them in {h * 1e3:.3g} ms. Motion is off by about that; {way}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def recorded(self) -> list[Any]:
         """Return the launches of the last step one by one, one thread's after the other's."""
@@ -264,6 +324,7 @@ class Solver:
         if state.model is not model or control.model is not model:
             raise ValueError("state and control must be of the solver's own model")
         h = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST) / self.substeps
+        self._doubled = self.works_in_double(ctrl_dt) and model.dtype == np.float32
         state.make_room(self._room)
         varied, forces, wind = state.parameters.varied, control.has_forces, control.has_wind
         options = replace(self.options, varied=varied, forces=forces, wind=wind)
@@ -272,10 +333,24 @@ class Solver:
         with compiling_once(*made_of, *on_device), with_blocks(model.thread_count):
             kernel = self._kernel(options)
             inputs = [model.data, model.colliders, self._settings(h), control.data(), state.data()]
+            before: list[Pair] = []
+            after: list[Pair] = []
+            if self._doubled:
+                twin = double_model(model)
+                arrays, before, after = double_state(state, twin)
+                moves, given = double_control(control, twin)
+                before = [*before, *given]
+                inputs = [twin.data, twin.colliders, self._settings(h), moves, arrays.data()]
+                self._twins = twin, arrays, moves  # launches know addresses only
+            self.copies = (sum(pair[0].size > 0 for pair in before), sum(pair[0].size > 0 for pair in after))
             replays = [
                 Replay(
                     model.device,
-                    [self._record_piece(kernel, piece, inputs, *share) for piece in self._pieces(options)],
+                    [
+                        *record_casts(before, *share, model.group_count, False),
+                        *(self._record_piece(kernel, piece, inputs, *share) for piece in self._pieces(options)),
+                        *record_casts(after, *share, model.group_count, True),
+                    ],
                 )
                 for share in self._shares()
             ]
@@ -289,7 +364,7 @@ class Solver:
 
     def _settings(self, h: float) -> Any:
         """Return what the kernel needs to know of this solver, for substeps of h seconds."""
-        settings = settings_type(self.model.scalar)()
+        settings = settings_type(wp.float64 if self._doubled else self.model.scalar)()
         settings.substeps, settings.iterations, settings.h = self.substeps, self.iterations, h
         settings.velocity_factor, settings.max_speed = math.exp(-self.damping * h), self.max_speed
         settings.relaxation, settings.spectral_radius = self.relaxation, self.chebyshev
@@ -313,9 +388,22 @@ class Solver:
         )
 
 
-def shared_particles(model: Model) -> int:
-    """Return the particle count if the positions and weights of a group fit into a block's shared memory, 0 if not."""
-    needed = 7 * model.particle_count * model.lanes * model.dtype.itemsize
+def farthest(model: Model) -> float:
+    """Return how far from the origin, along an axis, the particles of the scene are [m], at least 1."""
+    places, fluid = model.start_positions, model.scene.fluid
+    if fluid is not None and fluid.depot is not None:  # those that wait there are not in the scene
+        places = places[(places != fluid.depot).any(axis=1)]
+    return float(np.abs(places).max(initial=1.0))
+
+
+def shared_particles(model: Model, itemsize: int | None = None) -> int:
+    """Return the particle count if the positions and weights of a group fit into a block's shared memory, 0 if not.
+
+    Args:
+        model: whose particles.
+        itemsize: of a number [bytes]; by default that of the model's.
+    """
+    needed = 7 * model.particle_count * model.lanes * (itemsize or model.dtype.itemsize)
     return model.particle_count if needed <= _SHARED_BYTES else 0
 
 

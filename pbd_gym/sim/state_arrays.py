@@ -145,6 +145,12 @@ class StateArrays:
             if wanted.keep_lambda != before.keep_lambda:
                 self._make_multipliers()
 
+    def twin(self, model: Model) -> StateArrays:
+        """Return arrays of the same shapes for another model of the same scene, in its precision."""
+        arrays = StateArrays(model, self._room)
+        arrays._make_anchors(self.pins.numpy())
+        return arrays
+
     def _check_memory(self, room: Room) -> None:
         """Raise a MemoryError with the whole report if the batch does not fit, before an allocation fails half-way."""
         model = self.model
