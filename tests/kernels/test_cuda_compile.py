@@ -158,5 +158,5 @@ def test_pictures_compile(images: tuple[bool, ...], tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kinds", "shapes"), [(KINDS[:1] * 3, ()), (KINDS[:1], SHAPES[:1] * 3)])
 def test_three_kinds_can_be_chained(kinds: tuple[Any, ...], shapes: tuple[Any, ...], tmp_path: Path) -> None:
     """Guards the promise that a kind or shape is added by naming it: three in a row must compile."""
-    kernel = make_step(1, wp.float32, FULL, kinds, tuple(Part(shape, False) for shape in shapes))
+    kernel = make_step(1, wp.float32, PLAIN, kinds, tuple(Part(shape, False) for shape in shapes))
     check_compiles(kernel.module, tmp_path, ["step"], 90)
