@@ -66,6 +66,8 @@ class Kind:
     text: Callable[[SweepOptions, Any], str] | None = None
     """In place of a formula, for any number of particles: from options and scalar type to C++ on lanes that projects
     one constraint, like :func:`pbd_gym.kernels.solve.clusters.cluster_text`."""
+    damping_text: Callable[[SweepOptions, Any], str] | None = None
+    """Likewise what damps one, like :func:`pbd_gym.kernels.solve.clusters.cluster_damping_text`."""
     chain: bool = False
     """Whether neighbours along its particles are constraints of their own, each with a multiplier."""
 
@@ -74,6 +76,8 @@ class Kind:
             raise ValueError(f"the name of a kind must be an identifier, got {self.name!r}")
         if (self.formula is None) != (self.width is None) or (self.formula is None) == (self.text is None):
             raise ValueError(f"kind {self.name} needs a width and a formula, or a text")
+        if (self.text is None) != (self.damping_text is None):
+            raise ValueError(f"kind {self.name} needs a text and a damping_text, or neither")
         taken = sorted(_TAKEN.union(GIVEN).intersection({*self.fields, *self.member_fields}))
         if taken:
             raise ValueError(f"a field of {self.name} cannot be called {taken[0]!r}")
@@ -145,15 +149,23 @@ class Kind:
         name = "".join(part.title() for part in self.name.split("_")) + "Table"
         return wp.struct(type(name, (), {"__annotations__": fields, "__module__": __name__}))
 
-    def make_sweep(self, wide: Wide, data: Any, options: SweepOptions) -> Any:
-        """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.solve.sweep.make_sweep`."""
-        if self.text is not None:
-            return sweep.make_sweep(wide, data, options, self.name, self.text(options, wide.scalar))
+    def make_sweep(self, wide: Wide, data: Any, options: SweepOptions, damping: bool = False) -> Any:
+        """Build the sweep over all constraints of this kind; see :func:`pbd_gym.kernels.solve.sweep.make_sweep`.
+
+        Args:
+            wide: lane count and precision.
+            data: the struct of the whole model.
+            options: what to compile for.
+            damping: whether the sweep damps velocities; otherwise it corrects positions.
+        """
+        text = self.damping_text if damping else self.text
+        if text is not None:
+            return sweep.make_sweep(wide, data, options, self.name, text(options, wide.scalar))
         assert self.formula is not None and self.width is not None
-        text = sweep.element_text(
-            self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided
+        text_ = sweep.element_text(
+            self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided, damping
         )
-        return sweep.make_sweep(wide, data, options, self.name, text, self.width)
+        return sweep.make_sweep(wide, data, options, self.name, text_, self.width)
 
 
 def sides(unilateral: ArrayLike, side: float, count: int) -> np.ndarray:

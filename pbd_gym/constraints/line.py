@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.kind import Kind
-from pbd_gym.kernels.solve.lines import line_text
+from pbd_gym.kernels.solve.lines import line_damping_text, line_text
 from pbd_gym.runtime.checks import not_negative
 
 
@@ -49,7 +49,13 @@ def prepare(
 
 
 KIND = Kind(
-    "line", None, prepare, member_fields={"rest_length": (), "relative_compliance": ()}, text=line_text, chain=True
+    "line",
+    None,
+    prepare,
+    member_fields={"rest_length": (), "relative_compliance": ()},
+    text=line_text,
+    damping_text=line_damping_text,
+    chain=True,
 )
 """``C_k(x) = |x_{k+1} - x_k| - l_k`` [m] of every segment k of a line, for all k together.
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pbd_gym.constraints.kind import Kind
-from pbd_gym.kernels.solve.clusters import cluster_text
+from pbd_gym.kernels.solve.clusters import cluster_damping_text, cluster_text
 from pbd_gym.runtime.checks import not_negative
 
 
@@ -33,7 +33,9 @@ def prepare(positions: np.ndarray, indices: list[np.ndarray], compliance: ArrayL
     return {"compliance": values, "rest": np.concatenate([np.zeros((0, 3)), *rest])}
 
 
-KIND = Kind("shape_matching", None, prepare, member_fields={"rest": (3,)}, text=cluster_text)
+KIND = Kind(
+    "shape_matching", None, prepare, member_fields={"rest": (3,)}, text=cluster_text, damping_text=cluster_damping_text
+)
 """``C(x) = sqrt(sum m |x - g|^2)`` [sqrt(kg) m] of the goals g, the rest shape in the best rigid motion.
 
 Energy ``C^2 / (2 compliance)``, compliance in s^2; :mod:`pbd_gym.kernels.solve.clusters` derives gradients and steps.

@@ -31,7 +31,7 @@ from pbd_gym.kernels.motion.air_drag import make_air_drag
 from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.rigid.phases import make_rigid
-from pbd_gym.kernels.solve.iterations import make_correct, make_next_omega, make_sweeps
+from pbd_gym.kernels.solve.iterations import make_correct, make_damping, make_next_omega, make_sweeps
 from pbd_gym.kernels.solve.tethers import PULLED, make_tethers
 
 
@@ -153,7 +153,14 @@ def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, 
 
 
 @functools.cache
-def make_settle(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
+def make_settle(
+    wide: Wide,
+    options: SweepOptions,
+    data: Any,
+    parts: tuple[Part, ...],
+    bouncing: bool,
+    kinds: tuple[Any, ...],
+) -> Any:
     """Build what comes between the last iteration of a substep and the velocities of its particles.
 
     Args:
@@ -162,12 +169,14 @@ def make_settle(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part,
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
         bouncing: whether some collider has a restitution.
+        kinds: the constraint kinds, in the order in which an iteration sweeps them.
     """
     settings_, control_, state_ = settings_type(wide.scalar), control_type(wide.vec), state_type(wide.vec)
     body_, substep_ = body_type(wide.vec), substep_type(wide.vec)
     blow = make_air_drag(wide, options, control_).blow
     settle_fluid = make_fluid(wide, options, data, parts, bouncing).settle
     settle_rigid = make_rigid(wide, options, data, parts, bouncing).settle
+    damp = make_damping(wide, options, data, kinds)
 
     @wp.func
     @no_type_check
@@ -185,6 +194,17 @@ def make_settle(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part,
         if wp.static(options.rigid):
             if asks(launch, wp.static(int(Phase.RIGID_SETTLE))):
                 settle_rigid(model, body, state.rigid, now, group, thread, threads)
+        if wp.static(damp is not None):
+            if asks(launch, wp.static(int(Phase.DAMPING))):
+                barrier()
+                damp(model, body, now.inv_h, 0, launch.color, thread, threads)
+        if wp.static(damp is not None and options.rigid and bouncing):
+            if asks(launch, wp.static(int(Phase.ADVANCE))):
+                for k in range(thread, model.rigid.members.shape[0], threads):
+                    i = model.rigid.members[k]
+                    for axis in range(3):
+                        body.velocity[i, axis] = (body.x[i, axis] - body.previous[i, axis]) * now.inv_h
+                barrier()
 
     return settle
 
@@ -272,7 +292,7 @@ def make_step(
     place_colliders, gather_wind = make_pose_motion(numbers).place, make_air_drag(numbers, options, control_).gather
     whole = (numbers, options, data, parts, bouncing)
     _, turn_rigid, solve_rigid, _ = make_rigid(*whole)
-    start, settle = make_start(*whole), make_settle(*whole)
+    start, settle = make_start(*whole), make_settle(*whole, kinds)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
     next_omega = make_next_omega(scalar)
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None

@@ -66,7 +66,9 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
     for substep in range(substeps):
         now = (substep, substep + 1)
         windy = options.wind and substep + 1 < substeps
-        together = windy or options.fluid or options.rigid  # a substep ends with what particles do to each other
+        together = (
+            windy or options.fluid or options.rigid or options.damped
+        )  # a substep ends with what particles do to each other
         last = Phase.ADVANCE | Phase.FINISH if substep + 1 == substeps else Phase.ADVANCE
         if model.moving_colliders:
             yield Piece(Phase.PLACE, now, (0, 0), -1, block)
@@ -105,6 +107,8 @@ def by_color(model: Model, substeps: int, iterations: int, options: SweepOptions
                 yield Piece(Phase.FLUID_VELOCITY, now, (0, 0), -1, block)
             if options.rigid:
                 yield Piece(Phase.RIGID_SETTLE, now, (0, 0), -1, block)
+            for color, size in enumerate(sizes if options.damped else []):
+                yield Piece(Phase.DAMPING, now, (0, 0), color, size)
             yield Piece(last, now, (0, 0), -1, each)
         else:
             yield Piece(Phase.COLLIDER_CONTACTS | last, now, (iterations - 1, iterations), -1, each)

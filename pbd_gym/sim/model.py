@@ -188,8 +188,8 @@ class Model:
         self.data.gravity = self.gravity
 
     def _upload_constraints(self) -> None:
-        self.damped = False
-        """Whether some constraint has a damping time."""
+        self.damped: tuple[str, ...] = ()
+        """Names of the kinds of which some constraint has a damping time."""
         self.constraint_order: dict[str, np.ndarray] = {}
         """For each kind, the index each constraint of the solve order had when it was added."""
         self.multiplier_order: dict[str, np.ndarray] = {}
@@ -266,7 +266,8 @@ class Model:
         else:
             values |= cluster_values(rows, self.scene.mass, valence)
         values["label"] = np.concatenate(batch.labels)
-        self.damped |= bool((values["damping_time"] > 0).any())
+        if (values["damping_time"] > 0).any():
+            self.damped += (kind.name,)
         if self.order == "colored":
             labels = greedy_colors(rows, self.particle_count)
         elif self.in_blocks:

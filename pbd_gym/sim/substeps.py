@@ -17,6 +17,10 @@ therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_
   A body of length L and particles l apart that hangs by one end gets longer by ``h^2 g L / (2 l^2)``, on average,
   whatever it weighs.
 
+Damping moves nothing that is at rest: it comes after the sweep, constraint by constraint, each for the velocities that
+those before it have left. By the same argument it is weaker than it says by ``1 / (1 + h tau w / (2 compliance))``, tau
+being the damping time (:func:`damping_limit`).
+
 Lines solve a whole thread at once: nothing inside them is still to come, and they need no more substeps. Nor do the
 diagonals of a weave whose threads are lines: the threads carry the weight.
 
@@ -46,6 +50,8 @@ LONGEST = 2.5e-3
 """Substep that no body exceeds [s]: contacts and fast motion need so much."""
 SOFTENING = 0.1
 """By what share a body may be softer than its material. Bending lengths go with the third root of stiffness."""
+WEAKENING = 0.25
+"""By what share damping may be weaker than its damping time says."""
 STRETCH = 0.025
 """How much a body may be longer on average when it hangs by one end."""
 ADVANCE = 0.2
@@ -124,6 +130,27 @@ def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = 
     return sorted(found, key=lambda limit: limit.longest)
 
 
+def damping_limit(scene: Scene, weakening: float = WEAKENING) -> float:
+    """Return the longest substep [s] with which damping is as strong as its damping times say; see the module.
+
+    It is infinite where nothing is damped. Lines, clusters and one-sided constraints do not count.
+
+    Args:
+        scene: whose bodies are meant.
+        weakening: by what share it may be weaker, above 0 and below 1.
+    """
+    known, longest = kinds(), math.inf
+    for name, batch in scene.constraints.items():
+        values = {key: np.concatenate(parts) for key, parts in batch.values.items()}
+        chosen = (values["damping_time"] > 0.0) & (values["compliance"] > 0.0)
+        if known[name].formula is None or known[name].one_sided or not chosen.any():
+            continue
+        indices, values = np.concatenate(batch.indices)[chosen], {key: value[chosen] for key, value in values.items()}
+        rate = _weights(scene, known[name], indices, values) * values["damping_time"] / values["compliance"]
+        longest = min(longest, 2.0 * weakening / (1.0 - weakening) / float(rate.mean()))
+    return longest
+
+
 def needed_substeps(
     scene: Scene,
     ctrl_dt: float,
@@ -154,6 +181,7 @@ def needed_substeps(
     number("longest", longest, positive=True)
     number("speed", speed, 0.0)
     limits = [longest, *(limit.longest for limit in substep_limits(scene, softening, stretch))]
+    limits.append(damping_limit(scene))
     if speed > 0.0:
         limits += [ADVANCE * 2.0 * group.radius / speed for group in scene.particle_contacts]
     return max(1, math.ceil(ctrl_dt / min(limits) * (1.0 - 1e-9)))

@@ -27,7 +27,9 @@ ARCHITECTURES = {1: 80, 4: 90}
 """A100, and H100 or H200: which of them code of so many lanes is compiled for. All of it is C++ for either."""
 SCALARS = (wp.float32, wp.float64)
 PLAIN = SweepOptions()
-SWEEPING = SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True, shared=64, varied=True)
+SWEEPING = SweepOptions(
+    keep_lambda=True, damped=tuple(kind.name for kind in KINDS), symmetric=True, chebyshev=True, shared=64, varied=True
+)
 FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12)
 JACOBI = SweepOptions(keep_lambda=True, jacobi=True, grip_forces=True, forces=True, wind=True)
 GATHERING = replace(JACOBI, particle_contacts=True, anchors=12, rigid=True)

@@ -174,7 +174,7 @@ def test_steps_taken_while_a_kernel_is_compiled_are_the_same_to_the_bit(
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
     solver = demo.solver
     # Everything at once, which no other test makes a kernel of this scene for.
-    odd = replace(solver.options, chebyshev=True, keep_lambda=True, damped=True, symmetric=True, varied=True)
+    odd = replace(solver.options, chebyshev=True, keep_lambda=True, damped=("distance",), symmetric=True, varied=True)
     kernel = solver._kernel(odd)
     known, steps = compilation.Ahead(), 0
     while not known.ready(kernel, solver.model.device.alias, solver.model.thread_count):

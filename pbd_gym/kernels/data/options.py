@@ -28,8 +28,8 @@ class SweepOptions:
 
     keep_lambda: bool = False
     """Whether multipliers are stored: more than one iteration needs them."""
-    damped: bool = False
-    """Whether some constraint has a damping time."""
+    damped: tuple[str, ...] = ()
+    """Names of the kinds of which some constraint has a damping time."""
     jacobi: bool = False
     """Whether corrections are gathered and applied after the sweep, instead of at once."""
     symmetric: bool = False

@@ -51,6 +51,8 @@ class Phase(enum.IntFlag):
     """Friction, viscosity and the like of a fluid."""
     RIGID_SETTLE = enum.auto()
     """Velocities of rigid bodies at the end of a substep."""
+    DAMPING = enum.auto()
+    """What damping leaves of the velocities at the end of a substep, constraint by constraint."""
     ADVANCE = enum.auto()
     """Velocities at the end of a substep, and the prediction for the next."""
     FINISH = enum.auto()
@@ -60,5 +62,5 @@ class Phase(enum.IntFlag):
     ALL = (
         GRIPS | PREDICT | RIGID_FIND | PLACE | RIGID_TURN | SUPPORTS | TETHERS | FLUID_SEARCH | SWEEP | CORRECT
         | PULLED | FLUID_DENSITY | PARTICLE_CONTACTS | PIERCINGS | COLLIDER_CONTACTS | RIGID_SOLVE | WIND
-        | FLUID_VELOCITY | RIGID_SETTLE | ADVANCE | FINISH | ARRIVE
+        | FLUID_VELOCITY | RIGID_SETTLE | DAMPING | ADVANCE | FINISH | ARRIVE
     )  # fmt: skip

@@ -137,6 +137,24 @@ template <class Access, class Table, class Options> struct Cluster {
             it.store(it.place(k.a, 2), onto.z + d.z * part);
         }
     }
+
+    // Change the displacement of each particle in the substep by s times its deviation, and so its velocity.
+    PBD_INLINE void damp(V s) const {
+        PBD_CONTRACT_ON
+        for (int j = first; j < last; ++j) {
+            const Member k = member(j);
+            const Vec3<V> d = deviation(j, k.place);
+            if constexpr (Options::FORCES) {
+                const V pull = k.m * s;
+                it.add_pull(k.a, d.x * pull, d.y * pull, d.z * pull, k.inv_mass);
+            }
+            const V part = s * (k.inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
+            T* const to = it.arrays.previous + ROW * k.a * LANES;
+            it.store(to, it.load(to) - d.x * part);
+            it.store(to + LANES, it.load(to + LANES) - d.y * part);
+            it.store(to + 2 * LANES, it.load(to + 2 * LANES) - d.z * part);
+        }
+    }
 };
 
 // Cluster of an access, once it has been measured.

@@ -18,11 +18,11 @@ constexpr double TAUT = 2.0;
 // Factor of LEAST_COMPLIANCE in these: less, as it would stretch taut lines most.
 constexpr double ROUND_COMPLIANCE = 0.125;
 
-// What is chosen when lines are built: segments that there is room for, whether lines are damped, keep multipliers over
-// iterations, know what colliders carry, and whether forces at grips are summed.
-template <int Longest, bool Damped, bool KeepLambda, bool Supports, bool Forces> struct LineOptions {
+// What is chosen when lines are built: segments that there is room for, whether lines keep multipliers over iterations,
+// know what colliders carry, and whether forces at grips are summed.
+template <int Longest, bool KeepLambda, bool Supports, bool Forces> struct LineOptions {
     static constexpr int LONGEST = Longest;
-    static constexpr bool DAMPED = Damped, KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, FORCES = Forces;
+    static constexpr bool KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, FORCES = Forces;
 };
 
 // Numbers of the segments and particles of a line. They are apart from Line, whose other members stay in registers.
@@ -54,7 +54,6 @@ template <class Options, class One> struct Line {
     T* multipliers;        // of each segment
     T* support;            // of particles: see kernels/colliders/supports.py
     V size, softness;      // of the environment; largest compliance over the square of the time step
-    V gamma, growth;       // damping: time constant over the time step, and the factor of the matrix
     int iteration;
     T part;  // of a correction that a Jacobi iteration may take
 
@@ -81,7 +80,6 @@ template <class Options, class One> struct Line {
     PBD_INLINE V load(const T* numbers) const { return one.load(numbers); }
     PBD_INLINE void store(T* numbers, V value) const { one.store(numbers, value); }
     PBD_INLINE T* place(int k) const { return one.arrays.x + ROW * (Index)at[k] * LANES; }
-    PBD_INLINE const T* before(int k) const { return one.arrays.previous + ROW * (Index)at[k] * LANES; }
     PBD_INLINE V weight(int k) const { return load(one.arrays.w + at[k] * LANES); }
 
     // Find the particles whose collider carries them. Where tension would but press a particle on what carries it, it
@@ -112,13 +110,6 @@ template <class Options, class One> struct Line {
         const T* from = place(0);
         V ax = load(from), ay = load(from + LANES), az = load(from + 2 * LANES), wa = weight(0);
         V px = V(T(0)), py = px, pz = px, last_right = px, inverse = px;
-        V ux = px, uy = px, uz = px;
-        if constexpr (Options::DAMPED) {
-            const T* const old = before(0);
-            ux = ax - load(old);
-            uy = ay - load(old + LANES);
-            uz = az - load(old + 2 * LANES);
-        }
         for (int k = 0; k < count; ++k) {
             from = place(k + 1);
             const V bx = load(from), by = load(from + LANES), bz = load(from + 2 * LANES);
@@ -141,19 +132,8 @@ template <class Options, class One> struct Line {
                 if (iteration > 0) wanted -= alpha * load(multipliers + LANES * k);
             const V pliant = alpha + loose * (wa > wb ? wa : wb);
             if (round > 0) wanted += pliant * density[k] * length;
-            V diagonal = both;
-            if constexpr (Options::DAMPED) {
-                const T* const old = before(k + 1);
-                const V vx = bx - load(old), vy = by - load(old + LANES), vz = bz - load(old + 2 * LANES);
-                wanted -= gamma * (qx * (vx - ux) + qy * (vy - uy) + qz * (vz - uz));
-                ux = vx;
-                uy = vy;
-                uz = vz;
-                coupling *= growth;
-                diagonal *= growth;
-            }
             const V fraction = -coupling * inverse;
-            const V pivot = diagonal + pliant + coupling * fraction;
+            const V pivot = both + pliant + coupling * fraction;
             inverse = T(1) / at_least(pivot, 1e-30);
             last_right = (wanted + coupling * last_right) * inverse;
             nx[k] = qx;
@@ -373,10 +353,6 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.size = size;
     line.softness = V(table.compliance.data[c] * (inv_h * inv_h)) * stiffness;
     line.iteration = iteration;
-    if constexpr (Options::DAMPED) {
-        line.gamma = V(table.damping_time.data[c] * inv_h);
-        line.growth = T(1) + line.gamma;
-    }
     line.part = One::JACOBI ? T(body.relaxation * table.share.data[c]) : T(1);
     line.solve();
     line.apply();

@@ -25,6 +25,7 @@
 #include "fluid_walls.h"
 #include "grid_search.h"
 #include "lanes.h"
+#include "line_damping.h"
 #include "lines.h"
 #include "packed.h"
 #include "pair_contacts.h"

@@ -19,7 +19,7 @@ template <class L> struct SweepArrays {
     T* remembered;        // what constraints remember from substep to substep
     T* pulls;             // what would have moved held particles, per inverse mass, in rows of three
     const T* w;           // inverse masses
-    const T* previous;    // positions at the start of the substep
+    T* previous;          // positions at the start of the substep
     const T* parameters;  // of the environment
     const int* labels;    // stiffness label of each constraint
 
@@ -32,7 +32,7 @@ template <class L> struct SweepArrays {
           remembered((T*)body.memory.data + L::LANES * table.first_memory),
           pulls((T*)body.pull.data),
           w((const T*)body.inv_mass.data),
-          previous((const T*)body.previous.data),
+          previous((T*)body.previous.data),
           parameters((const T*)body.parameters.data),
           labels(table.label.data) {}
 };
@@ -86,6 +86,13 @@ template <class Group, class Options> struct OneConstraint {
     }
     // Coordinate of its particle k at the start of the substep.
     PBD_INLINE V before(int k, int axis) const { return load(arrays.previous + (ROW * at[k] + axis) * LANES); }
+
+    PBD_INLINE void set_before(int k, V px, V py, V pz) const {
+        T* const to = arrays.previous + ROW * at[k] * LANES;
+        store(to, px);
+        store(to + LANES, py);
+        store(to + 2 * LANES, pz);
+    }
 
     // Where a coordinate of particle a goes: into what a Jacobi sweep gathers, or at once to its place.
     PBD_INLINE T* place(Index a, int axis) const {
@@ -182,6 +189,14 @@ template <class Group, class Options, int Size> struct ConstraintBatch {
         V r;
         for (int l = 0; l < Size; ++l) r[l] = arrays.previous[4 * at[WIDTH * l + k] + axis];
         return r;
+    }
+    PBD_INLINE void set_before(int k, V px, V py, V pz) const {
+        for (int l = 0; l < Size; ++l) {
+            T* const to = arrays.previous + 4 * at[WIDTH * l + k];
+            to[0] = px[l];
+            to[1] = py[l];
+            to[2] = pz[l];
+        }
     }
     PBD_INLINE V gathered(int k, int axis) const {  // never asked for: a Jacobi sweep is not packed
         V r;

@@ -27,7 +27,7 @@ from pbd_gym.formulas import emit
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.lanes.rotation import SQUARINGS_OF_MANY
 from pbd_gym.kernels.native import constant, precision
-from pbd_gym.kernels.solve.projection import Inputs, relaxation, solve
+from pbd_gym.kernels.solve.projection import Inputs, relaxation, solve, solve_damping
 
 PINNED_FACTOR = constant("PINNED_FACTOR")
 """How many times its mass a pinned or held particle weighs in the fit."""
@@ -40,14 +40,31 @@ def cluster_text(options: SweepOptions, scalar: Any) -> str:
         options: what to compile for.
         scalar: ``wp.float32`` or ``wp.float64``.
     """
-    chosen = f"{SQUARINGS_OF_MANY[scalar]}, {int(options.damped)}, {int(options.grip_forces)}"
     inputs = Inputs(options)
-    value, weight, advanced = (inputs.graph.symbol(f"cluster.{name}") for name in ("value", "reached", "advanced"))
-    s = solve(inputs, value, value, weight, advanced if options.damped else None, inputs.alpha)
+    value, weight = (inputs.graph.symbol(f"cluster.{name}") for name in ("value", "reached"))
+    s = solve(inputs, value, value, weight, inputs.alpha)
     if options.jacobi:
         s = s * relaxation(inputs)
     outputs = [("cluster.move({});", [s])]
     if options.keep_lambda:
         outputs.insert(0, ("it.set_multiplier({});", [inputs.old + s * value]))
-    found = f"const auto cluster = pbd::cluster_of<pbd::ClusterOptions<{chosen}>>(it, table, size);\n"
-    return found + emit(outputs, precision(scalar))
+    return _found(options, scalar, False) + emit(outputs, precision(scalar))
+
+
+def cluster_damping_text(options: SweepOptions, scalar: Any) -> str:
+    """Return C++ statements that damp the velocities of cluster ``c`` relative to its rigid motion.
+
+    Args:
+        options: what to compile for.
+        scalar: ``wp.float32`` or ``wp.float64``.
+    """
+    inputs = Inputs(options)
+    value, weight, advanced = (inputs.graph.symbol(f"cluster.{name}") for name in ("value", "reached", "advanced"))
+    s = solve_damping(inputs, value, weight, advanced, inputs.alpha)
+    return _found(options, scalar, True) + emit([("cluster.damp({});", [s])], precision(scalar))
+
+
+def _found(options: SweepOptions, scalar: Any, damping: bool) -> str:
+    """Return the C++ statement that measures a cluster."""
+    chosen = f"{SQUARINGS_OF_MANY[scalar]}, {int(damping)}, {int(options.grip_forces)}"
+    return f"const auto cluster = pbd::cluster_of<pbd::ClusterOptions<{chosen}>>(it, table, size);\n"

@@ -1,6 +1,7 @@
 """Iterations of a substep: one sweep over all kinds, and what Jacobi and Chebyshev make of it."""
 
 import functools
+from dataclasses import replace
 from typing import Any, no_type_check
 
 import warp as wp
@@ -40,6 +41,23 @@ def make_sweeps(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, 
             forwards(model, body, inv_h, iteration, only, thread, thread_count)
 
     return sweep
+
+
+@functools.cache
+def make_damping(wide: Wide, options: SweepOptions, data: Any, kinds: tuple[Any, ...]) -> Any:
+    """Build the sweep that damps velocities, over the kinds that are damped, in their order; None where none are.
+
+    It goes from constraint to constraint whatever the method of the iterations is.
+
+    Args:
+        wide: lane count and precision.
+        options: what the kernel is compiled for.
+        data: the struct of the whole model.
+        kinds: all constraint kinds, in the order in which an iteration sweeps them.
+    """
+    one_by_one = replace(options, jacobi=False, symmetric=False, keep_lambda=False)
+    sweeps = [kind.make_sweep(wide, data, one_by_one, True) for kind in kinds if kind.name in options.damped]
+    return functools.reduce(functools.partial(_then, wide, data), sweeps) if sweeps else None
 
 
 def _nothing(wide: Wide, data: Any) -> Any:

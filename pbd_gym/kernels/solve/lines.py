@@ -14,7 +14,9 @@ doi:10.1111/cgf.13326. A particle that is held or pinned has w = 0 and cuts the 
 A particle that a curved collider carries has no weight along the normal there:
 :mod:`pbd_gym.kernels.colliders.supports`.
 
-Damping multiplies the part of the matrix that comes from the weights by ``1 + gamma``, as it does for one constraint.
+Damping works on the velocities at the end of a substep (:func:`pbd_gym.kernels.solve.projection.damp`), by the same
+matrix, of which the part that comes from the weights is multiplied by ``1 + gamma``, with ``-gamma n_k . (d_{k+1} -
+d_k)`` on the right, d being the displacements in the substep.
 
 The system takes directions as they are before the correction. Tension f pulls a particle back sideways by ``f /
 length`` for every metre that it is off. Where ``h^2 w f / length`` is above a third, a light particle is thrown beyond
@@ -45,6 +47,17 @@ def line_text(options: SweepOptions, scalar: Any) -> str:
         options: what to compile for; ``longest_line`` is the number of segments there is room for.
         scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
     """
-    flags = (options.damped, options.keep_lambda, options.supports, options.grip_forces)
+    flags = (options.keep_lambda, options.supports, options.grip_forces)
     chosen = f"pbd::LineOptions<{max(options.longest_line, 1)}, {', '.join(str(int(flag)) for flag in flags)}>"
     return call("solve_line", chosen, arguments="it, table, body, inv_h, iteration, size, stiffness")
+
+
+def line_damping_text(options: SweepOptions, scalar: Any) -> str:
+    """Return the C++ statement that damps a line: ``native/line_damping.h``.
+
+    Args:
+        options: what to compile for.
+        scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
+    """
+    room = max(options.longest_line, 1)
+    return call("damp_line", room, options.grip_forces, arguments="it, table, inv_h, stiffness")

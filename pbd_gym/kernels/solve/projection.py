@@ -100,7 +100,6 @@ class Inputs:
         self.memory = graph.symbol("it.memory()")
         self.first_iteration = graph.flag("(iteration == 0)") if options.keep_lambda else one > none
         self.old = graph.symbol("old") if options.keep_lambda else none
-        self.gamma = self.field("damping_time", ()) * self.inv_h if options.damped else none
         self.alpha = self.field("compliance", ()) * graph.symbol("inv_h2", uniform=True)
         if options.varied:
             self.alpha = self.alpha * graph.symbol("stiffness")
@@ -160,40 +159,47 @@ def needs(formula: Callable[..., Any]) -> list[str]:
     return list(inspect.signature(formula).parameters)[1:]
 
 
-def solve(
-    inputs: Inputs, value: Number, scale: Number, weight: Number, advance: Number | None, alpha: Number
-) -> Number:
+def solve(inputs: Inputs, value: Number, scale: Number, weight: Number, alpha: Number) -> Number:
     """Return s, with which particle k moves by ``w_k q_k s`` and the multiplier grows by ``scale s``.
 
     With gradients g, inverse masses w and alpha = compliance / h^2, XPBD's step is
-    ``delta_lambda = -(C + alpha lambda + gamma g.(x - x_prev)) / ((1 + gamma) sum w |g|^2 + alpha)``; gamma = tau / h
-    for damping in proportion to the stiffness with the time constant tau (Rayleigh; XPBD's alpha beta / h with
-    beta = tau / compliance, so that it also damps rigid constraints). Macklin et al. 2016,
-    doi:10.1145/2994258.2994272, eq. 18 and 26. With q = scale g, ``s = delta_lambda / scale`` needs no division by
-    ``scale``, which may be zero where g is 0/0.
+    ``delta_lambda = -(C + alpha lambda) / (sum w |g|^2 + alpha)``. Macklin et al. 2016,
+    doi:10.1145/2994258.2994272, eq. 18. With q = scale g, ``s = delta_lambda / scale`` needs no division by ``scale``,
+    which may be zero where g is 0/0. Damping comes after contacts, see :func:`damp`.
 
     Args:
         inputs: of the trace.
         value: C.
         scale: of the gradients.
         weight: ``sum w |q|^2``.
-        advance: ``sum q . (x - x_prev)``, if anything is damped.
         alpha: compliance over the square of the time step.
     """
     error = value + alpha * inputs.old
     square = scale * scale
     per_square = without_factor(weight, square) if square.value is None else None
     if per_square is not None:  # gradients of constant length: one factor of the scale cancels
-        numerator, total = -error, per_square + alpha
-        if advance is not None:
-            numerator = numerator - inputs.gamma * advance / maximum(scale, 1e-30)
-            total = per_square + inputs.gamma * per_square + alpha
-        return numerator / maximum(total * scale, 1e-30)
-    numerator, total = -error * scale, weight + alpha * square
-    if advance is not None:
-        numerator = numerator - inputs.gamma * advance
-        total = weight + inputs.gamma * weight + alpha * square
-    return numerator / maximum(total, by_precision(weight, 1e-20, 1e-30))
+        return -error / maximum((per_square + alpha) * scale, 1e-30)
+    return -error * scale / maximum(weight + alpha * square, by_precision(weight, 1e-20, 1e-30))
+
+
+def solve_damping(inputs: Inputs, scale: Number, weight: Number, advance: Number, alpha: Number) -> Number:
+    """Return s, with which damping changes the displacement of particle k in the substep by ``w_k q_k s``.
+
+    Damping in proportion to the stiffness with the time constant tau (Rayleigh) has the multiplier
+    ``-gamma g.(x - x_prev) / ((1 + gamma) sum w |g|^2 + alpha)`` with gamma = tau / h: XPBD's alpha beta / h with
+    beta = tau / compliance, so that it also damps rigid constraints (Macklin et al. 2016,
+    doi:10.1145/2994258.2994272, eq. 26).
+
+    Args:
+        inputs: of the trace.
+        scale: of the gradients.
+        weight: ``sum w |q|^2``.
+        advance: ``sum q . (x - x_prev)``.
+        alpha: compliance over the square of the time step.
+    """
+    gamma = inputs.field("damping_time", ()) * inputs.inv_h
+    total = weight + gamma * weight + alpha * (scale * scale)
+    return -gamma * advance / maximum(total, by_precision(weight, 1e-20, 1e-30))
 
 
 def relaxation(inputs: Inputs) -> Number:
@@ -218,6 +224,64 @@ def one_sided(inputs: Inputs, s: Number, value: Number, scale: Number) -> Number
     return where(side * value < 0.0, held, limited)
 
 
+def _weighed(
+    inputs: Inputs, residual: Residual, points: Sequence[Vec3], weights: Sequence[Number]
+) -> tuple[list[tuple[Number, list[Number]]], Number]:
+    """Return q of each particle, as a factor and the rest, and ``sum w |q|^2``."""
+    shared = [factor_out(list(vector)) for vector in residual.gradients(points)]
+    weight = inputs.graph.const(0.0)
+    terms = [
+        (1.0, w * (factor * factor * dot(rest, rest)))
+        for w, factor, rest in ((w, factor, Vec3(*rest)) for w, (factor, rest) in zip(weights, shared, strict=True))
+    ]
+    coefficient, weight = combine(terms)
+    return shared, coefficient * weight
+
+
+def _alpha(inputs: Inputs, power: int) -> Number:
+    """Return the compliance of an environment over the square of the time step."""
+    return inputs.alpha * (inputs.size**power if power >= 0 else inputs.inv_size**-power)
+
+
+def damp(inputs: Inputs, residual: Residual, width: int, power: int, limited: bool) -> list[tuple[str, list[Number]]]:
+    """Return what damping does for one constraint, for :func:`pbd_gym.formulas.emit`.
+
+    It works on the velocities at the end of a substep, when constraints and contacts have had their say, and writes
+    them as ``previous = x - h v``. Within the sweep it would brake what gravity and the constraints before it have done
+    and those after it are about to undo: what is at rest would give way. So what does not move is not damped, and each
+    constraint takes energy only, one after the other. Velocity passes: Mueller et al. 2020, Detailed rigid body
+    simulation with extended position based dynamics, doi:10.1111/cgf.14105.
+
+    A constraint on one side damps no more than it pushes, and nothing where it is slack.
+
+    Args:
+        inputs: of the trace.
+        residual: of the constraint.
+        width: particles of a constraint.
+        power: of an environment's size that the compliance grows with.
+        limited: whether it acts on one side only.
+    """
+    points, weights, before = inputs.positions(width), inputs.weights(width), inputs.before(width)
+    scale, value = residual.value.same(residual.scale), residual.value
+    shared, weight = _weighed(inputs, residual, points, weights)
+    gradients = [factor * Vec3(*rest) for factor, rest in shared]
+    parts = [dot(q, x - p) for q, x, p in zip(gradients, points, before, strict=True)]
+    alpha = _alpha(inputs, power)
+    s = solve_damping(inputs, scale, weight, sum(parts[1:], parts[0]), alpha)
+    if limited:
+        side = inputs.field("side", ())
+        pushing = value / maximum(alpha * scale, 1e-30)  # minus the multiplier, over the scale
+        s = where(side * (s - pushing) > 0.0, pushing, s)
+        s = where(side * value < 0.0, 0.0, s)
+    done: list[tuple[str, list[Number]]] = []
+    for k, (w, p, (factor, rest)) in enumerate(zip(weights, before, shared, strict=True)):
+        push = Vec3(*rest) * (s * factor)
+        if inputs.options.grip_forces:
+            done.append((f"it.pull({k}, {{}}, {{}}, {{}}, w{k});", list(push)))
+        done.append((f"it.set_before({k}, {{}}, {{}}, {{}});", list(p - push * w)))
+    return done
+
+
 def project(
     inputs: Inputs, residual: Residual, width: int, power: int, limited: bool
 ) -> list[tuple[str, list[Number]]]:
@@ -233,21 +297,9 @@ def project(
     options, graph = inputs.options, inputs.graph
     points, weights = inputs.positions(width), inputs.weights(width)
     scale, value = residual.value.same(residual.scale), residual.value
-    q = residual.gradients(points)
-    shared = [factor_out(list(vector)) for vector in q]
-    weight = graph.const(0.0)
-    terms = [
-        (1.0, w * (factor * factor * dot(rest, rest)))
-        for w, factor, rest in ((w, factor, Vec3(*rest)) for w, (factor, rest) in zip(weights, shared, strict=True))
-    ]
-    coefficient, weight = combine(terms)
-    weight = coefficient * weight
-    advance = None
-    if options.damped:
-        parts = [dot(g, x - p) for g, x, p in zip(q, points, inputs.before(width), strict=True)]
-        advance = sum(parts[1:], parts[0])
-    alpha = inputs.alpha * (inputs.size**power if power >= 0 else inputs.inv_size**-power)
-    s = solve(inputs, value, scale, weight, advance, alpha)
+    shared, weight = _weighed(inputs, residual, points, weights)
+    alpha = _alpha(inputs, power)
+    s = solve(inputs, value, scale, weight, alpha)
     if limited:
         s = one_sided(inputs, s, value, scale)
     if options.jacobi:

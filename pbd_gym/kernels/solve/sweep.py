@@ -18,7 +18,7 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import COMPLIANCE, INV_SIZE, SIZE
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type, precision, scalar_name
-from pbd_gym.kernels.solve.projection import Inputs, project
+from pbd_gym.kernels.solve.projection import Inputs, damp, project
 
 
 def element_text(
@@ -29,8 +29,9 @@ def element_text(
     scalar: Any,
     compliance_power: int = 0,
     one_sided: bool = False,
+    damping: bool = False,
 ) -> str:
-    """Return C++ statements that project constraint ``c``, which has a fixed number of particles.
+    """Return C++ statements that project or damp constraint ``c``, which has a fixed number of particles.
 
     Args:
         formula: from traced positions and fields to C, see :class:`pbd_gym.constraints.Kind`.
@@ -40,10 +41,12 @@ def element_text(
         scalar: ``wp.float32`` or ``wp.float64``.
         compliance_power: power of an environment's size that the compliance grows with.
         one_sided: whether the field ``side`` says on which side the constraint acts.
+        damping: whether to damp.
     """
     inputs = Inputs(options)
     residual = inputs.residual(formula, width, fields)
-    statements = emit(project(inputs, residual, width, compliance_power, one_sided), precision(scalar))
+    done = (damp if damping else project)(inputs, residual, width, compliance_power, one_sided)
+    statements = emit(done, precision(scalar))
     gather = "\n".join(f"V x{k}, y{k}, z{k}, w{k}; it.gather({k}, x{k}, y{k}, z{k}, w{k});" for k in range(width))
     return f"{gather}\n{statements}\n"
 
