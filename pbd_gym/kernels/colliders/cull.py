@@ -57,11 +57,9 @@ class Cull(NamedTuple):
 
 
 @functools.cache
-def make_cull(wide: Wide) -> Cull:
-    """Build these functions."""
-    vec, scalar, pick, floor, sqrt = wide.vec, wide.scalar, wide.pick, wide.floor, wide.sqrt
-    body_, table, spread_ = body_type(vec), table_type(scalar), spread_type(vec)
-    any_positive = wide.any_positive
+def _make_bounds(wide: Wide) -> tuple[Any, Any, Any]:
+    """Build ``(x, y, z) -> x^2 + y^2 + z^2``, and the larger and the smaller of two vectors, lane by lane."""
+    vec, pick = wide.vec, wide.pick
 
     @wp.func
     @no_type_check
@@ -77,6 +75,16 @@ def make_cull(wide: Wide) -> Cull:
     @no_type_check
     def smaller(a: vec, b: vec):
         return pick(a - b, b, a)
+
+    return length2, larger, smaller
+
+
+@functools.cache
+def _make_measure(wide: Wide) -> Any:
+    """Build :attr:`Cull.measure`."""
+    vec, scalar, sqrt = wide.vec, wide.scalar, wide.sqrt
+    body_, table, spread_ = body_type(vec), table_type(scalar), spread_type(vec)
+    length2, larger, smaller = _make_bounds(wide)
 
     @wp.func
     @no_type_check
@@ -112,6 +120,17 @@ def make_cull(wide: Wide) -> Cull:
         way = sqrt(move2) + room
         spread.move2 = wp.cw_mul(way, way)
         return spread
+
+    return measure
+
+
+@functools.cache
+def make_cull(wide: Wide) -> Cull:
+    """Build these functions."""
+    vec, scalar, floor, sqrt = wide.vec, wide.scalar, wide.floor, wide.sqrt
+    body_, table, spread_ = body_type(vec), table_type(scalar), spread_type(vec)
+    any_positive = wide.any_positive
+    length2, larger, _ = _make_bounds(wide)
 
     @wp.func
     @no_type_check
@@ -178,4 +197,4 @@ def make_cull(wide: Wide) -> Cull:
             found = ALL
         return found
 
-    return Cull(measure, find, includes, has, watch)
+    return Cull(_make_measure(wide), find, includes, has, watch)

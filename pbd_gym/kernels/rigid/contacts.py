@@ -36,7 +36,15 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
     solve_code = rigid_call("solve_touches", wide, options, arguments="model, body, rigid, now, group, b, count")
 
     @wp.func_native(solve_code)
-    def solve(model: data, body: body_, rigid: rigid_, now: substep_, group: int, b: int, count: int) -> None: ...
+    def solve(
+        model: data,
+        body: body_,  # type: ignore[valid-type]
+        rigid: rigid_,  # type: ignore[valid-type]
+        now: substep_,  # type: ignore[valid-type]
+        group: int,
+        b: int,
+        count: int,
+    ) -> None: ...
 
     def then(before: Any, last: Any) -> Any:
         @wp.func
