@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import warp as wp
 
-from tests import builds, changed, headers
+from tests import builds, changed, headers, lanes
 
 COMPILING = (
     "colliders/test_contacts.py",
@@ -103,14 +103,24 @@ def unoptimised(request: pytest.FixtureRequest) -> Iterator[None]:
     wp.config.optimization_level = before
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_lanes() -> Iterator[None]:
+    """Let batches have one lane or sixteen: ``tests/lanes.py``."""
+    with pytest.MonkeyPatch.context() as patch:
+        lanes.few(patch)
+        yield
+
+
+@pytest.fixture
+def every_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let batches have as many lanes as outside tests: for what is said of batches of any size."""
+    lanes.every(monkeypatch)
+
+
 @pytest.fixture
 def one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let batches of any size have the same kernel, where tests would compile one for 1, 4, 8 and 16 lanes each.
-
-    Physics has the same bits in all of them: ``sim/test_invariance.py``.
-    """
-    monkeypatch.setattr("pbd_gym.sim.model.choose_lanes", lambda *_: 1)
-    monkeypatch.setattr("pbd_gym.envs.core.data.start_bank._lanes", lambda _: 1)
+    """Let batches of more than eight, too, have the kernel of one."""
+    lanes.one(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

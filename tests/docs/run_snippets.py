@@ -8,6 +8,12 @@ import sys
 import traceback
 from pathlib import Path
 
+import pytest
+
+from tests import headers, lanes
+
+headers.share()
+lanes.few(pytest.MonkeyPatch())
 found = {}
 for label, code in json.load(sys.stdin):
     try:

@@ -11,7 +11,8 @@ from tests.docs.pages import ROOT
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 RUN = """
 import contextlib, io, json, runpy, sys
-import pbd_gym
+import pbd_gym, pytest
+from tests import headers, lanes
 from pbd_gym.rendering.window.scene_viewer import SceneViewer
 
 def view(scene, **arguments):  # nobody is there to close a window
@@ -22,6 +23,8 @@ def view(scene, **arguments):  # nobody is there to close a window
     viewer.close()
 
 pbd_gym.view = view
+headers.share()
+lanes.few(pytest.MonkeyPatch())
 said = {}
 for path in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as out:

@@ -31,8 +31,9 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("snippets")
     tasks = json.dumps([[snippet.label, snippet.code] for snippet in SNIPPETS if not snippet.reason])
     command = [sys.executable, str(Path(__file__).with_name("run_snippets.py")), "outcomes.json"]
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # torch's threads and the tests' own slow each other down
-    subprocess.run(command, input=tasks, text=True, cwd=folder, env=one_thread, check=True, capture_output=True)
+    # torch's threads and the tests' own slow each other down
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, input=tasks, text=True, cwd=folder, env=environment, check=True, capture_output=True)
     return json.loads((folder / "outcomes.json").read_text())
 
 

@@ -27,16 +27,16 @@ def pixels_of(env: Any) -> Any:
 def test_pictures_do_not_depend_on_the_batch(mode: str) -> None:
     """Guards seeds, lanes and the drawing of cameras and colours: one environment alone sees the same, to the bit."""
     kwargs: dict[str, Any] = {"obs_mode": "rgbd", "pixels": VARIED, "max_episode_steps": 3, "autoreset_mode": mode}
-    many = make_vec(5, **kwargs)
+    many = make_vec(9, **kwargs)  # which has more lanes than one alone
     first, _ = many.reset(seed=10)
     actions = random_actions(many, 3 if mode == "Disabled" else 8)
     seen = [first, *(many.step(a)[0] for a in actions)]
-    for env in (0, 3):
+    for env in (0, 7):
         alone = make_vec(1, **kwargs)
         found = [alone.reset(seed=10 + env)[0], *(alone.step(a[env : env + 1])[0] for a in actions)]
         for step, (a, b) in enumerate(zip(found, seen, strict=True)):
             assert_same(a, rows_of(b, slice(env, env + 1)), f"{env} {step}")
-    assert len(np.unique(first["rgb"].reshape(5, -1), axis=0)) == 5
+    assert len(np.unique(first["rgb"].reshape(9, -1), axis=0)) == 9
 
 
 @pytest.mark.parametrize("varied", [{}, VARIED])

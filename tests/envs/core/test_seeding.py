@@ -18,6 +18,7 @@ def differ(a: np.ndarray, b: np.ndarray) -> bool:
     return bool((a != b).any(axis=-1).all())
 
 
+@pytest.mark.usefixtures("every_lane")
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("action_mode", ["drag", "picker", "pin"])
 def test_rows_do_not_depend_on_the_batch(count: int, action_mode: str) -> None:
@@ -36,6 +37,7 @@ def test_rows_do_not_depend_on_the_batch(count: int, action_mode: str) -> None:
     assert episodes == 2  # random numbers of later episodes are compared as well
 
 
+@pytest.mark.usefixtures("every_lane")
 def test_rows_do_not_depend_on_threads() -> None:
     """Guards the physics of a batch that is split over threads."""
     envs = [make_vec(40, threads=threads) for threads in (1, 2, 3)]
