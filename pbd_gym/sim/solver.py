@@ -370,6 +370,7 @@ class Solver:
         settings.relaxation, settings.spectral_radius = self.relaxation, self.chebyshev
         rounds = self.iterations * (2 if self.options.surfaces else 1)
         settings.relief = RELIEF_SPEED * h / rounds if self.model.kinds else LARGEST  # particles alone are not strained
+        settings.fall = float(np.linalg.norm(self.model.scene.gravity)) * h * h
         return settings
 
     def _record_piece(self, kernel: Any, piece: Piece, inputs: list[Any], first: int, count: int) -> Any:

@@ -10,6 +10,7 @@ from pbd_gym.kernels.colliders.cull import ALL, make_cull, spread_type
 from pbd_gym.kernels.colliders.frames import make_frame
 from pbd_gym.kernels.colliders.response import contact_type, make_response
 from pbd_gym.kernels.colliders.restitution import make_restitution
+from pbd_gym.kernels.colliders.squeeze import make_squeeze
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.lanes.wide import Wide
@@ -42,14 +43,15 @@ def make_collider_contacts(
         carries: whether friction that was not needed in one round may be used in the next.
         supports: whether lines know what carries their particles.
     """
-    vec, scalar = wide.vec, wide.scalar
+    vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
     body_, table, substep_, spread_ = body_type(vec), table_type(scalar), substep_type(vec), spread_type(vec)
     if not parts:
         return ColliderContacts(None, None)
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     join = functools.partial(then, wide)
     touches = [_make_touch(wide, part, index, carries, supports) for index, part in enumerate(parts)]
-    touch = functools.reduce(join, touches)
+    touch = functools.reduce(functools.partial(_then, wide), touches)
+    rub = make_squeeze(wide, parts)
     is_fast, cull, moving = make_is_fast(wide), make_cull(wide), any(part.moving for part in parts)
     measure, find, includes = cull.measure, cull.find, cull.includes
     swept_rest = any(not part.moving for _, part in swept)
@@ -94,7 +96,9 @@ def make_collider_contacts(
                 if wp.static(bool(swept)):
                     if could_pass(colliders, body, i, near):
                         near = stop(colliders, body, i, spread, near)
-                touch(colliders, body, i, spread, near)
+                near, overlaps = touch(colliders, body, i, spread, near)
+                if colliders.surfaces.shape[0] > 1 and any_positive(overlaps):
+                    rub(colliders, body, i, overlaps)
 
     @wp.func
     @no_type_check
@@ -140,10 +144,15 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     @wp.func
     @no_type_check
     def touch(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
-        """Bring particle ``i`` out of every collider of the part that is near; return which are to be looked at."""
+        """Bring particle ``i`` out of every collider of the part that is near.
+
+        Returns:
+            Which to look at from now on, and something positive where it overlapped one when the substep began.
+        """
+        overlaps = vec(scalar(0.0))
         if wp.static(part.moving):
             if not includes(colliders, near, index, index):
-                return near
+                return near, overlaps
         found = near
         for k in range(colliders.bounds[index], colliders.bounds[index + 1]):
             if wp.static(part.moving):
@@ -151,6 +160,15 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                     continue
             px, py, pz = to_local(body.frames, k, 0, body.x[i, 0], body.x[i, 1], body.x[i, 2])
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
+            if wp.static(part.moving):
+                # What gravity has moved off an overlap may be pushed back into it by what comes next.
+                off = pick(depth, vec(scalar(0.0)), depth + vec(body.fall))
+                if any_positive(off):
+                    ox, oy, oz = to_local(
+                        body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2]
+                    )
+                    inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
+                    overlaps = pick(pick(off, inside, off), inside, overlaps)
             if any_positive(depth):
                 nx, ny, nz = normal(colliders, k, px, py, pz)
                 # Friction acts where the surface is touched, not in the middle of the particle.
@@ -172,9 +190,24 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 contact.early = before(colliders, body, i, k, depth, outward)
                 contact.kinetic = colliders.surfaces[k, 0] * body.friction
                 contact.sticking = colliders.surfaces[k, 1] * body.friction
+                overlaps = pick(contact.early, contact.early, overlaps)
                 respond(body, i, contact)
                 if wp.static(part.moving):
                     found = watch(body, i, spread, found)
-        return found
+        return found, overlaps
 
     return touch
+
+
+def _then(wide: Wide, before: Any, last: Any) -> Any:
+    """Join the contacts of two parts into one function."""
+    body_, table, spread_ = body_type(wide.vec), table_type(wide.scalar), spread_type(wide.vec)
+
+    @wp.func
+    @no_type_check
+    def both(colliders: table, body: body_, i: int, spread: spread_, near: wp.uint64):
+        found, overlaps = before(colliders, body, i, spread, near)
+        rest, also = last(colliders, body, i, spread, found)
+        return rest, overlaps + also
+
+    return both

@@ -40,6 +40,8 @@ def body_type(vec: Any) -> Any:
         """factor of every Coulomb coefficient"""
         relief: scalar
         """how far a round of contacts may move a particle out of an overlap that was there before [m]"""
+        fall: scalar
+        """how far gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
         frames: wp.array2d[vec]
         """where moving colliders are, see :mod:`pbd_gym.kernels.colliders.poses`, shape (moving, 24)"""
         pull: wp.array2d[vec]
@@ -101,6 +103,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
             body.forces = control.air.forces[group]
         body.relaxation = settings.relaxation
         body.relief = settings.relief
+        body.fall = settings.fall
         body.friction = vec(scalar(1.0))
         if wp.static(options.varied):
             body.friction = body.parameters[FRICTION]
