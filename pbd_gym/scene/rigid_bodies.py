@@ -60,6 +60,8 @@ class RigidBody:
     """Where the origin of the mesh was put [m], shape (3,)."""
     shell: bool
     """Whether it is a wall with a thickness, and no solid."""
+    restitution: float = 0.0
+    """Of contacts with other rigid bodies."""
 
     def mobility(self, points: np.ndarray) -> np.ndarray:
         """Return the inverse mass that it has where it is pushed, along the axis where that is largest [1/kg].

@@ -30,6 +30,7 @@ class RigidScene(FluidScene):
         contacts: bool = True,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
+        restitution: float = 0.0,
     ) -> RigidBody:
         """Add a body that never changes its shape.
 
@@ -51,15 +52,18 @@ class RigidScene(FluidScene):
             contacts: whether it collides with particles of other bodies that do, see :meth:`add_particle_contacts`.
             position: where the origin of the mesh goes [m], shape (3,).
             rotation: orthonormal matrix applied before, shape (3, 3).
+            restitution: share of the speed with which it comes back from other rigid bodies, 0 to 1; that of a pair is
+                the mean of its two. Off colliders it bounces by theirs.
 
         Returns:
             Its particles, mass, centre of mass and inertia tensor.
 
         Raises:
             TypeError: for a mesh of something else, or anything but numbers where numbers are due.
-            ValueError: for a number that is not above 0, a vertex that belongs to no triangle, an open mesh without a
-                thickness, a mesh thinner than the balls, contacts where the spacing is more than 2.5 radii, fewer than
-                4 samples or more than 4,096, samples that cannot have its moments, or a rotation that is not one.
+            ValueError: for a number that is not above 0, a restitution that is not from 0 to 1, a vertex that belongs
+                to no triangle, an open mesh without a thickness, a mesh thinner than the balls, contacts where the
+                spacing is more than 2.5 radii, fewer than 4 samples or more than 4,096, samples that cannot have its
+                moments, or a rotation that is not one.
         """
         if isinstance(mesh, TetMesh):
             used, flat = np.unique(mesh.triangles, return_inverse=True)
@@ -68,6 +72,7 @@ class RigidScene(FluidScene):
         check_used(len(mesh.positions), mesh.triangles, "triangle")
         number("density", density, most=1e9, positive=True)
         number("friction", friction, 0.0, LARGEST)
+        number("restitution", restitution, 0.0, 1.0)
         switch("contacts", contacts)
         if thickness is not None:
             number("thickness", thickness, most=FARTHEST, positive=True)
@@ -107,6 +112,7 @@ class RigidScene(FluidScene):
             rest=self.positions[indices] - center,
             origin=origin,
             shell=thickness is not None,
+            restitution=float(restitution),
         )
         self.rigid_bodies.append(body)
         self.triangles = np.concatenate([self.triangles, body.triangles])

@@ -55,6 +55,8 @@ def table_type(scalar: Any) -> Any:
         """body of each member, shape (k,)"""
         friction: wp.array[scalar]
         """Coulomb coefficient of its balls, shape (b,)"""
+        restitution: wp.array[scalar]
+        """of contacts with other bodies, shape (b,)"""
         points: wp.array[scalar]
         """where a joint is from the centre of mass of its body, and of the other or in space [m], in rows of six"""
 

@@ -110,9 +110,14 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
     // The same at the start of the substep.
     PBD_INLINE const T* start_of(int k) const { return previous + ROW * members[k] * LANES; }
 
-    // Whether two members can collide at all: not if they are neighbours in one body.
+    // Whether two members can collide at all: not if they are neighbours in one body, nor if they are of two rigid
+    // ones, which are parted as bodies.
     PBD_INLINE bool strangers(int k, int other) const {
         if (has_masks) return (table.strangers.data[k * chunks + other / 16] >> other % 16 & 1) != 0;
+        if constexpr (Options::RIGID) {
+            const int mine = table.owner.data[k], its = table.owner.data[other];
+            if (mine >= 0 && its >= 0 && mine != its) return false;
+        }
         for (int n = table.kin_start.data[k]; n < table.kin_start.data[k + 1]; ++n)
             if (table.kin.data[n] == other) return false;
         return true;

@@ -1,12 +1,16 @@
 // Contacts of rigid bodies with each other, solved for whole bodies.
 //
-// Contacts between particles part all balls once, each for itself, with a bound for the inverse mass of their bodies.
-// That is little for a stack: each body sinks into the next until balls go past each other. So what overlaps afterwards
-// is looked at again. All balls of one body that a ball touches are one contact, along the mean of their normals, which
-// is nearly that of the surface. Its impulse pushes both bodies as a whole, by the inverse mass
-// 1 / M + (r x n) . I^-1 (r x n) that they have at that point, and is never negative; friction holds the point of
-// contact where it was on the other, with at most the coefficient times that of the push. Sweeps over all contacts, as
-// in rigid_contacts.h, alternate with contacts with colliders, so that the ground carries what does not lie on it.
+// Contacts between particles leave out what is between two rigid bodies: they would push the middles of two balls, and
+// friction there has a lever, which takes angular momentum away. All balls of one body that a ball touches are one
+// contact, along the mean of their normals, which is nearly that of the surface. Its impulse pushes both bodies as a
+// whole, by the inverse mass 1 / M + (r x n) . I^-1 (r x n) that they have at that point, and is never negative;
+// friction holds the point of contact where it was on the other, with at most the coefficient times that of the push.
+// Sweeps over all contacts, as in rigid_contacts.h, alternate with contacts with colliders, so that the ground carries
+// what does not lie on it.
+//
+// Overlaps that were there before leave slowly: faster only by what gravity makes in two substeps, more for bodies that
+// are unlike, or what the sweeps leave would let stacks sink. What comes on faster than that goes back by the mean
+// restitution of the two.
 //
 // Environments have different contacts, so these are plain numbers, one environment after the other, on one thread: an
 // environment in which no bodies meet keeps its bits.
@@ -20,6 +24,8 @@ namespace pbd {
 constexpr int MEETING_SWEEPS = 15;
 // Balls this many times as far apart as they touch may do so in a later round.
 constexpr double MEETING_MARGIN = 1.2;
+// Square of the speed at which bodies leave an overlap without gravity, per radius of their balls [m/s^2].
+constexpr double MEETING_LEAVES = 0.05;
 
 // A contact between bodies b and c, as it is stored.
 template <class T> struct Meeting {
@@ -128,8 +134,9 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
 
     // Find what touches, with the deepest overlap that is to be taken away, and the slip so far.
     //
-    // fastest: how far overlaps may part in the substep [m].
-    PBD_INLINE void collect(T fastest) {
+    // h:       substep [s].
+    // resting: speed below which nothing bounces [m/s].
+    PBD_INLINE void collect(T h, T resting) {
         PBD_CONTRACT_ON
         const auto& table = this->in.table;
         for (int j = 0; j < table.members.shape[0]; ++j) {
@@ -158,8 +165,13 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 const Vec3<T> n = (T(1) / much) * sum, gone = (T(1) / overlaps) * went;
                 const Vec3<T> slip = gone + (cross(turned(b), -mine * n) + cross(turned(c), -its * n));
                 // Out of an overlap no faster than that: what is on its way out gets no further push.
-                const T soft = wp::max(fastest - dot(gone, n), T(0));
-                const T apart = wp::min(wp::min(squares / much, T(2) * deepest), soft);
+                const T ratio = light(b) / light(c), uneven = root(wp::min(wp::max(ratio, T(1) / ratio), T(16)));
+                const T comes = -dot(gone, n);
+                const T leaves = h * (uneven * resting + root(T(MEETING_LEAVES) * wp::min(mine, its)));
+                const T soft = wp::max(leaves + comes, T(0));
+                T apart = wp::min(wp::min(squares / much, T(2) * deepest), soft);
+                const T bounce = T(0.5) * (table.restitution.data[b] + table.restitution.data[c]);
+                if (bounce > T(0) && comes > h * resting) apart = wp::max(apart, (T(1) + bounce) * comes);
                 const Vec3<T> point = here - mine * n;
                 const Vec3<T> r = point - this->vector(b, BODY_CENTER), q = point - this->vector(c, BODY_CENTER);
                 list[count++] = {n, r, q, slip, apart, T(0), {T(0), T(0), T(0)}, T(b), T(c), T(0), T(0)};
@@ -286,7 +298,7 @@ inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, cons
             T& busy = ((T*)(rigid.busy.data + group))[lane];
             if (round > 0 && !(busy > T(0))) continue;
             Meetings<Bodies> meetings(in, near, lane, list, room);
-            meetings.collect(model.particle_contacts.separation_speed * T(now.h));
+            meetings.collect(T(now.h), ((const T*)now.resting_speed.c)[lane]);
             if (round == 0) busy = meetings.count > 0 ? T(1) : T(0);
             if (meetings.count == 0) continue;
             met = 1;

@@ -64,6 +64,7 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         reach=[np.linalg.norm(body.rest, axis=1).max() + body.radius for body in bodies],
         heavy=[HEAVY * body.mass for body in bodies],
         friction=[max((group.friction for group in _balls(scene, body)), default=0.0) for body in bodies],
+        restitution=[body.restitution for body in bodies],
         box=[corner for body in bodies for corner in _corners(body)],
         points=np.concatenate(points),
     )

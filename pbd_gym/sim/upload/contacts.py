@@ -70,6 +70,8 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
         found, starts = by_owner(row, count)
         arrays |= {name: found.ravel(), f"{name}_start": starts}
     owner, leverage = _owners(scene, members[order])
+    # Beyond so many members, kernels compare owners.
+    apart = [kin, _of_two_bodies(owner)] if count <= SCANNED else [kin]
     found, starts = by_owner(np.stack([owner, np.arange(count)], axis=1)[owner >= 0], len(scene.rigid_bodies))
     arrays |= {"owner": owner, "crowd": found.ravel(), "crowd_start": starts}
     friction = np.repeat([group.friction for group in groups], sizes)[order]
@@ -91,7 +93,7 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
         table,
         device,
         **arrays,
-        strangers=stranger_masks(count, kin) if count <= SCANNED else np.zeros(0, dtype=np.uint16),
+        strangers=stranger_masks(count, np.concatenate(apart)) if count <= SCANNED else np.zeros(0, dtype=np.uint16),
         crowd_count=len(scene.rigid_bodies),
         capacity=scene.contact_capacity,
         cushion=cushion,
@@ -131,6 +133,14 @@ def _owners(scene: BaseScene, members: np.ndarray) -> tuple[np.ndarray, np.ndarr
         owner[body.indices] = body.index
         leverage[body.indices] = scene.mass[body.indices] * body.mobility(body.rest)
     return owner[members], leverage[members]
+
+
+def _of_two_bodies(owner: np.ndarray) -> np.ndarray:
+    """Return the pairs of members of two rigid bodies, which are solved for as bodies, shape (m, 2)."""
+    rigid = np.flatnonzero(owner >= 0)
+    a, b = (rigid[k] for k in np.triu_indices(len(rigid), 1))
+    pairs: np.ndarray = np.stack([a, b], axis=1)[owner[a] != owner[b]]
+    return pairs
 
 
 def _roles(group: ParticleContacts) -> np.ndarray:
