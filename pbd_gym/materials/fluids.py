@@ -123,6 +123,15 @@ class Smoothing:
         """
         return _wall_terms(self.dimension).copy()
 
+    def wall_moments(self) -> np.ndarray:
+        """Return second moments of the matter beyond a wall at a distance of q support radii, as coefficients.
+
+        They are ``sum (1 - r)^3 d_n^2`` and ``sum (1 - r)^3 d_t^2`` over particles as dense as at rest, for distances d
+        along the normal and along the wall, and r their length, all in support radii. With ``e = 1 - q`` each is
+        ``e^4 (c0 + c1 e + c2 e^2 + c3 e^3 + c4 e^4)``, shape (2, 5): exact in space, a fit in a plane.
+        """
+        return _wall_moments(self.dimension).copy()
+
     def wall_share(self, distance: ArrayLike) -> np.ndarray:
         """Return the share of the kernel that lies beyond a wall at some distance [m], negative within it."""
         q = np.asarray(distance, dtype=np.float64) / self.support
@@ -165,3 +174,21 @@ def _wall_terms(dimension: int) -> np.ndarray:
     rest = basis[:, 1:] - basis[:, :1]
     found = np.linalg.lstsq(rest, share - 0.5 * basis[:, 0], rcond=None)[0]
     return np.array([0.5 - found.sum(), *found])
+
+
+@functools.cache
+def _wall_moments(dimension: int) -> np.ndarray:
+    depth = np.linspace(0.0, 1.0, 201)[1:, None]
+    x, weights = np.polynomial.legendre.leggauss(400)
+    wall = 1.0 - depth
+    radius = wall + 0.5 * (x + 1.0) * depth
+    cosine = wall / radius  # of the cap of a sphere, or the arc of a circle, that the wall cuts off
+    if dimension == 3:
+        shell = np.pi * radius**4
+        parts = [2.0 / 3.0 * (1.0 - cosine**3), 2.0 / 3.0 - cosine + cosine**3 / 3.0]
+    else:
+        shell, angle = radius**3, np.arccos(np.minimum(cosine, 1.0))
+        parts = [angle + np.sin(angle) * cosine, angle - np.sin(angle) * cosine]
+    scale = SUPPORT**dimension * 0.5 * depth * weights * shell * (1.0 - radius) ** 3
+    basis = depth ** np.arange(4, 9)
+    return np.stack([np.linalg.lstsq(basis, (scale * part).sum(axis=1), rcond=None)[0] for part in parts])

@@ -100,6 +100,64 @@ def test_a_rigid_body_floats_as_deep_as_it_is_heavy() -> None:
         assert height == pytest.approx(level + (0.5 - under) * side, abs=0.12 * side)
 
 
+def test_a_body_of_nearly_the_density_of_water_does_not_stick() -> None:
+    """Cubes start at rest in the middle of water: 0.9 of its density rises to where Archimedes says, 1.1 sinks."""
+    s, side, width = 0.01, 0.04, 0.1
+    scene = Scene(contact_radius=0.5 * s)
+    for normal, offset in (
+        ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -width), ((0, 0, 1), 0.0), ((0, 0, -1), -width)
+    ):  # fmt: skip
+        scene.add_collider(Plane(normal, offset, friction=0.0))
+    start = np.array([0.5 * width, 0.055, 0.5 * width])
+    cube = scene.add_rigid_body(geometry.box((2, 2, 2), (side,) * 3), 1000.0, s, position=start)
+    along = s * (np.arange(11) + 0.5)
+    places = np.stack(np.meshgrid(along[:10], along, along[:10], indexing="ij"), axis=-1).reshape(-1, 3)
+    water = scene.add_fluid(places[(np.abs(places - start) > 0.5 * side + 0.45 * s).any(axis=1)], spacing=s)
+    scene.add_fluid_boundary(cube.indices, cube.volumes)
+    solver = Solver(Model(scene, 2), substeps=8, threads=1)
+    state, control = solver.state(), solver.control()
+    state.set_parameters(fluid_density=[1.0 / 0.9, 1.0 / 1.1])
+    for _ in range(70):
+        solver.step(state, control, 0.02)
+    light, heavy = state.get_rigid_poses()[:, cube.index, 1]
+    level = (len(water) * s**3 + 0.9 * side**3) / width**2
+    assert light == pytest.approx(level + (0.5 - 0.9) * side, abs=0.05 * side)
+    assert heavy < start[1] - 0.35 * side
+
+
+def test_water_around_a_body_is_no_solid() -> None:
+    """A slow eddy in deep water dies away. An elastic solid would swing back: its mode would change its sign."""
+    s, width = 0.01, 0.1
+    scene = Scene(contact_radius=0.5 * s)
+    for normal, offset in (
+        ((0, 1, 0), 0.0), ((1, 0, 0), 0.0), ((-1, 0, 0), -width), ((0, 0, 1), 0.0), ((0, 0, -1), -width)
+    ):  # fmt: skip
+        scene.add_collider(Plane(normal, offset, friction=0.0))
+    water = scene.add_fluid_block((0, 0, 0), (width, width, width), spacing=s)
+    bead = scene.add_particles([[0.5 * width, 1.0, 0.5 * width]], 1e-3)
+    scene.pin(bead)
+    scene.add_fluid_boundary(bead)  # far above: water reckons with other bodies
+    solver = Solver(Model(scene, 1), substeps=8, threads=1)
+    state, control = solver.state(), solver.control()
+
+    def eddy() -> np.ndarray:
+        """Return the velocities of an eddy in a square, where particles are, shape (k, 3)."""
+        x, _, z = np.pi * (state.get_positions()[0, water] / width - 0.5).T
+        return np.stack([-np.cos(x) * np.sin(z), 0.0 * x, np.sin(x) * np.cos(z)], axis=1)
+
+    for _ in range(25):
+        solver.step(state, control, 0.02)
+    velocities = state.get_velocities()
+    velocities[0, water] += 0.033 * eddy()
+    state.set_velocities(velocities)
+    left = []
+    for _ in range(12):
+        solver.step(state, control, 0.02)
+        mode, low = eddy(), state.get_positions()[0, water, 1] < 0.066
+        left.append((state.get_velocities()[0, water] * mode)[low].sum() / (mode[low] ** 2).sum() / 0.033)
+    assert min(left) > -0.1 and left[3] > 0.2
+
+
 def test_a_ball_of_many_samples_floats_where_it_fell() -> None:
     """Guards the room for samples: there are more near a particle than are usual, and none is lost."""
     width = 9 * S

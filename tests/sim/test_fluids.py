@@ -52,8 +52,13 @@ def test_the_kernel_is_what_it_is_said_to_be(dimension: int) -> None:
     weights = np.where(q < 1.0, (1.0 - q) ** 4 * (1.0 + 4.0 * q), 0.0)
     weights /= weights.sum()
     assert_allclose((weights * places[:, 0] ** 2).sum(), smoothing.spread, rtol=2e-3)
+    cubes = np.maximum(1.0 - q, 0.0) ** 3 * (2.0 / n) ** dimension * 2.0**dimension  # two spacings are the support
     for distance in (0.0, 0.25, 0.5):
         assert_allclose(weights[places[:, 0] > distance].sum(), smoothing.wall_share(distance), atol=3e-3)
+        beyond = np.where(places[:, 0] > distance, cubes, 0.0)
+        e = 1.0 - distance
+        moments = e**4 * np.polynomial.polynomial.polyval(e, smoothing.wall_moments().T)
+        assert_allclose(moments, [(beyond * places[:, a] ** 2).sum() for a in (0, 1)], rtol=0.03)
         assert smoothing.wall_share(-distance) + smoothing.wall_share(distance) == pytest.approx(1.0)
     # Lattice: 1 at rest, but for what settling takes off; the volume of a particle is spacing^dimension.
     integral = {2: np.pi / 7.0, 3: 2.0 * np.pi / 21.0}[dimension]

@@ -45,6 +45,8 @@ def table_type(scalar: Any) -> Any:
         """all colliders, with the radius of a fluid particle for their contact radius"""
         wall_terms: wp.array[scalar]
         """see :meth:`pbd_gym.materials.fluids.Smoothing.wall_terms`, shape (5,)"""
+        wall_moments: wp.array[scalar]
+        """see :meth:`pbd_gym.materials.fluids.Smoothing.wall_moments`, shape (10,)"""
         depot: wp.array[scalar]
         """where particles wait that are not there [m], shape (3,), or empty"""
         sites: wp.array2d[scalar]
@@ -125,6 +127,9 @@ def scratch_type(scalar: Any) -> Any:
         """lengths of the lists, then walls of each particle, shape (groups, 3 n + b)"""
         slopes: wp.array2d[scalar]
         """(1 - q)^3 of each pair of fluid near fluid, shape (groups, n capacity)"""
+        stress: wp.array2d[scalar]
+        """where other bodies are wet, matrices that make the stress of each particle a pressure: rows of diagonals, and
+        rows of what is beside them, both with one of zeros at the end; shape (groups, 8 (n + 1))"""
         planes: wp.array2d[scalar]
         """walls near each row, shape (groups, n PLANES PLANE)"""
         mobility: wp.array2d[scalar]

@@ -8,7 +8,7 @@
 // All constraints of a sweep are solved at once (Jacobi), each particle gathers its own move, and the position is
 // brought back in front of the walls.
 #pragma once
-#include "fluid_group.h"
+#include "fluid_stress.h"
 
 namespace pbd {
 
@@ -177,27 +177,40 @@ struct DensitySweep {
         return most < -limit ? -limit : most;
     }
 
+    // Sum up what the neighbours of a particle push it with, over the slope of the kernel.
+    PBD_INLINE typename Chunk::VectorSum push(int i) const {
+        PBD_CONTRACT_ON
+        const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], own = from[4 * i + 3];
+        const int* const list = fluid.near + (size_t)i * fluid.capacity;
+        const T* const kept = fluid.slopes + (size_t)i * fluid.capacity;
+        const int length = fluid.lengths[i];
+        typename Chunk::VectorSum sum;
+        for (int part = 0; part < Chunk::ROUNDS; ++part) {
+            F mx = F(T(0)), my = mx, mz = mx;
+            for (int n = part; n < length; n += CHUNK) {
+                const auto q = Chunk::gather(from, list + n);
+                const F f = (q.w + own) * Chunk::load(kept + n);
+                mx += f * (px - q.x);
+                my += f * (py - q.y);
+                mz += f * (pz - q.z);
+            }
+            sum.put(part, mx, my, mz);
+        }
+        return sum;
+    }
+
     // Move the fluid, but not behind walls.
+    template <bool has_boundary>
     PBD_INLINE void move_fluid() const {
         PBD_CONTRACT_ON
         const int active = fluid.active();
         for (int i = fluid.thread; i < active; i += fluid.thread_count) {
-            const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], own = from[4 * i + 3];
-            const int* const list = fluid.near + (size_t)i * fluid.capacity;
-            const T* const kept = fluid.slopes + (size_t)i * fluid.capacity;
-            const int length = fluid.lengths[i];
+            const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2];
             typename Chunk::VectorSum sum;
-            for (int part = 0; part < Chunk::ROUNDS; ++part) {
-                F mx = F(T(0)), my = mx, mz = mx;
-                for (int n = part; n < length; n += CHUNK) {
-                    const auto q = Chunk::gather(from, list + n);
-                    const F f = (q.w + own) * Chunk::load(kept + n);
-                    mx += f * (px - q.x);
-                    my += f * (py - q.y);
-                    mz += f * (pz - q.z);
-                }
-                sum.put(part, mx, my, mz);
-            }
+            if constexpr (has_boundary)
+                sum = FluidStress<Group>{fluid}.push(from, fluid.slopes + (size_t)i * fluid.capacity, i);
+            else
+                sum = push(i);
             const T move[3] = {to[4 * i] - px - slope * sum.x.total(), to[4 * i + 1] - py - slope * sum.y.total(),
                                to[4 * i + 2] - pz - slope * sum.z.total()};
             T at[3];
@@ -274,11 +287,14 @@ inline CUDA_CALLABLE void project_fluid(const Model& model, const Body& body, co
     const int members = fluid.members, samples = fluid.samples, second = fluid.second, active = fluid.active();
     const T slope = table.slope, limit = table.farthest / T(iterations * table.sweeps), size = fluid.size;
     T* const densities = scratch.density.data + fluid.rank * members;
-    if constexpr (has_boundary) read_boundary(fluid);
+    if constexpr (has_boundary) {
+        read_boundary(fluid);
+        FluidStress<Group>{fluid}.find(fluid.set(0));
+    }
     for (int sweep = 0; sweep < table.sweeps; ++sweep) {
         const DensitySweep<Group> of{fluid, fluid.set(sweep % 2), fluid.set(1 - sweep % 2), slope, limit};
         of.template find_multipliers<has_boundary>(densities);
-        of.move_fluid();
+        of.template move_fluid<has_boundary>();
         if constexpr (has_boundary) of.move_boundary();
         sync();
     }

@@ -21,6 +21,7 @@
 #include "fluid_density.h"
 #include "fluid_group.h"
 #include "fluid_search.h"
+#include "fluid_stress.h"
 #include "fluid_velocity.h"
 #include "fluid_walls.h"
 #include "grid_search.h"

@@ -89,6 +89,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         remembered=remembered,
         drains=np.reshape(fluid.drains, (-1, 6)),
         wall_terms=smoothing.wall_terms(),
+        wall_moments=smoothing.wall_moments().ravel(),
         radius=0.5 * fluid.spacing,
         support=smoothing.support,
         amplitude=smoothing.amplitude,
@@ -159,6 +160,7 @@ def fluid_scratch(model: Any) -> Any:
     scratch.near = wp.zeros((groups, lists), dtype=wp.int32)
     scratch.lengths = wp.zeros((groups, 3 * n + b), dtype=wp.int32)
     scratch.slopes = wp.zeros((groups, n * capacity), dtype=scalar)
+    scratch.stress = wp.zeros((groups, 8 * (n + 1) if b else 0), dtype=scalar)
     scratch.planes = wp.zeros((groups, n * PLANES * PLANE if model.parts else 0), dtype=scalar)
     scratch.mobility = wp.zeros((groups, n + b + 1), dtype=scalar)
     scratch.active = wp.zeros(groups, dtype=wp.int32)
