@@ -22,6 +22,7 @@ from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
+from pbd_gym.sim.speeds import SpeedWatch
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
 
@@ -162,6 +163,7 @@ class Solver:
         self._turn: AbstractContextManager[Any] = (
             ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
         )
+        self._speeds = SpeedWatch(model)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
@@ -228,7 +230,8 @@ class Solver:
 
         Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
         the control act in every substep. On a CPU, the first step in which a fluid has no room for a list of
-        neighbours warns.
+        neighbours warns, and the first after which bodies are about to meet faster than the substeps can hold; the
+        warning says how many could.
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
@@ -247,6 +250,8 @@ class Solver:
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
+        if self._speeds.watching:
+            self._speeds.look(state, float(ctrl_dt), self.substeps)
 
     def recorded(self) -> list[Any]:
         """Return the launches of the last step one by one, one thread's after the other's."""

@@ -59,7 +59,7 @@ def triangles_of(polygons: Polygons) -> tuple[np.ndarray, np.ndarray]:
         plain = np.ones(len(which), dtype=bool) if size == 3 else _fans_out(polygons.vertices[fans])
         found.append(fans[plain].reshape(-1, 3))
         origins.append(np.repeat(which[plain], size - 2))
-        for row in np.flatnonzero(~plain):
+        for row in np.flatnonzero(~plain).tolist():
             try:
                 cut = _ears(polygons.vertices, corners[row].tolist())
             except ValueError as error:
