@@ -25,7 +25,7 @@ from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, gre
 from pbd_gym.sim.upload.arrays import fill
 from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out
 from pbd_gym.sim.upload.colliders import arrange, fill_colliders
-from pbd_gym.sim.upload.contacts import fill_contacts
+from pbd_gym.sim.upload.contacts import fill_contacts, pierced_edges
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
 
 Order = Literal["colored", "given"]
@@ -240,8 +240,8 @@ class Model:
         """Particles that collide with others."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
         """Whether some of these are discs of a surface."""
-        self.surface_edge_count = sum(len(group.edges) for group in scene.particle_contacts)
-        """Edges of these surfaces."""
+        self.surface_edge_count = sum(map(len, pierced_edges(scene)))
+        """Edges that are looked for in these: their own, and those of ropes and bodies."""
         if scene.has_particle_contacts:
             table = self.data.particle_contacts
             self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks)

@@ -24,6 +24,7 @@ from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
+from pbd_gym.sim.speeds import SpeedWatch
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
 from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
@@ -188,6 +189,7 @@ class Solver:
         self._turn: AbstractContextManager[Any] = (
             ONE_AT_A_TIME if model.in_blocks and not model.device.is_cuda else nullcontext()
         )
+        self._speeds = SpeedWatch(model)
         self._launches: list[Replay] = []
         self._launched_for: tuple[Any, ...] = ()
 
@@ -266,7 +268,8 @@ class Solver:
 
         Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
         the control act in every substep. On a CPU, the first step in which a fluid has no room for a list of
-        neighbours warns.
+        neighbours warns, and the first after which bodies are about to meet faster than the substeps can hold; the
+        warning says how many could.
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
@@ -285,6 +288,8 @@ class Solver:
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
+        if self._speeds.watching:
+            self._speeds.look(state, float(ctrl_dt), self.substeps)
         if self._steps % LOOKS == 0 and self.model.device.is_cpu:
             self._warn_of_rounding(state, float(ctrl_dt))
         self._steps += 1

@@ -559,9 +559,11 @@ class State(StateArrays):
         return self.fluid.density.numpy()[: self.model.num_envs].copy()
 
     def get_piercings(self) -> np.ndarray:
-        """Return how many edges of surfaces go through a triangle of one at the end of the last step.
+        """Return how many edges go through a triangle of a surface at the end of the last step.
 
-        Only surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. Through
+        Edges are those of surfaces, and lines between neighbours in ropes, soft and rigid bodies that collide. Only
+        surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. What has gone
+        through and away from a surface by then does not count any more: sum over steps. Through
         what is close along the surface, and from one panel through the other, an edge counts if both of its ends are
         out by more than a thickness: creases cut a little into what constraints hold apart.
 

@@ -1,4 +1,4 @@
-// Piercings: edges of a surface that go through one of its triangles, or through another surface.
+// Piercings: edges of a surface, a rope or a body that go through a triangle of a surface.
 //
 // Contacts keep layers apart, but hands that pull hard enough get cloth through itself. It then stays there, as contact
 // holds it on the side where it is: so the environments that it happens to are told. Candidates are the pairs that may
@@ -67,7 +67,10 @@ template <class Search> struct Piercings : Search {
     // All that is nearer than this is among the candidates, whatever else is there for the sake of other environments.
     PBD_INLINE bool close(int k, int other) const {
         PBD_CONTRACT_ON
-        const T reach = nearness * (table.traits.data[4 * k + 1] + table.traits.data[4 * other + 1]) * Search::size();
+        const T discs = nearness * (table.traits.data[4 * k + 1] + table.traits.data[4 * other + 1]);
+        // A ball has no disc.
+        const T halos = wp::min(table.halo.data[k] + table.halo.data[other], Search::widest);
+        const T reach = (is_patch(k) && is_patch(other) ? discs : halos) * Search::size();
         const Point apart = at(k) - at(other);
         return wp::dot(apart, apart) < reach * reach;
     }
@@ -134,7 +137,7 @@ template <class Search> struct Piercings : Search {
             const int other = listed ? Search::near[Search::entry(k, n)] : n;
             if (!listed && (other == k || !Search::strangers(k, other))) continue;
             for (environment = 0; environment < LANES; ++environment)
-                if (is_patch(k) && is_patch(other) && close(k, other)) look(k, other);
+                if (is_patch(other) && close(k, other)) look(k, other);
         }
         for (environment = 0; environment < LANES; ++environment) look_at_kin(k);
     }
@@ -150,9 +153,10 @@ template <class Search> struct Piercings : Search {
             Search::each_row([&](int k, int d, unsigned hits) {
                 for (; hits; hits &= hits - 1) {
                     const int other = 16 * d + __builtin_ctz(hits);
-                    if (!is_patch(k) || !is_patch(other) || !close(k, other)) continue;
-                    look(k, other);
-                    look(other, k);
+                    const bool mine = is_patch(k), its = is_patch(other);
+                    if (!(mine || its) || !close(k, other)) continue;
+                    if (its) look(k, other);
+                    if (mine) look(other, k);
                 }
             });
             for (int k = 0; k < count; ++k) look_at_kin(k);

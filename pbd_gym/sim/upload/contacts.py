@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pbd_gym.geometry.edges import both_ways, by_owner
+from pbd_gym.geometry.trimeshes import groups as components
 from pbd_gym.kernels.contacts.particles import ball_radius
 from pbd_gym.kernels.data.particle_contacts import (
     BALL,
@@ -65,7 +65,7 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
         "members": members[order],
         "chords": np.concatenate([group.chords for group in groups])[order].ravel(),
     }
-    rows = {"kin": both_ways(kin)} | _rings(groups, firsts, place)
+    rows = {"kin": both_ways(kin)} | _rings(scene, firsts, place)
     for name, row in rows.items():
         found, starts = by_owner(row, count)
         arrays |= {name: found.ravel(), f"{name}_start": starts}
@@ -150,17 +150,45 @@ def _roles(group: ParticleContacts) -> np.ndarray:
     return np.where(group.rim, RIM, INNER)
 
 
-def _rings(groups: Sequence[ParticleContacts], firsts: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
+def whole_bodies(scene: BaseScene) -> np.ndarray:
+    """Return the first particle of what each hangs together with by constraints or as a rigid body, shape (n,)."""
+    links = [np.zeros((0, 2), dtype=np.int64)]
+    for batch in scene.constraints.values():
+        for members in batch.indices:
+            rows = np.atleast_2d(members)
+            links.append(np.stack([rows[:, :-1], rows[:, 1:]], axis=2).reshape(-1, 2))
+    links += [np.stack([body.indices[:-1], body.indices[1:]], axis=1) for body in scene.rigid_bodies]
+    return components(scene.particle_count, np.concatenate(links))
+
+
+def pierced_edges(scene: BaseScene) -> list[np.ndarray]:
+    """Return the edges of each group of members that are looked for in surfaces, as positions in it, shape (e, 2) each.
+
+    Those of surfaces; and of ropes and bodies, where there is a surface, what lies side by side in them: constraints
+    hold it together, or it is one rigid body, so that cloth in between has gone through.
+    """
+    groups = scene.particle_contacts
+    if not any(len(group.triangles) for group in groups):
+        return [group.edges for group in groups]
+    whole = whole_bodies(scene)
+    found = []
+    for group in groups:
+        label = whole[group.indices[group.kin]]
+        found.append(group.edges if len(group.triangles) else group.kin[label[:, 0] == label[:, 1]])
+    return found
+
+
+def _rings(scene: BaseScene, firsts: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
     """Return the edges and triangles around members, a member first in each row.
 
     Args:
-        groups: members, body by body.
+        scene: with its members, body by body.
         firsts: number of the first member of each group, in the order in which they were added.
         place: number in the table of each member in that order.
     """
     ring, fan, edge_count = [np.zeros((0, 3), dtype=int)], [np.zeros((0, 3), dtype=int)], 0
-    for first, group in zip(firsts, groups, strict=True):
-        corners, edges = place[first + group.triangles], place[first + group.edges]
+    for first, group, pairs in zip(firsts, scene.particle_contacts, pierced_edges(scene), strict=True):
+        corners, edges = place[first + group.triangles], place[first + pairs]
         numbers = edge_count + np.arange(len(edges))
         edge_count += len(edges)
         ring += [np.column_stack([edges[:, [a, 1 - a]], numbers]) for a in (0, 1)]

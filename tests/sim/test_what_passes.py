@@ -1,0 +1,139 @@
+"""What passes is said: bodies and ropes in cloth are counted, and speeds that substeps cannot hold are warned of."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from pbd_gym import Fabric, Model, Scene, SoftMaterial, Solver
+from pbd_gym.geometry import ball, box
+from pbd_gym.geometry.grids import LYING
+from pbd_gym.geometry.surfaces import crossings
+from pbd_gym.sim.speeds import SpeedWatch
+
+STEP = 1 / 60
+
+
+def pinned_cloth(scene: Scene, count: int = 12) -> Any:
+    cloth = scene.add_cloth(
+        count, count, (0.4, 0.4), Fabric.preset("cotton"), (0.0, 0.0, -0.2), LYING, lines=True, tethers=True
+    )
+    scene.pin(cloth.corners)
+    scene.add_surface_contacts(cloth.triangles, 0.004, 0.3)
+    return cloth
+
+
+@pytest.mark.parametrize(("lanes", "schedule"), [(1, "block"), (4, "block"), (4, "colors")])
+def test_ropes_and_bodies_in_cloth_are_counted(lanes: int, schedule: Any) -> None:
+    """Guards the report: as many edges as brute force finds, in each lane its own, and none if none is through."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    cloth = scene.add_cloth(8, 8, (0.3, 0.3), position=(0.0, 0.0, -0.15), rotation=LYING)
+    scene.add_surface_contacts(cloth.triangles, 0.004)
+    rope = np.asarray(scene.add_rope([(0.01 * k - 0.06, 0.1, 0.003) for k in range(12)]))
+    scene.add_particle_contacts(rope, 0.005)
+    solid = scene.add_soft_body(box((3, 3, 3), (0.05, 0.05, 0.05)), SoftMaterial(1000.0, 1e4, 0.4), (0.05, 0.1, 0.06))
+    scene.add_particle_contacts(solid.indices, 0.008)
+    model = Model(scene, 3, dtype="float64", lanes=lanes)
+    solver = Solver(model, 1, schedule=schedule)
+    state = solver.state()
+    x = np.repeat(scene.positions[None], 3, axis=0)
+    x[1, rope] = x[1, rope] @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]) + [0.1, 0.002, 0.01]
+    x[2, solid.indices] -= [0.0, 0.1, 0.0]
+    x += np.random.default_rng(0).uniform(-1e-4, 1e-4, x.shape)
+    state.set_positions(x)
+    solver.step(state, solver.control(), 1e-7)
+    now = state.get_positions()
+    edges = []
+    for members, reach in ((rope, 0.015), (solid.indices, 0.024)):
+        pairs = np.array(list(itertools.combinations(members.tolist(), 2)))
+        gaps = np.linalg.norm(scene.positions[pairs[:, 0]] - scene.positions[pairs[:, 1]], axis=1)
+        edges.append(pairs[gaps < reach])
+    every = np.concatenate(edges)
+    expected = [sum(crossings(p, cloth.triangles, edge[None]) > 0 for edge in every) for p in now]
+    assert expected[0] == 0
+    assert expected[1] >= 1
+    assert expected[2] >= 10
+    assert_array_equal(state.get_piercings(), expected)
+
+
+def test_a_ball_on_cloth_is_carried_or_said() -> None:
+    """Guards silence: whatever speed and substeps, a ball that is below the cloth in the end was warned of.
+
+    With the number of substeps that the warning asks for it is carried.
+    """
+    scene = Scene()
+    cloth = pinned_cloth(scene)
+    radius, mass = 0.06, 0.25
+    density = mass / (4 / 3 * np.pi * radius**3)
+    body = scene.add_rigid_body(ball(radius, 4), density, 0.014, radius=0.008, position=(0.0, radius + 0.02, 0.0))
+    model = Model(scene)
+
+    def drop(speed: float, substeps: int) -> tuple[bool, int, list[str]]:
+        solver = Solver(model, substeps)
+        state, control = solver.state(), solver.control()
+        v = state.get_velocities()
+        v[0, body.indices] = (0.0, -speed, 0.0)
+        state.set_velocities(v)
+        pierced = 0
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(12):
+                solver.step(state, control, STEP)
+                pierced += int(state.get_piercings()[0])
+        x = state.get_positions()[0]
+        carried = x[body.indices, 1].mean() > x[cloth.indices, 1].min() - 0.02
+        return carried, pierced, [str(w.message) for w in said if w.category is RuntimeWarning]
+
+    assert drop(1.0, 40) == (True, 0, [])
+    carried, pierced, said = drop(10.0, 10)
+    assert not carried
+    assert pierced > 0
+    assert len(said) == 1
+    assert "m/s in environment 0" in said[0]
+    wanted = int(said[0].split("substeps=")[1].split()[0])
+    assert 10 < wanted < 40
+    assert drop(10.0, wanted)[:2] == (True, 0)
+
+
+class FakeState:
+    """Positions and velocities as a state has them, of one lane."""
+
+    def __init__(self, model: Any, positions: np.ndarray, velocities: np.ndarray) -> None:
+        self.model = model
+        self.positions_scalar, self.velocities_scalar = (
+            type("Array", (), {"numpy": lambda _, a=a: a[:, :, :, None]})() for a in (positions, velocities)
+        )
+
+
+def test_speeds_that_are_no_danger_are_not_warned_of() -> None:
+    """Guards against cries of wolf: what falls together, flies apart or past, or is far away yet."""
+    scene = Scene()
+    cloth = pinned_cloth(scene, 8)
+    rope = np.asarray(scene.add_rope([(0.01 * k, 0.05, 0.0) for k in range(8)]))
+    scene.add_particle_contacts(rope, 0.005)
+    model = Model(scene)
+    x, still = scene.positions[None].copy(), np.zeros((1, scene.particle_count, 3))
+
+    def look(at: np.ndarray, v: np.ndarray) -> None:
+        watch = SpeedWatch(model)
+        watch.look(FakeState(model, at, v), STEP, 10)
+
+    falls = still.copy()
+    falls[:] = (0.0, -20.0, 0.0)
+    look(x, falls)
+    for way, shift in (((0.0, 30.0, 0.0), 0.0), ((0.0, -30.0, 0.0), 2.0), ((30.0, 0.0, 0.0), 0.1)):
+        v, at = still.copy(), x.copy()
+        v[0, rope] = way
+        at[0, rope, 1] += shift
+        look(at, v)
+    v = still.copy()
+    v[0, rope] = (0.0, -30.0, 0.0)
+    with pytest.warns(RuntimeWarning, match=r"bodies meet at 30 m/s in environment 0, which is 50 mm in a substep of"):
+        look(x, v)
+    v[0, cloth.indices.ravel()] = (0.0, -30.0, 0.0)
+    look(x, v)
