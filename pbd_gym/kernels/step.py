@@ -196,7 +196,6 @@ def make_settle(
                 settle_rigid(model, body, state.rigid, now, group, thread, threads)
         if wp.static(damp is not None):
             if asks(launch, wp.static(int(Phase.DAMPING))):
-                barrier()
                 damp(model, body, now.inv_h, 0, launch.color, thread, threads)
         if wp.static(damp is not None and options.rigid and bouncing):
             if asks(launch, wp.static(int(Phase.ADVANCE))):
