@@ -27,7 +27,12 @@ class ColliderContacts(NamedTuple):
 
 @functools.cache
 def make_collider_contacts(
-    wide: Wide, parts: tuple[Part, ...], leaves_out: bool = False, carries: bool = False, supports: bool = False
+    wide: Wide,
+    parts: tuple[Part, ...],
+    leaves_out: bool = False,
+    carries: bool = False,
+    supports: bool = False,
+    wrenches: bool = False,
 ) -> ColliderContacts:
     """Build the contacts of all particles of a group with the colliders of all parts, in their order.
 
@@ -37,6 +42,7 @@ def make_collider_contacts(
         leaves_out: whether some particles are left out: those of fluids and rigid bodies.
         carries: whether friction that was not needed in one round may be used in the next.
         supports: whether lines know what carries their particles.
+        wrenches: whether what colliders are pushed by is noted.
     """
     vec, scalar = wide.vec, wide.scalar
     body_, table, substep_ = body_type(vec), table_type(scalar), substep_type(vec)
@@ -44,12 +50,12 @@ def make_collider_contacts(
         return ColliderContacts(None, None)
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     join = functools.partial(then, wide)
-    touches = [_make_touch(wide, part, index, carries, supports) for index, part in enumerate(parts)]
+    touches = [_make_touch(wide, part, index, carries, supports, wrenches) for index, part in enumerate(parts)]
     touch = functools.reduce(join, touches)
     is_fast = make_is_fast(wide, any(part.moving for _, part in swept))
-    stops = [make_stop(wide, part, index, carries, supports) for index, part in swept]
+    stops = [make_stop(wide, part, index, carries, supports, wrenches) for index, part in swept]
     stop = functools.reduce(join, stops) if stops else None
-    update_velocity = make_restitution(wide, parts)
+    update_velocity = make_restitution(wide, parts, wrenches)
 
     @wp.func
     @no_type_check
@@ -82,13 +88,13 @@ def make_collider_contacts(
     return ColliderContacts(collide, bounce)
 
 
-def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: bool) -> Any:
+def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: bool, wrenches: bool) -> Any:
     """Build the contacts of one particle with the colliders of one part."""
     vec, any_positive = wide.vec, wide.any_positive
     table, body_, contact_ = table_type(wide.scalar), body_type(vec), contact_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
-    respond = make_response(wide, carries, supports)
+    respond = make_response(wide, carries, supports, wrenches)
 
     @wp.func
     @no_type_check
@@ -106,6 +112,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 )
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 contact = contact_()
+                contact.collider = k
                 contact.nx = wx
                 contact.ny = wy
                 contact.nz = wz
