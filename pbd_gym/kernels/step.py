@@ -16,6 +16,7 @@ import warp as wp
 from pbd_gym.kernels.colliders.contacts import make_collider_contacts
 from pbd_gym.kernels.colliders.poses import make_pose_motion
 from pbd_gym.kernels.colliders.supports import make_supports
+from pbd_gym.kernels.colliders.wrenches import make_wrenches
 from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
 from pbd_gym.kernels.contacts.particles import make_contacts
 from pbd_gym.kernels.data.colliders import Part, table_type
@@ -57,7 +58,7 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
     settings_, state_ = settings_type(scalar), state_type(numbers.vec)
     clear, start_grips = make_clear(numbers, options), make_grip_motion(numbers)[0]
     place_colliders, clear_forces = make_pose_motion(numbers).place, make_grip_forces(numbers, options.forces)[0]
-    clear_pushes = make_clear_pushes(numbers)
+    clear_pushes, clear_wrenches = make_clear_pushes(numbers), make_wrenches(numbers).clear
     measure = make_tethers(numbers, options, data)[0] if options.anchors else None
     begin_wind = make_air_drag(numbers, options, control_).begin
 
@@ -73,6 +74,8 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
             clear_forces(state, group, thread, threads)
         if wp.static(options.contact_forces):
             clear_pushes(state, group, thread, threads)
+        if wp.static(options.wrenches):
+            clear_wrenches(state, group, thread, threads)
         if wp.static(options.anchors > 0):
             measure(model, state, group, thread, threads)
         if thread == 0:
@@ -100,7 +103,7 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_, substep_ = settings_type(scalar), state_type(numbers.vec), substep_type(numbers.vec)
     arrive_grips, arrive_colliders = make_grip_motion(numbers)[1], make_pose_motion(numbers).arrive
-    report_forces = make_grip_forces(numbers, options.forces)[1]
+    report_forces, report_wrenches = make_grip_forces(numbers, options.forces)[1], make_wrenches(numbers).report
 
     @wp.func
     @no_type_check
@@ -110,6 +113,8 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
     ):  # fmt: skip
         if wp.static(has_moving):
             arrive_colliders(colliders, state, control, group, thread, threads)
+        if wp.static(options.wrenches):
+            report_wrenches(state, group, thread, threads)
         if thread == 0:
             arrive_grips(state, control, settings, group)
             if wp.static(options.grip_forces):
@@ -222,7 +227,9 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
     colliders_, state_, body_ = table_type(scalar), state_type(numbers.vec), body_type(numbers.vec)
     separate = make_contacts(numbers, options, data) if options.particle_contacts else None
     leaves_out = options.fluid is not None or options.rigid
-    collide, _ = make_collider_contacts(numbers, parts, leaves_out, options.surfaces, options.supports)
+    collide, _ = make_collider_contacts(
+        numbers, parts, leaves_out, options.surfaces, options.supports, options.wrenches
+    )
     before, after = make_contact_forces(numbers)
 
     @wp.func
@@ -290,14 +297,14 @@ def make_step(
     begin, end = make_begin(numbers, options, data, has_moving), make_end(numbers, options, has_moving)
     place_colliders, gather_wind = make_pose_motion(numbers).place, make_air_drag(numbers, options, control_).gather
     whole = (numbers, options, data, parts, bouncing)
-    _, turn_rigid, solve_rigid, _ = make_rigid(*whole)
+    turn_rigid, solve_rigid = make_rigid(*whole)[1:3]
     start, settle = make_start(*whole), make_settle(*whole, kinds)
     sweep, correct = make_sweeps(numbers, options, data, kinds), make_correct(numbers, options)
-    next_omega = make_next_omega(scalar)
     hold = make_tethers(numbers, options, data)[1] if options.anchors else None
     support = make_supports(numbers, parts) if options.supports else None
-    touch = make_contact_phases(numbers, options, data, parts)
-    _, bounce = make_collider_contacts(numbers, parts, has_fluid or options.rigid, options.surfaces, options.supports)
+    next_omega, touch = make_next_omega(scalar), make_contact_phases(numbers, options, data, parts)
+    chosen = (has_fluid or options.rigid, options.surfaces, options.supports, options.wrenches)
+    bounce = make_collider_contacts(numbers, parts, *chosen).bounce
     search_fluid, project_fluid, _ = make_fluid(*whole)
     advance, finish = make_advance(numbers, options, data, bouncing), make_finish(numbers, options, bouncing)
 

@@ -27,6 +27,8 @@ PARTS = {
     "pull": "tethers",
     "pushes": "contacts",
     "untouched": "contacts",
+    "wrenches": "contacts",
+    "wrench_sums": "contacts",
     "traction": "contacts",
     "support": "contacts",
 }

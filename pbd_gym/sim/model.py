@@ -154,6 +154,8 @@ class Model:
         self.collider_count = len(scene.colliders)
         """Colliders that were there when the model was made; later ones it does not have."""
         parts = arrange(scene.colliders, self.moving_colliders, shapes())
+        self.collider_order = [i for found in parts.values() for i in found]
+        """Number in the scene of each collider of the kernel's table."""
         self.parts = tuple(parts)
         """Colliders by shape and by whether they move; the kernel is compiled for these alone."""
         self.bouncing = any(collider.restitution > 0 for collider in scene.colliders)

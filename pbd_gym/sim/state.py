@@ -511,6 +511,29 @@ class State(StateArrays):
         found: np.ndarray = pushes * (self.contact_scale * mass[..., None])
         return found.astype(self.model.dtype)
 
+    def get_wrenches(self) -> np.ndarray:
+        """Return the force and torque with which each collider was pushed, averaged over the last step.
+
+        All that touches it counts, but for the viscosity of fluids at walls. Pinned and held particles push nothing.
+
+        Returns:
+            Force [N] and torque [N m] in the axes of the world, the torque about the origin of the collider, which for
+            those that move is that of their pose at the end of the step. Shape (num_envs, colliders, 6), in the order
+            of ``Scene.colliders``.
+
+        Raises:
+            RuntimeError: if they were not summed; a solver with ``wrenches=True`` does so.
+        """
+        if not self.wrench_scale:
+            raise RuntimeError("wrenches are summed by a solver with wrenches=True only")
+        model, sums = self.model, to_rows(self.wrench_sums.numpy(), self.model.num_envs)
+        found = np.zeros(sums.shape)
+        found[:, model.collider_order] = self.wrench_scale * sums.astype(np.float64)
+        places = np.tile([each.origin for each in model.scene.colliders[: model.collider_count]], (len(found), 1, 1))
+        places[:, list(model.moving_colliders)] = self.poses.numpy()[: model.num_envs, :, :3]
+        found[..., 3:] -= np.cross(places, found[..., :3])
+        return found.astype(model.dtype)
+
     def get_contact_overflow(self) -> np.ndarray:
         """Return how many contacts more than ``Scene.contact_capacity`` the most crowded particle had in the last step.
 

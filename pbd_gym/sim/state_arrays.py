@@ -37,6 +37,8 @@ class Room(NamedTuple):
     """Sums of what pulls at grips."""
     touches: bool = False
     """Sums of what contacts push particles by."""
+    wrenches: bool = False
+    """What colliders are pushed by."""
 
     def joined(self, other: Room) -> Room:
         """Return room for what either needs."""
@@ -64,6 +66,8 @@ class StateArrays:
         """Whether it counted what goes through surfaces, if there are any; before the first step nothing does."""
         self.contact_scale = 0.0
         """What makes a force per mass of the sums over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
+        self.wrench_scale = 0.0
+        """What makes a force of the sums of wrenches over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
         groups, particles, grips = model.group_count, model.particle_count, model.grip_count
         slots = groups * model.lanes
         self._check_memory(room)
@@ -192,6 +196,11 @@ class StateArrays:
         touched = (groups, particles if self._room.touches else 0, 3)
         self.pushes, self.untouched = (wp.zeros(touched, dtype=vec) for _ in "ab")
         """Scratch: what contacts have moved particles by, and where these were before [m]."""
+        colliders, bodies = (model.collider_count if self._room.wrenches else 0), len(model.rigid_bodies)
+        self.wrenches = wp.zeros((groups, particles + bodies, colliders, 6), dtype=vec)
+        """Scratch: what particles and bodies push colliders by, see :mod:`pbd_gym.kernels.colliders.wrenches`."""
+        self.wrench_sums = wp.zeros((groups, colliders, 6), dtype=vec)
+        """Sums of these [kg m and kg m^2], in the order of the kernel's colliders, shape (groups, colliders, 6)."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
         """Scratch: what friction of colliders has not needed so far [m]."""
         self.support = wp.zeros((groups, particles if model.has_supports else 0, 5), dtype=vec)

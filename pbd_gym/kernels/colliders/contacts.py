@@ -32,7 +32,12 @@ class ColliderContacts(NamedTuple):
 
 @functools.cache
 def make_collider_contacts(
-    wide: Wide, parts: tuple[Part, ...], leaves_out: bool = False, carries: bool = False, supports: bool = False
+    wide: Wide,
+    parts: tuple[Part, ...],
+    leaves_out: bool = False,
+    carries: bool = False,
+    supports: bool = False,
+    wrenches: bool = False,
 ) -> ColliderContacts:
     """Build the contacts of all particles of a group with the colliders of all parts, in their order.
 
@@ -42,6 +47,7 @@ def make_collider_contacts(
         leaves_out: whether some particles are left out: those of fluids and rigid bodies.
         carries: whether friction that was not needed in one round may be used in the next.
         supports: whether lines know what carries their particles.
+        wrenches: whether what colliders are pushed by is noted.
     """
     vec, scalar, any_positive = wide.vec, wide.scalar, wide.any_positive
     body_, table, substep_, spread_ = body_type(vec), table_type(scalar), substep_type(vec), spread_type(vec)
@@ -49,16 +55,16 @@ def make_collider_contacts(
         return ColliderContacts(None, None)
     swept = [(index, part) for index, part in enumerate(parts) if part.shape.SWEPT]
     join = functools.partial(then, wide)
-    touches = [_make_touch(wide, part, index, carries, supports) for index, part in enumerate(parts)]
+    touches = [_make_touch(wide, part, index, carries, supports, wrenches) for index, part in enumerate(parts)]
     touch = functools.reduce(functools.partial(_then, wide), touches)
     rub = make_squeeze(wide, parts)
     is_fast, cull, moving = make_is_fast(wide), make_cull(wide), any(part.moving for part in parts)
     measure, find, includes = cull.measure, cull.find, cull.includes
     swept_rest = any(not part.moving for _, part in swept)
     moving_parts = [index for index, part in swept if part.moving]
-    stops = [make_stop(wide, part, index, carries, supports) for index, part in swept]
+    stops = [make_stop(wide, part, index, carries, supports, wrenches) for index, part in swept]
     stop = functools.reduce(join, stops) if stops else None
-    update_velocity = make_restitution(wide, parts)
+    update_velocity = make_restitution(wide, parts, wrenches)
 
     @wp.func
     @no_type_check
@@ -113,7 +119,7 @@ def make_collider_contacts(
     return ColliderContacts(collide, bounce)
 
 
-def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: bool) -> Any:
+def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: bool, wrenches: bool) -> Any:
     """Build the contacts of one particle with the colliders of one part."""
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
     table, body_, contact_, spread_ = table_type(scalar), body_type(vec), contact_type(vec), spread_type(vec)
@@ -121,7 +127,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     includes, has, watch = cull.includes, cull.has, cull.watch
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
-    respond = make_response(wide, carries, supports)
+    respond = make_response(wide, carries, supports, wrenches)
 
     @wp.func
     @no_type_check
@@ -178,6 +184,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 )
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 contact = contact_()
+                contact.collider = k
                 contact.nx = wx
                 contact.ny = wy
                 contact.nz = wz

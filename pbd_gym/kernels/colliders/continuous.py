@@ -41,7 +41,9 @@ def make_is_fast(wide: Wide) -> Any:
 
 
 @functools.cache
-def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, supports: bool = False) -> Any:
+def make_stop(
+    wide: Wide, part: Part, index: int, carries: bool = False, supports: bool = False, wrenches: bool = False
+) -> Any:
     """Build what stops a particle at the colliders of one part, instead of letting it pass through.
 
     Args:
@@ -50,6 +52,7 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
         index: number of the part.
         carries: see :func:`pbd_gym.kernels.colliders.response.make_response`.
         supports: likewise.
+        wrenches: likewise.
     """
     vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
     table, body_, contact_, spread_ = table_type(scalar), body_type(vec), contact_type(vec), spread_type(vec)
@@ -57,7 +60,7 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
     includes, has, watch = cull.includes, cull.has, cull.watch
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, to_point, _ = make_frame(wide, part.moving)
-    respond, trace = make_response(wide, carries, supports), make_trace(wide, part.shape)
+    respond, trace = make_response(wide, carries, supports, wrenches), make_trace(wide, part.shape)
 
     @wp.func
     @no_type_check
@@ -128,6 +131,7 @@ def make_stop(wide: Wide, part: Part, index: int, carries: bool = False, support
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 ax, ay, az = to_point(body.frames, k, ox, oy, oz)  # the way before the contact was free
                 contact = contact_()
+                contact.collider = k
                 contact.nx = wx
                 contact.ny = wy
                 contact.nz = wz

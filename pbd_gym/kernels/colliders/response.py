@@ -1,10 +1,11 @@
 """What a contact with a collider does to a particle: push-out and Coulomb friction."""
 
 import functools
-from typing import Any
+from typing import Any, no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.colliders.wrenches import make_note
 from pbd_gym.kernels.data.group import body_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type
@@ -37,12 +38,14 @@ def contact_type(vec: Any) -> Any:
         """Coulomb coefficient of what slides"""
         sticking: vec
         """Coulomb coefficient of what does not"""
+        collider: wp.int32
+        """number of the collider"""
 
     return Contact
 
 
 @functools.cache
-def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> Any:
+def make_response(wide: Wide, carries: bool = False, supports: bool = False, wrenches: bool = False) -> Any:
     """Build the response of particle ``i`` to one contact.
 
     It moves the particle out along the normal and holds back its slip on the surface during the substep. The slip is
@@ -57,6 +60,7 @@ def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> 
             (``body.traction``), where contacts come in several rounds.
         supports: whether what lines have pressed the particle on its collider by counts with the depth, for friction,
             or, where it is negative, less than the depth does: see :mod:`pbd_gym.kernels.colliders.supports`.
+        wrenches: whether what the collider is pushed by is noted.
     """
     body_: Any = body_type(wide.vec)
     contact_: Any = contact_type(wide.vec)
@@ -67,4 +71,30 @@ def make_response(wide: Wide, carries: bool = False, supports: bool = False) -> 
     @wp.func_native(code)
     def respond(body: body_, i: int, contact: contact_) -> None: ...
 
-    return respond
+    return _make_noted(wide, respond, supports) if wrenches else respond
+
+
+def _make_noted(wide: Wide, respond: Any, supports: bool) -> Any:
+    """Build a response that notes what the particle has pushed the collider by, and lines with it."""
+    vec, scalar, pick, floor = wide.vec, wide.scalar, wide.pick, wide.floor
+    body_: Any = body_type(vec)
+    contact_: Any = contact_type(vec)
+    note = make_note(wide)
+
+    @wp.func
+    @no_type_check
+    def noted(body: body_, i: int, contact: contact_):
+        none = vec(scalar(0.0))
+        x = body.x[i, 0] - body.previous[i, 0]
+        y = body.x[i, 1] - body.previous[i, 1]
+        z = body.x[i, 2] - body.previous[i, 2]
+        pressed = none
+        if wp.static(supports):
+            pressed = pick(contact.depth, floor(body.support[i, 3], scalar(0.0)), none)
+        respond(body, i, contact)
+        x = body.x[i, 0] - body.previous[i, 0] - x + wp.cw_mul(pressed, contact.nx)
+        y = body.x[i, 1] - body.previous[i, 1] - y + wp.cw_mul(pressed, contact.ny)
+        z = body.x[i, 2] - body.previous[i, 2] - z + wp.cw_mul(pressed, contact.nz)
+        note(body, i, contact.collider, x, y, z)
+
+    return noted

@@ -7,16 +7,17 @@ import warp as wp
 
 from pbd_gym.kernels.colliders.cull import make_cull
 from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.colliders.wrenches import make_note
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 
 @functools.cache
-def make_restitution(wide: Wide, parts: tuple[Part, ...]) -> Any:
+def make_restitution(wide: Wide, parts: tuple[Part, ...], wrenches: bool = False) -> Any:
     """Build the velocity update of one particle: from the change of its position, and after bounces off all parts."""
     body_, table, substep_ = body_type(wide.vec), table_type(wide.scalar), substep_type(wide.vec)
-    rebounds = [_make_rebound(wide, part, index) for index, part in enumerate(parts)]
+    rebounds = [_make_rebound(wide, part, index, wrenches) for index, part in enumerate(parts)]
     rebound = functools.reduce(functools.partial(_then, wide), rebounds)
 
     @wp.func
@@ -34,15 +35,14 @@ def make_restitution(wide: Wide, parts: tuple[Part, ...]) -> Any:
     return update_velocity
 
 
-def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
+def _make_rebound(wide: Wide, part: Part, index: int, wrenches: bool) -> Any:
     """Build the restitution of one particle at the colliders of one part."""
     vec, scalar, sqrt = wide.vec, wide.scalar, wide.sqrt
     pick, floor, any_positive = wide.pick, wide.floor, wide.any_positive
     body_, table, substep_ = body_type(vec), table_type(scalar), substep_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
-    cull = make_cull(wide)
-    has = cull.has
+    has, note = make_cull(wide).has, make_note(wide)
     rounding = 64.0 * (2.0**-52 if scalar is wp.float64 else 2.0**-23)
 
     @wp.func
@@ -92,6 +92,9 @@ def _make_rebound(wide: Wide, part: Part, index: int) -> Any:
                 vx = vx + wp.cw_mul(wx, gain)
                 vy = vy + wp.cw_mul(wy, gain)
                 vz = vz + wp.cw_mul(wz, gain)
+                if wp.static(wrenches):
+                    way = now.h * gain
+                    note(body, i, k, wp.cw_mul(wx, way), wp.cw_mul(wy, way), wp.cw_mul(wz, way))
         return vx, vy, vz
 
     return rebound

@@ -14,7 +14,7 @@ CHUNK = 8
 """Neighbours that one thread works on at once. Sums are added up in that order everywhere."""
 PLANES = 8
 """Walls that a particle can be near."""
-PLANE = 12
+PLANE = 14
 """Numbers of such a wall: outward normal (3), its offset [m], displacement of the surface over the substep (3) [m],
 Coulomb coefficient, static one, how far the wall has pushed [m], how much a step away from it lowers the density now
 [1/m], 1 unused."""
@@ -160,4 +160,5 @@ def native_options(scalar: Any, options: SweepOptions) -> str:
     columns = (int(options.varied), *map(int, (SIZE, INV_SIZE, DENSITY)), VISCOSITY, FLUID_DENSITY)
     stride = 4 if options.packed else 3
     parameters = f"pbd::FluidParameters<{', '.join(map(str, columns))}>"
-    return f"pbd::FluidOptions<{scalar_name(scalar)}, {stride}, {CHUNK}, {PLANES}, {PLANE}, {parameters}>"
+    chosen = f"{stride}, {CHUNK}, {PLANES}, {PLANE}, {parameters}, {int(options.wrenches)}"
+    return f"pbd::FluidOptions<{scalar_name(scalar)}, {chosen}>"

@@ -59,6 +59,8 @@ class SweepOptions:
     """Whether forces at grips are summed."""
     contact_forces: bool = False
     """Whether forces of contacts are summed."""
+    wrenches: bool = False
+    """Whether forces and torques on colliders are summed."""
     forces: bool = False
     """Whether forces act on particles from outside."""
     wind: bool = False

@@ -167,6 +167,11 @@ def state_type(vec: Any) -> Any:
         """scratch: what contacts have moved particles by in this step [m], shape (groups, n, 3)"""
         untouched: wp.array3d[vec]
         """scratch: how far particles had come in the substep before contacts [m], shape (groups, n, 3)"""
+        wrenches: wp.array4d[vec]
+        """scratch: what each particle, and behind them each rigid body, has pushed each collider by in this step
+        [kg m], and its moment about the origin of the world [kg m^2], shape (groups, n + b, colliders, 6)"""
+        wrench_sums: wp.array3d[vec]
+        """sums of these over particles and bodies, shape (groups, colliders, 6)"""
         traction: wp.array2d[vec]
         """scratch: what friction of colliders has not needed so far in an iteration [m], shape (groups, n)"""
         support: wp.array3d[vec]

@@ -75,13 +75,13 @@ def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: P
         "note_walls",
         native_options(scalar, options),
         many.lanes,
-        arguments="model, body, fluid, group, first, near_by, distance, nx, ny, nz, ux, uy, uz, kinetic, sticking",
+        arguments="model, body, fluid, group, first, near_by, distance, nx, ny, nz, ux, uy, uz, kinetic, sticking, k",
     )
 
     @wp.func_native(code)
     def record(
         model: data, body: body_, fluid: scratch_, group: int, first: int, near_by: vec, distance: vec,
-        nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: scalar, sticking: scalar,
+        nx: vec, ny: vec, nz: vec, ux: vec, uy: vec, uz: vec, kinetic: scalar, sticking: scalar, k: int,
     ) -> None: ...  # fmt: skip
 
     @wp.func
@@ -99,7 +99,7 @@ def _make_part(lone: Wide, many: Wide, options: SweepOptions, data: Any, part: P
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 kinetic = model.fluid.colliders.surfaces[k, 0] * body.friction[0]
                 sticking = model.fluid.colliders.surfaces[k, 1] * body.friction[0]
-                record(model, body, fluid, group, first, near_by, gap, wx, wy, wz, ux, uy, uz, kinetic, sticking)
+                record(model, body, fluid, group, first, near_by, gap, wx, wy, wz, ux, uy, uz, kinetic, sticking, k)
 
     return note
 

@@ -108,10 +108,11 @@ struct DensitySweep {
         const T px = from[4 * i], py = from[4 * i + 1], pz = from[4 * i + 2], inv_support = fluid.inv_support;
         T open = T(1), wx = T(0), wy = T(0), wz = T(0);
         for (int k = 0; k < fluid.wall_counts[i]; ++k) {
-            Wall<T>& wall = fluid.walls(i)[k];
+            auto& wall = fluid.walls(i)[k];
             const T d = wall.distance(px, py, pz);
             const T q = (d < T(0) ? -d : d) * inv_support;
             wall.fall = T(0);
+            if constexpr (Group::WRENCHES) wall.slope = T(0);
             if (q >= T(1) && d > T(0)) continue;
             const T e = q < T(1) ? T(1) - q : T(0), e4 = e * e * e * e;
             const T* const c = fluid.table.wall_terms.data;
@@ -122,6 +123,10 @@ struct DensitySweep {
                 inv_support;
             const T rest = T(1) - share;
             wall.fall = fall;
+            if constexpr (Group::WRENCHES) {
+                wall.slope = open * fall;
+                for (int n = 0; n < k; ++n) fluid.walls(i)[n].slope *= rest;
+            }
             wx = wx * rest - open * fall * wall.normal[0];
             wy = wy * rest - open * fall * wall.normal[1];
             wz = wz * rest - open * fall * wall.normal[2];
@@ -164,8 +169,9 @@ struct DensitySweep {
             to[4 * i + 1] = py + lambda * fy;
             to[4 * i + 2] = pz + lambda * fz;
             for (int k = 0; k < fluid.wall_counts[i]; ++k) {
-                Wall<T>& wall = fluid.walls(i)[k];
+                auto& wall = fluid.walls(i)[k];
                 wall.pushed += lambda < T(0) ? -lambda * wall.fall : T(0);
+                if constexpr (Group::WRENCHES) wall.carried -= fluid.mobility[i] * lambda * wall.slope;
             }
         }
         sync();
@@ -217,11 +223,12 @@ struct DensitySweep {
             const T free = fluid.mobility[i];
             for (int a = 0; a < 3; ++a) at[a] = from[4 * i + a] + free * limited(move[a]);
             for (int k = 0; k < fluid.wall_counts[i]; ++k) {
-                Wall<T>& wall = fluid.walls(i)[k];
+                auto& wall = fluid.walls(i)[k];
                 const T depth = fluid.table.radius - wall.distance(at[0], at[1], at[2]);
                 if (!(depth > T(0)) || !(free > T(0))) continue;
                 for (int a = 0; a < 3; ++a) at[a] += depth * wall.normal[a];
                 wall.pushed += depth;
+                if constexpr (Group::WRENCHES) wall.carried += depth;
             }
             for (int a = 0; a < 3; ++a) to[4 * i + a] = at[a];
         }

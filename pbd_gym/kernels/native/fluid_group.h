@@ -19,17 +19,28 @@ struct FluidParameters {
 // ChunkSize:   neighbours at a time, see Chunk.
 // MostWalls:   walls that a particle can be near.
 // WallNumbers: numbers of a Wall.
-template <class Scalar, int Stride, int ChunkSize, int MostWalls, int WallNumbers, class Columns>
+// Wrenches:    whether what colliders are pushed by is noted.
+template <class Scalar, int Stride, int ChunkSize, int MostWalls, int WallNumbers, class Columns, bool Wrenches>
 struct FluidOptions {
     using T = Scalar;
     using Chunk = pbd::Chunk<T, ChunkSize>;
     using Parameters = Columns;
     static constexpr int STRIDE = Stride, PLANES = MostWalls, PLANE = WallNumbers;
+    static constexpr bool WRENCHES = Wrenches;
+};
+
+// What a wall carries, where that is noted: how far it has moved the particle in this substep, to all of which the
+// particle answers, and how much a step away from it really lowers the density, behind other walls too [m, 1/m].
+template <class T, bool noted>
+struct WallForce {};
+template <class T>
+struct WallForce<T, true> {
+    T carried, slope;
 };
 
 // A collider near a particle, as a plane that holds for a substep. Lengths are in the size of the scene.
-template <class T>
-struct Wall {
+template <class T, bool noted = false>
+struct Wall : WallForce<T, noted> {
     T normal[3];  // outward, of length one
     T offset;     // of the plane from the origin, along the normal [m]
     T travel[3];  // displacement of the surface over the substep [m]
@@ -37,7 +48,7 @@ struct Wall {
     T sticking;   // and of what does not
     T pushed;     // how far it has pushed the particle in this substep [m]
     T fall;       // how much a step away from it lowers the density of the particle now [1/m]
-    T unused;
+    T collider;   // its number
 
     // Distance of a place from the plane [m], not positive behind it.
     PBD_INLINE T distance(T x, T y, T z) const {
@@ -58,7 +69,8 @@ struct FluidGroup {
     using Chunk = typename Options::Chunk;
     using Parameters = typename Options::Parameters;
     static constexpr int STRIDE = Options::STRIDE, PLANES = Options::PLANES;
-    static_assert(sizeof(Wall<T>) == Options::PLANE * sizeof(T), "Python makes room for other walls");
+    static constexpr bool WRENCHES = Options::WRENCHES;
+    static_assert(sizeof(Wall<T, WRENCHES>) <= Options::PLANE * sizeof(T), "Python makes room for other walls");
 
     const Table& table;
     const Body& body;
@@ -77,7 +89,7 @@ struct FluidGroup {
     int* const wet_lengths = lengths + members + samples;
     int* const wall_counts = lengths + 2 * members + samples;
     T* const slopes = scratch.slopes.data + rank * members * capacity;
-    Wall<T>* const planes = (Wall<T>*)(scratch.planes.data + rank * scratch.planes.shape[1]);
+    Wall<T, WRENCHES>* const planes = (Wall<T, WRENCHES>*)(scratch.planes.data + rank * scratch.planes.shape[1]);
     T* const mobility = scratch.mobility.data + rank * (members + samples + 1);
     const T support = table.support, inv_support = T(1) / support;
     T* const x = (T*)body.x.data;
@@ -103,7 +115,7 @@ struct FluidGroup {
     PBD_INLINE T* set(int which) const { return sets + 4 * row_count * which; }
 
     // Walls of a particle, wall_counts[i] of them.
-    PBD_INLINE Wall<T>* walls(int i) const { return planes + (size_t)i * PLANES; }
+    PBD_INLINE Wall<T, WRENCHES>* walls(int i) const { return planes + (size_t)i * PLANES; }
 };
 
 // One minus the distance over the support radius, from a squared distance; 0 beyond it.

@@ -43,7 +43,8 @@ struct FluidSettling {
             T old[3];
             for (int a = 0; a < 3; ++a) old[a] = fluid.previous[Group::STRIDE * member + a] * fluid.inv_size;
             for (int k = 0; k < fluid.wall_counts[i]; ++k) {
-                const Wall<T>& wall = fluid.walls(i)[k];
+                const auto& wall = fluid.walls(i)[k];
+                if constexpr (Group::WRENCHES) note_wall(wall, member, p, wall.normal, wall.carried);
                 if (!(wall.pushed > T(0)) || !(fluid.mobility[i] > T(0))) continue;
                 T u[3];
                 for (int a = 0; a < 3; ++a) u[a] = p[a] - old[a] - wall.travel[a];
@@ -52,6 +53,7 @@ struct FluidSettling {
                 const T slip = root(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
                 const T share = slip > wall.sticking * wall.pushed ? wall.kinetic * wall.pushed / slip : T(1);
                 for (int a = 0; a < 3; ++a) p[a] -= share * u[a];
+                if constexpr (Group::WRENCHES) note_wall(wall, member, p, u, -share);
             }
             for (int a = 0; a < 3; ++a) speeds[4 * i + a] = (p[a] - old[a]) * inv_h;
             speeds[4 * i + 3] = T(0);
@@ -60,6 +62,21 @@ struct FluidSettling {
             for (int set = 1; set < 3; ++set)
                 for (int a = 0; a < 4; ++a) fluid.set(set)[4 * fluid.members + a] = T(0);
         sync();
+    }
+
+    // Note that a wall has moved a particle by much times u, and is pushed back.
+    template <class Wall>
+    PBD_INLINE void note_wall(const Wall& wall, int member, const T* p, const T* u, T much) const {
+        PBD_CONTRACT_ON
+        const int colliders = fluid.body.wrenches.shape[1];
+        T* const to = (T*)fluid.body.wrenches.data + ((size_t)member * colliders + (int)wall.collider) * 6;
+        T f[3], at[3];
+        for (int a = 0; a < 3; ++a) {
+            f[a] = -fluid.mass * fluid.size * much * u[a];
+            at[a] = p[a] * fluid.size;
+            to[a] += f[a];
+        }
+        for (int a = 0; a < 3; ++a) to[3 + a] += at[(a + 1) % 3] * f[(a + 2) % 3] - at[(a + 2) % 3] * f[(a + 1) % 3];
     }
 
     // Even out differences of velocity pair by pair, which keeps momentum; walls have the velocity that they have.
@@ -112,7 +129,7 @@ struct FluidSettling {
             T change[3];
             for (int a = 0; a < 3; ++a) change[a] = scale * (sums[a] - total * v[a]);
             for (int k = 0; k < fluid.wall_counts[i]; ++k) {
-                const Wall<T>& wall = fluid.walls(i)[k];
+                const auto& wall = fluid.walls(i)[k];
                 const T d = wall.distance(px, py, pz);
                 if (!(d < fluid.support)) continue;
                 const T e = T(1) - (d > T(0) ? d : T(0)) * inv_support;

@@ -19,12 +19,13 @@ inline CUDA_CALLABLE Vector load_spots(const Scratch& scratch, int group, int ax
 // WIDTH particles are looked at together, those from row `first` on.
 // near_by:  positive for a particle that is near.
 // distance: from the surface of the collider [m].
+// k:        number of the collider.
 // n, u:     its normal there, and how far it moves in the substep [m].
 template <class Options, int WIDTH, class Model, class Body, class Scratch, class Vector>
 inline CUDA_CALLABLE void note_walls(const Model& model, const Body& body, const Scratch& scratch, int group, int first,
                                      const Vector& near_by, const Vector& distance, const Vector& nx, const Vector& ny,
                                      const Vector& nz, const Vector& ux, const Vector& uy, const Vector& uz,
-                                     typename Options::T kinetic, typename Options::T sticking) {
+                                     typename Options::T kinetic, typename Options::T sticking, int k) {
     PBD_CONTRACT_ON
     using T = typename Options::T;
     const FluidGroup<Options, decltype(model.fluid), Body, Scratch> fluid{model.fluid, body, scratch, group, 0, 1};
@@ -37,7 +38,7 @@ inline CUDA_CALLABLE void note_walls(const Model& model, const Body& body, const
             atomic_add(scratch.overflow.data[fluid.rank * 2 + 1], 1);
             continue;
         }
-        Wall<T>& wall = fluid.walls(i)[fluid.wall_counts[i]++];
+        auto& wall = fluid.walls(i)[fluid.wall_counts[i]++];
         const T* const p = fluid.sets + 4 * i;
         wall.normal[0] = nx.c[n];
         wall.normal[1] = ny.c[n];
@@ -49,6 +50,8 @@ inline CUDA_CALLABLE void note_walls(const Model& model, const Body& body, const
         wall.kinetic = kinetic;
         wall.sticking = sticking;
         wall.pushed = wall.fall = T(0);
+        wall.collider = T(k);
+        if constexpr (Options::WRENCHES) wall.carried = wall.slope = T(0);
     }
 }
 

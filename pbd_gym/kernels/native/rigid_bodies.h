@@ -7,9 +7,11 @@ namespace pbd {
 
 // What is chosen when the kernels of rigid bodies are built: numbers of a position's row, and the columns of parameters
 // that hold the size of an environment and a factor of the density, or -1 where environments do not differ.
-template <int Row, int Size, int Density> struct RigidOptions {
+//
+// wrenches: note what colliders are pushed by.
+template <int Row, int Size, int Density, bool wrenches> struct RigidOptions {
     static constexpr int ROW = Row, SIZE = Size, DENSITY = Density;
-    static constexpr bool VARIED = Size >= 0;
+    static constexpr bool VARIED = Size >= 0, WRENCHES = wrenches;
 };
 
 // Arrays of the rigid bodies of a group. Table: what the model knows of them.

@@ -31,8 +31,10 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
         parts: colliders by shape and by whether they move.
     """
     vec, scalar = wide.vec, wide.scalar
-    colliders_, body_, rigid_ = table_type(scalar), body_type(vec), scratch_type(vec)
-    substep_ = substep_type(vec)
+    colliders_: Any = table_type(scalar)
+    body_: Any = body_type(vec)
+    rigid_: Any = scratch_type(vec)
+    substep_: Any = substep_type(vec)
     solve_code = rigid_call("solve_touches", wide, options, arguments="model, body, rigid, now, group, b, count")
 
     @wp.func_native(solve_code)
