@@ -204,11 +204,10 @@ def make_settle(
                 damp(model, body, now.inv_h, 0, launch.color, thread, threads)
         if wp.static(damp is not None and options.rigid and bouncing):
             if asks(launch, wp.static(int(Phase.ADVANCE))):
-                for k in range(thread, model.rigid.members.shape[0], threads):
-                    i = model.rigid.members[k]
+                # Bounces work out all others themselves.
+                for i in range(thread, body.x.shape[0], threads):
                     for axis in range(3):
                         body.velocity[i, axis] = (body.x[i, axis] - body.previous[i, axis]) * now.inv_h
-                barrier()
 
     return settle
 
