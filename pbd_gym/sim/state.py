@@ -586,9 +586,9 @@ class State(StateArrays):
 
         Edges are those of surfaces, and lines between neighbours in ropes, soft and rigid bodies that collide. Only
         surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. What has gone
-        through and away from a surface by then does not count any more: sum over steps. Through
-        what is close along the surface, and from one panel through the other, an edge counts if both of its ends are
-        out by more than a thickness: creases cut a little into what constraints hold apart.
+        through and away from a surface by then does not count any more: sum over steps. Through what is close along the
+        surface, and from one panel through the other, an edge counts if both of its ends are out by more than a
+        thickness: creases cut a little into what constraints hold apart.
 
         Returns:
             Shape (num_envs,), int32.

@@ -40,9 +40,9 @@ def make_collide(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part
     @wp.func_native(solve_code)
     def solve(
         model: data,
-        body: body_,  # type: ignore[valid-type]
-        rigid: rigid_,  # type: ignore[valid-type]
-        now: substep_,  # type: ignore[valid-type]
+        body: body_,
+        rigid: rigid_,
+        now: substep_,
         group: int,
         b: int,
         count: int,
