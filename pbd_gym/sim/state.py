@@ -517,9 +517,8 @@ class State(StateArrays):
         All that touches it counts, but for the viscosity of fluids at walls. Pinned and held particles push nothing.
 
         Returns:
-            Force [N] and torque [N m] in the axes of the world, the torque about the origin of the collider, which for
-            those that move is that of their pose at the end of the step. Shape (num_envs, colliders, 6), in the order
-            of ``Scene.colliders``.
+            Force [N] and torque [N m] in the axes of the world, the torque about the origin of the collider, of those
+            that move at the end of the step. Shape (num_envs, colliders, 6), in the order of ``Scene.colliders``.
 
         Raises:
             RuntimeError: if they were not summed; a solver with ``wrenches=True`` does so.
