@@ -34,7 +34,10 @@ FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12)
 JACOBI = SweepOptions(keep_lambda=True, jacobi=True, grip_forces=True, forces=True, wind=True)
 GATHERING = replace(JACOBI, particle_contacts=True, anchors=12, rigid=True)
 FLUID = SweepOptions(
-    fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True), varied=True, rigid=True, wrenches=True
+    fluid=FluidOptions(1, boundary=True, cohesion=True, vorticity=True, flow=True),
+    varied=True,
+    rigid=True,
+    wrenches=True,
 )
 # The compiler's time grows faster than the kernel, so kinds are compiled a few at a time: four kernels of five take 10
 # seconds where one of nineteen takes 70. For the same reason, contacts and tethers, which know nothing of kinds, are
