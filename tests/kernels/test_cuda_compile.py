@@ -26,7 +26,7 @@ from tests.kernels.cuda import check_compiles
 ARCHITECTURES = {1: 80, 4: 90}
 """A100, and H100 or H200: which of them code of so many lanes is compiled for. All of it is C++ for either."""
 SCALARS = (wp.float32, wp.float64)
-PLAIN = SweepOptions()
+PLAIN = SweepOptions(compensated=True)
 SWEEPING = SweepOptions(keep_lambda=True, damped=True, symmetric=True, chebyshev=True, shared=64, varied=True)
 FULL = replace(SWEEPING, particle_contacts=True, surfaces=True, anchors=12)
 JACOBI = SweepOptions(keep_lambda=True, jacobi=True, grip_forces=True, forces=True, wind=True)

@@ -161,7 +161,13 @@ def needs(formula: Callable[..., Any]) -> list[str]:
 
 
 def solve(
-    inputs: Inputs, value: Number, scale: Number, weight: Number, advance: Number | None, alpha: Number
+    inputs: Inputs,
+    value: Number,
+    scale: Number,
+    weight: Number,
+    advance: Number | None,
+    alpha: Number,
+    kept: Number | None = None,
 ) -> Number:
     """Return s, with which particle k moves by ``w_k q_k s`` and the multiplier grows by ``scale s``.
 
@@ -172,6 +178,10 @@ def solve(
     doi:10.1145/2994258.2994272, eq. 18 and 26. With q = scale g, ``s = delta_lambda / scale`` needs no division by
     ``scale``, which may be zero where g is 0/0.
 
+    One sweep leaves a constraint softer than its material by what those after it still do to its particles: as if alpha
+    were larger by ``(1 - kept) (1 + gamma) sum w |g|^2`` (:mod:`pbd_gym.sim.substeps`). With ``kept`` that is taken off
+    alpha, down to zero.
+
     Args:
         inputs: of the trace.
         value: C.
@@ -179,20 +189,24 @@ def solve(
         weight: ``sum w |q|^2``.
         advance: ``sum q . (x - x_prev)``, if anything is damped.
         alpha: compliance over the square of the time step.
+        kept: the part of ``sum w |g|^2`` that counts beside the compliance; None for all of it.
     """
     error = value + alpha * inputs.old
     square = scale * scale
     per_square = without_factor(weight, square) if square.value is None else None
     if per_square is not None:  # gradients of constant length: one factor of the scale cancels
-        numerator, total = -error, per_square + alpha
+        numerator, inertia = -error, per_square
         if advance is not None:
             numerator = numerator - inputs.gamma * advance / maximum(scale, 1e-30)
-            total = per_square + inputs.gamma * per_square + alpha
+            inertia = per_square + inputs.gamma * per_square
+        total = inertia + alpha if kept is None else maximum(inertia, kept * inertia + alpha)
         return numerator / maximum(total * scale, 1e-30)
-    numerator, total = -error * scale, weight + alpha * square
+    numerator, inertia = -error * scale, weight
     if advance is not None:
         numerator = numerator - inputs.gamma * advance
-        total = weight + inputs.gamma * weight + alpha * square
+        inertia = weight + inputs.gamma * weight
+    stiff = alpha * square
+    total = inertia + stiff if kept is None else maximum(inertia, kept * inertia + stiff)
     return numerator / maximum(total, by_precision(weight, 1e-20, 1e-30))
 
 
@@ -247,7 +261,8 @@ def project(
         parts = [dot(g, x - p) for g, x, p in zip(q, points, inputs.before(width), strict=True)]
         advance = sum(parts[1:], parts[0])
     alpha = inputs.alpha * (inputs.size**power if power >= 0 else inputs.inv_size**-power)
-    s = solve(inputs, value, scale, weight, advance, alpha)
+    kept = inputs.field("kept", ()) if options.compensated and not limited else None
+    s = solve(inputs, value, scale, weight, advance, alpha, kept)
     if limited:
         s = one_sided(inputs, s, value, scale)
     if options.jacobi:
