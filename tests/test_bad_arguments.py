@@ -34,7 +34,7 @@ FABRIC = {"density": 0.1, "young_modulus": 1e6, "thickness": 1e-3}
 
 def scene() -> Scene:
     made = Scene(grip_count=1)
-    made.add_cloth(3, 3)
+    made.add_cloth(3, 3, lines=False)
     made.add_collider(Plane(), moving=True)
     return made
 
@@ -54,7 +54,7 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, list[Any]]]] = {
     "Solver": (
         lambda **k: Solver(Model(scene()), **k),
         {
-            "substeps": COUNTS,
+            "substeps": [value for value in COUNTS if value is not None],
             "iterations": COUNTS,
             "threads": [value for value in COUNTS if value is not None],
             "damping": [*SCALARS, -1.0],
@@ -141,21 +141,37 @@ def test_constructors(kind: str, name: str) -> None:
 
 
 METHODS: dict[str, tuple[Callable[[Scene, Any], Any], list[Any], str]] = {
-    "material of a cloth": (lambda s, v: s.add_cloth(3, 3, material=v), [3, 0, "silk", RopeMaterial()], "material"),
-    "material of a rope": (lambda s, v: s.add_rope(POINTS, v), [3, 0, "hemp", ClothMaterial()], "material"),
-    "material of a garment": (lambda s, v: s.add_garment(TRIANGLE, v), [3, 0, "silk", SoftMaterial()], "material"),
+    "material of a cloth": (
+        lambda s, v: s.add_cloth(3, 3, material=v, lines=False),
+        [3, 0, "silk", RopeMaterial()],
+        "material",
+    ),
+    "material of a rope": (
+        lambda s, v: s.add_rope(POINTS, v, lines=False),
+        [3, 0, "hemp", ClothMaterial()],
+        "material",
+    ),
+    "material of a garment": (
+        lambda s, v: s.add_garment(TRIANGLE, v, lines=False),
+        [3, 0, "silk", SoftMaterial()],
+        "material",
+    ),
     "material of a solid": (lambda s, v: s.add_soft_body(CUBE, v), [3, 0, "rubber", ShapeMaterial()], "material"),
     "material of shapes": (lambda s, v: s.add_shape_matching(CUBE, v), [3, 0, "rubber", SoftMaterial()], "material"),
-    "mesh of a garment": (lambda s, v: s.add_garment(v), [3, None, "shirt.obj", CUBE, POINTS], "mesh"),
+    "mesh of a garment": (lambda s, v: s.add_garment(v, lines=False), [3, None, "shirt.obj", CUBE, POINTS], "mesh"),
     "mesh of a solid": (lambda s, v: s.add_soft_body(v), [3, None, "bunny.obj", TRIANGLE, POINTS], "mesh"),
     "points of a body": (lambda s, v: s.add_shape_matching(v, mass=1.0), [3, None, "x", TRIANGLE], "body"),
-    "rows": (lambda s, v: s.add_cloth(v, 3), COUNTS, "rows|particles"),
-    "columns": (lambda s, v: s.add_cloth(3, v), COUNTS, "columns|particles"),
-    "rows and columns": (lambda s, v: s.add_cloth(v, v), [2**16], "columns"),
-    "size": (lambda s, v: s.add_cloth(3, 3, size=v), [1.0, "ab", (1.0, "1"), None, (1, 2, 3), (1, 1e300)], "size"),
-    "place": (lambda s, v: s.add_cloth(3, 3, position=v), ARRAYS, "position"),
-    "turn": (lambda s, v: s.add_cloth(3, 3, rotation=v), ARRAYS, "rotation"),
-    "points": (lambda s, v: s.add_rope(v), ARRAYS, "points"),
+    "rows": (lambda s, v: s.add_cloth(v, 3, lines=False), COUNTS, "rows|particles"),
+    "columns": (lambda s, v: s.add_cloth(3, v, lines=False), COUNTS, "columns|particles"),
+    "rows and columns": (lambda s, v: s.add_cloth(v, v, lines=False), [2**16], "columns"),
+    "size": (
+        lambda s, v: s.add_cloth(3, 3, size=v, lines=False),
+        [1.0, "ab", (1.0, "1"), None, (1, 2, 3), (1, 1e300)],
+        "size",
+    ),
+    "place": (lambda s, v: s.add_cloth(3, 3, position=v, lines=False), ARRAYS, "position"),
+    "turn": (lambda s, v: s.add_cloth(3, 3, rotation=v, lines=False), ARRAYS, "rotation"),
+    "points": (lambda s, v: s.add_rope(v, lines=False), ARRAYS, "points"),
     "positions": (lambda s, v: s.add_particles(v, 1.0), [*ARRAYS, [[1e30, 0, 0]]], "positions"),
     "mass": (lambda s, v: s.add_particles(POINTS, v), [*SCALARS, 0.0, 1e-40], "mass"),
     "velocities": (lambda s, v: s.add_particles(POINTS, 1.0, v), [*SCALARS, 1e30], "velocities"),

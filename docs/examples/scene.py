@@ -7,7 +7,7 @@ scene.add_collider(Plane(friction=0.5))
 cloth = scene.add_cloth(rows=32, columns=32, size=(1.0, 1.0), position=(0.0, 1.5, 0.0))
 scene.pin(cloth.corners[:2])
 
-solver = Solver(Model(scene, num_envs=64), substeps=10)
+solver = Solver(Model(scene, num_envs=64))
 state, control = solver.state(), solver.control()
 state.set_parameters(stiffness=[0.1 * (i + 1) for i in range(64)])  # environments may differ
 for _ in range(30):

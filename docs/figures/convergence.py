@@ -28,14 +28,14 @@ def cloth() -> Scene:
     """A sheet of 12 x 12 particles of the default material, laid flat and held at two corners."""
     scene = Scene()
     flat = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]
-    scene.pin(scene.add_cloth(12, 12, (0.5, 0.5), rotation=flat).corners[:2])
+    scene.pin(scene.add_cloth(12, 12, (0.5, 0.5), rotation=flat, lines=False).corners[:2])
     return scene
 
 
 def rope() -> Scene:
     """A rope of 21 particles of the default material, laid flat and held at one end."""
     scene = Scene()
-    scene.pin(scene.add_rope(np.linspace([0, 0, 0], [0.5, 0, 0], 21))[:1])
+    scene.pin(scene.add_rope(np.linspace([0, 0, 0], [0.5, 0, 0], 21), lines=False)[:1])
     return scene
 
 
@@ -58,7 +58,7 @@ def advance(
     scene: Scene, x: np.ndarray, v: np.ndarray, steps: int, ctrl_dt: float, order: Any = "colored", **options: Any
 ) -> np.ndarray:
     """Positions after some control steps of the engine, in double precision."""
-    solver = Solver(Model(scene, dtype="float64", order=order), **options)
+    solver = Solver(Model(scene, dtype="float64", order=order), **{"compensate": False, "quiet": True, **options})
     state, control = solver.state(), solver.control()
     state.set_positions(x)
     state.set_velocities(v)

@@ -45,7 +45,7 @@ def layers(resolution: int) -> tuple[Scene, np.ndarray]:
 def measure(resolution: int, substeps: int) -> None:
     """Print how many cases end without an edge through a triangle."""
     scene, corners = layers(resolution)
-    solver = Solver(Model(scene, CASES), -(-substeps // 2), damping=1.0)
+    solver = Solver(Model(scene, CASES), -(-substeps // 2), damping=1.0, quiet=True)
     state, control, rng = solver.state(), solver.control(), np.random.default_rng(0)
     begin = time.process_time()
     held = corners[np.arange(CASES) % 2, rng.integers(4, size=CASES)]
@@ -70,7 +70,7 @@ def measure(resolution: int, substeps: int) -> None:
 
 def main(resolution: int = 16, *substeps: int) -> None:
     """Measure towels with some numbers of substeps."""
-    needed = needed_substeps(layers(resolution)[0], 2.0 * STEP, speed=SPEED)
+    needed = needed_substeps(layers(resolution)[0], 2.0 * STEP, softening=0.1, speed=SPEED, forces=False)
     for count in substeps or (32, 64, 128, needed):
         measure(resolution, count)
 

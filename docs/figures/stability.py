@@ -48,7 +48,7 @@ def towel(n: int = 32) -> None:
     """A towel of 1 m stands on its edge, ruffled differently in each environment, and falls on itself."""
     radius = 0.45 / (n - 1)
     scene = Scene(contact_radius=radius)
-    cloth = scene.add_cloth(n, n, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-5, None), (0.0, 1.05, 0.0))
+    cloth = scene.add_cloth(n, n, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-5, None), (0.0, 1.05, 0.0), lines=False)
     scene.add_collider(Plane(friction=0.5))
     scene.add_particle_contacts(cloth.indices.ravel(), radius, 0.3)
     threads = scene.constraints["distance"].indices[0]
@@ -77,7 +77,7 @@ def knot() -> None:
     count = int(arc[-1] / (2 * radius))
     points = np.stack([np.interp(np.linspace(0, arc[-1], count), arc, path[:, axis]) for axis in range(3)], axis=1)
     scene = Scene(gravity=(0.0, 0.0, 0.0), grip_count=2)
-    rope = scene.add_rope(points, RopeMaterial(0.05, 1e-6, 1e-1))
+    rope = scene.add_rope(points, RopeMaterial(0.05, 1e-6, 1e-1), lines=False)
     scene.add_particle_contacts(rope, radius, 0.3)
     model = Model(scene, ENVS)
     solver = Solver(model, SUBSTEPS, damping=2.0)

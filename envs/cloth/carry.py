@@ -75,6 +75,7 @@ class ClothCarry(Task):
             (config.side, config.side),
             ClothMaterial(config.density, config.stretch_compliance, config.shear_compliance, config.bend_compliance),
             position=(0.0, config.height, 0.0),
+            lines=False,
         )
         if config.self_collision:
             spacing = config.side / max(config.rows - 1, config.columns - 1)

@@ -190,7 +190,9 @@ class RopeAlign(Task):
         points = np.zeros((config.particles, 3))
         points[:, 0] = np.linspace(-0.5, 0.5, config.particles) * config.length
         points[:, 1] = RADIUS
-        rope = scene.add_rope(points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance))
+        rope = scene.add_rope(
+            points, RopeMaterial(config.density, config.stretch_compliance, config.bend_compliance), lines=False
+        )
         if config.self_collision:
             scene.add_particle_contacts(rope, RADIUS, config.friction)
         ends = (int(rope[0]), int(rope[-1]))

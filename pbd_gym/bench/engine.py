@@ -42,7 +42,7 @@ class Engine:
     ) -> None:
         self.scene = scene
         self.model = Model(scene, num_envs, device=device, threads=threads, lanes=lanes)
-        self.solver = Solver(self.model, SUBSTEPS, threads=threads, schedule=schedule)
+        self.solver = Solver(self.model, SUBSTEPS, threads=threads, schedule=schedule, compensate=False, quiet=True)
         self.state, self.control = self.solver.state(), self.solver.control()
         if start is not None:
             self.state.set_positions(start)

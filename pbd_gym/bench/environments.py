@@ -124,7 +124,9 @@ def phases(options: Options) -> Iterator[Row]:
     env.action_space.seed(0)
     for _ in range(3):
         env.step(env.action_space.sample())
-    solver = Solver(env.model, env.solver.substeps, damping=env.config.damping, threads=1, schedule="colors")
+    solver = Solver(
+        env.model, env.solver.substeps, damping=env.config.damping, threads=1, schedule="colors", quiet=True
+    )
     state, control = solver.state(), solver.control()
     state.set_positions(env.state.get_positions())
     found = phase_times(solver, state, control, env.config.ctrl_dt)

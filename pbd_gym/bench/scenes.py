@@ -21,7 +21,9 @@ SPACING = 0.02
 def hanging_cloth(particles: int = 32) -> Scene:
     """W1 and W5: a square cloth of structural and shear constraints, hung by two corners (3,906 of them at 32 x 32)."""
     scene = Scene()
-    cloth = scene.add_cloth(particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-5, None), (0.0, 1.5, 0.0))
+    cloth = scene.add_cloth(
+        particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-5, None), (0.0, 1.5, 0.0), None, False
+    )
     scene.pin(cloth.corners[:2])
     return scene
 
@@ -38,7 +40,7 @@ def hanging_block() -> Scene:
 def hanging_rope() -> Scene:
     """W3: a rope of 40 particles, laid out level and hung by one end."""
     scene = Scene()
-    rope = scene.add_rope([(0.02 * i, 1.0, 0.0) for i in range(40)], RopeMaterial())
+    rope = scene.add_rope([(0.02 * i, 1.0, 0.0) for i in range(40)], RopeMaterial(), lines=False)
     scene.pin(rope[:1])
     return scene
 
@@ -47,7 +49,7 @@ def towel(particles: int = 32) -> Scene:
     """W4: a towel over a floor; its particles collide with one another, and rub. :func:`folded` is its start."""
     scene = Scene(contact_radius=0.01)
     cloth = scene.add_cloth(
-        particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-4, 1e-2), (0.0, 0.02, 0.0), LYING
+        particles, particles, (1.0, 1.0), ClothMaterial(0.2, 1e-5, 1e-4, 1e-2), (0.0, 0.02, 0.0), LYING, lines=False
     )
     scene.add_collider(Plane(friction=0.5))
     scene.add_particle_contacts(cloth.indices.ravel(), 0.45 / (particles - 1), friction=0.3)

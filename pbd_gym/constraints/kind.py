@@ -18,8 +18,8 @@ from pbd_gym.kernels.solve.projection import GIVEN, Inputs, needs
 from pbd_gym.runtime.checks import finite
 
 _TAKEN = frozenset(
-    ("indices", "bounds", "first_color", "first", "first_memory", "damping_time", "label", "share", "side", "offsets",
-     "mass", "part")
+    ("indices", "bounds", "first_color", "first", "first_memory", "damping_time", "label", "share", "kept", "side",
+     "offsets", "mass", "part")
 )  # fmt: skip
 """Names that the tables of all kinds use for themselves."""
 
@@ -144,6 +144,7 @@ class Kind:
             "damping_time": wp.array(dtype=scalar),  # [s], shape (m,)
             "label": wp.array(dtype=wp.int32),  # which of the scene's stiffness labels, shape (m,)
             "share": wp.array(dtype=scalar),  # of its correction that a Jacobi iteration may take, shape (m,)
+            "kept": wp.array(dtype=scalar),  # of its weight, beside the compliance, after one sweep, shape (m,)
             **numbers,
         }
         name = "".join(part.title() for part in self.name.split("_")) + "Table"

@@ -72,6 +72,8 @@ class SceneDemo(Demo[AnyOptions]):
             method=getattr(numbers, "method", self.method),
             chebyshev=getattr(numbers, "chebyshev", 0.0),
             threads=1,
+            compensate=False,
+            quiet=True,
         )
 
     @property

@@ -28,6 +28,13 @@ WRINKLE = 0.15
 16 particles, folded along its bias, stands 5 cm high and creeps open. With more, cells collapse, and edges get through
 triangles: 80 random actions leave 3 of 100 towels pierced with 0.15, 14 with 0.5, half of them with 1."""
 
+GRAVITY = 9.81
+"""On Earth [m/s^2]."""
+MOST_WAYS = 2048
+"""Vertices of a garment up to which it has tethers by default: a table of all ways along it takes 16 MiB then."""
+LOADS = 100.0
+"""How many times its own weight cloth may carry before its tethers do: they leave room for what it stretches by."""
+
 
 @dataclass(frozen=True)
 class Cloth:
@@ -90,8 +97,8 @@ class Scene(RigidScene):
         material: ClothMaterial | Fabric | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
-        lines: bool = False,
-        tethers: bool = False,
+        lines: bool = True,
+        tethers: bool | None = None,
         wrinkles: bool = False,
     ) -> Cloth:
         """Add a rectangular cloth of ``rows`` x ``columns`` particles with stretch, shear and bending constraints.
@@ -103,10 +110,12 @@ class Scene(RigidScene):
             material: what it is made of.
             position: where the middle of its upper edge goes [m], shape (3,).
             rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
-            lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), so that fine
-                cloth stretches less.
+            lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), so that it
+                answers a pull with the force that the material says; without, each segment is solved by itself, which
+                takes far shorter substeps (:func:`pbd_gym.sim.substeps.needed_substeps`).
             tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
-                rest; see :meth:`add_grip_tethers`.
+                rest; see :meth:`add_grip_tethers`. By default it is so where there are lines, with room for the stretch
+                that :data:`LOADS` times the weight of the cloth would make.
             wrinkles: whether the diagonals of cells get shorter by :data:`WRINKLE` before they push, as those of a
                 cloth that buckles between its particles. A coarse cloth that does not hardly folds across them.
 
@@ -120,7 +129,13 @@ class Scene(RigidScene):
         """
         width, height = shaped("size", size, (2,)).tolist()
         sheet = grid(rows, columns, width, height)
-        particles = self.add_sheet(sheet, material, position, rotation, lines, tethers, wrinkles)
+        fixed = None if tethers is None else switch("tethers", tethers)
+        material = _made_of(material, ClothMaterial, Fabric)
+        particles = self.add_sheet(sheet, material, position, rotation, lines, bool(fixed), wrinkles)
+        if fixed is None and lines:
+            edges = particles[np.concatenate([sheet.structural, sheet.shear])]
+            slack = _give(material.sheet_compliances(sheet)[0], self.mass[particles], sheet.areas)
+            self.add_grip_tethers(particles, edges, sheet.positions[:, :2], slack)
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
     def add_sheet(
@@ -129,7 +144,7 @@ class Scene(RigidScene):
         material: ClothMaterial | Fabric | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
-        lines: bool = False,
+        lines: bool = True,
         tethers: bool = False,
         wrinkles: bool = False,
     ) -> np.ndarray:
@@ -185,8 +200,8 @@ class Scene(RigidScene):
         material: ClothMaterial | Fabric | None = None,
         position: ArrayLike = (0.0, 0.0, 0.0),
         rotation: ArrayLike | None = None,
-        lines: bool = False,
-        tethers: bool = False,
+        lines: bool = True,
+        tethers: bool | None = None,
     ) -> Garment:
         """Add a cloth of any shape: a distance constraint per edge, and one that bends per pair of adjacent triangles.
 
@@ -201,7 +216,8 @@ class Scene(RigidScene):
             lines: whether paths along the edges that go nearly straight are each solved as a whole; see
                 :func:`pbd_gym.geometry.paths.edge_paths` and :meth:`add_cloth`.
             tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
-                rest; see :meth:`add_grip_tethers`.
+                rest; see :meth:`add_grip_tethers`. By default as those of :meth:`add_cloth`, unless the mesh is in
+                several pieces or has more than :data:`MOST_WAYS` vertices.
 
         Returns:
             Its particles, triangles, openings and landmarks.
@@ -218,7 +234,8 @@ class Scene(RigidScene):
         check_manifold(mesh.triangles)
         check_areas(mesh.positions, mesh.triangles)
         material = _made_of(material, ClothMaterial, Fabric)
-        body = self._tethered_mesh(mesh) if switch("tethers", tethers) else []
+        fixed = tethers is not None and switch("tethers", tethers)
+        body = self._tethered_mesh(mesh, self.particle_count) if fixed else []
         stretch, found = material.edge_compliances(mesh), mesh.hinges()
         particles = self._place(mesh.positions, material.density * mesh.vertex_areas(), position, rotation, dimension=2)
         if not switch("lines", lines):
@@ -226,6 +243,9 @@ class Scene(RigidScene):
         self._add_hinges(particles[found], material)
         if lines:
             self._add_lines(particles, mesh.positions, mesh.edges(), stretch)
+        if lines and tethers is None and len(particles) <= MOST_WAYS and not mesh.components().any():
+            slack = _give(stretch, self.mass[particles], mesh.areas())
+            body = self._tethered_mesh(mesh, int(particles[0]), slack)
         self.tethered_bodies += body
         self.triangles = np.concatenate([self.triangles, particles[mesh.triangles]])
         loops = [particles[loop] for loop in mesh.boundary_loops()]
@@ -236,7 +256,7 @@ class Scene(RigidScene):
         self,
         points: ArrayLike,
         material: RopeMaterial | Cord | None = None,
-        lines: bool = False,
+        lines: bool = True,
         tethers: bool = False,
     ) -> np.ndarray:
         """Add a rope: a chain of particles with stretch and bending constraints.
@@ -244,10 +264,11 @@ class Scene(RigidScene):
         Args:
             points: where its particles lie now, in order, which is also its rest shape [m], shape (k, 3), k at least 2.
             material: what it is made of.
-            lines: whether all segments are solved at once, so that a long rope keeps its length; see
-                :mod:`pbd_gym.constraints.line`.
+            lines: whether all segments are solved at once, so that the rope answers a pull with the force that the
+                material says; see :mod:`pbd_gym.constraints.line`.
             tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the rope at
-                rest; see :meth:`add_grip_tethers`.
+                rest; see :meth:`add_grip_tethers`. A rope that is a line needs none: its length is exact, and what
+                hangs on it stretches it as the material says.
 
         Returns:
             Its particles in order, shape (k,), int32.
@@ -458,13 +479,13 @@ class Scene(RigidScene):
         at_rest = self.positions[members].copy()
         self.tethered_bodies.append(TetheredBody(first, at_rest, pairs - first, lengths, places, float(slack)))
 
-    def _tethered_mesh(self, mesh: TriMesh) -> list[TetheredBody]:
+    def _tethered_mesh(self, mesh: TriMesh, first: int, slack: float = 0.0) -> list[TetheredBody]:
         """Return the body that a mesh will be, so that what is wrong with it shows before anything is added."""
         edges = mesh.edges()
         lengths = np.linalg.norm(mesh.positions[edges[:, 0]] - mesh.positions[edges[:, 1]], axis=1)
         links, across = unfolded_links(mesh.positions, mesh.hinges())
         edges, lengths = np.concatenate([edges, links]), np.concatenate([lengths, across])
-        return [TetheredBody(self.particle_count, mesh.positions, edges, lengths)]
+        return [TetheredBody(first, mesh.positions, edges, lengths, slack=slack)]
 
     def add_tethers(
         self,
@@ -563,6 +584,17 @@ def _check_solid(mesh: TetMesh) -> None:
     wrong = np.flatnonzero(mesh.volumes() <= 0.0)
     if len(wrong):
         raise ValueError(f"{len(wrong)} tetrahedra are flat or inverted; the first is number {wrong[0]}")
+
+
+def _give(compliances: np.ndarray, mass: np.ndarray, areas: np.ndarray) -> float:
+    """Return the strain of a cloth that carries :data:`LOADS` times its weight, roughly, as if it were square.
+
+    Args:
+        compliances: of its threads' segments [m/N], shape (m,).
+        mass: of its particles [kg], shape (k,).
+        areas: of its parts [m^2], shape (a,).
+    """
+    return float(LOADS * GRAVITY * mass.sum() * compliances.mean() / np.sqrt(areas.sum()))
 
 
 def _made_of(material: Any, usual: type, *others: type) -> Any:

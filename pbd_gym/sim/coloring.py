@@ -103,6 +103,27 @@ def cluster_values(rows: Sequence[np.ndarray], mass: np.ndarray, valence: np.nda
     return {"part": part, "mass": mass[members] * part, "share": share}
 
 
+def kept_weights(rows: Rows, inv_mass: np.ndarray) -> np.ndarray:
+    """Return the part of its weight ``sum w |grad C|^2`` that counts beside a constraint's compliance.
+
+    The rest is what one sweep adds to the compliance: half of what belongs to particles that the constraint shares with
+    others of its kind; see :mod:`pbd_gym.sim.substeps`. A spring alone between two masses keeps everything.
+
+    Args:
+        rows: particles of each constraint, shape (m, k), or m arrays of any lengths, which keep everything.
+        inv_mass: of all particles [1/kg], shape (n,).
+
+    Returns:
+        Shape (m,), from 1/2 to 1.
+    """
+    if not isinstance(rows, np.ndarray):
+        return np.ones(len(rows))
+    light = inv_mass[rows]
+    shared = np.bincount(rows.ravel(), minlength=len(inv_mass))[rows] > 1
+    total = light.sum(axis=1)
+    return 1.0 - 0.5 * np.where(shared, light, 0.0).sum(axis=1) / np.where(total > 0.0, total, 1.0)
+
+
 def in_solve_order(
     rows: Sequence[np.ndarray], values: dict[str, np.ndarray], permutation: np.ndarray, per_member: Collection[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:

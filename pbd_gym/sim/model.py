@@ -21,7 +21,7 @@ from pbd_gym.runtime.devices import choose_block_dim, find_device, fitting_block
 from pbd_gym.scene.base import BaseScene
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
-from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order
+from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order, kept_weights
 from pbd_gym.sim.upload.arrays import fill
 from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out
 from pbd_gym.sim.upload.colliders import arrange, fill_colliders
@@ -268,6 +268,7 @@ class Model:
         else:
             values |= cluster_values(rows, self.scene.mass, valence)
         values["label"] = np.concatenate(batch.labels)
+        values["kept"] = kept_weights(rows, self.scene.inv_mass)
         if (values["damping_time"] > 0).any():
             self.damped += (kind.name,)
         if self.order == "colored":

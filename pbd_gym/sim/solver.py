@@ -27,6 +27,7 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.speeds import SpeedWatch
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
+from pbd_gym.sim.substeps import SOFTER, needed_substeps, softer_than_material
 from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
 
 # Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
@@ -81,7 +82,9 @@ class Solver:
 
     Args:
         model: the constants of the batch.
-        substeps: steps that a control step is divided into.
+        substeps: steps that a control step is divided into; by default as many as the bodies of the scene need for the
+            ``ctrl_dt`` of a step, so that they answer with the forces of their material
+            (:func:`pbd_gym.sim.substeps.needed_substeps`).
         iterations: sweeps per substep.
         method: what an iteration does: ``"gauss-seidel"`` applies each correction at once; ``"symmetric"`` does so too,
             and sweeps backwards in every second iteration; ``"jacobi"`` applies all corrections together, each reduced
@@ -107,6 +110,11 @@ class Solver:
             long. By default they do so where float32 would round off more than :data:`ROUNDING` of what gravity makes
             of a position in a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m
             at those below 2.2 ms. Only the scene counts, not where things go later.
+        compensate: whether what one sweep softens bodies by is taken off their compliance, so that forces are those of
+            the material at fewer substeps; see :mod:`pbd_gym.sim.substeps`. Plain XPBD does not. Several iterations and
+            other methods leave less to take off, and go without.
+        quiet: whether nothing is said where bodies are softer than their material at the substeps given. Otherwise the
+            first step warns, with what is had and how many substeps would do.
 
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
@@ -118,7 +126,7 @@ class Solver:
     def __init__(
         self,
         model: Model,
-        substeps: int = 10,
+        substeps: int | None = None,
         iterations: int = 1,
         damping: float = 0.0,
         max_speed: float = 1e3,
@@ -132,6 +140,8 @@ class Solver:
         wrenches: bool = False,
         piercings: bool = True,
         double: bool | None = None,
+        compensate: bool = True,
+        quiet: bool = False,
     ) -> None:
         if schedule not in (None, "block", "colors"):
             raise ValueError(f"schedule must be 'block', 'colors' or None, got {schedule!r}")
@@ -151,13 +161,17 @@ class Solver:
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
-        self.substeps = whole("substeps", substeps, 1)
+        self.substeps = 0 if substeps is None else whole("substeps", substeps, 1)
+        """Steps that a control step is divided into; those of the last step, 0 before it, where none were given."""
+        self._given = substeps is not None
+        self._quiet = switch("quiet", quiet)
         self.iterations = whole("iterations", iterations, 1)
         self.damping = number("damping", damping, 0.0)
         self.max_speed = float(max_speed)
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.threads = 1 if model.in_blocks else min(threads, model.group_count)
         self.method = method
+        self.compensate = switch("compensate", compensate)
         self.relaxation = relaxation
         self.chebyshev = chebyshev
         self.schedule: Schedule = schedule or choose_schedule(model)
@@ -175,6 +189,7 @@ class Solver:
         by_block = self.schedule == "block"
         self.options = SweepOptions(
             keep_lambda=self.iterations > 1,
+            compensated=self._compensated(self.iterations),
             damped=model.damped,
             longest_line=model.longest_line,
             supports=model.has_supports,
@@ -207,12 +222,15 @@ class Solver:
             ValueError: for a number below 1 or beyond 32 bits. The solver is then as it was.
             TypeError: for one that is not whole.
         """
-        found = [
-            whole(name, old if new is None else new, 1)
-            for name, new, old in (("substeps", substeps, self.substeps), ("iterations", iterations, self.iterations))
-        ]
-        self.substeps, self.iterations = found
-        self.options = replace(self.options, keep_lambda=self.iterations > 1)
+        if substeps is not None:
+            whole("substeps", substeps, 1)
+        if iterations is not None:
+            self.iterations = whole("iterations", iterations, 1)
+        if substeps is not None:
+            self.substeps, self._given = int(substeps), True
+        self.options = replace(
+            self.options, keep_lambda=self.iterations > 1, compensated=self._compensated(self.iterations)
+        )
         self._launched_for = ()
 
     def ready(self, varied: bool, iterations: int | None = None, wind: bool = False, forces: bool = False) -> bool:
@@ -231,10 +249,13 @@ class Solver:
             Exception: what the compiler raised.
         """
         iterations = self.iterations if iterations is None else iterations
-        kernel = self._kernel(
-            replace(self.options, keep_lambda=iterations > 1, varied=varied, wind=wind, forces=forces)
-        )
+        options = replace(self.options, keep_lambda=iterations > 1, compensated=self._compensated(iterations))
+        kernel = self._kernel(replace(options, varied=varied, wind=wind, forces=forces))
         return AHEAD.ready(kernel, self.model.device.alias, self.model.thread_count)
+
+    def _compensated(self, iterations: int) -> bool:
+        """Whether a sweep takes its softening off the compliance."""
+        return self.compensate and iterations == 1 and self.method == "gauss-seidel" and self.chebyshev == 0.0
 
     def _kernel(self, options: SweepOptions) -> Any:
         model = self.model
@@ -336,7 +357,12 @@ class Solver:
         model, on_device = self.model, (self.model.device.alias, self.model.thread_count)
         if state.model is not model or control.model is not model:
             raise ValueError("state and control must be of the solver's own model")
-        h = number("ctrl_dt", ctrl_dt, 1e-9, LARGEST) / self.substeps
+        number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
+        if not self._given:
+            self.substeps = needed_substeps(model.scene, ctrl_dt)
+        elif not self._quiet:
+            self._warn_of_softness(ctrl_dt)
+        h = ctrl_dt / self.substeps
         self._doubled = self.works_in_double(ctrl_dt) and model.dtype == np.float32
         state.make_room(self._room)
         varied, forces, wind = state.parameters.varied, control.has_forces, control.has_wind
@@ -369,6 +395,24 @@ class Solver:
             ]
         AHEAD.note(kernel, *on_device)
         return replays
+
+    def _warn_of_softness(self, ctrl_dt: float) -> None:
+        """Say once where bodies are softer than their material: in plain sweeps, of which it is known by how much."""
+        if self.iterations > 1 or self.method != "gauss-seidel" or self.chebyshev > 0.0:
+            return
+        self._quiet = True
+        scene = self.model.scene
+        softer, label = softer_than_material(scene, ctrl_dt / self.substeps, self.options.compensated)
+        if softer <= SOFTER:
+            return
+        needed = needed_substeps(scene, ctrl_dt)
+        warnings.warn(
+            f"constraints {label!r} are softer than their material by {softer:.0%} with {self.substeps} substeps of "
+            f"{ctrl_dt:.4g} s: what is pulled or squeezed answers with less force; {needed} substeps would do "
+            f"(Solver without substeps takes them), quiet=True says nothing",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
     def _pieces(self, options: SweepOptions) -> Iterator[Piece]:
         if self.schedule == "block":

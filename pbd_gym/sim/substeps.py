@@ -9,10 +9,19 @@ come, itself included. It answers with ``h^2 (A_jj + compliance_j / h^2) f_j``. 
 
 Where forces vary smoothly, all of ``A f`` is small, and half of what is not its diagonal is still to come. The body
 therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_j = A_jj``, the sum of
-``|grad C_j|^2 / m`` over its particles. That error decides:
+``|grad C_j|^2 / m`` over its particles. The solver knows that and takes it off the compliance, while there is some left
+(``Solver(compensate=True)``): up to ``h^2 w / 2 = compliance`` forces and periods are those of the material, and beyond
+that the body is as soft as ``h^2 w / 2`` is. A particle that a constraint shares with no other of its kind has nothing
+still to come, and does not count.
 
-* **softening** ``h^2 w / (2 compliance)``: by what share the body is softer than its material. Of threads of flexural
-  rigidity D, mass w per area and spacing l it is ``3 D h^2 / (w l^4)``.
+That error decides:
+
+* **softening** ``h^2 w / (2 compliance)``: by what share one sweep makes the body softer than its material, before it
+  is compensated. Of threads of flexural rigidity D, mass w per area and spacing l it is ``3 D h^2 / (w l^4)``. Where it
+  is a fifth, springs are right to 0.2 %, and tetrahedra, which are lighter in corners than inside, to 1 or 2 %.
+* **plates**: contacts act after the sweep. What a plate presses on is moved into it by the sweep, and less is left to
+  answer with. Solids are softer by that too, the more the fewer layers there are between two plates: by about
+  ``3 / layers`` of their softening.
 * **stretch**: what is so stiff that nobody sees it stretch, such as the threads of a weave, may be softer by far more.
   A body of length L and particles l apart that hangs by one end gets longer by ``h^2 g L / (2 l^2)``, on average,
   whatever it weighs.
@@ -21,8 +30,12 @@ Damping moves nothing that is at rest: it comes after the sweep, constraint by c
 those before it have left. By the same argument it is weaker than it says by ``1 / (1 + h tau w / (2 compliance))``, tau
 being the damping time (:func:`damping_limit`).
 
-Lines solve a whole thread at once: nothing inside them is still to come, and they need no more substeps. Nor do the
-diagonals of a weave whose threads are lines: the threads carry the weight.
+Lines solve a whole thread at once: nothing inside them is still to come, and they need no more substeps. The diagonals
+of a weave whose threads are lines carry no weight, so that nobody sees them softer; but they answer a pull along the
+bias.
+
+Both limits hold where forces are to be those of the material. Where looks are enough, the laxer one does
+(``forces=False``). What has no compliance has no force to get right: it only has to keep its lengths.
 
 Hands that drag cloth past other layers faster than some 0.4 m/s need more: in a substep, what they hold must not go far
 into the thickness of a layer, or it comes out on the other side.
@@ -42,14 +55,20 @@ from pbd_gym.constraints import kinds
 from pbd_gym.constraints.kind import Kind
 from pbd_gym.constraints.tether import geodesics
 from pbd_gym.geometry.trimeshes import groups
-from pbd_gym.runtime.checks import instance, number
+from pbd_gym.runtime.checks import instance, number, switch
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.traced import TracedKind
 
 LONGEST = 2.5e-3
 """Substep that no body exceeds [s]: contacts and fast motion need so much."""
-SOFTENING = 0.1
-"""By what share a body may be softer than its material. Bending lengths go with the third root of stiffness."""
+SHORTEST = 5e-5
+"""Substep that is never halved again [s]: what a shorter one changes drowns in float32."""
+SOFTENING = 0.2
+"""By what share one sweep may soften a body before it is compensated."""
+PLATES = 0.0075
+"""Likewise of solids that are pressed between two colliders, for each layer of their elements: 2 % softer then."""
+SOFTER = 0.1
+"""By what share a body may be softer than its material before a solver says so."""
 WEAKENING = 0.25
 """By what share damping may be weaker than its damping time says."""
 STRETCH = 0.025
@@ -76,16 +95,22 @@ class SubstepLimit:
 
     @property
     def longest(self) -> float:
-        """Longest substep [s]: it is enough to meet one of the two."""
+        """Longest substep with which it looks right [s]: it is enough to meet one of the two."""
         return max(self.softening, self.stretch)
+
+    @property
+    def exact(self) -> float:
+        """Longest substep with which its forces are right too [s]; as :attr:`longest` where nothing is compliant."""
+        return self.softening if self.softening > 0.0 else self.longest
 
 
 def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = STRETCH) -> list[SubstepLimit]:
     """Return what limits the substeps of each body, strictest first; see the module.
 
     Particles that constraints connect are one body. Shape matching, contacts and other one-sided constraints do not
-    count. Numbers are those of the scene: an environment whose particles are lighter or whose material is stiffer by a
-    factor needs as many more substeps as its root.
+    count. Tetrahedra count as pressed between plates where there are colliders. Numbers are those of the scene: an
+    environment whose particles are lighter or whose material is stiffer by a factor needs as many more substeps as its
+    root.
 
     Args:
         scene: whose bodies are meant.
@@ -118,7 +143,10 @@ def substep_limits(scene: Scene, softening: float = SOFTENING, stretch: float = 
             chosen = part[1].ravel() == k
             with np.errstate(divide="ignore"):
                 share = float((weights[chosen] / values["compliance"][chosen]).mean())
-            soft = math.sqrt(2.0 * softening / share) if share > 0.0 else math.inf
+            allowed = softening
+            if scene.colliders and name.startswith("tet_"):
+                allowed = min(softening, PLATES * _layers(scene.positions[indices[chosen]]))
+            soft = math.sqrt(2.0 * allowed / share) if share > 0.0 else math.inf
             hangs = 0.0
             crosses = particle in lined and not np.isin(_keys(indices[chosen]), along).any()
             if "rest_length" in values and (gravity == 0.0 or crosses):
@@ -158,11 +186,12 @@ def needed_substeps(
     stretch: float = STRETCH,
     longest: float = LONGEST,
     speed: float = 0.0,
+    forces: bool = True,
 ) -> int:
-    """Return how many substeps a control step needs, so that cloth is the same at every resolution.
+    """Return how many substeps a control step needs, so that bodies are the same at every resolution.
 
-    Pass it to :class:`pbd_gym.sim.solver.Solver`, with one iteration. :func:`substep_limits` says which body asks for
-    them, and what the numbers mean.
+    :class:`pbd_gym.sim.solver.Solver` takes as many by itself, for one iteration. :func:`substep_limits` says which
+    body asks for them, and what the numbers mean. No substep is shorter than :data:`SHORTEST` for the sake of a body.
 
     Args:
         scene: whose bodies are meant.
@@ -172,6 +201,8 @@ def needed_substeps(
         longest: substep that is short enough for contacts [s].
         speed: of hands that drag what they hold past other layers and are not to get it through them [m/s], from 0: in
             a substep they go on by :data:`ADVANCE` of the thinnest surface or ball of the scene.
+        forces: whether what is pulled and squeezed is to answer with the forces of its material; if not, bodies only
+            have to look as they should.
 
     Raises:
         TypeError: for something else than a scene, or anything but numbers.
@@ -180,11 +211,47 @@ def needed_substeps(
     number("ctrl_dt", ctrl_dt, positive=True)
     number("longest", longest, positive=True)
     number("speed", speed, 0.0)
-    limits = [longest, *(limit.longest for limit in substep_limits(scene, softening, stretch))]
-    limits.append(damping_limit(scene))
+    found = substep_limits(scene, softening, stretch)
+    bodies = [limit.exact if switch("forces", forces) else limit.longest for limit in found]
+    limits = [longest, *(max(limit, SHORTEST) for limit in [*bodies, damping_limit(scene)])]
     if speed > 0.0:
         limits += [ADVANCE * 2.0 * group.radius / speed for group in scene.particle_contacts]
     return max(1, math.ceil(ctrl_dt / min(limits) * (1.0 - 1e-9)))
+
+
+def softer_than_material(scene: Scene, h: float, compensated: bool = True) -> tuple[float, str]:
+    """Return by what share the softest bodies of a scene are softer than their material, and what is: a label.
+
+    Args:
+        scene: whose bodies are meant.
+        h: substep [s], of one sweep.
+        compensated: whether the solver takes what it can off the compliance.
+    """
+    known, most, label = kinds(), 0.0, ""
+    for name, batch in scene.constraints.items():
+        kind = known[name]
+        if kind.formula is None or kind.one_sided:
+            continue
+        indices = np.concatenate(batch.indices)
+        values = {key: np.concatenate(parts) for key, parts in batch.values.items()}
+        labels, compliant = np.concatenate(batch.labels), values["compliance"] > 0.0
+        share = np.zeros(len(indices))
+        softening = 0.5 * h * h * _weights(scene, kind, indices, values)
+        np.divide(softening, values["compliance"], out=share, where=compliant)
+        if compensated:
+            share = np.maximum(share - 1.0, 0.0)
+        for place in np.unique(labels[compliant]):
+            found = float(share[compliant & (labels == place)].mean())
+            if found > most:
+                most, label = found, scene.labels[place]
+    return most, label
+
+
+def _layers(corners: np.ndarray) -> float:
+    """Return how many elements there are across a body, at least 1, from their corners, shape (m, k, 3)."""
+    extent = (corners.max(axis=(0, 1)) - corners.min(axis=(0, 1))).min()
+    edges = np.linalg.norm(corners[:, 1:] - corners[:, :1], axis=2)
+    return max(1.0, float(extent / edges.min(axis=1).mean()))
 
 
 def _weights(scene: Scene, kind: Kind, indices: np.ndarray, values: dict[str, np.ndarray]) -> np.ndarray:

@@ -58,7 +58,7 @@ class Loop:
 
 def step_kernel(scene: Scene, lanes: int, cuda: bool = False) -> Any:
     """Return the kernel that a solver launches for a scene, without compiling it."""
-    solver = Solver(Model(scene, lanes, lanes=lanes), threads=1)
+    solver = Solver(Model(scene, lanes, lanes=lanes), substeps=10, threads=1)
     if cuda:  # where threads, not vectors, share the constraints of a colour
         solver.options = replace(solver.options, packed=False)
     with mock.patch.object(wp, "launch") as launch:

@@ -146,7 +146,7 @@ def test_both_renderers_draw_it(name: str) -> None:
     scene, size = scene_with(SAMPLES[name].shape), (96, 96)
     camera = Camera(np.array(MIDDLE), 3.0, 0.4, 0.5)
     model = Model(scene)
-    state = Solver(model).state()
+    state = Solver(model, substeps=10).state()
     rasterizer = Rasterizer(model, [camera], size, ("rgb", "segmentation"))
     rasterizer.draw(state)
     label = next(i for i, words in enumerate(rasterizer.labels) if words.startswith("collider") or name in words)

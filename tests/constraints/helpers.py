@@ -89,7 +89,7 @@ class Sweeper:
 
     def __init__(self, scene: Scene, lanes: int, dtype: Any) -> None:
         self.model = Model(scene, num_envs=lanes, dtype=dtype, order="given", lanes=lanes)
-        self.state = Solver(self.model, iterations=2).state()
+        self.state = Solver(self.model, substeps=10, iterations=2).state()
 
     def set_lambda(self, values: np.ndarray) -> None:
         """Set the multipliers of every environment, in the order of the constraints, shape (m,)."""

@@ -34,7 +34,9 @@ scene_of = functools.cache(lambda seed, **more: every_sample(np.random.default_r
 
 def step(scene: Scene, x: np.ndarray, v: np.ndarray | float = 0.0, iterations: int = 1, **options: Any) -> np.ndarray:
     """Return positions after one step of ``H`` in double precision, shape (n, 3)."""
-    solver = Solver(Model(scene, dtype="float64"), substeps=1, iterations=iterations, **options)
+    solver = Solver(
+        Model(scene, dtype="float64"), substeps=1, iterations=iterations, **{"compensate": False, **options}
+    )
     state = solver.state()
     state.set_positions(x)
     state.set_velocities(v)

@@ -205,13 +205,13 @@ def test_a_line_through_a_hole_is_refused() -> None:
     sheet = grid(5, 5, 0.4, 0.4)
     holed = sheet.triangles[~(sheet.triangles == 12).any(axis=1)]
     scene = Scene()
-    body = scene.add_garment(trimesh(sheet.positions, holed))
+    body = scene.add_garment(trimesh(sheet.positions, holed), lines=False)
     at = {tuple(np.round(p, 6)): i for i, p in enumerate(scene.positions)}
     p = [at.get(tuple(np.round(q, 6)), -1) for q in sheet.positions]
     scene.add_constraints("line", [[p[0], p[2], p[4]], [p[0], p[6]], [p[5], p[1]]])
     with pytest.raises(ValueError, match=f"line 1 runs through a hole: .* particles {p[11]} and {p[13]}, 0.2 m"):
         scene.add_constraints("line", [[p[0], p[1]], [p[10], p[11], p[13]]])
-    other = scene.add_garment(trimesh(sheet.positions, sheet.triangles), position=(0.0, 0.0, 0.1))
+    other = scene.add_garment(trimesh(sheet.positions, sheet.triangles), position=(0.0, 0.0, 0.1), lines=False)
     scene.add_constraints("line", [[body.indices[0], other.indices[0]]])  # two bodies that are sewn together
 
 

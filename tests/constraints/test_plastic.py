@@ -45,7 +45,7 @@ def test_below_the_yield_nothing_flows() -> None:
     scene = Scene(gravity=NO_GRAVITY)
     scene.add_particles([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], 1.0)
     scene.add_constraints("plastic_distance", [[0, 1]], yield_strain=0.1, compliance=1e-3)
-    solver = Solver(Model(scene))
+    solver = Solver(Model(scene), substeps=10)
     state = solver.state()
     state.set_positions([[0.0, 0.0, 0.0], [1.09, 0.0, 0.0]])
     for _ in range(20):

@@ -56,7 +56,7 @@ def test_a_tether_pulls_and_never_pushes(iterations: int) -> None:
 def stretch_of_rope(tethered: bool, method: Any = "gauss-seidel") -> float:
     """Return by how much a rope of 200 heavy particles is too long after hanging for a second, one iteration a step."""
     scene = Scene()
-    rope = scene.add_rope(np.linspace([0.0, 2.0, 0.0], [0.0, 0.0, 0.0], 200), RopeMaterial(2.0, 0.0, None))
+    rope = scene.add_rope(np.linspace([0.0, 2.0, 0.0], [0.0, 0.0, 0.0], 200), RopeMaterial(2.0, 0.0, None), lines=False)
     scene.pin(rope[:1])
     if tethered:
         scene.add_tethers()
@@ -93,7 +93,7 @@ def test_an_anchor_of_many_tethers_slows_none_of_them_down() -> None:
 )
 def test_bad_arguments_are_named(call: dict[str, Any], message: str) -> None:
     scene = Scene()
-    rope = scene.add_rope(np.linspace([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], 5))
+    rope = scene.add_rope(np.linspace([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], 5), lines=False)
     scene.pin(rope[:1])
     with pytest.raises(ValueError, match=message):
         scene.add_tethers(**call)

@@ -57,7 +57,7 @@ def test_panels_of_a_shirt() -> None:
 def test_panels_are_checked() -> None:
     """Guards a gap that is too narrow, and that nothing is added then."""
     scene = Scene()
-    shirt = scene.add_garment(tshirt(0.5, 0.7, 0.06, gap=0.003))
+    shirt = scene.add_garment(tshirt(0.5, 0.7, 0.06, gap=0.003), lines=False)
     with pytest.raises(ValueError, match="more than the rest shape allows"):
         scene.add_surface_contacts(shirt.triangles, 0.004, panels=True)
     assert "triangle_side" not in scene.constraints and not scene.particle_contacts

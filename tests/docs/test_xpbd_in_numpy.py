@@ -23,7 +23,7 @@ swings back, after 0.4 s, amplifies that to 1e-11 m within the second. A wrong t
 def engine(dtype: str = "float64") -> tuple[Scene, Model]:
     scene = Scene()
     material = ClothMaterial(lesson.DENSITY, lesson.STRETCH, lesson.SHEAR, lesson.BEND)
-    cloth = scene.add_cloth(12, 12, (0.5, 0.5), material, rotation=FLAT)
+    cloth = scene.add_cloth(12, 12, (0.5, 0.5), material, rotation=FLAT, lines=False)
     scene.pin(cloth.corners[:2])
     return scene, Model(scene, dtype=dtype)
 
@@ -42,7 +42,7 @@ def test_it_is_the_cloth_of_the_engine() -> None:
 @pytest.mark.parametrize(("substeps", "iterations"), [(5, 4), (10, 1)])
 def test_it_moves_as_the_engine_does(substeps: int, iterations: int) -> None:
     _, model = engine()
-    solver = Solver(model, substeps=substeps, iterations=iterations)
+    solver = Solver(model, substeps=substeps, compensate=False, iterations=iterations)
     state, control = solver.state(), solver.control()
     expected = lesson.simulate(FRAMES, substeps=substeps, iterations=iterations)
     assert np.ptp(expected[:, -1], axis=0).max() > 0.5  # it swings

@@ -26,9 +26,9 @@ FPS = 25.0
 def scene_of_all() -> Scene:
     """Return a cloth, a soft ball, a rope, a loose particle, the ground, a ball and a box that moves."""
     scene = Scene()
-    scene.add_cloth(3, 3, position=(0.0, 1.0, 0.0))
+    scene.add_cloth(3, 3, position=(0.0, 1.0, 0.0), lines=False)
     scene.add_soft_body(ball(0.2, 2), position=(1.0, 0.5, 0.0))
-    scene.add_rope(np.linspace([-1.0, 1.0, 0.0], [-0.5, 1.2, 0.3], 6))
+    scene.add_rope(np.linspace([-1.0, 1.0, 0.0], [-0.5, 1.2, 0.3], 6), lines=False)
     scene.add_particles([[0.0, 2.0, 0.0]], 1.0)
     scene.add_collider(Plane())
     scene.add_collider(Sphere((0.0, 0.3, 0.0), 0.3))
@@ -72,11 +72,11 @@ def test_parts_are_all_there_is(trajectory: Trajectory) -> None:
 def test_ropes_of_a_body_are_there_as_well() -> None:
     """Guards bodies of several kinds: a loose particle joins a cloth and a rope, and another hangs from a rope."""
     scene = Scene()
-    scene.add_cloth(3, 3)
+    scene.add_cloth(3, 3, lines=False)
     scene.add_particles([[0.0, 2.0, 0.0]], 1.0)
-    scene.add_rope(np.linspace([1.0, 0.0, 0.0], [2.0, 0.0, 0.0], 5))
+    scene.add_rope(np.linspace([1.0, 0.0, 0.0], [2.0, 0.0, 0.0], 5), lines=False)
     scene.add_distance_constraints([[0, 9], [9, 10]])
-    scene.add_rope(np.linspace([1.0, 0.0, 1.0], [2.0, 0.0, 1.0], 4))
+    scene.add_rope(np.linspace([1.0, 0.0, 1.0], [2.0, 0.0, 1.0], 4), lines=False)
     scene.add_particles([[2.0, -1.0, 1.0]], 1.0)
     scene.add_distance_constraints([[18, 19]])
     made = Trajectory(scene, FPS)

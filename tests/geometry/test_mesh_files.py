@@ -59,7 +59,7 @@ def test_a_state_goes_to_files_and_back(tmp_path: Path) -> None:
     scene = Scene()
     scene.add_particles([[9.0, 9.0, 9.0]], 1.0)
     body = scene.add_soft_body(BALL, SoftMaterial.preset("gelatine"), position=(0, 1, 0))
-    solver = Solver(Model(scene, dtype="float64"))
+    solver = Solver(Model(scene, dtype="float64"), substeps=10)
     state = solver.state()
     solver.step(state, solver.control(), 0.1)
     now = state.get_positions()[0]

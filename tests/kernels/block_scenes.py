@@ -106,7 +106,9 @@ def surfaces() -> Scene:
     # These touch no others, so that a particle and its contacts are served by different threads.
     scene.add_particles([[0.5, 0.1 * k, 0.5] for k in range(3)], 0.02)
     for k, turn in enumerate((np.eye(3), np.eye(3), np.eye(3)[[1, 2, 0]])):
-        cloth = scene.add_cloth(5, 6, (1.0, 0.8), position=(0.05 * k, 0.05 + 0.06 * k, -0.4), rotation=turn @ LYING)
+        cloth = scene.add_cloth(
+            5, 6, (1.0, 0.8), position=(0.05 * k, 0.05 + 0.06 * k, -0.4), rotation=turn @ LYING, lines=False
+        )
         scene.add_surface_contacts(cloth.triangles, 0.04, 0.4)
         if k != 1:
             scene.pin(cloth.indices.ravel())  # what goes through each other stays there
@@ -128,7 +130,9 @@ def crumpled() -> Scene:
     scene.add_particles([[0.5, 0.1 + 0.1 * k, 0.5] for k in range(3)], 0.02)
     rng = np.random.default_rng(8)
     for k in range(2):
-        cloth = scene.add_cloth(7, 7, (0.3, 0.3), ClothMaterial(0.2, 1e4, 1e4, None), (0.0, 0.03 * k, 0.0), LYING)
+        cloth = scene.add_cloth(
+            7, 7, (0.3, 0.3), ClothMaterial(0.2, 1e4, 1e4, None), (0.0, 0.03 * k, 0.0), LYING, lines=False
+        )
         scene.add_surface_contacts(cloth.triangles, 0.01)
         places = cloth.indices.ravel()
         scene.positions[places] *= (0.62, 1.0, 0.62)
@@ -146,7 +150,7 @@ def pushed() -> Scene:
     scene = Scene(contact_radius=0.02)
     # These touch no others, so that a particle and its contacts are served by different threads.
     scene.add_particles([[0.5, 0.1 * k, 0.5] for k in range(3)], 0.02)
-    cloth = scene.add_cloth(5, 6, (0.3, 0.24), position=(-1.0, 0.0, 0.0))
+    cloth = scene.add_cloth(5, 6, (0.3, 0.24), position=(-1.0, 0.0, 0.0), lines=False)
     scene.add_surface_contacts(cloth.triangles, 0.004)
     loose = scene.add_particles([[0.0, 0.0, 0.0], [0.0, 0.0, 0.096]], 0.1)
     scene.add_particle_contacts(loose, 0.02)
@@ -168,7 +172,7 @@ def fluid(restitution: float = 0.0) -> Scene:
     scene.add_fluid_emitter((0.8, 0.2, 0.0), (-1.0, 0.0, 0.0), 45.0, 0.1, 20, material, 0.1)
     scene.add_fluid_emitter(scene.fluid.depot, (0.0, 1.0, 0.0), 1.0, 0.1, 20, material, 0.1)
     scene.add_fluid_drain((-0.3, 0.0, -0.2), (-0.15, 0.2, 0.0))
-    cloth = scene.add_cloth(5, 5, (0.4, 0.4), position=(0.0, 0.6, -0.2), rotation=LYING)
+    cloth = scene.add_cloth(5, 5, (0.4, 0.4), position=(0.0, 0.6, -0.2), rotation=LYING, lines=False)
     mesh = tetmeshes.box((2, 2, 2), (0.2, 0.2, 0.2))
     block = scene.add_soft_body(mesh, position=(0.25, 0.15, 0.2))
     scene.add_fluid_boundary(cloth.indices.ravel())

@@ -109,7 +109,7 @@ def test_centre_of_a_sphere_gives_no_nan() -> None:
 def test_cloth_lies_on_a_sphere_without_entering_it(iterations: int) -> None:
     """Guards the order inside a substep: contacts come after constraints, in every iteration; none ends inside."""
     scene = Scene(contact_radius=RADIUS)
-    scene.add_cloth(12, 12, position=(0.0, 0.25, -0.5), rotation=[[1, 0, 0], [0, 0, -1], [0, -1, 0]])
+    scene.add_cloth(12, 12, position=(0.0, 0.25, -0.5), rotation=[[1, 0, 0], [0, 0, -1], [0, -1, 0]], lines=False)
     scene.add_collider(Sphere((0.0, 0.0, 0.0), 0.2))
     scene.add_collider(Plane(offset=-0.3))
     x, _ = advance(scene, 1.0, 500, iterations)
@@ -141,7 +141,7 @@ def test_held_and_pinned_particles_are_not_pushed() -> None:
 def test_contact_in_one_environment_changes_no_bit_of_the_others(lanes: int, held: bool) -> None:
     """Guards lanes: the response runs for a whole group as soon as one lane touches."""
     scene = Scene(grip_count=1)
-    cloth = scene.add_cloth(4, 4, position=(0.0, 2.0, 0.0))
+    cloth = scene.add_cloth(4, 4, position=(0.0, 2.0, 0.0), lines=False)
     scene.add_collider(Plane(friction=0.7))
     scene.add_collider(Sphere((0.0, 0.0, 0.0), 0.3, friction=0.2))
     results = []

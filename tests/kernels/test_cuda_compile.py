@@ -26,7 +26,7 @@ from tests.kernels.cuda import check_compiles
 ARCHITECTURES = {1: 80, 4: 90}
 """A100, and H100 or H200: which of them code of so many lanes is compiled for. All of it is C++ for either."""
 SCALARS = (wp.float32, wp.float64)
-PLAIN = SweepOptions()
+PLAIN = SweepOptions(compensated=True)
 SWEEPING = SweepOptions(
     keep_lambda=True, damped=tuple(kind.name for kind in KINDS), symmetric=True, chebyshev=True, shared=64, varied=True
 )

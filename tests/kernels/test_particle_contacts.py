@@ -203,7 +203,7 @@ def test_a_crushed_neighbour_changes_no_bit(lanes: int) -> None:
 
 def towel(n: int = 12) -> Scene:
     scene = Scene(contact_radius=0.01)
-    cloth = scene.add_cloth(n, n, (0.4, 0.4), ClothMaterial(0.2, 1e-5, 1e-4, None), (0.0, 0.45, 0.0))
+    cloth = scene.add_cloth(n, n, (0.4, 0.4), ClothMaterial(0.2, 1e-5, 1e-4, None), (0.0, 0.45, 0.0), lines=False)
     scene.add_collider(Plane(friction=0.5))
     scene.add_particle_contacts(cloth.indices.ravel(), 0.45 * 0.4 / (n - 1), 0.3)
     return scene

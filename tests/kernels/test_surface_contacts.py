@@ -23,7 +23,9 @@ def sheets(counts: tuple[int, ...], gap: float = 0.03, thickness: float = THICKN
     scene.add_collider(Plane(friction=0.5))
     for k, count in enumerate(counts):
         place = (0.004 * k, 0.5 * thickness + gap * k, -0.15 + 0.007 * k)
-        cloth = scene.add_cloth(count, count, (0.3, 0.3), Fabric.preset("towel"), place, LYING, lines=True)
+        cloth = scene.add_cloth(
+            count, count, (0.3, 0.3), Fabric.preset("towel"), place, LYING, lines=True, tethers=False
+        )
         scene.add_surface_contacts(cloth.triangles, thickness, 0.5)
     return scene, Model(scene, 1, dtype=dtype)
 
@@ -72,9 +74,11 @@ def test_friction_holds_a_layer_on_a_slope(count: int, degrees: float, slides: b
     """Guards friction between layers: with a coefficient of 0.75 one slides on the other beyond 37 degrees."""
     slope = np.radians(degrees)
     scene = Scene(gravity=(9.81 * np.sin(slope), -9.81 * np.cos(slope), 0.0))
-    lower = scene.add_cloth(count, count, (0.4, 0.4), Fabric.preset("towel"), (0.0, 0.0, -0.2), LYING, lines=True)
+    lower = scene.add_cloth(
+        count, count, (0.4, 0.4), Fabric.preset("towel"), (0.0, 0.0, -0.2), LYING, lines=True, tethers=False
+    )
     place = (-0.02, 1.04 * THICKNESS, -0.143)
-    upper = scene.add_cloth(count, count, (0.3, 0.3), Fabric.preset("towel"), place, LYING, lines=True)
+    upper = scene.add_cloth(count, count, (0.3, 0.3), Fabric.preset("towel"), place, LYING, lines=True, tethers=False)
     scene.pin(lower.indices.ravel())
     for cloth in (lower, upper):
         scene.add_surface_contacts(cloth.triangles, THICKNESS, 0.75)
@@ -99,9 +103,11 @@ def test_a_layer_hardly_walks_on_one_under_stress() -> None:
     """
     scene = Scene(contact_radius=0.5 * THICKNESS)
     scene.add_collider(Plane(friction=0.75))
-    lower = scene.add_cloth(24, 24, (0.4, 0.4), Fabric.preset("towel"), (0.0, 0.5 * THICKNESS, -0.2), LYING, lines=True)
+    lower = scene.add_cloth(
+        24, 24, (0.4, 0.4), Fabric.preset("towel"), (0.0, 0.5 * THICKNESS, -0.2), LYING, lines=True, tethers=False
+    )
     place = (0.11, 1.52 * THICKNESS, -0.143)
-    upper = scene.add_cloth(10, 10, (0.15, 0.3), Fabric.preset("towel"), place, LYING, lines=True)
+    upper = scene.add_cloth(10, 10, (0.15, 0.3), Fabric.preset("towel"), place, LYING, lines=True, tethers=False)
     for cloth in (lower, upper):
         scene.add_surface_contacts(cloth.triangles, THICKNESS, 0.75)
     solver = Solver(Model(scene), 32)
@@ -127,7 +133,14 @@ def test_a_layer_is_pushed_on_one_that_the_ground_holds(push: float, slides: boo
     scene.add_collider(Plane(friction=0.75))
     for height in (0.5, 1.52):
         cloth = scene.add_cloth(
-            12, 12, (0.3, 0.3), Fabric.preset("towel"), (0.0, height * THICKNESS, -0.15), LYING, lines=True
+            12,
+            12,
+            (0.3, 0.3),
+            Fabric.preset("towel"),
+            (0.0, height * THICKNESS, -0.15),
+            LYING,
+            lines=True,
+            tethers=False,
         )
         scene.add_surface_contacts(cloth.triangles, THICKNESS, 1.0)
         layers.append(cloth.indices.ravel())
@@ -151,7 +164,7 @@ def test_a_layer_is_pushed_on_one_that_the_ground_holds(push: float, slides: boo
 def test_a_fast_ball_does_not_pass() -> None:
     """Guards sweeping: within a substep the ball goes farther than sheet and ball are thick together."""
     scene = Scene()
-    cloth = scene.add_cloth(8, 8, (0.3, 0.3), position=(0.0, 0.0, -0.15), rotation=LYING)
+    cloth = scene.add_cloth(8, 8, (0.3, 0.3), position=(0.0, 0.0, -0.15), rotation=LYING, lines=False)
     scene.pin(cloth.indices[[0, -1]].ravel())
     scene.add_surface_contacts(cloth.triangles, THICKNESS)
     ball = scene.add_particles([[0.013, 0.09, 0.008]], 0.002, velocities=[[0.0, -6.0, 0.0]])
@@ -207,7 +220,7 @@ def test_edges_that_go_through_are_counted(lanes: int, schedule: Any) -> None:
     """Guards the report of piercings: as many as brute force finds, in each lane its own."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     for k in range(2):
-        cloth = scene.add_cloth(6, 6, (0.3, 0.3), position=(0.0, 0.0, 0.1 * k))
+        cloth = scene.add_cloth(6, 6, (0.3, 0.3), position=(0.0, 0.0, 0.1 * k), lines=False)
         scene.add_surface_contacts(cloth.triangles, THICKNESS)
     model = Model(scene, 3, dtype="float64", lanes=lanes)
     solver = Solver(model, 1, schedule=schedule)
@@ -231,7 +244,7 @@ def test_edges_that_go_through_are_counted(lanes: int, schedule: Any) -> None:
 def test_crumpled_cloth_that_is_through_itself_is_counted(lanes: int) -> None:
     """Guards against knots that nobody is told of: what is close along a sheet does not collide, and may be through."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
-    cloth = scene.add_cloth(10, 10, (0.54, 0.54))
+    cloth = scene.add_cloth(10, 10, (0.54, 0.54), lines=False)
     scene.add_surface_contacts(cloth.triangles, THICKNESS)
     solver = Solver(Model(scene, 3, dtype="float64", lanes=lanes), 1)
     state = solver.state()
@@ -250,7 +263,7 @@ def test_bad_surfaces_are_refused() -> None:
     """Guards against sheets that cannot be as thick as they are said to be."""
     scene = Scene()
     for k in range(2):
-        scene.add_cloth(4, 4, (0.3, 0.3), position=(0.0, 0.0, 0.01 * k))
+        scene.add_cloth(4, 4, (0.3, 0.3), position=(0.0, 0.0, 0.01 * k), lines=False)
     with pytest.raises(ValueError, match=r"two of its layers are 0\.01 m apart"):
         scene.add_surface_contacts(scene.triangles, 0.02)
     with pytest.raises(ValueError, match="thickness must be finite and above zero"):
@@ -268,7 +281,7 @@ def test_balls_part_where_there_is_a_surface() -> None:
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     balls = scene.add_particles(np.arange(120.0).reshape(40, 3), 0.1)
     scene.add_particle_contacts(balls, 0.02)
-    cloth = scene.add_cloth(4, 4, (0.2, 0.2), position=(3.0, 0.0, 0.0))
+    cloth = scene.add_cloth(4, 4, (0.2, 0.2), position=(3.0, 0.0, 0.0), lines=False)
     scene.add_surface_contacts(cloth.triangles, 0.004)
     solver = Solver(Model(scene), 4)
     state, control, x = solver.state(), solver.control(), scene.positions.copy()
@@ -289,7 +302,7 @@ def test_balls_touch_at_their_radii_where_there_is_a_surface() -> None:
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     balls = scene.add_particles([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], 0.1)
     scene.add_particle_contacts(balls, 0.02)
-    cloth = scene.add_cloth(4, 4, (0.2, 0.2), position=(3.0, 0.0, 0.0))
+    cloth = scene.add_cloth(4, 4, (0.2, 0.2), position=(3.0, 0.0, 0.0), lines=False)
     scene.add_surface_contacts(cloth.triangles, 0.004)
     solver = Solver(Model(scene), 1)
     state, control, x = solver.state(), solver.control(), scene.positions.copy()

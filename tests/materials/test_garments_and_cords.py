@@ -34,7 +34,7 @@ def test_garment_is_the_mesh_it_is_made_of() -> None:
     """Guards the builder: mass by area, springs at edges and folds but not at seams, openings, names."""
     scene = Scene()
     scene.add_particles(np.zeros((3, 3)), 1.0)
-    garment = scene.add_garment(SHIRT, ClothMaterial(0.15, 2e-4, 0.0, 3e-2), position=(1.0, 2.0, 3.0))
+    garment = scene.add_garment(SHIRT, ClothMaterial(0.15, 2e-4, 0.0, 3e-2), position=(1.0, 2.0, 3.0), lines=False)
     assert_array_equal(garment.indices, 3 + np.arange(len(SHIRT.positions)))
     assert_allclose(scene.positions[garment.indices], SHIRT.positions + np.array([1, 2, 3]))
     assert_allclose((1 / scene.inv_mass[3:]).sum(), 0.15 * SHIRT.areas().sum())
@@ -53,12 +53,12 @@ def test_garment_is_the_mesh_it_is_made_of() -> None:
 def test_bending_kinds_of_cloth(bending: str) -> None:
     """Guards the choice: garments and sheets bend by the constraint that the material names, or by none."""
     scene = Scene()
-    scene.add_garment(SHIRT, ClothMaterial(bending=bending))
-    scene.add_cloth(3, 4, material=ClothMaterial(bending=bending))
+    scene.add_garment(SHIRT, ClothMaterial(bending=bending), lines=False)
+    scene.add_cloth(3, 4, material=ClothMaterial(bending=bending), lines=False)
     batch = scene.constraints[bending]
     assert [len(part) for part in batch.indices] == [len(SHIRT.hinges()), 6 + 2 + 3 * 1 + 2 * 2 - 2]
     bare = Scene()
-    bare.add_garment(SHIRT, ClothMaterial(bending=bending, bend_compliance=None))
+    bare.add_garment(SHIRT, ClothMaterial(bending=bending, bend_compliance=None), lines=False)
     assert set(bare.constraints) == {"distance"}
 
 
@@ -66,7 +66,7 @@ def test_hung_cable_stretches_by_hookes_law() -> None:
     """Guards E A / l with bending on: weight at the end and its own, ``M g L / (E A) + rho g L^2 / (2 E)``, to 1e-8."""
     cord, length, load = Cord(900.0, 2e6, 5e-3), 1.0, 0.5
     scene = Scene()
-    rope = scene.add_rope(np.linspace([0, 0, 0], [0, -length, 0], 11), cord)
+    rope = scene.add_rope(np.linspace([0, 0, 0], [0, -length, 0], 11), cord, lines=False)
     assert_allclose((1 / scene.inv_mass).sum(), 900 * np.pi * 25e-6)
     scene.inv_mass[rope[-1]] = 1 / (1 / scene.inv_mass[rope[-1]] + load)
     scene.pin(rope[:1])
@@ -84,7 +84,7 @@ def test_joint_of_a_cord_bends_like_a_rod_at_the_reference(angle: float) -> None
     cord, length = Cord(900.0, 1e9, 2e-3, bend_angle=angle), 0.1
     weight = cord.flexural_rigidity * angle / (length**2 * np.cos(angle))
     scene = Scene(gravity=(0, -weight / (cord.linear_density * length / 2), 0))
-    rope = scene.add_rope([[0, 0, 0], [length, 0, 0], [2 * length, 0, 0]], cord)
+    rope = scene.add_rope([[0, 0, 0], [length, 0, 0], [2 * length, 0, 0]], cord, lines=False)
     scene.pin(rope[:2])
     end = settle(scene, 5.0)[rope[2]]
     assert_allclose(np.arctan2(-end[1], end[0] - length), angle, rtol=3e-3)
@@ -111,7 +111,7 @@ def test_cantilever_cord_hangs_like_the_elastica() -> None:
     cord = Cord(900.0, 1e8, 4e-3)
     weight = 16 * cord.flexural_rigidity / length**3  # a straight beam would sag by twice its length
     scene = Scene(gravity=(0, -weight / cord.linear_density, 0))
-    rope = scene.add_rope(np.linspace([-length / count, 0, 0], [length, 0, 0], count + 2), cord)
+    rope = scene.add_rope(np.linspace([-length / count, 0, 0], [length, 0, 0], count + 2), cord, lines=False)
     scene.pin(rope[:2])
     found = settle(scene, 4.0, substeps=60)
     turns = np.diff(found, axis=0)
@@ -142,7 +142,9 @@ def test_cantilever_strip_sags_like_a_plate() -> None:
     bend = 0.2 * 9.81 * length**4 / (8 * sag)
     mesh = strip(cells, length)
     scene = Scene()
-    garment = scene.add_garment(mesh, Fabric(0.2, 1e7, 1e-3, bend_stiffness=bend, bending="dihedral"), rotation=LYING)
+    garment = scene.add_garment(
+        mesh, Fabric(0.2, 1e7, 1e-3, bend_stiffness=bend, bending="dihedral"), rotation=LYING, lines=False
+    )
     scene.pin(garment.indices[mesh.positions[:, 0] < 1e-9])
     found = settle(scene, 2.5, substeps=60, damping=10.0)
     ends = garment.indices[np.abs(mesh.positions[:, 0] - length) < 1e-9]
@@ -185,7 +187,7 @@ def test_shirt_on_the_line(name: str, bending: str) -> None:
     from pbd_gym.rendering import Camera, Frame, Renderer
 
     scene = Scene()
-    shirt = scene.add_garment(SHIRT, Fabric.preset(name, bending=bending), position=(0, 1.2, 0))
+    shirt = scene.add_garment(SHIRT, Fabric.preset(name, bending=bending), position=(0, 1.2, 0), lines=False)
     hung = []
     for side in ("left", "right"):
         neck, sleeve = (SHIRT.positions[SHIRT.landmarks[f"{part}_{side}"]] for part in ("neck", "sleeve_top"))

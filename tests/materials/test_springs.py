@@ -56,7 +56,7 @@ def test_sheet_has_young_and_shear_modulus(
     fabric = Fabric(0.2, modulus, 1e-3, poisson)
     scene = Scene()
     try:
-        scene.add_cloth(rows, columns, size, fabric)
+        scene.add_cloth(rows, columns, size, fabric, lines=False)
     except ValueError as error:
         assert "too long" in str(error)
         assume(False)
@@ -68,7 +68,7 @@ def test_sheet_has_young_and_shear_modulus(
 def test_sheet_that_wrinkles_has_the_same_moduli() -> None:
     """Guards E t where both diagonals of a cell are taut, and G t where one of them is slack."""
     scene, size = Scene(), (0.4, 0.24)
-    scene.add_cloth(4, 5, size, Fabric(0.2, 1e6, 1e-3, 0.3), wrinkles=True)
+    scene.add_cloth(4, 5, size, Fabric(0.2, 1e6, 1e-3, 0.3), wrinkles=True, lines=False)
     batches = scene.constraints["distance"], scene.constraints["slack_distance"]
 
     def density(strain: np.ndarray) -> float:
@@ -90,7 +90,7 @@ def test_sheet_that_wrinkles_has_the_same_moduli() -> None:
 def test_isotropic_sheet_of_a_third() -> None:
     """Guards the claim that Poisson's ratio 1/3 is met in full: the matrix of plane stress, in any direction."""
     scene = Scene()
-    scene.add_cloth(4, 5, (0.4, 0.3), Fabric(0.2, 1e6, 1e-3, 1 / 3))
+    scene.add_cloth(4, 5, (0.4, 0.3), Fabric(0.2, 1e6, 1e-3, 1 / 3), lines=False)
     expected = 1e3 / (1 - 1 / 9) * np.array([[1, 1 / 3, 0], [1 / 3, 1, 0], [0, 0, 1 / 3]])
     assert_allclose(plane_moduli(scene, 0.12, slice(2)), expected, rtol=1e-9, atol=1e-6)
 
@@ -107,7 +107,7 @@ def lattice_mesh(count: int, side: float) -> TriMesh:
 def test_equilateral_triangles_are_an_isotropic_sheet() -> None:
     """Guards edges as springs on their regular mesh: E t and Poisson's ratio 1/3, border included."""
     mesh, scene = lattice_mesh(5, 0.1), Scene()
-    scene.add_garment(mesh, Fabric(0.2, 1e6, 1e-3))
+    scene.add_garment(mesh, Fabric(0.2, 1e6, 1e-3), lines=False)
     expected = 1e3 / (1 - 1 / 9) * np.array([[1, 1 / 3, 0], [1 / 3, 1, 0], [0, 0, 1 / 3]])
     assert_allclose(plane_moduli(scene, mesh.areas().sum(), slice(1)), expected, rtol=1e-9, atol=1e-6)
 
@@ -117,7 +117,7 @@ def test_other_triangles_are_nearly_one() -> None:
     turn = np.arange(40) * np.pi / 20
     flat, faces = fill_outline(np.stack([np.cos(turn), np.sin(turn)], axis=1), 0.157)
     mesh, scene = trimesh(np.column_stack([flat, 0 * flat[:, 0]]), faces), Scene()
-    scene.add_garment(mesh, Fabric(0.2, 1e6, 1e-3))
+    scene.add_garment(mesh, Fabric(0.2, 1e6, 1e-3), lines=False)
     found = np.linalg.inv(plane_moduli(scene, mesh.areas().sum(), slice(1)))
     assert_allclose(1 / np.diag(found)[:2], 1e3, rtol=0.04)
     assert_allclose(1 / found[2, 2], 375, rtol=0.04)
@@ -152,7 +152,7 @@ def test_rolled_grid_stores_the_energy_of_a_plate(direction: float) -> None:
 def test_rolled_threads_store_the_energy_of_a_plate(along: int) -> None:
     """Guards D of sheets bent by their threads: the same, to the square of the turn at a particle over 24."""
     scene, width, size = Scene(), 0.5, (1.0, 0.8)
-    scene.add_cloth(9, 11, size, Fabric(0.2, 1e6, 1e-3, bend_stiffness=3e-5))
+    scene.add_cloth(9, 11, size, Fabric(0.2, 1e6, 1e-3, bend_stiffness=3e-5), lines=False)
     batch = scene.constraints["thread_bending"]
     ends = roll(scene.positions, width, along * np.pi / 2)[batch.indices[0]]
     parts = {name: np.concatenate(batch.values[name])[:, None] for name in ("inv_near", "inv_far")}
@@ -292,8 +292,8 @@ def test_fabrics_by_name(name: str) -> None:
     assert 1e-7 < fabric.flexural_rigidity < 1e-3
     assert fabric.shear < fabric.tension
     scene = Scene()
-    scene.add_cloth(4, 4, (0.1, 0.1), fabric)
-    scene.add_garment(lattice_mesh(3, 0.02), fabric)
+    scene.add_cloth(4, 4, (0.1, 0.1), fabric, lines=False)
+    scene.add_garment(lattice_mesh(3, 0.02), fabric, lines=False)
     assert set(scene.constraints) == {"distance", "thread_bending", "dihedral"}
     assert {name: low < high for name, (low, high) in presets.BENDING_LENGTHS.items()}[name]
     assert set(presets.DRAPE_COEFFICIENTS) <= set(presets.FABRICS)
@@ -335,5 +335,5 @@ def test_bad_materials(make, message: str) -> None:  # type: ignore[no-untyped-d
 def test_cells_too_long_leave_the_scene_alone() -> None:
     scene = Scene()
     with pytest.raises(ValueError, match="too long for this fabric"):
-        scene.add_cloth(2, 3, (1.0, 0.1), Fabric(0.2, 1e6, 1e-3))
+        scene.add_cloth(2, 3, (1.0, 0.1), Fabric(0.2, 1e6, 1e-3), lines=False)
     assert scene.particle_count == 0 and not scene.constraints

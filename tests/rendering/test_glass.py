@@ -34,7 +34,7 @@ def picture(frame: Frame, antialias: bool = True) -> np.ndarray:
 
 
 def rasters(scene: Scene, *images: str) -> list[np.ndarray]:
-    state = Solver(Model(scene)).state()
+    state = Solver(Model(scene), substeps=10).state()
     rasterizer = Rasterizer(state.model, [CAMERA], SIZE, images, far=20.0)
     rasterizer.draw(state)
     return [rasterizer.image(image).numpy()[0].astype(np.float64) for image in images]

@@ -36,18 +36,20 @@ def matched(scene: Scene) -> None:
 
 
 BUILDERS: dict[str, Callable[[Scene], object]] = {
-    "cloth": lambda scene: scene.add_cloth(6, 7),
-    "rope": lambda scene: scene.add_rope([[0, 0, 0], [0.1, 0, 0], [0.2, 0.05, 0], [0.25, 0.05, 0.1]]),
+    "cloth": lambda scene: scene.add_cloth(6, 7, lines=False),
+    "rope": lambda scene: scene.add_rope([[0, 0, 0], [0.1, 0, 0], [0.2, 0.05, 0], [0.25, 0.05, 0.1]], lines=False),
     "box": lambda scene: scene.add_soft_body(box((2, 3, 2), (0.2, 0.3, 0.1))),
     "ball": lambda scene: scene.add_soft_body(ball(0.1, 2)),
     "torus": lambda scene: scene.add_soft_body(torus(0.1, 0.04, 8, 1)),
     "lattice": lambda scene: scene.add_soft_body(lattice(*octahedron(), 0.05)),
     "edges_and_volumes": lambda scene: scene.add_soft_body(ball(0.1, 2), SoftMaterial(model="edges_and_volumes")),
     "shape_matching": matched,
-    "shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("jersey", bending="distance")),
-    "denim_shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("denim")),
-    "denim": lambda scene: scene.add_cloth(5, 5, (0.1, 0.1), Fabric.preset("denim", bending="distance")),
-    "cord": lambda scene: scene.add_rope(np.linspace([0, 0, 0], [0.3, 0.1, 0], 8), Cord.preset("nylon")),
+    "shirt": lambda scene: scene.add_garment(
+        tshirt(spacing=0.08), Fabric.preset("jersey", bending="distance"), lines=False
+    ),
+    "denim_shirt": lambda scene: scene.add_garment(tshirt(spacing=0.08), Fabric.preset("denim"), lines=False),
+    "denim": lambda scene: scene.add_cloth(5, 5, (0.1, 0.1), Fabric.preset("denim", bending="distance"), lines=False),
+    "cord": lambda scene: scene.add_rope(np.linspace([0, 0, 0], [0.3, 0.1, 0], 8), Cord.preset("nylon"), lines=False),
 }
 
 
@@ -73,14 +75,16 @@ def hanging_cloth() -> Scene:
     """A flat sheet held at two corners."""
     scene = Scene()
     flat = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
-    scene.pin(scene.add_cloth(6, 6, (0.5, 0.5), ClothMaterial(0.2, 1e-4, 1e-3, 1e-2), rotation=flat).corners[:2])
+    scene.pin(
+        scene.add_cloth(6, 6, (0.5, 0.5), ClothMaterial(0.2, 1e-4, 1e-3, 1e-2), rotation=flat, lines=False).corners[:2]
+    )
     return scene
 
 
 def swinging_rope() -> Scene:
     """A horizontal rope held at one end."""
     scene = Scene()
-    scene.pin(scene.add_rope(np.linspace([0, 0, 0], [0.5, 0, 0], 9), RopeMaterial(0.1, 1e-4, 1e-2))[:1])
+    scene.pin(scene.add_rope(np.linspace([0, 0, 0], [0.5, 0, 0], 9), RopeMaterial(0.1, 1e-4, 1e-2), lines=False)[:1])
     return scene
 
 

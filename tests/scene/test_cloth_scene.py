@@ -16,7 +16,7 @@ def make_scene(bend_compliance: float | None = 3e-3) -> Scene:
     scene = Scene()
     scene.add_particles(np.zeros((5, 3)), 1.0)
     material = ClothMaterial(0.25, 1e-3, 2e-3, bend_compliance)
-    scene.add_cloth(ROWS, COLUMNS, (WIDTH, HEIGHT), material, position=(1.0, 2.0, 3.0))
+    scene.add_cloth(ROWS, COLUMNS, (WIDTH, HEIGHT), material, position=(1.0, 2.0, 3.0), lines=False)
     return scene
 
 
@@ -66,7 +66,7 @@ def test_cloth_names_its_particles() -> None:
     """Guards the indices that a task works with, offset by what was in the scene before."""
     scene = Scene()
     scene.add_particles(np.zeros((5, 3)), 1.0)
-    cloth = scene.add_cloth(ROWS, COLUMNS)
+    cloth = scene.add_cloth(ROWS, COLUMNS, lines=False)
     assert_array_equal(cloth.indices, 5 + np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS))
     assert_array_equal(cloth.corners, cloth.indices[[0, 0, -1, -1], [0, -1, 0, -1]])
     assert_array_equal(cloth.triangles, scene.triangles)

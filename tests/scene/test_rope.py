@@ -12,13 +12,13 @@ def test_mass_is_density_times_length() -> None:
     """Guards lumping: a particle gets half of each segment beside it, on uneven segments too."""
     points = np.array([[0, 0, 0], [0.1, 0, 0], [0.4, 0, 0], [0.4, 0.2, 0]])
     scene = Scene()
-    rope = scene.add_rope(points, RopeMaterial(density=0.5))
+    rope = scene.add_rope(points, RopeMaterial(density=0.5), lines=False)
     np.testing.assert_allclose(1.0 / scene.inv_mass[rope], 0.25 * np.array([0.1, 0.4, 0.5, 0.2]))
 
 
 def test_constraints_are_those_of_the_material() -> None:
     scene = Scene()
-    scene.add_rope(np.linspace([0, 0, 0], [1, 0, 0], 5), RopeMaterial(0.1, 1e-5, 1e-3))
+    scene.add_rope(np.linspace([0, 0, 0], [1, 0, 0], 5), RopeMaterial(0.1, 1e-5, 1e-3), lines=False)
     batch = scene.constraints["distance"]
     assert [len(part) for part in batch.indices] == [4, 3]
     np.testing.assert_allclose(np.concatenate(batch.values["compliance"]), [1e-5] * 4 + [1e-3] * 3)
@@ -34,7 +34,7 @@ def test_hanging_rope_is_a_catenary() -> None:
     """
     length, span, count = 1.0, 0.6, 41
     scene = Scene()
-    rope = scene.add_rope(np.linspace([0, 0, 0], [length, 0, 0], count), RopeMaterial(0.1, 0.0, None))
+    rope = scene.add_rope(np.linspace([0, 0, 0], [length, 0, 0], count), RopeMaterial(0.1, 0.0, None), lines=False)
     scene.positions[rope, 0] *= span / length  # squeezed together: the rest lengths are those of before
     scene.positions[rope, 1] = -1e-3 * np.sin(np.linspace(0, np.pi, count))
     scene.pin(rope[[0, -1]])
@@ -54,10 +54,12 @@ def test_hanging_rope_is_a_catenary() -> None:
 def static_stretch(iterations: int, substeps: int) -> np.ndarray:
     """Stretch of each segment of a rope that hangs straight at rest, over weight below times compliance."""
     scene = Scene()
-    rope = scene.add_rope(np.linspace([0, 0, 0], [0, -1, 0], 11), RopeMaterial(0.5, 1e-3, None))
+    rope = scene.add_rope(np.linspace([0, 0, 0], [0, -1, 0], 11), RopeMaterial(0.5, 1e-3, None), lines=False)
     mass = 1.0 / scene.inv_mass
     scene.pin(rope[:1])
-    solver = Solver(Model(scene, dtype="float64"), substeps=substeps, iterations=iterations, damping=20.0)
+    solver = Solver(
+        Model(scene, dtype="float64"), substeps=substeps, iterations=iterations, damping=20.0, compensate=False
+    )
     state, control = solver.state(), solver.control()
     for _ in range(300):
         solver.step(state, control, 0.01)
@@ -92,7 +94,7 @@ def _catenary_parameter(length: float, span: float) -> float:
 def test_bad_ropes_leave_the_scene_alone(points: list[list[float]]) -> None:
     scene = Scene()
     with pytest.raises(ValueError, match="points"):
-        scene.add_rope(points)
+        scene.add_rope(points, lines=False)
     assert scene.particle_count == 0
 
 

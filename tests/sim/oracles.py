@@ -117,7 +117,7 @@ class Run:
 def run(oracle: Oracle, frames: int | None = None, num_envs: int = 1, **options: Any) -> Run:
     """Advance the scene of an oracle, one solver step per step of the program, up to the given number of frames."""
     model = Model(make_scene(oracle), num_envs=num_envs, **options)
-    solver = Solver(model, substeps=1, iterations=oracle.iterations, threads=1)
+    solver = Solver(model, substeps=1, iterations=oracle.iterations, threads=1, compensate=False)
     state, control = solver.state(), solver.control()
     steps = oracle["steps"][:frames]
     drag_index = oracle.arrays.get("drag_index", np.full(steps[-1], -1))

@@ -100,8 +100,8 @@ def test_model_schedule_is_safe_to_run_in_parallel() -> None:
     write different particles.
     """
     scene = Scene()
-    scene.add_cloth(9, 7)
-    scene.add_cloth(3, 4, position=(0, 1, 0))
+    scene.add_cloth(9, 7, lines=False)
+    scene.add_cloth(3, 4, position=(0, 1, 0), lines=False)
     rope = scene.add_particles(np.random.default_rng(0).normal(size=(20, 3)), 0.1)
     scene.add_distance_constraints(np.stack([rope[:-1], rope[1:]], axis=1))
     table = Model(scene, order="colored").data.distance

@@ -50,7 +50,7 @@ def test_free_cloth_conserves_linear_momentum(iterations: int) -> None:
     """
     rng = np.random.default_rng(2)
     scene = Scene(gravity=NO_GRAVITY)
-    cloth = scene.add_cloth(6, 8)
+    cloth = scene.add_cloth(6, 8, lines=False)
     solver, state, control = start(scene, iterations=iterations)
     state.set_velocities(rng.normal(size=(cloth.indices.size, 3)))
     mass, h = 1.0 / scene.inv_mass, 0.005
@@ -64,7 +64,7 @@ def swing(h: float, iterations: int) -> np.ndarray:
     """Let a flat cloth, held at two corners, swing for 3 s; return its energy after each step [J]."""
     material = ClothMaterial(stretch_compliance=1e-3, shear_compliance=1e-3, bend_compliance=1e-2)
     scene = Scene()
-    cloth = scene.add_cloth(8, 8, material=material, rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    cloth = scene.add_cloth(8, 8, material=material, rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]], lines=False)
     scene.pin(cloth.corners[:2])
     solver, state, control = start(scene, iterations=iterations)
     batch = scene.constraints["distance"]

@@ -16,7 +16,7 @@ from tests.constraints.samples import SAMPLES, TET
 
 
 def state_of(scene: Scene, positions: Any, num_envs: int = 1) -> State:
-    state = Solver(Model(scene, num_envs=num_envs, dtype="float64")).state()
+    state = Solver(Model(scene, num_envs=num_envs, dtype="float64"), substeps=10).state()
     state.set_positions(np.asarray(positions, dtype=np.float64))
     return state
 

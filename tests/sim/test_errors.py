@@ -19,7 +19,7 @@ CUBE = box((1, 1, 1), (0.1, 0.1, 0.1))
 
 def small_scene() -> Scene:
     scene = Scene(grip_count=2)
-    cloth = scene.add_cloth(3, 3)
+    cloth = scene.add_cloth(3, 3, lines=False)
     scene.pin(cloth.corners[0])
     scene.add_collider(Plane())
     return scene
@@ -37,14 +37,17 @@ def snapshot(scene: Scene) -> list[Any]:
 
 CUBE = box((1, 1, 1), (0.1, 0.1, 0.1))
 SCENE_ERRORS: dict[str, tuple[Callable[[Scene], object], str]] = {
-    "cloth without rows": (lambda s: s.add_cloth(0, 4), "2 x 2"),
-    "cloth of one column": (lambda s: s.add_cloth(4, 1), "2 x 2"),
-    "cloth of size zero": (lambda s: s.add_cloth(3, 3, size=(0.0, 1.0)), "size"),
-    "cloth of size NaN": (lambda s: s.add_cloth(3, 3, size=(1.0, NAN)), "size"),
-    "cloth at NaN": (lambda s: s.add_cloth(3, 3, position=(0.0, NAN, 0.0)), "position"),
-    "cloth with 2D position": (lambda s: s.add_cloth(3, 3, position=(0.0, 0.0)), "position"),
-    "cloth with 2x2 rotation": (lambda s: s.add_cloth(3, 3, rotation=np.eye(2)), "rotation"),
-    "cloth that a rotation makes larger": (lambda s: s.add_cloth(3, 3, rotation=2.0 * np.eye(3)), "rotation"),
+    "cloth without rows": (lambda s: s.add_cloth(0, 4, lines=False), "2 x 2"),
+    "cloth of one column": (lambda s: s.add_cloth(4, 1, lines=False), "2 x 2"),
+    "cloth of size zero": (lambda s: s.add_cloth(3, 3, size=(0.0, 1.0), lines=False), "size"),
+    "cloth of size NaN": (lambda s: s.add_cloth(3, 3, size=(1.0, NAN), lines=False), "size"),
+    "cloth at NaN": (lambda s: s.add_cloth(3, 3, position=(0.0, NAN, 0.0), lines=False), "position"),
+    "cloth with 2D position": (lambda s: s.add_cloth(3, 3, position=(0.0, 0.0), lines=False), "position"),
+    "cloth with 2x2 rotation": (lambda s: s.add_cloth(3, 3, rotation=np.eye(2), lines=False), "rotation"),
+    "cloth that a rotation makes larger": (
+        lambda s: s.add_cloth(3, 3, rotation=2.0 * np.eye(3), lines=False),
+        "rotation",
+    ),
     "solid that a rotation shears": (lambda s: s.add_soft_body(CUBE, rotation=np.eye(3) + np.eye(3, k=1)), "rotation"),
     "particles at NaN": (lambda s: s.add_particles([[0.0, NAN, 0.0]], 1.0), "positions"),
     "particles in 2D": (lambda s: s.add_particles([[0.0, 1.0]], 1.0), "positions"),

@@ -251,7 +251,7 @@ def test_bad_fluid_raises_one_clear_error() -> None:
     with pytest.raises(ValueError, match="viscosity is a parameter of fluid"):
         bare = Scene()
         bare.add_particles([[0.0, 0.0, 0.0]], 1.0)
-        dry = Solver(Model(bare)).state()
+        dry = Solver(Model(bare), substeps=10).state()
         assert dry.get_fluid_density().shape == (1, 0)
         dry.set_parameters(viscosity=2.0)
 
@@ -323,12 +323,12 @@ def test_more_fluid_than_memory_raises_one_clear_error(monkeypatch: pytest.Monke
     scene.set_fluid_capacity(800_000)
     monkeypatch.setattr("pbd_gym.sim.upload.fluid.free_memory", lambda device: 2**29)
     with pytest.raises(MemoryError, match=r"125 fluid particles, up to 800,000 each, take 0\.7 GiB, and 0\.5 GiB"):
-        Solver(Model(scene)).state()
+        Solver(Model(scene), substeps=10).state()
     beside = scene.add_particles([[0.5, 0.5, 0.5]], 1.0)
     scene.add_fluid_boundary(beside)
     scene.set_fluid_capacity(64, boundary=1_600_000)
     with pytest.raises(MemoryError, match=r"up to 64 and 1,600,000 samples of other bodies each, take 0\.7 GiB"):
-        Solver(Model(scene)).state()
+        Solver(Model(scene), substeps=10).state()
 
 
 @pytest.mark.parametrize(("opening", "leaks"), [(0.9, False), (2.0, True)])

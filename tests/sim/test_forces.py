@@ -71,7 +71,7 @@ def test_inner_forces_change_no_momentum() -> None:
 def flutter(rows: list[int], lanes: int, forced: str = "always") -> np.ndarray:
     """Return velocities of sheets that forces and wind shake, each by row ``r`` of a table; a hand holds a corner."""
     scene = Scene(grip_count=1)
-    cloth = scene.add_cloth(4, 4)
+    cloth = scene.add_cloth(4, 4, lines=False)
     scene.add_air_drag(cloth.triangles)
     count = cloth.indices.size
     solver, state, control = start(scene, len(rows), lanes, "float32")
@@ -233,7 +233,7 @@ def test_bad_wind_is_refused(error: type[Exception], given: dict[str, Any], word
 def test_wind_that_nothing_feels_is_refused() -> None:
     """Guards against wind that would silently do nothing."""
     scene = Scene()
-    scene.add_cloth(3, 3)
+    scene.add_cloth(3, 3, lines=False)
     control = Control(Model(scene))
     with pytest.raises(ValueError, match="add_air_drag"):
         control.set_wind(1.0)

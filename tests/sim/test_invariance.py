@@ -27,7 +27,7 @@ SUBSTEPS = 6
 def make_scene(permutation: np.ndarray | None = None) -> Scene:
     """A cloth over a ball and a floor, with two hands; its constraints reordered if a permutation is given."""
     scene = Scene(grip_count=2)
-    cloth = scene.add_cloth(5, 6, size=(0.5, 0.4), position=(0.0, 0.42, 0.05), tethers=True)
+    cloth = scene.add_cloth(5, 6, size=(0.5, 0.4), position=(0.0, 0.42, 0.05), tethers=True, lines=False)
     scene.pin(cloth.corners[0])
     scene.add_collider(Plane(friction=0.4))
     scene.add_collider(Sphere((0.05, 0.1, 0.0), 0.12, friction=0.3))
@@ -150,7 +150,7 @@ def test_many_constraints_of_a_colour_at_once(dtype: Any) -> None:
     Two iterations, of which the second goes backwards.
     """
     scene = Scene(grip_count=1)
-    cloth = scene.add_cloth(11, 15, size=(0.5, 0.6), position=(0.0, 0.5, 0.0))
+    cloth = scene.add_cloth(11, 15, size=(0.5, 0.6), position=(0.0, 0.5, 0.0), lines=False)
     scene.pin(cloth.corners[0])
     found = []
     for lanes in (1, 4):

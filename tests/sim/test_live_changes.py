@@ -18,7 +18,7 @@ STEP = 1 / 30
 
 def sheet(grips: int = 1) -> Scene:
     scene = Scene(grip_count=grips)
-    scene.add_cloth(4, 5, (0.4, 0.3))
+    scene.add_cloth(4, 5, (0.4, 0.3), lines=False)
     scene.pin([0, 4])
     return scene
 
@@ -88,9 +88,9 @@ def test_bad_steps_leave_the_solver_as_it_was() -> None:
 def test_what_the_scene_pins_is_set_free_and_something_else_fixed() -> None:
     """Environment 1 does as if the scene were pinned so; the others do not notice."""
     scene, other = sheet(), Scene(grip_count=1)
-    other.add_cloth(4, 5, (0.4, 0.3))
+    other.add_cloth(4, 5, (0.4, 0.3), lines=False)
     other.pin([4, 7])
-    solver, expected = Solver(Model(scene, 3), threads=1), Solver(Model(other, 3), threads=1)
+    solver, expected = Solver(Model(scene, 3), substeps=10, threads=1), Solver(Model(other, 3), substeps=10, threads=1)
     plain = run(solver, solver.state(), 10)
     state = solver.state()
     pinned = state.get_pinned()
@@ -108,7 +108,7 @@ def test_what_the_scene_pins_is_set_free_and_something_else_fixed() -> None:
 
 def test_pins_last_through_other_masses_and_grips() -> None:
     scene = sheet()
-    solver = Solver(Model(scene), threads=1)
+    solver = Solver(Model(scene), substeps=10, threads=1)
     state = solver.state()
     pinned = state.get_pinned()[0]
     pinned[[0, 9]] = False, True
@@ -128,7 +128,7 @@ def test_pins_last_through_other_masses_and_grips() -> None:
 def test_a_particle_that_is_fixed_stops() -> None:
     scene = Scene()
     scene.add_particles([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0]], 1.0, velocities=[[1.0, 0, 0], [1.0, 0, 0]])
-    solver = Solver(Model(scene), threads=1)
+    solver = Solver(Model(scene), substeps=10, threads=1)
     state = solver.state()
     state.set_pinned([True, False])
     found = run(solver, state, 5)[0]
@@ -137,7 +137,7 @@ def test_a_particle_that_is_fixed_stops() -> None:
 
 
 def test_bad_pins_leave_the_state_as_it_was() -> None:
-    state = Solver(Model(sheet())).state()
+    state = Solver(Model(sheet()), substeps=10).state()
     before = state.inv_mass_scalar.numpy().copy()
     with pytest.raises(ValueError, match=r"pinned must broadcast to shape \(1, 20\)"):
         state.set_pinned([True, False])

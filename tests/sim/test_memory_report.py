@@ -21,7 +21,7 @@ from tests.envs.helpers import make_vec
 def tethered_cloth(particles: int) -> Scene:
     """Return a cloth that has tethers to two hands and to a pin."""
     scene = Scene(grip_count=2)
-    scene.pin(scene.add_cloth(particles, particles, tethers=True).corners[0])
+    scene.pin(scene.add_cloth(particles, particles, tethers=True, lines=False).corners[0])
     return scene
 
 
@@ -86,9 +86,9 @@ def test_what_fits_is_what_the_check_lets_pass(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("pbd_gym.sim.memory.free_memory", lambda device: 2_000_000)
     fits = memory_report(scene, 16, lanes=16).fits
     assert fits is not None and fits > 100
-    Solver(Model(scene, fits, lanes=16)).state()
+    Solver(Model(scene, fits, lanes=16), substeps=10).state()
     with pytest.raises(MemoryError, match=r"(?s)environments would fit.*state.*per environment"):
-        Solver(Model(scene, fits + 64, lanes=16)).state()
+        Solver(Model(scene, fits + 64, lanes=16), substeps=10).state()
 
 
 def test_an_environment_counts_its_buffers() -> None:

@@ -23,9 +23,9 @@ def mixed(size: float = 1.0, density: float = 1.0, stiffness: float = 1.0, gravi
     scene = Scene(gravity, contact_radius=0.005, grip_count=1)
     scene.add_collider(Plane())
     cloth = ClothMaterial(0.2 * density, 1e-4 / stiffness, 1e-3 / stiffness, 1e-2 / stiffness)
-    scene.pin(scene.add_cloth(3, 4, (0.3 * size, 0.2 * size), cloth).corners[:1])
+    scene.pin(scene.add_cloth(3, 4, (0.3 * size, 0.2 * size), cloth, lines=False).corners[:1])
     points = np.linspace([0.0, 0.0, 0.0], [0.4, 0.1, 0.0], 5) * size
-    scene.add_rope(points, RopeMaterial(0.04 * density, 1e-4 / stiffness, 1e-2 / stiffness))
+    scene.add_rope(points, RopeMaterial(0.04 * density, 1e-4 / stiffness, 1e-2 / stiffness), lines=False)
     scene.add_soft_body(ball(0.1 * size, 1), SoftMaterial(80.0 * density, 1e4 * stiffness, 0.3))
     return scene
 
@@ -117,7 +117,7 @@ def test_masses_grow_with_length_area_and_volume() -> None:
     """Guards the dimension of each body: density times length, area or volume; loose particles keep theirs."""
     scene = mixed()
     scene.add_particles([[2.0, 2.0, 2.0]], 0.7)
-    state = Solver(Model(scene, 3)).state()
+    state = Solver(Model(scene, 3), substeps=10).state()
     state.set_parameters(size=SIZES, density=[1.0, 2.0, 1.0])
     inverse = state.free_inv_mass_scalar.numpy()[0, :, :3] / scene.inv_mass.clip(1e-9)[:, None]
     free = scene.inv_mass > 0
@@ -129,7 +129,7 @@ def test_masses_grow_with_length_area_and_volume() -> None:
 def test_labels_are_set_one_by_one() -> None:
     """Guards the mapping: bending alone changes the fall of a cloth that is bent, stretching alone what hangs."""
     scene = mixed()
-    state = Solver(Model(scene, 2)).state()
+    state = Solver(Model(scene, 2), substeps=10).state()
     assert state.model.labels == ("stretch", "shear", "bend", "elastic")
     state.set_parameters(stiffness={"bend": [2.0, 4.0], "elastic": 0.5})
     state.set_parameters(density=2.0)
@@ -222,7 +222,7 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("values", "words"), ERRORS.values(), ids=ERRORS.keys())
 def test_refused(values: dict[str, Any], words: str) -> None:
     """Guards the checks: one error that names the parameter, and nothing has changed, not even what was good."""
-    state = Solver(Model(mixed(), 2)).state()
+    state = Solver(Model(mixed(), 2), substeps=10).state()
     before = state.save()
     with pytest.raises(ValueError, match=words):
         state.set_parameters(**{"damping": 2.0, **values})

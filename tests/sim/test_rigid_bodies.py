@@ -226,7 +226,7 @@ def table(size: int = 1) -> tuple[Scene, dict[str, RigidBody], np.ndarray]:
     for k in range(3):
         place = (0.0, 0.03 + 0.03 * k, 0.005 * k)
         bodies[f"marble {k}"] = scene.add_rigid_body(geometry.ball(0.012, 2), 2500.0, 0.008, position=place)
-    rope = scene.add_rope(np.linspace([0.0, 0.6, 0.3], [0.0, 0.15, 0.3], 16))
+    rope = scene.add_rope(np.linspace([0.0, 0.6, 0.3], [0.0, 0.15, 0.3], 16), lines=False)
     scene.pin(rope[:1])
     bodies["ball"] = scene.add_rigid_body(geometry.ball(0.04, 3), 2000.0, 0.02, position=(0.0, 0.11, 0.3))
     scene.add_joint(bodies["ball"], int(rope[-1]), (0.0, 0.15, 0.3))
@@ -338,4 +338,4 @@ def test_a_saved_state_goes_on_with_the_same_bits(played: dict[str, Any]) -> Non
     assert np.isnan(state.get_rigid_poses()[1]).all() and np.isnan(state.get_rigid_velocities()[1]).all()
     assert_array_equal(state.get_rigid_poses()[0], poses[0])
     with pytest.raises(ValueError, match="chebyshev"):
-        Solver(solver.model, chebyshev=0.5, iterations=3)
+        Solver(solver.model, substeps=10, chebyshev=0.5, iterations=3)

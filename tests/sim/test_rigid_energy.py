@@ -20,14 +20,16 @@ def energies(kind: str, surface: bool, substeps: int) -> tuple[np.ndarray, np.nd
     """
     scene = Scene(gravity=(0.0, 0.0, 0.0), contact_radius=0.005)
     if kind == "rope":
-        scene.add_particle_contacts(scene.add_rope(WIDE, RopeMaterial(0.5, 1e-6, 0.02)), 0.008, 0.3)
+        scene.add_particle_contacts(scene.add_rope(WIDE, RopeMaterial(0.5, 1e-6, 0.02), lines=False), 0.008, 0.3)
     elif kind == "beads":
         scene.add_particle_contacts(scene.add_particles(NARROW, mass=0.01), 0.008, 0.3)
     else:
         block = scene.add_soft_body(geometry.box((2, 2, 2), (0.1, 0.1, 0.1)), position=(0.0, 0.12, 0.0))
         scene.add_particle_contacts(block.indices, 0.02, 0.3)
     if surface:
-        scene.add_surface_contacts(scene.add_cloth(4, 4, (0.1, 0.1), position=(5.0, 0.0, 0.0)).triangles, 0.01)
+        scene.add_surface_contacts(
+            scene.add_cloth(4, 4, (0.1, 0.1), position=(5.0, 0.0, 0.0), lines=False).triangles, 0.01
+        )
     box = scene.add_rigid_body(geometry.box((1, 1, 1), (0.1, 0.06, 0.1)), 700.0, 0.02)
     solver = Solver(Model(scene, dtype="float64"), substeps=substeps)
     state, control = solver.state(), solver.control()

@@ -34,7 +34,7 @@ STATE_ERRORS: dict[str, tuple[Callable[[State, Control], object], str]] = {
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_state_and_control_refuse(act: Callable[[State, Control], object], words: str, lanes: int) -> None:
     """Guards the checks of a batch: after a refusal state, grips and motion are what they were, to the last bit."""
-    solver = Solver(Model(small_scene(), num_envs=4, lanes=lanes))
+    solver = Solver(Model(small_scene(), num_envs=4, lanes=lanes), substeps=10)
     state, control = solver.state(), solver.control()
     state.hold([[0, 1], [2, -1], [-1, -1], [8, 4]])
     control.move([[0.01, 0.0, 0.0], [0.0, 0.02, 0.0]])
@@ -53,7 +53,7 @@ def test_state_and_control_refuse(act: Callable[[State, Control], object], words
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_positions_of_one_environment(lanes: int) -> None:
     """Guards the short way to one row: it is a copy of that of all rows, and there is none beyond the last."""
-    state = Solver(Model(small_scene(), num_envs=6, lanes=lanes)).state()
+    state = Solver(Model(small_scene(), num_envs=6, lanes=lanes), substeps=10).state()
     state.set_positions(np.random.default_rng(0).random((6, 9, 3)))
     for env in range(6):
         found = state.get_positions(env)
@@ -67,7 +67,7 @@ def test_positions_of_one_environment(lanes: int) -> None:
 @pytest.mark.parametrize("held", [np.zeros((3, 2), dtype=int), np.zeros((4, 3), dtype=int)])
 def test_hold_of_another_shape_is_refused(held: np.ndarray) -> None:
     """Guards the shape of the table of grips; nothing is held afterwards."""
-    state = Solver(Model(small_scene(), num_envs=4)).state()
+    state = Solver(Model(small_scene(), num_envs=4), substeps=10).state()
     with pytest.raises(ValueError):  # whether the message names the argument is the next test
         state.hold(held)
     assert (state.save()["held"] == -1).all()
@@ -82,14 +82,14 @@ def test_hold_of_another_shape_is_refused(held: np.ndarray) -> None:
 )
 def test_state_and_control_name_what_has_another_shape(act: Callable[[State, Control], object], words: str) -> None:
     """Guards the message: it must say which argument has the wrong shape."""
-    solver = Solver(Model(small_scene(), num_envs=4))
+    solver = Solver(Model(small_scene(), num_envs=4), substeps=10)
     with pytest.raises(ValueError, match=words):
         act(solver.state(), solver.control())
 
 
 def test_load_of_bad_velocities_leaves_the_state_alone() -> None:
     """Guards `load`: all of it or none of it."""
-    state = Solver(Model(small_scene(), num_envs=2)).state()
+    state = Solver(Model(small_scene(), num_envs=2), substeps=10).state()
     saved = state.save()
     saved["positions"] = saved["positions"] + 1.0
     saved["velocities"] = np.full_like(saved["velocities"], NAN)
@@ -113,7 +113,7 @@ def test_load_of_bad_velocities_leaves_the_state_alone() -> None:
 )
 def test_load_of_another_scene_leaves_the_state_alone(name: str, bad: np.ndarray) -> None:
     """Guards `load`: all of it or none of it, also where a shape or a grip is found to be wrong late."""
-    state = Solver(Model(small_scene(), num_envs=2)).state()
+    state = Solver(Model(small_scene(), num_envs=2), substeps=10).state()
     saved = state.save()
     state.set_parameters(size=2.0)
     state.hold([[3, 4], [5, -1]])
@@ -127,7 +127,7 @@ def test_load_of_another_scene_leaves_the_state_alone(name: str, bad: np.ndarray
 @pytest.mark.parametrize("ctrl_dt", [0.0, -0.1, NAN, INF])
 def test_step_refuses_a_bad_time(ctrl_dt: float) -> None:
     """Guards the step, also after a good one whose launches are recorded."""
-    solver = Solver(Model(small_scene()))
+    solver = Solver(Model(small_scene()), substeps=10)
     state, control = solver.state(), solver.control()
     solver.step(state, control, 0.02)
     before = state.save()
@@ -143,8 +143,8 @@ def test_step_refuses_what_belongs_to_another_model(foreign: str) -> None:
 
     The foreign batch is larger here, so that the missing check harms nothing in this process.
     """
-    solver = Solver(Model(small_scene(), num_envs=1, lanes=1))
-    larger = Solver(Model(small_scene(), num_envs=2, lanes=1))
+    solver = Solver(Model(small_scene(), num_envs=1, lanes=1), substeps=10)
+    larger = Solver(Model(small_scene(), num_envs=2, lanes=1), substeps=10)
     state = larger.state() if foreign == "state" else solver.state()
     control = larger.control() if foreign == "control" else solver.control()
     with pytest.raises(ValueError, match=r"model|belong"):
@@ -157,7 +157,7 @@ def test_multipliers_that_are_not_kept_are_refused(constraint_count: int) -> Non
     scene = Scene()
     scene.add_particles([[0, 0, 0], [0, 1, 0], [0, 3, 0]], 1.0)
     scene.add_distance_constraints([[0, 1], [1, 2]][:constraint_count], 0.0, 0.5)
-    solver = Solver(Model(scene), iterations=1)
+    solver = Solver(Model(scene), substeps=10, iterations=1)
     state = solver.state()
     solver.step(state, solver.control(), 0.02)
     with pytest.raises((ValueError, RuntimeError), match=r"multiplier|lambda"):
@@ -170,7 +170,7 @@ def test_multipliers_of_an_earlier_step_are_refused() -> None:
     scene.add_particles([[0, 0, 0], [0, 1, 0]], 1.0)
     scene.add_distance_constraints([[0, 1]], 0.0, 0.5)
     model = Model(scene)
-    solver = Solver(model, iterations=2)
+    solver = Solver(model, substeps=10, iterations=2)
     state, control = State(model), solver.control()
     solver.step(state, control, 0.02)
     assert state.get_lambda().shape == (1, 1)
@@ -184,7 +184,7 @@ def test_multipliers_of_a_scene_without_constraints_are_none() -> None:
     """Guards the empty case: no constraint, no multiplier."""
     scene = Scene()
     scene.add_particles([[0, 0, 0]], 1.0)
-    solver = Solver(Model(scene, num_envs=3), iterations=2)
+    solver = Solver(Model(scene, num_envs=3), substeps=10, iterations=2)
     assert solver.state().get_lambda().shape == (3, 0)
 
 
@@ -193,7 +193,7 @@ def test_pinned_particle_with_a_velocity_stays() -> None:
     scene = Scene()
     scene.add_particles([[0, 1, 0]], 1.0, [[1.0, 0.0, 0.0]])
     scene.pin([0])
-    solver = Solver(Model(scene))
+    solver = Solver(Model(scene), substeps=10)
     state = solver.state()
     for _ in range(3):
         solver.step(state, solver.control(), 0.1)
@@ -205,7 +205,7 @@ def test_velocities_set_later_carry_no_pinned_particle_away() -> None:
     scene = Scene(gravity=(0, 0, 0), grip_count=1)
     scene.add_particles([[0, 1, 0], [1, 1, 0]], 1.0)
     scene.pin([0])
-    solver = Solver(Model(scene, num_envs=2))
+    solver = Solver(Model(scene, num_envs=2), substeps=10)
     state, control = solver.state(), solver.control()
     state.set_velocities(1.0)
     saved = state.save()
@@ -229,7 +229,7 @@ def test_pinned_particle_that_was_dragged_stays_where_it_is_let_go() -> None:
     scene = Scene(grip_count=1)
     scene.add_particles([[0, 1, 0]], 1.0)
     scene.pin([0])
-    solver = Solver(Model(scene))
+    solver = Solver(Model(scene), substeps=10)
     state, control = solver.state(), solver.control()
     state.hold([[0]])
     control.move([[0.5, 0.0, 0.0]])

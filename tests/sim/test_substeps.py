@@ -23,7 +23,7 @@ def sheet(particles: int, **options: Any) -> Scene:
 def rope(particles: int, compliance: float = 0.0) -> Scene:
     scene = Scene()
     path = np.linspace([0.0, 0.0, 0.0], [0.0, -0.5, 0.0], particles)
-    scene.pin(scene.add_rope(path, RopeMaterial(0.1, compliance, None))[:1])
+    scene.pin(scene.add_rope(path, RopeMaterial(0.1, compliance, None), lines=False)[:1])
     return scene
 
 
@@ -37,15 +37,25 @@ def test_bending_is_limited_by_rigidity_weight_and_spacing() -> None:
 
 def test_a_finer_weave_needs_more_and_its_threads_do_not() -> None:
     """As lines, threads carry the weight, so that only bending counts: with the square of the resolution."""
-    assert [needed_substeps(sheet(n, lines=True), 0.08) for n in (32, 64)] == [32, 99]
-    assert needed_substeps(sheet(32), 0.08) == 66
+    looks: dict[str, Any] = {"softening": 0.1, "forces": False}
+    assert [needed_substeps(sheet(n), 0.08, **looks) for n in (32, 64)] == [32, 99]
+    assert needed_substeps(sheet(32, lines=False), 0.08, **looks) == 66
+
+
+def test_forces_need_more_than_looks() -> None:
+    """Diagonals that carry no weight may be soft, but not where they are pulled; threads that are lines never are."""
+    limits = substep_limits(sheet(32))
+    (shear,) = [limit for limit in limits if limit.label == "shear"]
+    assert shear.stretch == np.inf and shear.exact == shear.softening < shear.longest
+    assert needed_substeps(sheet(32), 0.08) == int(np.ceil(0.08 / min(limit.exact for limit in limits)))
+    assert needed_substeps(rope(21, 1e-12), 0.01) == 200  # 0.05 ms, and no shorter
 
 
 @pytest.mark.parametrize("particles", [11, 21])
 def test_a_hanging_rope_is_longer_by_what_is_said(particles: int) -> None:
     """h^2 g L / (2 l^2) of a rope without compliance, one sweep a substep, at rest."""
     scene, h = rope(particles), 1e-3
-    solver = Solver(Model(scene, dtype="float64"), substeps=25, damping=20.0)
+    solver = Solver(Model(scene, dtype="float64"), substeps=25, damping=20.0, compensate=False)
     state, control = solver.state(), solver.control()
     for _ in range(80):
         solver.step(state, control, 25 * h)
@@ -67,13 +77,14 @@ def test_what_is_soft_enough_needs_no_more() -> None:
 def test_fast_hands_need_more_the_thinner_the_cloth() -> None:
     """A fifth of the thinnest layer in a substep; slow hands, or nothing that collides, need no more."""
     scene = Scene()
-    assert needed_substeps(scene, 0.08, speed=3.0) == 32
+    looks = {"speed": 3.0, "forces": False}
+    assert needed_substeps(scene, 0.08, **looks) == 32
     for k, thickness in enumerate((0.005, 0.002)):
         cloth = scene.add_cloth(16, 16, (0.4, 0.4), Fabric.preset("towel"), (0.0, 0.1 * k, 0.0), lines=True)
         scene.add_surface_contacts(cloth.triangles, thickness)
         # Layers touch at a little more than their thickness.
-        assert_allclose(needed_substeps(scene, 0.08, speed=3.0), 0.08 * 3.0 / (0.2 * thickness), rtol=0.05)
-    assert needed_substeps(scene, 0.08, speed=0.1) == 32
+        assert_allclose(needed_substeps(scene, 0.08, **looks), 0.08 * 3.0 / (0.2 * thickness), rtol=0.05)
+    assert needed_substeps(scene, 0.08, speed=0.1, forces=False) == 32
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,10 @@ _SINGLE = {"action_space": "single_action_space", "observation_space": "single_o
 """What one environment calls an attribute, and what the batch does."""
 
 
+LOOKS = 0.1
+"""By what share one sweep may soften bodies of a task that takes as many substeps as they need."""
+
+
 class TaskVectorEnv(Snapshots, VectorEnv):
     """Batch of environments of one task. A task has a subclass, which names its configuration, its modes and its
     :class:`pbd_gym.envs.Task`, which is made from these.
@@ -196,8 +200,11 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             expose_to_wind(scene)
         self.model = Model(scene, num_envs, device=device, threads=threads)
         limit = speed_limit(task.hands, config.ctrl_dt, float(np.linalg.norm(scene.gravity)), ranges)
-        substeps = needed_substeps(scene, config.ctrl_dt) if config.substeps is None else config.substeps
-        self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, **solver_options(config))
+        substeps = config.substeps
+        if substeps is None:
+            substeps = needed_substeps(scene, config.ctrl_dt, LOOKS, forces=False)
+        options = solver_options(config)
+        self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, quiet=True, **options)
         self.state, self.control = self.solver.state(), self.solver.control()
         idle = randomization.without_effect(self.model, config.damping)
         self.randomization = randomization.Randomization(

@@ -32,7 +32,7 @@ class SettledStarts:
         scene, config = world.scene, world.config
         shapes = scene.positions[None] if self.shapes is None else self.shapes
         model = Model(scene, len(shapes), device=world.model.device.alias, lanes=world.model.lanes)
-        solver = Solver(model, world.solver.substeps, damping=SETTLING_DAMPING, threads=1, piercings=False)
+        solver = Solver(model, world.solver.substeps, damping=SETTLING_DAMPING, threads=1, piercings=False, quiet=True)
         state, control = solver.state(), solver.control()
         state.set_positions(shapes)
         if held.size:

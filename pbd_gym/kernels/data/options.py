@@ -28,6 +28,8 @@ class SweepOptions:
 
     keep_lambda: bool = False
     """Whether multipliers are stored: more than one iteration needs them."""
+    compensated: bool = False
+    """Whether what one sweep softens constraints by is taken off their compliance."""
     damped: tuple[str, ...] = ()
     """Names of the kinds of which some constraint has a damping time."""
     jacobi: bool = False

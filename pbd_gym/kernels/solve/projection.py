@@ -159,7 +159,9 @@ def needs(formula: Callable[..., Any]) -> list[str]:
     return list(inspect.signature(formula).parameters)[1:]
 
 
-def solve(inputs: Inputs, value: Number, scale: Number, weight: Number, alpha: Number) -> Number:
+def solve(
+    inputs: Inputs, value: Number, scale: Number, weight: Number, alpha: Number, kept: Number | None = None
+) -> Number:
     """Return s, with which particle k moves by ``w_k q_k s`` and the multiplier grows by ``scale s``.
 
     With gradients g, inverse masses w and alpha = compliance / h^2, XPBD's step is
@@ -167,19 +169,27 @@ def solve(inputs: Inputs, value: Number, scale: Number, weight: Number, alpha: N
     doi:10.1145/2994258.2994272, eq. 18. With q = scale g, ``s = delta_lambda / scale`` needs no division by ``scale``,
     which may be zero where g is 0/0. Damping comes after contacts, see :func:`damp`.
 
+    One sweep leaves a constraint softer than its material by what those after it still do to its particles: as if alpha
+    were larger by ``(1 - kept) sum w |g|^2`` (:mod:`pbd_gym.sim.substeps`). With ``kept`` that is taken off
+    alpha, down to zero.
+
     Args:
         inputs: of the trace.
         value: C.
         scale: of the gradients.
         weight: ``sum w |q|^2``.
         alpha: compliance over the square of the time step.
+        kept: the part of ``sum w |g|^2`` that counts beside the compliance; None for all of it.
     """
     error = value + alpha * inputs.old
     square = scale * scale
     per_square = without_factor(weight, square) if square.value is None else None
     if per_square is not None:  # gradients of constant length: one factor of the scale cancels
-        return -error / maximum((per_square + alpha) * scale, 1e-30)
-    return -error * scale / maximum(weight + alpha * square, by_precision(weight, 1e-20, 1e-30))
+        total = per_square + alpha if kept is None else maximum(per_square, kept * per_square + alpha)
+        return -error / maximum(total * scale, 1e-30)
+    stiff = alpha * square
+    total = weight + stiff if kept is None else maximum(weight, kept * weight + stiff)
+    return -error * scale / maximum(total, by_precision(weight, 1e-20, 1e-30))
 
 
 def solve_damping(inputs: Inputs, scale: Number, weight: Number, advance: Number, alpha: Number) -> Number:
@@ -299,7 +309,8 @@ def project(
     scale, value = residual.value.same(residual.scale), residual.value
     shared, weight = _weighed(inputs, residual, points, weights)
     alpha = _alpha(inputs, power)
-    s = solve(inputs, value, scale, weight, alpha)
+    kept = inputs.field("kept", ()) if options.compensated and not limited else None
+    s = solve(inputs, value, scale, weight, alpha, kept)
     if limited:
         s = one_sided(inputs, s, value, scale)
     if options.jacobi:

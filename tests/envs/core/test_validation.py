@@ -277,7 +277,7 @@ def test_bodies_choose_their_substeps() -> None:
     for rows in (16, 31):
         env: Any = gym.make_vec("PBDCloth-v0", 1, substeps=None, rows=rows, columns=rows, settle_time=0.0)
         counts.append(env.unwrapped.solver.substeps)
-        assert counts[-1] == needed_substeps(env.unwrapped.scene, 1 / 30)
+        assert counts[-1] == needed_substeps(env.unwrapped.scene, 1 / 30, softening=0.1, forces=False)
         env.close()
     assert counts == [14, 17]
     with pytest.raises(ValueError, match="substeps"):

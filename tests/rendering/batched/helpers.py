@@ -27,16 +27,16 @@ def busy_scene() -> Scene:
     scene.add_collider(Box((0.6, 0.2, 0.3), (0.2, 0.2, 0.2)), moving=True)
     scene.add_collider(Capsule((-0.8, 0.3, 0.2), (-0.5, 0.6, 0.4), 0.12))
     scene.add_collider(Sphere((0.0, 0.25, 0.7), 0.2))
-    scene.add_cloth(9, 9, (0.8, 0.8), position=(-0.3, 1.4, 0.0))
-    scene.add_cloth(5, 5, (0.5, 0.5), position=(0.5, 1.3, -0.3))
-    scene.add_rope([[x, 1.0 + 0.2 * x, 0.5] for x in np.linspace(-0.6, 0.6, 9)])
+    scene.add_cloth(9, 9, (0.8, 0.8), position=(-0.3, 1.4, 0.0), lines=False)
+    scene.add_cloth(5, 5, (0.5, 0.5), position=(0.5, 1.3, -0.3), lines=False)
+    scene.add_rope([[x, 1.0 + 0.2 * x, 0.5] for x in np.linspace(-0.6, 0.6, 9)], lines=False)
     return scene
 
 
 def random_state(model: Model, seed: int) -> State:
     """Return a state of which every environment has its own bent cloths and a turned box."""
     rng = np.random.default_rng(seed)
-    state = Solver(model).state()
+    state = Solver(model, substeps=10).state()
     x = model.scene.positions
     waves = rng.normal(size=(model.num_envs, 3, 3, 3)) * 2.0
     phase = rng.uniform(0, 6, (model.num_envs, 3, 3, 1))

@@ -13,7 +13,7 @@ from tests.screen import drag, pixel_of, post, press, pygame, screen
 
 def make() -> pbd_gym.Scene:
     scene = pbd_gym.Scene()
-    scene.add_cloth(4, 5, (0.4, 0.3), pbd_gym.ClothMaterial(bend_compliance=0.1), (0.0, 0.5, 0.0))
+    scene.add_cloth(4, 5, (0.4, 0.3), pbd_gym.ClothMaterial(bend_compliance=0.1), (0.0, 0.5, 0.0), lines=False)
     scene.pin([0])
     scene.add_collider(pbd_gym.Plane())
     return scene

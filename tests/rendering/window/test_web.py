@@ -74,7 +74,7 @@ def test_a_particle_follows_the_mouse_of_the_browser(page: Page) -> None:
 def test_a_bare_scene_opens_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards ``pbd_gym.view(scene, web=True)``: the page is served where it is asked for, and the mouse drags there."""
     scene, served = pbd_gym.Scene(), []
-    scene.add_cloth(4, 5, (0.4, 0.3), pbd_gym.ClothMaterial(bend_compliance=0.1), (0.0, 0.5, 0.0))
+    scene.add_cloth(4, 5, (0.4, 0.3), pbd_gym.ClothMaterial(bend_compliance=0.1), (0.0, 0.5, 0.0), lines=False)
     scene.pin([0])
 
     def run(page: Page) -> None:
