@@ -29,6 +29,7 @@ PARTS = {
     "untouched": "contacts",
     "traction": "contacts",
     "support": "contacts",
+    "come": "contacts",
 }
 """Part of the report that an attribute of a state belongs to; all others are ``state``."""
 
