@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from pbd_gym import Model, RopeMaterial, Scene, Solver
+from pbd_gym import Model, RopeMaterial, Scene, Solver, State
 
 SPEED, FRAME = 0.2, 1.0 / 60.0
 """Of each hand [m/s], and a control step [s]."""
@@ -55,7 +55,7 @@ class Pulled(NamedTuple):
     """Which way each hand goes, shape (grips, 3)."""
 
 
-def knotted(substeps: int, lines: bool = True, **layout: int) -> Pulled:
+def knotted(substeps: int, lines: bool = True, num_envs: int = 1, lanes: int | None = None) -> Pulled:
     """Return a rope of 100 particles with an open overhand knot, a hand at each end."""
     t = np.linspace(-1.9, 1.9, 600)
     path = 0.03 * np.stack([t**3 - 3 * t, t**4 - 4 * t**2, (t**5 - 10 * t) / 5], axis=1)
@@ -69,7 +69,7 @@ def knotted(substeps: int, lines: bool = True, **layout: int) -> Pulled:
     rope = scene.add_rope(places, RopeMaterial(0.04, 1e-7, 0.1), lines=lines)
     scene.add_particle_contacts(rope, 0.49 * way[-1] / 99, 0.3)
     outwards = np.stack([_unit(places[0] - places[-1]), _unit(places[-1] - places[0])])
-    model = Model(scene, device="cpu", **layout)
+    model = Model(scene, num_envs, device="cpu", lanes=lanes)
     return Pulled(Solver(model, substeps=substeps, damping=2.0, grip_forces=True), [rope], outwards)
 
 
@@ -93,7 +93,7 @@ def _unit(vector: np.ndarray) -> np.ndarray:
     return vector / np.linalg.norm(vector)
 
 
-def pull(pulled: Pulled, state: object, distance: float, rest: int) -> tuple[float, float]:
+def pull(pulled: Pulled, state: State, distance: float, rest: int) -> tuple[float, float]:
     """Let hands go out by a distance each [m], and then wait some steps.
 
     Returns:
@@ -114,7 +114,7 @@ def pull(pulled: Pulled, state: object, distance: float, rest: int) -> tuple[flo
     return float(np.max(stretch)) - 1.0, float(np.mean(forces[-max(rest // 2, 1) :]))
 
 
-def hold_ends(pulled: Pulled) -> object:
+def hold_ends(pulled: Pulled) -> State:
     """Return a state in which hands hold the ends of all ropes."""
     state = pulled.solver.state()
     state.hold([[end for rope in pulled.ropes for end in rope[[0, -1]]]])
@@ -126,7 +126,7 @@ def length_of(pulled: Pulled) -> float:
     return float(np.linalg.norm(np.diff(pulled.solver.model.scene.positions[pulled.ropes[0]], axis=0), axis=1).sum())
 
 
-def apart(state: object, pulled: Pulled) -> float:
+def apart(state: State, pulled: Pulled) -> float:
     """Return how far the ends of the first rope are from each other [m]."""
     ends = state.get_positions()[0][pulled.ropes[0][[0, -1]]]
     return float(np.linalg.norm(ends[1] - ends[0]))
