@@ -18,6 +18,7 @@ from pbd_gym.kernels.colliders.poses import make_pose_motion
 from pbd_gym.kernels.colliders.supports import make_supports
 from pbd_gym.kernels.colliders.wrenches import make_wrenches
 from pbd_gym.kernels.contacts.forces import make_clear_pushes, make_contact_forces
+from pbd_gym.kernels.contacts.leans import ROUNDS, make_leans
 from pbd_gym.kernels.contacts.particles import make_contacts
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, make_clear, make_load, make_substep, substep_type
@@ -230,6 +231,7 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
         numbers, parts, leaves_out, options.surfaces, options.supports, options.wrenches
     )
     before, after = make_contact_forces(numbers)
+    note, lean = make_leans(numbers)
 
     @wp.func
     @no_type_check
@@ -248,7 +250,14 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     collide(colliders, body, True, thread, threads)
                     barrier()
                 counts = is_last and asks(launch, wp.static(int(Phase.PIERCINGS)))
-                separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                if wp.static(options.leans):
+                    note(body, thread, threads)
+                    rounds = int(wp.static(1 if options.rigid else ROUNDS))  # bodies do not move in between
+                    for _round in range(rounds):
+                        separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
+                    lean(body, thread, threads)
+                else:
+                    separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
                 if wp.static(options.contact_forces):
                     after(state, body, group, thread, threads)
         if wp.static(bool(parts)):

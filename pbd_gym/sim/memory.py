@@ -31,6 +31,7 @@ PARTS = {
     "wrench_sums": "contacts",
     "traction": "contacts",
     "support": "contacts",
+    "come": "contacts",
 }
 """Part of the report that an attribute of a state belongs to; all others are ``state``."""
 

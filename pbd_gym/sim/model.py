@@ -25,7 +25,7 @@ from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, gre
 from pbd_gym.sim.upload.arrays import fill
 from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out
 from pbd_gym.sim.upload.colliders import arrange, fill_colliders
-from pbd_gym.sim.upload.contacts import fill_contacts, pierced_edges
+from pbd_gym.sim.upload.contacts import fill_contacts, may_lean, pierced_edges
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
 
 Order = Literal["colored", "given"]
@@ -203,8 +203,14 @@ class Model:
         self.constraint_count = 0
         self.color_count = 0
         """Colours of all kinds, one after the other."""
-        self.memory_count = 0
-        """How many constraints, and places of nozzles after them, remember a number from substep to substep."""
+        chains = [line for kind in self.kinds if kind.chain for line in self.scene.constraints[kind.name].indices]
+        self.has_leans = may_lean(self.scene, chains)
+        """Whether there are lines, and balls that they may pull against one another."""
+        self.lean_count = (3 * self.particle_count + len(chains)) * self.has_leans
+        """Numbers that tell which way contacts push particles, and how much lines yield to them."""
+        self.memory_count = self.lean_count
+        """Numbers that are remembered from substep to substep: those, one of each constraint that remembers, and one of
+        each place of a nozzle."""
         used = [np.ravel(part) for kind in self.kinds for part in self.scene.constraints[kind.name].indices]
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:

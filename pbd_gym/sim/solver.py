@@ -193,6 +193,7 @@ class Solver:
             damped=model.damped,
             longest_line=model.longest_line,
             supports=model.has_supports,
+            leans=model.has_leans,
             jacobi=method == "jacobi",
             symmetric=method == "symmetric",
             chebyshev=chebyshev > 0.0,

@@ -353,11 +353,12 @@ class State(StateArrays):
         return sizes
 
     def get_memory(self) -> np.ndarray:
-        """Return what constraints remember, such as permanent strains, and then nozzles, shape (num_envs, k).
+        """Return what constraints remember, such as permanent strains, then nozzles and contacts, shape (num_envs, k).
 
         The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
         were added. Each place of a nozzle (``Emitter.sites``) remembers how far the particle before still has to go
-        until the next one leaves [m].
+        until the next one leaves [m]. Where ropes with lines collide with particles, three numbers of every particle of
+        the scene tell which way its contacts push, and one of every line how much it yields to them.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 
@@ -386,12 +387,12 @@ class State(StateArrays):
 
     def _memory_slots(self) -> np.ndarray:
         """Return where what is remembered is, for constraints in the order they were added, shape (k,)."""
-        slots = np.arange(self.model.memory_count)
-        first = 0
+        leans = self.model.lean_count
+        slots, first = np.roll(np.arange(self.model.memory_count), -leans), 0
         for kind in self.model.kinds:
             if kind.remembers:
                 order = self.model.constraint_order[kind.name]
-                slots[first + order] = first + np.arange(len(order))
+                slots[first + order] = leans + first + np.arange(len(order))
                 first += len(order)
         return slots
 

@@ -206,6 +206,9 @@ class StateArrays:
         self.support = wp.zeros((groups, particles if model.has_supports else 0, 5), dtype=vec)
         """Scratch: what carries a particle, and how far lines have pressed it on that [m]."""
 
+        self.come = wp.zeros((groups, particles if model.has_leans else 0, 3), dtype=vec)
+        """Scratch: how far particles had come in a substep when contacts began [m]."""
+
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.
 

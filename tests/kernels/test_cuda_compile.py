@@ -108,8 +108,9 @@ def test_binaries_of_the_step(architecture: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parts", [(Part(sphere, True), Part(sphere, False)), (Part(plane, True),)], ids=len)
 def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
-    """Guards the contact loop, at rest and moved, with restitution, and lines over curved shapes; it is one for all."""
-    options = SweepOptions(supports=any(part.shape.SWEPT for part in parts))
+    """Guards the contact loop, at rest and moved, with restitution, and lines over curved shapes and balls."""
+    curved = any(part.shape.SWEPT for part in parts)
+    options = SweepOptions(supports=curved, leans=curved, particle_contacts=curved)
     lines = tuple(kind for kind in KINDS if kind.chain)
     check_compiles(make_step(1, wp.float32, options, lines, parts, True).module, tmp_path, ["step"], 90)
 

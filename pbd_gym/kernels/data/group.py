@@ -53,6 +53,8 @@ def body_type(vec: Any) -> Any:
         support: wp.array2d[vec]
         """outward normal of the curved collider that carries a particle, zero for none, how far lines have pressed it
         on that, and how far they still may [m], shape (n, 5); of none unless lines ask"""
+        untouched: wp.array2d[vec]
+        """how far particles had come in the substep when contacts began [m], shape (n, 3); of none unless lines ask"""
         forces: wp.array2d[vec]
         """that act from outside [N], shape (n, 3)"""
 
@@ -100,6 +102,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.wrenches = state.wrenches[group]
         body.traction = state.traction[group]
         body.support = state.support[group]
+        body.untouched = state.come[group]
         if wp.static(options.forces):
             body.forces = control.forces[group]
         if wp.static(options.wind):

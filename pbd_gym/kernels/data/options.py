@@ -55,6 +55,8 @@ class SweepOptions:
     """Segments for which there is room in a line."""
     supports: bool = False
     """Whether lines know which of their particles curved colliders carry."""
+    leans: bool = False
+    """Whether lines know where contacts with other particles push theirs."""
     anchors: int = 0
     """Grips and pins for whose tethers there is room; 0 where there are no tethers to them."""
     grip_forces: bool = False

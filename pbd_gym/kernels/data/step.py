@@ -174,6 +174,8 @@ def state_type(vec: Any) -> Any:
         """sums of these over particles and bodies, shape (groups, colliders, 6)"""
         traction: wp.array2d[vec]
         """scratch: what friction of colliders has not needed so far in an iteration [m], shape (groups, n)"""
+        come: wp.array3d[vec]
+        """scratch: how far particles had come when contacts began [m], shape (groups, n, 3)"""
         support: wp.array3d[vec]
         """scratch: what carries a particle, see :mod:`pbd_gym.kernels.colliders.supports`, shape (groups, n, 5)"""
         grip_forces: wp.array3d[scalar]

@@ -40,6 +40,9 @@ constexpr double CREASED_BELOW = 0.8, FLAT_ABOVE = 0.95;
 // Likewise for the cosine of the angle between the normals of two patches.
 constexpr double STEEP_BELOW = 0.5, PARALLEL_ABOVE = 1.0;
 
+// Balls have passed each other within the substep if the direction from one to the other has turned so far: its cosine.
+constexpr double PASSED = 0.5;
+
 // Members of rigid bodies have the inverse mass of their body there over their own, and the contacts that share it.
 template <class L, bool rigid> struct Leverage {};
 template <class L> struct Leverage<L, true> {
@@ -148,10 +151,13 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
     t.uy = dy - py;
     t.uz = dz - pz;
     if constexpr (!Options::SURFACES) {
-        t.nx = dx * over;
-        t.ny = up;
-        t.nz = dz * over;
-        t.overlap = reach * scales.size - length;
+        // What has gone past the other within the substep goes back to its own side.
+        const V apart = root(px * px + py * py + pz * pz), unit = T(1) / at_least(apart, 1e-12);
+        const auto passed = dx * px + dy * py + dz * pz < T(PASSED) * length * apart;
+        t.nx = passed ? px * unit : dx * over;
+        t.ny = passed ? py * unit : up;
+        t.nz = passed ? pz * unit : dz * over;
+        t.overlap = reach * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
         t.fastest = V(scales.fastest);
         t.sheets = V(T(0));
         t.inside = rest2 < reach * reach ? V(T(1)) : V(T(0));

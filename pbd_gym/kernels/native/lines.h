@@ -17,18 +17,28 @@ constexpr int LINE_ROUNDS = 4;
 constexpr double TAUT = 2.0;
 // Factor of LEAST_COMPLIANCE in these: less, as it would stretch taut lines most.
 constexpr double ROUND_COMPLIANCE = 0.125;
+// Share of its weight that a particle has not along the push of a contact that tension presses it on: two that are
+// pressed on each other go there together.
+constexpr double HEAVIER = 0.5;
+// Where a line leans on other particles, it begins to yield at this h^2 w sum(f / length), and from SLACK on counts
+// this part of a weight as compliance. Contacts hold what it pulls with then; what is shorter than a knot needs
+// stretches.
+constexpr double YIELD = 0.1, YIELDING_COMPLIANCE = 1.0;
+// Share of that which is left a substep later: a line that came to its length at once would throw what hangs on it.
+constexpr double STIFFENING = 0.9;
 
 // What is chosen when lines are built: segments that there is room for, whether lines keep multipliers over iterations,
-// know what colliders carry, and whether forces at grips are summed.
-template <int Longest, bool KeepLambda, bool Supports, bool Forces> struct LineOptions {
+// know what colliders carry and which way contacts push, and whether forces at grips are summed.
+template <int Longest, bool KeepLambda, bool Supports, bool Leans, bool Forces> struct LineOptions {
     static constexpr int LONGEST = Longest;
-    static constexpr bool KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, FORCES = Forces;
+    static constexpr bool KEEP_LAMBDA = KeepLambda, SUPPORTS = Supports, LEANS = Leans, FORCES = Forces;
 };
 
 // Numbers of the segments and particles of a line. They are apart from Line, whose other members stay in registers.
 template <class Options, class V> struct LineArrays {
     static constexpr int SEGMENTS = Options::LONGEST, PARTICLES = SEGMENTS + 1;
     V carried[Options::SUPPORTS ? PARTICLES : 1];  // weight of a particle where its collider carries it, else 0
+    V leaning[Options::LEANS ? PARTICLES : 1];     // what it lacks of its weight along a contact's push, else 0
     // Of each segment: its direction, one over its length, and from elimination
     // dl_{k-1} = right_{k-1} - ratio_k dl_k; then dl in place of right.
     V nx[PARTICLES], ny[PARTICLES], nz[PARTICLES], right[PARTICLES], ratio[PARTICLES], over[SEGMENTS];
@@ -53,12 +63,17 @@ template <class Options, class One> struct Line {
     const T* relative;     // compliance of each segment over the largest
     T* multipliers;        // of each segment
     T* support;            // of particles: see kernels/colliders/supports.py
+    const T* lean;         // which way contacts push particles: kernels/contacts/leans.py
+    T* yielded;            // how much the line has yielded to contacts, up to 1
     V size, softness;      // of the environment; largest compliance over the square of the time step
     int iteration;
     T part;  // of a correction that a Jacobi iteration may take
 
-    V lies;  // weight of the particles that colliders carry
-    V *const carried, *const nx, *const ny, *const nz, *const right, *const ratio, *const over;  // see LineArrays
+    V lies;   // weight of the particles that colliders carry
+    V leans;  // and of those that lean on other particles
+    V soft;   // 1 where the line leans or still yields
+    V *const carried, *const leaning, *const nx, *const ny, *const nz, *const right, *const ratio,
+                                                                                         *const over;  // see LineArrays
     V *const density, *const start_x, *const start_y, *const start_z;
     V taut, tauter, most, loose;
 
@@ -66,6 +81,7 @@ template <class Options, class One> struct Line {
     PBD_INLINE Line(const One& one, Arrays& a)
         : one(one),
           carried(a.carried),
+          leaning(a.leaning),
           nx(a.nx),
           ny(a.ny),
           nz(a.nz),
@@ -104,6 +120,47 @@ template <class Options, class One> struct Line {
         }
     }
 
+    // Find the particles that tension would press on other particles. They count as heavier along the push of these.
+    PBD_INLINE void find_leaning() {
+        PBD_CONTRACT_ON
+        V px = V(T(0)), py = px, pz = px;
+        leans = V(T(0));
+        for (int k = 0; k <= count; ++k) {
+            const T *const here = place(k), *const next = place(k < count ? k + 1 : k);
+            const V dx = load(next) - load(here), dy = load(next + LANES) - load(here + LANES),
+                    dz = load(next + 2 * LANES) - load(here + 2 * LANES);
+            const V one_over = T(1) / at_least(root(dx * dx + dy * dy + dz * dz), 1e-30);
+            const V qx = dx * one_over, qy = dy * one_over, qz = dz * one_over;
+            auto leant = push_along(k, qx - px, qy - py, qz - pz) < T(0);
+            if constexpr (Options::SUPPORTS) leant = leant & (carried[k] <= T(0));
+            leaning[k] = leant ? T(HEAVIER) * weight(k) : V(T(0));
+            leans += leant ? weight(k) : V(T(0));
+            px = qx;
+            py = qy;
+            pz = qz;
+        }
+    }
+
+    // Part of a vector along the push of the contacts of particle k.
+    PBD_INLINE V push_along(int k, V x, V y, V z) const {
+        PBD_CONTRACT_ON
+        const T* const n = lean + 3 * (Index)at[k] * LANES;
+        return load(n) * x + load(n + LANES) * y + load(n + 2 * LANES) * z;
+    }
+
+    // Let a line stretch that is so taut that contacts would not stand up to it, and one that still yields from before.
+    // Returns whether any does.
+    PBD_INLINE bool yield_to_contacts() {
+        PBD_CONTRACT_ON
+        const V steep = (leans > T(0) ? most : V(T(0))) * T(1.0 / (SLACK - YIELD)) - T(YIELD / (SLACK - YIELD));
+        const V left = T(STIFFENING) * load(yielded), before = left > T(1e-4) ? left : V(T(0));
+        const V now = steep < T(1) ? steep : V(T(1)), yields = now > before ? now : before;
+        store(yielded, yields);
+        loose += T(YIELDING_COMPLIANCE) * yields;
+        soft = ((leans > T(0)) | (yields > T(0))) ? V(T(1)) : V(T(0));
+        return any(yields > T(0));
+    }
+
     // Go along the line once, and eliminate each segment from the next: directions, right sides and ratios.
     PBD_INLINE void eliminate(int round) {
         PBD_CONTRACT_ON
@@ -126,6 +183,11 @@ template <class Options, class One> struct Line {
                 const V onto = load(nb) * qx + load(nb + LANES) * qy + load(nb + 2 * LANES) * qz;
                 both -= carried[k] * into * into + carried[k + 1] * onto * onto;
                 coupling -= carried[k] * into * (load(na) * px + load(na + LANES) * py + load(na + 2 * LANES) * pz);
+            }
+            if constexpr (Options::LEANS) {
+                const V into = push_along(k, qx, qy, qz), onto = push_along(k + 1, qx, qy, qz);
+                both -= leaning[k] * into * into + leaning[k + 1] * onto * onto;
+                coupling -= leaning[k] * into * push_along(k, px, py, pz);
             }
             V wanted = size * rest_length[k] - length;
             if constexpr (Options::KEEP_LAMBDA)
@@ -176,6 +238,7 @@ template <class Options, class One> struct Line {
         taut = most > T(SLACK) ? V(T(1)) : V(T(0));
         if constexpr (Options::SUPPORTS)
             taut = lies > T(0) ? V(T(0)) : taut;  // rounds would press it through what carries it
+        if constexpr (Options::LEANS) taut = soft > T(0) ? V(T(0)) : taut;
         if (ROUNDS == 0 || !any(taut > T(0))) return false;
         loose = taut > T(0) ? loose * T(ROUND_COMPLIANCE) : loose;
         tauter = most > T(TAUT) ? taut : V(T(0));
@@ -237,9 +300,16 @@ template <class Options, class One> struct Line {
         taut = tauter = most = V(T(0));
         loose = V(T(count > 1 ? LEAST_COMPLIANCE : 0.0));  // one segment alone has a solution
         if constexpr (Options::SUPPORTS) find_carried();
+        if constexpr (Options::LEANS) find_leaning();
         for (int round = 0;; ++round) {
             eliminate(round);
             substitute();
+            if constexpr (Options::LEANS) {
+                if (round == 0 && yield_to_contacts()) {
+                    eliminate(round);
+                    substitute();
+                }
+            }
             if (round == 0 && !begin_rounds()) break;
             if (round == ROUNDS || (round > 0 && !any(tauter > T(0)))) break;
             go_on(round);
@@ -252,7 +322,8 @@ template <class Options, class One> struct Line {
         V px = V(T(0)), py = px, pz = px, whole_x = px, whole_y = px, whole_z = px;  // of the segment ahead
         V taken_part = V(part);
         if constexpr (!One::JACOBI) {
-            const auto still_stiff = (taut > T(0)) & (most > T(SLACK));
+            auto still_stiff = (taut > T(0)) & (most > T(SLACK));
+            if constexpr (Options::LEANS) still_stiff = still_stiff | ((soft > T(0)) & (most > T(SLACK)));
             taken_part = still_stiff ? T(SLACK) / at_least(most, SLACK) : V(T(1));
         }
         for (int k = count - 1; k >= -1; --k) {
@@ -350,6 +421,8 @@ PBD_INLINE void solve_line(const One& one, const Table& table, const Body& body,
     line.relative = (const T*)table.relative_compliance.data + first;
     line.multipliers = one.arrays.multipliers + One::LANES * (first - c);  // one less than it has particles
     line.support = (T*)body.support.data;
+    line.lean = (const T*)body.memory.data;
+    line.yielded = (T*)body.memory.data + One::LANES * (3 * body.x.shape[0] + c);
     line.size = size;
     line.softness = V(table.compliance.data[c] * (inv_h * inv_h)) * stiffness;
     line.iteration = iteration;

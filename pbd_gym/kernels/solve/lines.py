@@ -12,7 +12,8 @@ algorithm solves it in one pass forth and one back. Deul et al. 2018, Direct pos
 doi:10.1111/cgf.13326. A particle that is held or pinned has w = 0 and cuts the line in two.
 
 A particle that a curved collider carries has no weight along the normal there:
-:mod:`pbd_gym.kernels.colliders.supports`.
+:mod:`pbd_gym.kernels.colliders.supports`. One that tension presses on other particles counts as heavier there, and the
+line yields before contacts do: :mod:`pbd_gym.kernels.contacts.leans`.
 
 Damping works on the velocities at the end of a substep (:func:`pbd_gym.kernels.solve.projection.damp`), by the same
 matrix, of which the part that comes from the weights is multiplied by ``1 + gamma``, with ``-gamma n_k . (d_{k+1} -
@@ -47,7 +48,7 @@ def line_text(options: SweepOptions, scalar: Any) -> str:
         options: what to compile for; ``longest_line`` is the number of segments there is room for.
         scalar: ``wp.float32`` or ``wp.float64``; the text is the same.
     """
-    flags = (options.keep_lambda, options.supports, options.grip_forces)
+    flags = (options.keep_lambda, options.supports, options.leans, options.grip_forces)
     chosen = f"pbd::LineOptions<{max(options.longest_line, 1)}, {', '.join(str(int(flag)) for flag in flags)}>"
     return call("solve_line", chosen, arguments="it, table, body, inv_h, iteration, size, stiffness")
 

@@ -109,6 +109,20 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) ->
     return count
 
 
+def may_lean(scene: BaseScene, lines: Sequence[np.ndarray]) -> bool:
+    """Return whether lines may pull balls against other particles. Where there are surfaces, lines do not ask.
+
+    Args:
+        scene: what one environment holds.
+        lines: particles of each line.
+    """
+    groups = scene.particle_contacts
+    if not scene.has_particle_contacts or any(len(group.triangles) for group in groups):
+        return False
+    members = np.concatenate([group.indices for group in groups])
+    return any(bool(np.isin(line, members).any()) for line in lines)
+
+
 def spatial_order(positions: np.ndarray) -> np.ndarray:
     """Return an order in which what is near each other in the scene has numbers that are near each other.
 

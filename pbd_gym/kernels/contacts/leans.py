@@ -1,0 +1,78 @@
+"""Lines that lean on other particles: knots, and ropes hooked into each other.
+
+Lines are solved for exactly and contacts afterwards. What is taut would go through what it lies on: a line that finds
+its own length in every substep pulls as hard as that takes, and contacts give way bit by bit. Three things hold it.
+
+* A particle remembers which way contacts have pushed it, its lean, and forgets it within some substeps without any.
+  Along the lean it counts as heavier in the system of its line, since what it is pressed on goes with it:
+  :mod:`pbd_gym.kernels.solve.lines`.
+* A line with such particles yields where it is tauter than contacts stand up to within a substep: some compliance,
+  which grows with its pull, lets all of it stretch alike, rather than the few segments at a knot, and the pull is cut.
+  It goes back to its own stiffness within some substeps, which is remembered too.
+* Contacts are worked on in rounds, in which balls that have gone past each other within the substep go back to the
+  sides they came from.
+
+A rope that is too short for its knot stretches, and pulls at the hands the more, the farther they go.
+"""
+
+import functools
+from typing import Any, NamedTuple, no_type_check
+
+import warp as wp
+
+from pbd_gym.kernels.data.group import body_type
+from pbd_gym.kernels.lanes.wide import Wide, barrier
+
+ROUNDS = 4
+"""Rounds of contacts in a substep."""
+KEPT = 0.8
+"""Share of its lean that a particle keeps in a substep in which no contact pushes it."""
+FORGOTTEN = 1e-4
+"""Square of the lean below which there is none."""
+
+
+class Leans(NamedTuple):
+    """Warp functions with the arguments (body, thread, threads), for all threads."""
+
+    before: Any
+    """Notes how far particles have come in this substep. Ends with a barrier."""
+    after: Any
+    """Finds which way contacts have pushed them since: the first numbers of ``body.memory``, three of each particle;
+    one of each line comes after them. Ends with a barrier."""
+
+
+@functools.cache
+def make_leans(wide: Wide) -> Leans:
+    """Build the functions around the contacts of a substep."""
+    vec, scalar, sqrt, pick = wide.vec, wide.scalar, wide.sqrt, wide.pick
+    body_ = body_type(vec)
+
+    @wp.func
+    @no_type_check
+    def before(body: body_, thread: int, threads: int):
+        for i in range(thread, body.x.shape[0], threads):
+            for axis in range(3):
+                body.untouched[i, axis] = body.x[i, axis] - body.previous[i, axis]
+        barrier()
+
+    @wp.func
+    @no_type_check
+    def after(body: body_, thread: int, threads: int):
+        none = vec(scalar(0.0))
+        for i in range(thread, body.x.shape[0], threads):
+            x = body.x[i, 0] - body.previous[i, 0] - body.untouched[i, 0]
+            y = body.x[i, 1] - body.previous[i, 1] - body.untouched[i, 1]
+            z = body.x[i, 2] - body.previous[i, 2] - body.untouched[i, 2]
+            square = wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z)
+            over = wp.cw_div(vec(scalar(1.0)), sqrt(square) + vec(scalar(1e-30)))
+            old_x = scalar(KEPT) * body.memory[3 * i]
+            old_y = scalar(KEPT) * body.memory[3 * i + 1]
+            old_z = scalar(KEPT) * body.memory[3 * i + 2]
+            left = wp.cw_mul(old_x, old_x) + wp.cw_mul(old_y, old_y) + wp.cw_mul(old_z, old_z)
+            kept = left - vec(scalar(FORGOTTEN))
+            body.memory[3 * i] = pick(square, wp.cw_mul(x, over), pick(kept, old_x, none))
+            body.memory[3 * i + 1] = pick(square, wp.cw_mul(y, over), pick(kept, old_y, none))
+            body.memory[3 * i + 2] = pick(square, wp.cw_mul(z, over), pick(kept, old_z, none))
+        barrier()
+
+    return Leans(before, after)

@@ -1,0 +1,183 @@
+"""Ropes that are knotted or hooked into each other hold, also where hands pull them farther than their length."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from pbd_gym import Model, RopeMaterial, Scene, Solver, State
+
+SPEED, FRAME = 0.2, 1.0 / 60.0
+"""Of each hand [m/s], and a control step [s]."""
+
+
+def crossings(points: np.ndarray) -> list[tuple[float, float]]:
+    """Return where an open line passes under and over itself, seen along z: numbers of segments and parts of them."""
+    found, steps = [], np.diff(points, axis=0)
+    for i in range(len(steps)):
+        for j in range(i + 2, len(steps)):
+            (a, b), (c, d) = steps[i, :2], steps[j, :2]
+            turn, apart = a * d - b * c, points[j, :2] - points[i, :2]
+            if abs(turn) < 1e-18:
+                continue
+            t, u = (apart[0] * d - apart[1] * c) / turn, (apart[0] * b - apart[1] * a) / turn
+            if 0.0 < t < 1.0 and 0.0 < u < 1.0:
+                lower = points[i, 2] + t * steps[i, 2] < points[j, 2] + u * steps[j, 2]
+                found.append((i + t, j + u) if lower else (j + u, i + t))
+    return found
+
+
+def determinant(rope: np.ndarray) -> int:
+    """Return the determinant of the knot in a rope whose ends are joined far away: 1 for none, 3 for an overhand knot.
+
+    It is the value at -1 of the knot's Alexander polynomial, from the matrix of its crossings and arcs.
+    """
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    away = (rope[-1] - rope[0]) * 50.0
+    under = crossings(np.concatenate([[rope[0] - away], rope, [rope[-1] + away]]) @ turn)
+    starts = np.sort([low for low, _ in under])
+    matrix = np.zeros((len(under), len(under)))
+    for row, (low, high) in enumerate(under):
+        before = int(np.searchsorted(starts, low)) % len(under)
+        for arc, value in ((np.searchsorted(starts, high), 2.0), (before, -1.0), (before + 1, -1.0)):
+            matrix[row, int(arc) % len(under)] += value
+    return round(abs(np.linalg.det(matrix[1:, 1:]))) if under else 1
+
+
+class Pulled(NamedTuple):
+    """Ropes and the hands that pull at them."""
+
+    solver: Solver
+    ropes: list[np.ndarray]
+    outwards: np.ndarray
+    """Which way each hand goes, shape (grips, 3)."""
+
+
+def knotted(substeps: int, lines: bool = True, num_envs: int = 1, lanes: int | None = None) -> Pulled:
+    """Return a rope of 100 particles with an open overhand knot, a hand at each end."""
+    t = np.linspace(-1.9, 1.9, 600)
+    path = 0.03 * np.stack([t**3 - 3 * t, t**4 - 4 * t**2, (t**5 - 10 * t) / 5], axis=1)
+    tails = [
+        path[k] + np.linspace(0.15, 0.003, 50)[:, None] * _unit(path[k] - path[k + s]) for k, s in ((0, 1), (-1, -1))
+    ]
+    path = np.concatenate([tails[0], path, tails[1][::-1]])
+    way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1)))
+    places = np.stack([np.interp(np.linspace(0.0, way[-1], 100), way, path[:, axis]) for axis in range(3)], axis=1)
+    scene = Scene(gravity=(0.0, 0.0, 0.0), grip_count=2)
+    rope = scene.add_rope(places, RopeMaterial(0.04, 1e-7, 0.1), lines=lines)
+    scene.add_particle_contacts(rope, 0.49 * way[-1] / 99, 0.3)
+    outwards = np.stack([_unit(places[0] - places[-1]), _unit(places[-1] - places[0])])
+    model = Model(scene, num_envs, device="cpu", lanes=lanes)
+    return Pulled(Solver(model, substeps=substeps, damping=2.0, grip_forces=True), [rope], outwards)
+
+
+def hooked(substeps: int, lines: bool = True, spacing: float = 0.01, friction: float = 0.3) -> Pulled:
+    """Return two ropes, bent over each other like links of a chain, the first towards -x, a hand at each end."""
+    count, bend = 81, 0.021
+    way = spacing * np.arange(-40, 41)
+    along = np.minimum(np.abs(way) / bend, np.pi / 2)
+    x = bend * (np.cos(along) - 1.0) - np.maximum(np.abs(way) - bend * np.pi / 2, 0.0) + 0.49 * spacing
+    beside, none = np.sign(way) * bend * np.sin(along), np.zeros(count)
+    scene = Scene(gravity=(0.0, 0.0, 0.0), grip_count=4)
+    ropes = []
+    for places in (np.stack([x, beside, none], axis=1), np.stack([-x, none, beside], axis=1)):
+        ropes.append(scene.add_rope(places, RopeMaterial(0.04, 1e-7, None), lines=lines))
+        scene.add_particle_contacts(ropes[-1], 0.49 * spacing, friction)
+    outwards = np.array([[-1.0, 0.0, 0.0]] * 2 + [[1.0, 0.0, 0.0]] * 2)
+    return Pulled(Solver(Model(scene, device="cpu"), substeps=substeps, damping=2.0, grip_forces=True), ropes, outwards)
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    return vector / np.linalg.norm(vector)
+
+
+def pull(pulled: Pulled, state: State, distance: float, rest: int) -> tuple[float, float]:
+    """Let hands go out by a distance each [m], and then wait some steps.
+
+    Returns:
+        Largest stretch of a segment at the end, and the mean force at a hand, averaged over the last half of the wait.
+    """
+    solver, ropes, outwards = pulled
+    control, forces = solver.control(), []
+    steps = int(np.ceil(distance / (SPEED * FRAME)))
+    for step in range(steps + rest):
+        control.move(outwards * distance / steps if step < steps else 0.0)
+        solver.step(state, control, FRAME)
+        forces.append(np.linalg.norm(state.get_grip_forces()[0], axis=1).mean())
+    start, now = solver.model.scene.positions, state.get_positions()[0]
+    stretch = [
+        np.linalg.norm(np.diff(now[r], axis=0), axis=1) / np.linalg.norm(np.diff(start[r], axis=0), axis=1)
+        for r in ropes
+    ]
+    return float(np.max(stretch)) - 1.0, float(np.mean(forces[-max(rest // 2, 1) :]))
+
+
+def hold_ends(pulled: Pulled) -> State:
+    """Return a state in which hands hold the ends of all ropes."""
+    state = pulled.solver.state()
+    state.hold([[end for rope in pulled.ropes for end in rope[[0, -1]]]])
+    return state
+
+
+def length_of(pulled: Pulled) -> float:
+    """Return the length of the first rope [m]."""
+    return float(np.linalg.norm(np.diff(pulled.solver.model.scene.positions[pulled.ropes[0]], axis=0), axis=1).sum())
+
+
+def apart(state: State, pulled: Pulled) -> float:
+    """Return how far the ends of the first rope are from each other [m]."""
+    ends = state.get_positions()[0][pulled.ropes[0][[0, -1]]]
+    return float(np.linalg.norm(ends[1] - ends[0]))
+
+
+@pytest.mark.parametrize(("substeps", "lines"), [(10, True), (20, True), (80, True), (20, False)])
+def test_an_overhand_knot_stays(substeps: int, lines: bool) -> None:
+    """Guards lines that lean on others: a taut one went through itself, without stretch and without a word."""
+    pulled = knotted(substeps, lines)
+    state, length = hold_ends(pulled), length_of(pulled)
+    stretch, slack = pull(pulled, state, 0.5 * (0.88 * length - apart(state, pulled)), 30)
+    assert determinant(state.get_positions()[0][pulled.ropes[0]]) == 3
+    assert stretch < 0.005 or not lines
+    _, force = pull(pulled, state, 0.5 * (0.93 * length - apart(state, pulled)), 6)
+    stretch, most = pull(pulled, state, 0.5 * (0.985 * length - apart(state, pulled)), 6)
+    assert determinant(state.get_positions()[0][pulled.ropes[0]]) == 3
+    assert stretch > 0.02
+    assert most > force > slack
+
+
+@pytest.mark.parametrize(
+    ("substeps", "lines", "spacing", "friction"),
+    [(10, True, 0.01, 0.3), (40, True, 0.01, 0.3), (80, True, 0.005, 0.0), (20, False, 0.01, 0.3)],
+)
+def test_hooked_ropes_stay_hooked(substeps: int, lines: bool, spacing: float, friction: float) -> None:
+    """Guards the same for two ropes: each of them holds the other's bight, 5 % beyond where they are taut."""
+    pulled = hooked(substeps, lines, spacing, friction)
+    state = hold_ends(pulled)
+    thickness, half = 0.98 * spacing, 40 * spacing
+    taut = 2.0 * (half - 0.5 * np.pi * thickness) + thickness  # each bight is half a turn about the other
+    x = pulled.solver.model.scene.positions[:, 0]
+    start = x[pulled.ropes[1][0]] - x[pulled.ropes[0][0]]
+    _, slack = pull(pulled, state, 0.5 * (taut - start), 20)
+    stretch, force = pull(pulled, state, 0.025 * taut, 30)
+    now = state.get_positions()[0]
+    assert now[pulled.ropes[0], 0].max() > now[pulled.ropes[1], 0].min() + 0.5 * thickness
+    assert stretch > 0.02
+    assert force > 2.0 * slack
+
+
+def test_a_knot_goes_on_from_what_is_saved() -> None:
+    """Guards what contacts remember from substep to substep, in any layout: it is saved, and goes with its lane."""
+    pulled = knotted(10, num_envs=3, lanes=4)
+    state = pulled.solver.state()
+    state.hold([[pulled.ropes[0][0], pulled.ropes[0][-1]]] * 3)
+    pull(pulled, state, 0.34, 0)
+    saved = state.save()
+    assert np.abs(saved["memory"]).max() > 0.9
+    pull(pulled, state, 0.01, 2)
+    other = pulled.solver.state()
+    other.load(saved)
+    pull(pulled, other, 0.01, 2)
+    for found in (state.get_positions()[2], other.get_positions()[0]):
+        np.testing.assert_array_equal(found, state.get_positions()[0])
