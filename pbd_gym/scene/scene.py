@@ -110,12 +110,11 @@ class Scene(RigidScene):
             material: what it is made of.
             position: where the middle of its upper edge goes [m], shape (3,).
             rotation: orthonormal matrix applied before, shape (3, 3); without it the cloth hangs down at z = 0.
-            lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), so that it
-                answers a pull with the force that the material says; without, each segment is solved by itself, which
-                takes far shorter substeps (:func:`pbd_gym.sim.substeps.needed_substeps`).
-            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at
-                rest; see :meth:`add_grip_tethers`. By default it is so where there are lines, with room for the stretch
-                that :data:`LOADS` times the weight of the cloth would make.
+            lines: whether each thread of the weave is solved as a whole (:mod:`pbd_gym.constraints.line`), and answers
+                a pull as the material says; single segments do so with far shorter substeps only.
+            tethers: whether nothing gets farther from what a grip holds, or from a pin, than along the cloth at rest;
+                see :meth:`add_grip_tethers`. By default, where there are lines, so far and as much farther as
+                :data:`LOADS` times its weight would stretch the cloth.
             wrinkles: whether the diagonals of cells get shorter by :data:`WRINKLE` before they push, as those of a
                 cloth that buckles between its particles. A coarse cloth that does not hardly folds across them.
 
@@ -133,7 +132,7 @@ class Scene(RigidScene):
         material = _made_of(material, ClothMaterial, Fabric)
         particles = self.add_sheet(sheet, material, position, rotation, lines, bool(fixed), wrinkles)
         if fixed is None and lines:
-            edges = particles[np.concatenate([sheet.structural, sheet.shear])]
+            edges = particles[[*sheet.structural, *sheet.shear]]
             slack = _give(material.sheet_compliances(sheet)[0], self.mass[particles], sheet.areas)
             self.add_grip_tethers(particles, edges, sheet.positions[:, :2], slack)
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
@@ -189,8 +188,7 @@ class Scene(RigidScene):
         if lines:
             self._add_lines(particles, sheet.positions, sheet.structural, stretch)
         if switch("tethers", tethers):
-            edges = np.concatenate([sheet.structural, sheet.shear])
-            self.add_grip_tethers(particles, particles[edges], sheet.positions[:, :2])
+            self.add_grip_tethers(particles, particles[[*sheet.structural, *sheet.shear]], sheet.positions[:, :2])
         self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
         return particles
 
