@@ -38,6 +38,11 @@ class Grid:
     bending_widths: np.ndarray
     """Width of the strip along each bending pair [m], shape (m,)."""
 
+    @property
+    def edges(self) -> np.ndarray:
+        """Structural edges and diagonals, shape (m, 2), int32."""
+        return np.concatenate([self.structural, self.shear])
+
 
 def grid(rows: int, columns: int, width: float, height: float) -> Grid:
     """Make a sheet of ``rows`` x ``columns`` particles, ``width`` by ``height`` metres.

@@ -132,9 +132,8 @@ class Scene(RigidScene):
         material = _made_of(material, ClothMaterial, Fabric)
         particles = self.add_sheet(sheet, material, position, rotation, lines, bool(fixed), wrinkles)
         if fixed is None and lines:
-            edges = particles[[*sheet.structural, *sheet.shear]]
             slack = _give(material.sheet_compliances(sheet)[0], self.mass[particles], sheet.areas)
-            self.add_grip_tethers(particles, edges, sheet.positions[:, :2], slack)
+            self.add_grip_tethers(particles, particles[sheet.edges], sheet.positions[:, :2], slack)
         return Cloth(particles.reshape(rows, columns), particles[sheet.triangles])
 
     def add_sheet(
@@ -188,7 +187,7 @@ class Scene(RigidScene):
         if lines:
             self._add_lines(particles, sheet.positions, sheet.structural, stretch)
         if switch("tethers", tethers):
-            self.add_grip_tethers(particles, particles[[*sheet.structural, *sheet.shear]], sheet.positions[:, :2])
+            self.add_grip_tethers(particles, particles[sheet.edges], sheet.positions[:, :2])
         self.triangles = np.concatenate([self.triangles, particles[sheet.triangles]])
         return particles
 

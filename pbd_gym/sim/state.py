@@ -357,8 +357,8 @@ class State(StateArrays):
 
         The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
         were added. Each place of a nozzle (``Emitter.sites``) remembers how far the particle before still has to go
-        until the next one leaves [m]. Where ropes with lines collide with particles, three numbers of every particle of
-        the scene tell which way its contacts push, and one of every line how much it yields to them.
+        until the next one leaves [m]. Where ropes with lines collide, three numbers of each particle tell which way its
+        contacts push, and one of each line how much it yields to them.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 
@@ -586,9 +586,8 @@ class State(StateArrays):
 
         Edges are those of surfaces, and lines between neighbours in ropes, soft and rigid bodies that collide. Only
         surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. What has gone
-        through and away from a surface by then does not count any more: sum over steps. Through what is close along the
-        surface, and from one panel through the other, an edge counts if both of its ends are out by more than a
-        thickness: creases cut a little into what constraints hold apart.
+        through and away from a surface by then does not count: sum over steps. Through what is close along the surface,
+        and from one panel through the other, an edge counts if both of its ends are out by more than a thickness.
 
         Returns:
             Shape (num_envs,), int32.
