@@ -93,7 +93,7 @@ struct FluidStress {
             all.xz += wet.xz;
             all.yz += wet.yz;
             for (int k = 0; k < fluid.wall_counts[i]; ++k) {
-                const Wall<T>& wall = fluid.walls(i)[k];
+                const auto& wall = fluid.walls(i)[k];
                 const T d = wall.distance(rows[4 * i], rows[4 * i + 1], rows[4 * i + 2]);
                 const T e = T(1) - (d > T(0) ? d : T(0)) * fluid.inv_support;
                 if (!(e > T(0))) continue;
