@@ -310,7 +310,6 @@ def test_rest_is_at_rest(material: str, dtype: str) -> None:
     solver = Solver(
         Model(body(MATERIALS[material], nodes, tets, 1e6, gravity=NO_GRAVITY), dtype=dtype),
         substeps=10,
-        compensate=False,
     )
     state, control = solver.state(), solver.control()
     for start in (nodes, nodes @ turn.T):
@@ -335,7 +334,7 @@ def test_inverted_and_flat_elements_recover(material: str, start: str, dtype: st
     scene.add_particles(CORNER, 1.0)
     for kind in MATERIALS[material]:
         scene.add_constraints(kind, [[0, 1, 2, 3]], young_modulus=1e4, poisson_ratio=0.3)
-    solver = Solver(Model(scene, dtype=dtype), substeps=10, compensate=False, damping=5.0)
+    solver = Solver(Model(scene, dtype=dtype), substeps=10, damping=5.0)
     state, control = solver.state(), solver.control()
     state.set_positions(shapes[start])
     for _ in range(200):
@@ -351,7 +350,7 @@ def test_stvk_recovers_its_lengths_and_not_its_side(height: float) -> None:
     scene = Scene(gravity=NO_GRAVITY)
     scene.add_particles(CORNER, 1.0)
     scene.add_constraints("tet_stvk", [[0, 1, 2, 3]], young_modulus=1e4, poisson_ratio=0.3)
-    solver = Solver(Model(scene, dtype="float64"), substeps=10, compensate=False, damping=5.0)
+    solver = Solver(Model(scene, dtype="float64"), substeps=10, damping=5.0)
     state, control = solver.state(), solver.control()
     state.set_positions(CORNER * [1.0, 1.0, height] + 1e-4 * np.random.default_rng(13).normal(size=(4, 3)))
     for _ in range(200):
@@ -379,7 +378,7 @@ def test_a_squeezed_beam_does_not_gain_energy(material: str, dtype: str) -> None
     nodes, tets = box((4, 1, 1), (0.4, 0.1, 0.1))
     kinds = MATERIALS[material]
     scene = body(kinds, nodes, tets, 1e5, gravity=NO_GRAVITY)
-    solver = Solver(Model(scene, dtype=dtype), substeps=5, compensate=False)
+    solver = Solver(Model(scene, dtype=dtype), substeps=5)
     state, control = solver.state(), solver.control()
     state.set_positions(nodes * [0.6, 1.1, 1.1])
     energies = [total_energy(scene, kinds, tets, state.get_positions()[0], np.zeros((1, 3)))]

@@ -46,9 +46,7 @@ def settle(
 
     What swings decays by ``exp(-damping seconds / 2)``, by default to 2e-9 of itself.
     """
-    solver = Solver(
-        Model(scene, dtype="float64"), substeps=substeps, compensate=False, iterations=iterations, damping=damping
-    )
+    solver = Solver(Model(scene, dtype="float64"), substeps, iterations, damping=damping, compensate=False)
     state, control = solver.state(), solver.control()
     state.set_positions(start)
     for _ in range(round(seconds / 0.01)):
@@ -218,7 +216,7 @@ class Spinner:
         self.mass, self.h = 1.0 / scene.inv_mass, h
         self.rest = scene.positions - self.mass @ scene.positions / self.mass.sum()
         self.omega = np.array(omega)
-        self.solver = Solver(Model(scene, dtype="float64"), substeps=100, compensate=False)
+        self.solver = Solver(Model(scene, dtype="float64"), substeps=100)
         self.state, self.control = self.solver.state(), self.solver.control()
         self.state.set_positions(self.rest)
         self.state.set_velocities(np.cross(self.omega, self.rest))
