@@ -67,8 +67,9 @@ def test_expert(name: str, floor: float, resolution: int) -> None:
 @pytest.mark.parametrize(("name", "floor"), [("ClothDrop", 0.75), ("ClothFlatten", 0.7)])
 def test_expert_in_a_box_that_rules_out_hanging(name: str, floor: float) -> None:
     """Guards the plans for SoftGym's pickers: towels are swung, or pulled apart on the ground."""
-    env = make(name, 8, starts=8, preset="softgym")
-    env.reset(seed=0, options={"split": "all", "variation": np.arange(8)})
+    count = 16  # one heap in six stays folded: a mean of few says little
+    env = make(name, count, starts=count, preset="softgym")
+    env.reset(seed=0, options={"split": "all", "variation": np.arange(count)})
     for _ in range(env.max_episode_steps):
         info = env.step(env.expert())[4]
     assert info["normalized_performance"].mean() >= floor, info["normalized_performance"]
