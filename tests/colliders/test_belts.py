@@ -75,6 +75,20 @@ def test_what_lands_fast_with_the_speed_of_the_belt_keeps_it() -> None:
     assert_allclose(state.get_positions()[0, :, 0], SPEED * CTRL_DT, atol=1e-4)
 
 
+@pytest.mark.parametrize(("below", "above"), [(1.0, 0.5), (0.5, 1.0)])
+def test_a_squeezed_particle_goes_with_the_surface_that_rubs_more(below: float, above: float) -> None:
+    """Guards a belt and a plate at rest that leave a particle no room."""
+    scene = Scene(contact_radius=0.005)
+    scene.add_collider(replace(BELT, friction=below, static_friction=None), moving=True)
+    lid = replace(BELT, center=(0.0, 0.058, 0.0), friction=above, static_friction=None, surface_velocity=None)
+    scene.add_collider(lid, moving=True)
+    scene.add_particles([(0.0, 0.004, 0.0)], mass=0.1)
+    solver, state, control = started(scene)
+    for _ in range(3):
+        solver.step(state, control, CTRL_DT)
+    assert_allclose(state.get_velocities()[0, 0, 0], SPEED if below > above else 0.0, atol=5e-3)
+
+
 def test_a_belt_takes_a_fluid_along() -> None:
     """Guards fluids: a drop on a belt goes with it, and one on a table stays."""
     found = []
