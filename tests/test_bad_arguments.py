@@ -68,7 +68,10 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, list[Any]]]] = {
         lambda **k: Sphere(**{"center": (0, 0, 0), "radius": 1.0, **k}),
         {"center": ARRAYS, "radius": [*SCALARS, 0.0], "friction": [*SCALARS, -1.0], "static_friction": SCALARS},
     ),
-    "Box": (lambda **k: Box(**{"center": (0, 0, 0), "half_extents": (1, 1, 1), **k}), {"center": ARRAYS}),
+    "Box": (
+        lambda **k: Box(**{"center": (0, 0, 0), "half_extents": (1, 1, 1), **k}),
+        {"center": ARRAYS, "surface_velocity": [*ARRAYS, (0.5, 0.0)]},
+    ),
     "Capsule": (
         lambda **k: Capsule(**{"start": (0, 0, 0), "end": (0, 1, 0), "radius": 0.1, **k}),
         {"start": ARRAYS, "end": ARRAYS, "radius": SCALARS},

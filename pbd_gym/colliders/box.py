@@ -66,7 +66,8 @@ class Box(Solid):
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Box":
         """Return the box in another place."""
         rotation: Any = tuple(map(tuple, np.asarray(turn) @ np.array(self.rotation)))
-        return replace(self, center=tuple(np.asarray(origin)), rotation=rotation)
+        velocity = self.turned_velocity(turn)
+        return replace(self, center=tuple(np.asarray(origin)), rotation=rotation, surface_velocity=velocity)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far points are from the surface, in NumPy.

@@ -99,6 +99,7 @@ class MeshCollider(Solid):
         there = copy.copy(self)
         object.__setattr__(there, "position", np.array(origin, dtype=np.float64))
         object.__setattr__(there, "rotation", np.asarray(turn) @ self.rotation)
+        object.__setattr__(there, "surface_velocity", self.turned_velocity(turn))
         return there
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

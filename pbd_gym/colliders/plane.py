@@ -53,7 +53,8 @@ class Plane(Solid):
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Plane":
         """Return the plane in another place."""
         normal = np.asarray(turn) @ self.normal
-        return replace(self, normal=tuple(normal.tolist()), offset=float(normal @ np.asarray(origin)))
+        offset, velocity = float(normal @ np.asarray(origin)), self.turned_velocity(turn)
+        return replace(self, normal=tuple(normal.tolist()), offset=offset, surface_velocity=velocity)
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return distance and outward normal; see :meth:`Solid.signed_distance`."""

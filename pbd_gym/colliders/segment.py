@@ -41,7 +41,8 @@ class Segment(Solid):
         """Return the shape in another place."""
         half = np.asarray(turn) @ np.subtract(self.end, self.start) / 2
         origin = np.asarray(origin, dtype=np.float64)
-        return replace(self, start=tuple((origin - half).tolist()), end=tuple((origin + half).tolist()))
+        start, end = tuple((origin - half).tolist()), tuple((origin + half).tolist())
+        return replace(self, start=start, end=end, surface_velocity=self.turned_velocity(turn))
 
 
 def check_segment(shape: Any, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pbd_gym.runtime.checks import LARGEST, number, reals
+from pbd_gym.runtime.checks import LARGEST, number, reals, shaped
 
 Point = tuple[float, float, float]
 Mesh = tuple[np.ndarray, np.ndarray]
@@ -32,6 +32,13 @@ class Solid:
     """Static Coulomb coefficient, not below ``friction``; equal to it by default."""
     restitution: float = 0.0
     """Share of the normal speed that an impact gives back, 0 to 1."""
+    surface_velocity: Point | None = None
+    """Velocity with which the surface runs along itself while the shape stays, as that of a conveyor belt does [m/s];
+    none by default.
+
+    It is in the axes of the world, and turns with a collider that moves. Friction acts on what slips relative to it.
+    The part along the normal of the surface does nothing.
+    """
 
     def check_surface(self) -> None:
         """Check the numbers of the surface, and complete them.
@@ -39,7 +46,7 @@ class Solid:
         Raises:
             TypeError: for anything but numbers.
             ValueError: for a friction that is negative or above 1e6, a static one below the kinetic one, a restitution
-                out of range, or a number that is not finite.
+                out of range, a surface velocity of another shape than (3,), or a number that is not finite.
         """
         static = self.friction if self.static_friction is None else self.static_friction
         number("friction", self.friction, 0.0, LARGEST)
@@ -47,6 +54,15 @@ class Solid:
             raise ValueError(f"static_friction must not be below friction, got {static} < {self.friction}")
         number("restitution", self.restitution, 0.0, 1.0)
         object.__setattr__(self, "static_friction", static)
+        if self.surface_velocity is not None:
+            velocity = shaped("surface_velocity", self.surface_velocity, (3,))
+            object.__setattr__(self, "surface_velocity", tuple(velocity.tolist()))
+
+    def turned_velocity(self, turn: ArrayLike) -> Any:
+        """Return the surface velocity [m/s] after a rotation, shape (3, 3), or None where there is none."""
+        if self.surface_velocity is None:
+            return None
+        return tuple((np.asarray(turn) @ self.surface_velocity).tolist())
 
     @property
     def origin(self) -> np.ndarray:

@@ -48,7 +48,8 @@ class Sphere(Solid):
 
     def moved(self, origin: ArrayLike, turn: ArrayLike) -> "Sphere":
         """Return the ball in another place."""
-        return replace(self, center=tuple(np.asarray(origin, dtype=np.float64).tolist()))
+        center: Any = tuple(np.asarray(origin, dtype=np.float64).tolist())
+        return replace(self, center=center, surface_velocity=self.turned_velocity(turn))
 
     def signed_distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far points are from the surface, in NumPy.

@@ -19,6 +19,7 @@ from pbd_gym.kernels.lanes.wide import LANE_COUNTS
 from pbd_gym.runtime.checks import instance, whole
 from pbd_gym.runtime.devices import choose_block_dim, find_device, fitting_block_dim
 from pbd_gym.scene.base import BaseScene
+from pbd_gym.scene.overlaps import warn_of_overlaps
 from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order, kept_weights
@@ -67,6 +68,8 @@ class Model:
         block_dim: threads that serve a group on a CPU, 1 to 1024. Above 1 the CPU executes what a GPU does, slowly, to
             the same bits; see docs/gpu.md. By default ``PBD_GYM_CPU_BLOCKS`` says, and without it there is one thread.
 
+    Warns of a body that starts deep inside a collider: see :mod:`pbd_gym.scene.overlaps`.
+
     Raises:
         TypeError: if ``scene`` is no scene, or a count is not a whole number.
         ValueError: for an empty scene, a count below 1, an unknown order, dtype, lane count or ``block_dim``, or for
@@ -85,6 +88,7 @@ class Model:
         block_dim: int | None = None,
     ) -> None:
         _check(scene, order, dtype, lanes)
+        warn_of_overlaps(scene, stacklevel=2)
         self.scene = scene
         self.num_envs = whole("num_envs", num_envs, 1)
         self.order = order

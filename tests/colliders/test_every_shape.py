@@ -175,6 +175,9 @@ def test_both_renderers_draw_it(name: str) -> None:
         ({"restitution": -0.1}, "restitution"),
         ({"restitution": 1.1}, "restitution"),
         ({"restitution": np.nan}, "restitution"),
+        ({"surface_velocity": (0.1, 0.2)}, r"surface_velocity must have shape \(3,\)"),
+        ({"surface_velocity": 0.1}, "surface_velocity"),
+        ({"surface_velocity": (0.1, np.inf, 0.0)}, "surface_velocity"),
     ],
 )
 @pytest.mark.parametrize("name", NAMES)

@@ -106,9 +106,9 @@ def test_binaries_of_the_step(architecture: int, tmp_path: Path) -> None:
     assert b"step" in content
 
 
-@pytest.mark.parametrize("parts", [(Part(sphere, True), Part(sphere, False)), (Part(plane, True),)], ids=len)
+@pytest.mark.parametrize("parts", [(Part(sphere, True, True), Part(sphere, False)), (Part(plane, True),)], ids=len)
 def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
-    """Guards the contact loop, at rest and moved, with restitution, and lines over curved shapes and balls."""
+    """Guards the contact loop, at rest and moved, restitution, a belt, and lines over curved shapes and balls."""
     curved = any(part.shape.SWEPT for part in parts)
     options = SweepOptions(supports=curved, leans=curved, particle_contacts=curved)
     lines = tuple(kind for kind in KINDS if kind.chain)
@@ -116,8 +116,8 @@ def test_contacts_compile(parts: Any, tmp_path: Path) -> None:
 
 
 def test_fluids_compile(tmp_path: Path) -> None:
-    """Guards the phases of fluids, beside a collider that moves."""
-    kernel = make_step(1, wp.float32, FLUID, (), (Part(sphere, True),))
+    """Guards the phases of fluids, beside a collider that moves and has a belt."""
+    kernel = make_step(1, wp.float32, FLUID, (), (Part(sphere, True, True),))
     check_compiles(kernel.module, tmp_path, ["step"], 90)
 
 

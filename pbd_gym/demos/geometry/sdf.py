@@ -41,7 +41,7 @@ def solids(friction: float, restitution: float) -> dict[str, Solid]:
     turn = np.array([[0.8, 0.0, 0.6], [0.0, 1.0, 0.0], [-0.6, 0.0, 0.8]])
     tilt = np.array([[0.9, -np.sqrt(0.19), 0.0], [np.sqrt(0.19), 0.9, 0.0], [0.0, 0.0, 1.0]])
     x, y, z = ((float(a), float(b), float(c)) for a, b, c in turn @ tilt)
-    surface = {"friction": friction, "restitution": restitution}
+    surface: dict[str, Any] = {"friction": friction, "restitution": restitution}
     return {
         "sphere": Sphere((-0.5, 0.35, -0.5), 0.25, **surface),
         "box": Box((0.5, 0.35, -0.5), (0.2, 0.2, 0.2), (x, y, z), **surface),

@@ -7,7 +7,7 @@ import warp as wp
 
 from pbd_gym.kernels.colliders.continuous import make_is_fast, make_stop, then
 from pbd_gym.kernels.colliders.cull import ALL, make_cull, spread_type
-from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.colliders.frames import make_belt, make_frame
 from pbd_gym.kernels.colliders.response import contact_type, make_response
 from pbd_gym.kernels.colliders.restitution import make_restitution
 from pbd_gym.kernels.colliders.squeeze import make_squeeze
@@ -127,7 +127,7 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
     includes, has, watch = cull.includes, cull.has, cull.watch
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
-    respond = make_response(wide, carries, supports, wrenches)
+    belt, respond = make_belt(wide, part.moving), make_response(wide, carries, supports, wrenches)
 
     @wp.func
     @no_type_check
@@ -182,6 +182,11 @@ def _make_touch(wide: Wide, part: Part, index: int, carries: bool, supports: boo
                 ax, ay, az = travel(
                     body.frames, k, px - wp.cw_mul(nx, reach), py - wp.cw_mul(ny, reach), pz - wp.cw_mul(nz, reach)
                 )
+                if wp.static(part.belt):
+                    bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
+                    ax = ax + bx
+                    ay = ay + by
+                    az = az + bz
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 contact = contact_()
                 contact.collider = k

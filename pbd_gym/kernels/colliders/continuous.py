@@ -6,7 +6,7 @@ from typing import Any, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.colliders.cull import make_cull, spread_type
-from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.colliders.frames import make_belt, make_frame
 from pbd_gym.kernels.colliders.response import contact_type, make_response
 from pbd_gym.kernels.colliders.sphere_tracing import make_trace
 from pbd_gym.kernels.data.colliders import Part, table_type
@@ -54,13 +54,14 @@ def make_stop(
         supports: likewise.
         wrenches: likewise.
     """
-    vec, scalar, pick, any_positive = wide.vec, wide.scalar, wide.pick, wide.any_positive
+    vec, scalar, pick, floor, any_positive = wide.vec, wide.scalar, wide.pick, wide.floor, wide.any_positive
     table, body_, contact_, spread_ = table_type(scalar), body_type(vec), contact_type(vec), spread_type(vec)
     cull = make_cull(wide)
     includes, has, watch = cull.includes, cull.has, cull.watch
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, to_point, _ = make_frame(wide, part.moving)
     respond, trace = make_response(wide, carries, supports, wrenches), make_trace(wide, part.shape)
+    belt = make_belt(wide, part.moving)
 
     @wp.func
     @no_type_check
@@ -130,6 +131,16 @@ def make_stop(
                 depth += wp.cw_mul(nx, hx - px) + wp.cw_mul(ny, hy - py) + wp.cw_mul(nz, hz - pz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                 ax, ay, az = to_point(body.frames, k, ox, oy, oz)  # the way before the contact was free
+                if wp.static(part.belt):
+                    # The surface takes the particle along for what is left of the substep.
+                    gone = wp.cw_mul(dx, ox - sx) + wp.cw_mul(dy, oy - sy) + wp.cw_mul(dz, oz - sz)
+                    path = wp.cw_mul(dx, dx) + wp.cw_mul(dy, dy) + wp.cw_mul(dz, dz)
+                    left = vec(scalar(1.0)) - wp.cw_div(gone, floor(path, scalar(1e-30)))
+                    left = floor(left, scalar(0.0))
+                    bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
+                    ax = ax + wp.cw_mul(left, bx)
+                    ay = ay + wp.cw_mul(left, by)
+                    az = az + wp.cw_mul(left, bz)
                 contact = contact_()
                 contact.collider = k
                 contact.nx = wx

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, no_type_check
 
 import warp as wp
 
+from pbd_gym.kernels.data.colliders import table_type
 from pbd_gym.kernels.lanes.wide import Wide
 
 
@@ -35,6 +36,40 @@ def make_frame(wide: Wide, moving: bool, lone: Any = None) -> Frame:
             environment.
     """
     return _moving(wide, lone) if moving else _resting(wide, lone or wide.vec)
+
+
+@functools.cache
+def make_belt(wide: Wide, moving: bool, lone: Any = None) -> Any:
+    """Build the function for how far a surface that runs, as a conveyor belt does, has gone along itself.
+
+    Args:
+        wide: see :func:`make_frame`.
+        moving: likewise.
+        lone: likewise.
+
+    Returns:
+        (colliders, frames, k, span, nx, ny, nz): a collider, a time [s], and a unit normal in the frame of the
+        collider. It returns the displacement along the surface, three vectors in the axes of the world [m].
+    """
+    vec: Any = wide.vec
+    scalar: Any = wide.scalar
+    frame: Any = lone or vec
+    to_world, table = make_frame(wide, moving, lone).to_world, table_type(scalar)
+
+    @wp.func
+    @no_type_check
+    def belt(colliders: table, frames: wp.array2d[frame], k: int, span: scalar, nx: vec, ny: vec, nz: vec):
+        x = vec(span * colliders.surfaces[k, 3])
+        y = vec(span * colliders.surfaces[k, 4])
+        z = vec(span * colliders.surfaces[k, 5])
+        along = wp.cw_mul(x, nx) + wp.cw_mul(y, ny) + wp.cw_mul(z, nz)
+        x = x - wp.cw_mul(along, nx)
+        y = y - wp.cw_mul(along, ny)
+        z = z - wp.cw_mul(along, nz)
+        wx, wy, wz = to_world(frames, k, x, y, z)
+        return wx, wy, wz
+
+    return belt
 
 
 def _resting(wide: Wide, frame: Any) -> Frame:

@@ -25,6 +25,8 @@ class Part(NamedTuple):
     """Module of the shape."""
     moving: bool
     """Whether poses are applied."""
+    belt: bool = False
+    """Whether the surface of some of them runs along itself."""
 
 
 @functools.cache
@@ -44,7 +46,8 @@ def table_type(scalar: Any) -> Any:
         first: wp.array[wp.int32]
         """where those of a collider begin, shape (colliders,)"""
         surfaces: wp.array2d[scalar]
-        """kinetic friction, static friction, restitution; shape (colliders, 3)"""
+        """kinetic friction, static friction, restitution, and, where some surface runs, its velocity [m/s] in the frame
+        of the collider; shape (colliders, 3 or 6)"""
         half_thickness: wp.array[scalar]
         """[m], shape (colliders,)"""
         thinnest: scalar

@@ -57,6 +57,8 @@ def body_type(vec: Any) -> Any:
         """how far particles had come in the substep when contacts began [m], shape (n, 3); of none unless lines ask"""
         forces: wp.array2d[vec]
         """that act from outside [N], shape (n, 3)"""
+        h: scalar
+        """length of a substep [s]"""
 
     return Body
 
@@ -110,6 +112,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.relaxation = settings.relaxation
         body.relief = settings.relief
         body.fall = settings.fall
+        body.h = settings.h
         body.friction = vec(scalar(1.0))
         if wp.static(options.varied):
             body.friction = body.parameters[FRICTION]

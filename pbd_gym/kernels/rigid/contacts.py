@@ -8,7 +8,7 @@ from typing import Any, no_type_check
 
 import warp as wp
 
-from pbd_gym.kernels.colliders.frames import make_frame
+from pbd_gym.kernels.colliders.frames import make_belt, make_frame
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
@@ -90,6 +90,7 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
     substep_: Any = substep_type(vec)
     distance, normal = part.shape.make_distance(wide)
     to_local, to_world, _, travel = make_frame(wide, part.moving)
+    belt = make_belt(wide, part.moving)
 
     record_code = rigid_call(
         "record_touch",
@@ -136,6 +137,11 @@ def _make_part(wide: Wide, options: SweepOptions, data: Any, part: Part, index: 
                             body.frames, k, px - wp.cw_mul(nx, reach), py - wp.cw_mul(ny, reach),
                             pz - wp.cw_mul(nz, reach),
                         )  # fmt: skip
+                        if wp.static(part.belt):
+                            bx, by, bz = belt(colliders, body.frames, k, body.h, nx, ny, nz)
+                            ux = ux + bx
+                            uy = uy + by
+                            uz = uz + bz
                         wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
                         kinetic = colliders.surfaces[k, 0] * body.friction
                         sticking = colliders.surfaces[k, 1] * body.friction

@@ -34,7 +34,8 @@ def arrange(colliders: Sequence[Solid], moving: Sequence[int], shapes: Sequence[
                 i for i, c in enumerate(colliders) if (i in moving) is moves and type(c).__module__ == shape.__name__
             ]
             if found:
-                parts[Part(shape, moves)] = found
+                runs = any(any(colliders[i].surface_velocity or ()) for i in found)
+                parts[Part(shape, moves, runs)] = found
     return parts
 
 
@@ -89,7 +90,10 @@ def fill_colliders(
         target[: len(row)] = row
     surfaces = np.array(
         [[colliders[i].friction, colliders[i].static_friction, colliders[i].restitution] for i in order]
-    )
+    ).reshape(-1, 3)
+    if any(part.belt for part in parts):
+        speeds = [colliders[i].surface_velocity or (0.0, 0.0, 0.0) for i in order]
+        surfaces = np.concatenate([surfaces, speeds], axis=1)
     fill(
         table,
         device,
@@ -98,7 +102,7 @@ def fill_colliders(
         rows=numbers,
         samples=np.concatenate(samples),
         first=first,
-        surfaces=surfaces.reshape(-1, 3),
+        surfaces=surfaces,
         half_thickness=[colliders[i].half_thickness for i in order],
         thinnest=min((colliders[i].half_thickness for i in order if i not in moving), default=0.0),
         slack=[colliders[i].slack for i in order],
