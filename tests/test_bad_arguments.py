@@ -116,6 +116,7 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, list[Any]]]] = {
             "self_collision": ["no", 1, None],
             "settle_time": [1e30],
             "hand": ["no", 1],
+            "wrenches": ["no", 1, None],
             "randomize": [3, "size", {"size": (1,)}, {"size": 1}, {"size": ("1", "2")}, {"size": (1, 2, 3)}],
             "pixels": [3, "rgb"],
             "render_options": [3, "fast", {"size": "big"}, {"size": 2**40}, {"size": (64, 1.5)}, {"shadows": "no"}],

@@ -14,7 +14,8 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.registry import find
 
 _CHOSEN_BY_THE_READER = {
-    "self", "num_envs", "device", "output", "autoreset_mode", "threads", "render_mode", "hand", "overrides",
+    "self", "num_envs", "device", "output", "autoreset_mode", "threads", "render_mode", "hand", "wrenches",
+    "overrides",
 }  # fmt: skip
 
 

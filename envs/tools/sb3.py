@@ -11,14 +11,15 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv  # noqa: TID253  (this module is the adapter to it)
 
 import pbd_gym  # noqa: F401  (registers the ids)
+from pbd_gym.envs.core.base.results import plain
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.named_env import task_class
 from pbd_gym.registry import find
 
 
 def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
-    """Return one environment's part of a batched info, in Python numbers and without masks."""
-    return {name: value[env].item() for name, value in info.items() if not name.startswith("_")}
+    """Return one environment's part of a batched info, as the single environment has it, and without masks."""
+    return {name: plain(value[env]) for name, value in info.items() if not name.startswith("_")}
 
 
 def merged(options: Sequence[dict[str, Any]], num_envs: int) -> dict[str, Any] | None:
@@ -111,7 +112,7 @@ class TaskVecEnv(VecEnv):
                 infos[env] = {
                     "terminal_observation": final["final_obs"][env],
                     "TimeLimit.truncated": not terminated[env],
-                    **{key: results[key][env].item() for key in batch.outputs.info_names},
+                    **{key: plain(results[key][env]) for key in batch.outputs.info_names},
                     "episode": {"r": float(self._returns[env]), "l": int(self._lengths[env]), "t": 0.0},
                 }
                 self.reset_infos[env] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.data.step import control_type
-from pbd_gym.runtime.checks import FARTHEST, LARGEST, finite
+from pbd_gym.runtime.checks import FARTHEST, LARGEST, broadcast, finite, reals
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.upload.arrays import by_scalar, pad_rows, scatter
 from pbd_gym.sim.upload.bodies import make_air
@@ -35,6 +36,11 @@ class Control:
         )
         """Displacement [m] and rotation vector [rad] of each collider that moves over the step, in the axes of the
         world, shape (slots, moving, 6)."""
+
+        self.force_limits = wp.full((slots,), math.inf, dtype=model.scalar, device=model.device)
+        """Largest force of each grip of an environment [N], shape (slots,)."""
+        self.has_force_limit = False
+        """Whether grips have to be looked at after a step."""
 
         emitters = 0 if model.scene.fluid is None else len(model.scene.fluid.emitters)
         self.emission = wp.full((slots, emitters), 1.0, dtype=model.scalar, device=model.device)
@@ -71,6 +77,33 @@ class Control:
         padded = np.zeros(self.motion.shape, dtype=self.model.dtype)
         padded[: self.model.num_envs] = given
         self.motion.assign(padded)
+
+    def set_force_limit(self, force_limit: ArrayLike) -> None:
+        """Let hands be only so strong, at every step until it is set again; by default nothing is too heavy.
+
+        A grip opens at the end of a control step in which what it holds pulled harder, by the mean of the step that
+        :meth:`State.get_grip_forces` returns; :meth:`State.get_slipped` says which did. Until then it holds fast, so
+        short control steps follow peaks more closely. What is let go keeps its velocity, and the hand may take hold of
+        it again. Steps need ``Solver(grip_forces=True)``.
+
+        Args:
+            force_limit: of each grip [N], above 0, infinity for none, broadcast to (num_envs,).
+
+        Raises:
+            TypeError: for anything but real numbers.
+            ValueError: for a wrong shape, a number that is not above 0 or is NaN, or a limit in a scene with rigid
+                bodies: what these pull at hands with is not summed. Limits are then as they were.
+        """
+        model = self.model
+        with np.errstate(over="ignore"):  # what is beyond float32 is no limit
+            given = broadcast("force_limit", reals("force_limit", force_limit), (model.num_envs,)).astype(model.dtype)
+        if not (given > 0.0).all():
+            raise ValueError(f"force_limit must be above 0, infinity for none, got {given[~(given > 0.0)][0]}")
+        limited = bool(np.isfinite(given).any())
+        if limited and model.has_rigid:
+            raise ValueError("force_limit needs a scene without rigid bodies, whose pull at hands is not summed")
+        self.force_limits.assign(pad_rows(given, len(self.force_limits)))
+        self.has_force_limit = limited
 
     def set_emission(self, factors: ArrayLike) -> None:
         """Open and close the emitters of the fluid, in the order in which they were added.

@@ -16,6 +16,7 @@ import warp as wp
 from pbd_gym.kernels.colliders.response import RELIEF_SPEED
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import Launch, settings_type
+from pbd_gym.kernels.grips.slipping import slip
 from pbd_gym.kernels.step import make_step
 from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
 from pbd_gym.runtime.compilation import AHEAD, compiling_once, with_blocks
@@ -101,7 +102,8 @@ class Solver:
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
             launch of many blocks for each colour of constraints, for few environments that are huge; by default what
             :func:`pbd_gym.sim.launch_plan.choose_schedule` says. The results are the same to the bit.
-        grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces`.
+        grip_forces: whether to sum what pulls at grips, for :meth:`State.get_grip_forces` and
+            :meth:`Control.set_force_limit`.
         contact_forces: whether to sum what contacts push particles by, for :meth:`State.get_contact_forces`.
         wrenches: whether to sum the force and torque on each collider, for :meth:`State.get_wrenches`.
         piercings: whether to count what goes through surfaces in spite of contacts, for :meth:`State.get_piercings`.
@@ -303,15 +305,18 @@ class Solver:
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
             ValueError: if ``ctrl_dt`` is not from 1e-9 s to 1e6 s, state or control are of another model, or a collider
-                was added to the scene after the model was made, which nothing would collide with.
+                was added to the scene after the model was made, which nothing would collide with; or if hands have a
+            largest force and the solver does not sum ``grip_forces``.
         """
         if len(self.model.scene.colliders) != self.model.collider_count:
             raise ValueError("the scene has got other colliders since its Model was made: add them before Model(scene)")
-        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, control.has_forces, control.has_wind)
+        asked = control.has_forces, control.has_wind, control.has_force_limit
+        key = (state, control, ctrl_dt, state.parameters.varied, state.pins.shape, *asked)
         if self._launched_for != key:  # recorded launches are replayed in a microsecond or two
             self._launches = self._record(state, control, ctrl_dt)
             self._launched_for = key
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
+        state.has_force_limit = control.has_force_limit
         state.has_piercings = self.piercings or not self.model.has_surfaces
         state.wrench_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.wrenches else 0.0
         state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
@@ -358,6 +363,8 @@ class Solver:
         model, on_device = self.model, (self.model.device.alias, self.model.thread_count)
         if state.model is not model or control.model is not model:
             raise ValueError("state and control must be of the solver's own model")
+        if control.has_force_limit and not self.options.grip_forces and model.grip_count:
+            raise ValueError("force_limit of hands needs Solver(grip_forces=True), which sums what pulls at them")
         number("ctrl_dt", ctrl_dt, 1e-9, LARGEST)
         if not self._given:
             self.substeps = needed_substeps(model.scene, ctrl_dt)
@@ -390,12 +397,28 @@ class Solver:
                         *record_casts(before, *share, model.group_count, False),
                         *(self._record_piece(kernel, piece, inputs, *share) for piece in self._pieces(options)),
                         *record_casts(after, *share, model.group_count, True),
+                        *self._record_slips(state, control, *share),
                     ],
                 )
                 for share in self._shares()
             ]
         AHEAD.note(kernel, *on_device)
         return replays
+
+    def _record_slips(self, state: State, control: Control, first: int, count: int) -> Iterator[Any]:
+        """Yield the launch that opens grips which were too weak, if there may be any."""
+        model = self.model
+        if control.has_force_limit and model.grip_count:
+            yield wp.launch(
+                slip,
+                dim=count * model.lanes,
+                inputs=[
+                    first * model.lanes, control.force_limits, state.grip_forces, state.free_inv_mass_scalar,
+                    model.lanes, state.held, state.inv_mass_scalar, state.velocities_scalar, state.slipped,
+                ],
+                device=model.device,
+                record_cmd=True,
+            )  # fmt: skip
 
     def _warn_of_softness(self, ctrl_dt: float) -> None:
         """Say once where bodies are softer than their material: in plain sweeps, of which it is known by how much."""

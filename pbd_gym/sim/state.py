@@ -481,7 +481,7 @@ class State(StateArrays):
 
         It is the sum of what constraints and tethers would have moved the held particle by, and its own weight: hands
         that hold a towel still feel all of its weight together. What contacts would do to the held particle, and what
-        it takes to bring that one particle up to speed, are left out.
+        it takes to bring that one particle up to speed, are left out, and so is what rigid bodies pull with.
 
         Returns:
             Force [N], shape (num_envs, grips, 3); 0 where nothing is held.

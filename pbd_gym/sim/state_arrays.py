@@ -64,6 +64,8 @@ class StateArrays:
         """Whether the solver of the last step summed forces at grips."""
         self.has_piercings = True
         """Whether it counted what goes through surfaces, if there are any; before the first step nothing does."""
+        self.has_force_limit = False
+        """Whether it opened grips that were too weak."""
         self.contact_scale = 0.0
         """What makes a force per mass of the sums over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
         self.wrench_scale = 0.0
@@ -100,6 +102,8 @@ class StateArrays:
             """What rigid bodies work on; results do not depend on it."""
             self.held = wp.full((slots, grips), -1, dtype=wp.int32)
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
+            self.slipped = wp.zeros((slots, grips), dtype=wp.int32)
+            """Which grips opened at the end of the last step that had a limit, 0 or 1, shape (slots, grips), int32."""
             self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)
             """[m], shape (slots, grips, 3)."""
             self.grip_targets = wp.zeros((slots, grips, 3), dtype=model.scalar)
@@ -208,6 +212,15 @@ class StateArrays:
 
         self.come = wp.zeros((groups, particles if model.has_leans else 0, 3), dtype=vec)
         """Scratch: how far particles had come in a substep when contacts began [m]."""
+
+    def get_slipped(self) -> np.ndarray:
+        """Return which grips opened by themselves at the end of the last step, see :meth:`Control.set_force_limit`.
+
+        Returns:
+            Shape (num_envs, grips), bool.
+        """
+        found: np.ndarray = self.slipped.numpy()[: self.model.num_envs] != 0
+        return found & self.has_force_limit
 
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.

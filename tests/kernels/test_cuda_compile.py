@@ -14,7 +14,7 @@ from pbd_gym.constraints import KINDS
 from pbd_gym.kernels.data import parameters as parameter_columns
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.options import FluidOptions, SweepOptions
-from pbd_gym.kernels.grips import holding
+from pbd_gym.kernels.grips import holding, slipping
 from pbd_gym.kernels.lanes.rotation import make_rotate
 from pbd_gym.kernels.lanes.wide import wide
 from pbd_gym.kernels.native import MODULE_OPTIONS
@@ -68,6 +68,15 @@ def layout_kernels() -> ModuleType:
     return holding
 
 
+def slipping_kernels() -> ModuleType:
+    """Do the same for `slipping`."""
+    for scalar in SCALARS:
+        weights, moves = wp.array(dtype=scalar, ndim=3), wp.array(dtype=scalar, ndim=4)
+        given = {"limits": wp.array(dtype=scalar, ndim=1), "forces": weights, "free_inv_mass": weights}
+        wp.overload(slipping.slip, {**given, "inv_mass": weights, "velocities": moves})
+    return slipping
+
+
 def parameters_kernels() -> ModuleType:
     """Do the same for `parameters`."""
     for scalar in SCALARS:
@@ -81,6 +90,7 @@ def parameters_kernels() -> ModuleType:
 
 MODULES: list[Callable[[], ModuleType]] = [
     layout_kernels,
+    slipping_kernels,
     lambda: grid,
     parameters_kernels,
     lambda: backdrops,

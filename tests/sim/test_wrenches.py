@@ -54,6 +54,19 @@ def test_they_change_nothing_and_have_to_be_asked_for() -> None:
     assert_array_equal(rolled(scene, 3, num_envs=1, lanes=1).get_wrenches()[0], asked.get_wrenches()[1])
 
 
+@pytest.mark.parametrize("double", [False, True])
+def test_of_steps_in_either_precision(double: bool) -> None:
+    """Guards steps that work in float64 inside: what they sum comes back."""
+    scene = Scene()
+    scene.add_collider(Plane())
+    scene.add_particles([(0.0, 0.005, 0.0)], mass=2.0)
+    solver = Solver(Model(scene, lanes=1), substeps=10, wrenches=True, double=double)
+    state, control = solver.state(), solver.control()
+    for _ in range(3):
+        solver.step(state, control, FRAME)
+    assert_allclose(state.get_wrenches()[0, 0], [0.0, -2.0 * G, 0.0, 0.0, 0.0, 0.0], rtol=1e-3, atol=1e-6)
+
+
 def test_a_scene_without_colliders_has_none() -> None:
     scene = Scene()
     scene.add_particles([(0.0, 0.0, 0.0)], mass=1.0)

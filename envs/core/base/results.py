@@ -17,11 +17,17 @@ _RESULTS = {
 _CONTACTS = {"contact_overflow": np.int32}
 _PIERCINGS = {"piercings": np.int32}
 _FLUID = {"fluid_overflow": np.int32}
+_WRENCHES = {"wrenches": np.float32}
 
 
 def row(observation: Any, env: Any) -> Any:
     """Return the observation of one environment, from an array or a dict of arrays."""
     return {k: v[env] for k, v in observation.items()} if isinstance(observation, dict) else observation[env]
+
+
+def plain(values: Any) -> Any:
+    """Return one number as one of Python, and a copy of an array of several."""
+    return values.item() if values.ndim == 0 else values.copy()
 
 
 def _named(prefix: str, columns: dict[str, int]) -> dict[str, int]:
@@ -39,6 +45,7 @@ class Outputs:
         contacts: whether particles collide, and lost contacts are to be reported.
         piercings: whether edges that go through surfaces are counted.
         fluid: whether there is any, and neighbours that its lists had no room for are to be reported.
+        wrenches: whether what colliders are pushed with is reported, the one entry with more than a number.
         parameters: name and column of each parameter that differs from environment to environment.
         conditions: flags that tell what success is made of, where it is more than being at the goal.
     """
@@ -52,6 +59,7 @@ class Outputs:
         contacts: bool,
         piercings: bool,
         fluid: bool,
+        wrenches: bool,
         parameters: dict[str, int],
         conditions: tuple[str, ...] = (),
     ) -> None:
@@ -61,7 +69,7 @@ class Outputs:
         self._columns = {"terms": _named("reward_terms", terms), "parameters": _named("parameters", parameters)}
         """Column of each info, by its name, in a buffer that holds several."""
         flags = dict.fromkeys(conditions, np.bool_)
-        optional = ((contacts, _CONTACTS), (piercings, _PIERCINGS), (fluid, _FLUID))
+        optional = ((contacts, _CONTACTS), (piercings, _PIERCINGS), (fluid, _FLUID), (wrenches, _WRENCHES))
         found = {name: dtype for there, names in optional if there for name, dtype in names.items()}
         self.results = {**_RESULTS, **flags, **found}
         """Name and dtype of what has a buffer of its own."""
@@ -144,9 +152,9 @@ class Outputs:
         }
 
     def single_info(self, stepped: bool) -> dict[str, Any]:
-        """Return the info of a batch of one, in Python numbers."""
+        """Return the info of a batch of one, in Python numbers and, where there are several, in fresh arrays."""
         peek = self.buffers.peek
-        info: dict[str, Any] = {key: dtype(peek(key)[0]).item() for key, dtype in self.results.items()}
+        info: dict[str, Any] = {key: plain(peek(key)[0].astype(dtype)) for key, dtype in self.results.items()}
         for (buffer, columns), filled in zip(self._columns.items(), (stepped, True), strict=True):
             numbers = peek(buffer)[0]
             info |= {name: float(numbers[column]) if filled else 0.0 for name, column in columns.items()}

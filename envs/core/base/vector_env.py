@@ -96,6 +96,10 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         output: ``"numpy"``, or ``"torch"`` for tensors on the device.
         threads: CPU threads of the physics; see :func:`pbd_gym.runtime.threads.default_threads`.
         hand: adds a free grip for a person to use; a single environment with a window has one anyway.
+        wrenches: reports the force [N] and torque [N m] on each collider in ``info["wrenches"]``, float32, shape
+            (num_envs, colliders, 6), of a single environment (colliders, 6): what
+            :meth:`pbd_gym.sim.state.State.get_wrenches` returns, averaged over the last ``ctrl_dt`` of an action; 0
+            after a reset.
         randomize: range of each parameter that is sampled anew for every episode, as a factor of the task's own number:
             ``{"stiffness": (0.5, 2.0)}``, or where the ground is; or the name of such ranges, ``"sim2real"``. See
             :class:`pbd_gym.envs.core.data.randomization.Randomization`.
@@ -103,7 +107,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         **overrides: fields of the task's configuration, among them ``method``, ``iterations`` and ``chebyshev``.
 
     Raises:
-        ValueError: for an unknown mode or parameter, or a number out of range.
+        ValueError: for an unknown mode or parameter, a number out of range, or ``wrenches`` without a collider.
         TypeError: for a configuration field that does not exist.
         MemoryError: if the batch would not fit.
     """
@@ -148,6 +152,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         output: Literal["numpy", "torch"] = "numpy",
         threads: int | None = None,
         hand: bool = False,
+        wrenches: bool = False,
         randomize: Mapping[str, randomization.Range] | str | None = None,
         split: Split = "train",
         **overrides: Any,
@@ -168,7 +173,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         if modes["horizon"] is not None:
             horizon = whole("horizon", modes["horizon"], 1)
             max_episode_steps = min(horizon, max_episode_steps or horizon)
-        hand = switch("hand", hand)
+        hand, wrenches = switch("hand", hand), switch("wrenches", wrenches)
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.num_envs, self.max_episode_steps, self.split = num_envs, max_episode_steps, split
         self.action_mode = check_action_mode(modes["action_mode"], self.action_modes)
@@ -178,14 +183,14 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.render_options = make_options("render_options", RenderOptions, render_options)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.modes = Modes(self.action_mode, self.obs_mode, self.reward_mode, self.ranges)
-        with compiling_once(type(self), self.config, self.action_mode, self.obs_mode, num_envs, device):
+        with compiling_once(type(self), self.config, self.action_mode, self.obs_mode, num_envs, device, wrenches):
             with announced("building the scene, which is large ...", DELAY):
                 kind: Any = self.task_type
                 self.task: Task = kind(self.config, self.modes)
-            self._make_world(device, threads, hand or (render_mode == "human" and num_envs == 1))
+            self._make_world(device, threads, hand or (render_mode == "human" and num_envs == 1), wrenches)
             self._prepare(output, threads)
 
-    def _make_world(self, device: str, threads: int, hand: bool) -> None:
+    def _make_world(self, device: str, threads: int, hand: bool, wrenches: bool) -> None:
         """Make what is simulated, and what is kept for each environment."""
         config, task, num_envs, ranges = self.config, self.task, self.num_envs, self.ranges
         scene = self.scene = task.scene
@@ -203,7 +208,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         substeps = config.substeps
         if substeps is None:
             substeps = needed_substeps(scene, config.ctrl_dt, LOOKS, forces=False)
-        options = solver_options(config)
+        options = {**solver_options(config), "wrenches": wrenches}
         self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, quiet=True, **options)
         self.state, self.control = self.solver.state(), self.solver.control()
         idle = randomization.without_effect(self.model, config.damping)
@@ -233,7 +238,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.outputs = Outputs(
             buffers, task.score.term_names, self.observations.names, output,
             self.scene.has_particle_contacts, self.solver.piercings, self.scene.fluid is not None,
-            self.randomization.columns, task.score.completion.conditions,
+            self.solver.options.wrenches, self.randomization.columns, task.score.completion.conditions,
         )  # fmt: skip
         self.pictures = Pictures(self, world, self.render_options)
         self._seeded = False
@@ -382,6 +387,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""
         model = self.model
         options = {"substeps": self.solver.substeps, **solver_options(self.config)}
+        options["wrenches"] = self.solver.options.wrenches
         physics = memory_report(self.scene, self.num_envs, model.device.alias, lanes=model.lanes, **options)
         buffers = sum(array.capacity for array in self.buffers.arrays.values())
         return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})

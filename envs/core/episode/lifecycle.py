@@ -13,6 +13,7 @@ from pbd_gym.envs.core.data.buffers import Launches, device_points, filled, of_b
 from pbd_gym.envs.core.data.hands import slots_of
 from pbd_gym.envs.core.data.randomization import PUSHES, WINDS
 from pbd_gym.envs.core.episode import episodes
+from pbd_gym.envs.core.episode.loads import Loads
 from pbd_gym.envs.core.episode.watching import inspect
 from pbd_gym.envs.core.spaces.observations import MemoryObservations, View
 from pbd_gym.envs.core.task import World
@@ -175,6 +176,7 @@ class Lifecycle:
                 roles=wp.array(self._collider_roles()),
             )
             """What episodes start from."""
+        self._loads = Loads(world) if world.solver.options.wrenches else None
         self.begin: Launches = self._begin(b["chosen"])
         """For the environments in buffer ``chosen``."""
         self.restart: Launches = self._begin(b["restart"])
@@ -201,9 +203,11 @@ class Lifecycle:
             pierced=state.contacts.piercings,
         )
         self.conclude = Launches([prepare(world, episodes.conclude, rules, physics, *self._record())])
-        """Rewards, ends, what is to be restarted, and what there was no room for."""
+        """Rewards, ends, what is to be restarted, what there was no room for, and what colliders bore."""
         if world.scene.fluid is not None:
             self.conclude.append(prepare(world, episodes.count_overflow, state.fluid.overflow, b["fluid_overflow"]))
+        if self._loads is not None:
+            self.conclude.append(self._loads.report())
 
     def _record(self) -> list[Any]:
         """Return the structs of buffers that the end of a step reads and writes."""
@@ -231,6 +235,8 @@ class Lifecycle:
         flags = [b[name] for name in ("at_goal", "released", "at_rest", "is_success")]
         held, last = world.state.held, b["last_performance"]
         launches.append(prepare(world, episodes.remember, chosen, b["performance"], held, last, *flags))
+        if self._loads is not None:
+            launches.append(self._loads.begin(chosen))
         return launches
 
     def _reset_state(self, chosen: Any) -> Any:

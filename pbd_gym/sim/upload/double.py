@@ -23,7 +23,8 @@ from pbd_gym.kernels.lanes import casts
 GIVEN = ("positions", "velocities", "inv_mass", "free_inv_mass", "memory", "grip_positions", "poses")
 """Arrays of a state that a step reads."""
 FOUND = (
-    "positions", "previous", "velocities", "memory", "grip_positions", "poses", "lam", "grip_forces", "pushes"
+    "positions", "previous", "velocities", "memory", "grip_positions", "poses", "lam", "grip_forces", "pushes",
+    "wrench_sums",
 )  # fmt: skip
 """Arrays of a state that a step changes."""
 SHARED = {"": ("held", "pins", "diverged"), "contacts": ("overflow", "piercings"), "fluid": ("overflow",)}
