@@ -256,6 +256,8 @@ def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: 
                     for _round in range(rounds):
                         separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
                     lean(body, thread, threads)
+                    if wp.static(options.keep_lambda and not parts):
+                        barrier()  # lines of the next iteration look at it
                 else:
                     separate(model, body, state.contacts, state.rigid, inv_h, counts, group, thread, threads)
                 if wp.static(options.contact_forces):

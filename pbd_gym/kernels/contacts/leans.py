@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, no_type_check
 import warp as wp
 
 from pbd_gym.kernels.data.group import body_type
-from pbd_gym.kernels.lanes.wide import Wide, barrier
+from pbd_gym.kernels.lanes.wide import Wide
 
 ROUNDS = 4
 """Rounds of contacts in a substep."""
@@ -35,10 +35,10 @@ class Leans(NamedTuple):
     """Warp functions with the arguments (body, thread, threads), for all threads."""
 
     before: Any
-    """Notes how far particles have come in this substep. Ends with a barrier."""
+    """Notes how far particles have come in this substep. Contacts move none before they have met at a barrier."""
     after: Any
     """Finds which way contacts have pushed them since: the first numbers of ``body.memory``, three of each particle;
-    one of each line comes after them. Ends with a barrier."""
+    one of each line comes after them. Lines may read it beyond the next barrier."""
 
 
 @functools.cache
@@ -53,7 +53,6 @@ def make_leans(wide: Wide) -> Leans:
         for i in range(thread, body.x.shape[0], threads):
             for axis in range(3):
                 body.untouched[i, axis] = body.x[i, axis] - body.previous[i, axis]
-        barrier()
 
     @wp.func
     @no_type_check
@@ -73,6 +72,5 @@ def make_leans(wide: Wide) -> Leans:
             body.memory[3 * i] = pick(square, wp.cw_mul(x, over), pick(kept, old_x, none))
             body.memory[3 * i + 1] = pick(square, wp.cw_mul(y, over), pick(kept, old_y, none))
             body.memory[3 * i + 2] = pick(square, wp.cw_mul(z, over), pick(kept, old_z, none))
-        barrier()
 
     return Leans(before, after)
