@@ -258,6 +258,7 @@ def _weights(scene: Scene, kind: Kind, indices: np.ndarray, values: dict[str, np
     """Return ``w = sum |grad C|^2 / m`` of constraints [C^2 s^2/J], shape (m,), all particles taken for free."""
     points = scene.positions[indices]
     extent = np.linalg.norm(points - points.mean(axis=1, keepdims=True), axis=2).max(axis=1)
+    extent[extent == 0.0] = 1.0  # constraints of one particle
     # Any direction does: of a bend, say, the gradient is as long whichever way it goes.
     jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape)
     slopes = TracedKind(kind, values).gradients(points + extent[:, None, None] * jitter)

@@ -24,7 +24,7 @@ class Overlaps:
         scene.add_collider(Plane(friction=0.5))
         block = geometry.box((2, 2, 2), (0.1, 0.1, 0.1))
         self.bodies = [
-            scene.add_cloth(8, 8, (0.1, 0.1), position=(-0.4, 0.0, 0.0)).indices.ravel(),
+            scene.add_cloth(8, 8, (0.1, 0.1), position=(-0.4, 0.0, 0.0), lines=False).indices.ravel(),
             scene.add_soft_body(block, SoftMaterial(1000.0, 1e5, 0.3)).indices,
             np.asarray(scene.add_rope(np.linspace((0.4, 0.0, -0.1), (0.4, 0.0, 0.1), 14))),
         ]
