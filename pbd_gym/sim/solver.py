@@ -113,8 +113,9 @@ class Solver:
             of a position in a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m
             at those below 2.2 ms. Only the scene counts, not where things go later.
         compensate: whether what one sweep softens bodies by is taken off their compliance, so that forces are those of
-            the material at fewer substeps; see :mod:`pbd_gym.sim.substeps`. Plain XPBD does not. Several iterations and
-            other methods leave less to take off, and go without.
+            the material at fewer substeps; see :mod:`pbd_gym.sim.substeps`. By default so where ``substeps`` are left
+            out; with a number it is plain XPBD. Several iterations and other methods leave less to take off, and go
+            without.
         quiet: whether nothing is said where bodies are softer than their material at the substeps given. Otherwise the
             first step warns, with what is had and how many substeps would do.
 
@@ -142,7 +143,7 @@ class Solver:
         wrenches: bool = False,
         piercings: bool = True,
         double: bool | None = None,
-        compensate: bool = True,
+        compensate: bool | None = None,
         quiet: bool = False,
     ) -> None:
         if schedule not in (None, "block", "colors"):
@@ -173,7 +174,7 @@ class Solver:
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.threads = 1 if model.in_blocks else min(threads, model.group_count)
         self.method = method
-        self.compensate = switch("compensate", compensate)
+        self.compensate = not self._given if compensate is None else switch("compensate", compensate)
         self.relaxation = relaxation
         self.chebyshev = chebyshev
         self.schedule: Schedule = schedule or choose_schedule(model)

@@ -17,7 +17,7 @@ FRAME = 1 / 60
 
 def pulled(scene: Scene, ends: list[int], stretch: float, substeps: int | None) -> tuple[float, int]:
     """Return the force at the first half of the hands, which draw a body longer along x [N], and the substeps taken."""
-    solver = Solver(Model(scene), substeps, damping=3.0, grip_forces=True)
+    solver = Solver(Model(scene), substeps, damping=3.0, grip_forces=True, compensate=True)
     state, control = solver.state(), solver.control()
     state.hold([ends])
     half, step = len(ends) // 2, 0.5 * stretch / 20
@@ -65,14 +65,14 @@ def test_springs_get_the_substeps_that_they_need() -> None:
     with pytest.warns(RuntimeWarning, match=rf"'stretch' are softer .* with 40 substeps .* {substeps} substeps would"):
         assert pulled(*rope(lines=False), 0.004, 40)[0] < 2.0
     scene, _ = rope(lines=False)
-    solver = Solver(Model(scene), 40)
+    solver = Solver(Model(scene), 40, compensate=True)
     state, control = solver.state(), solver.control()
     with pytest.warns(RuntimeWarning, match="softer"):
         solver.step(state, control, FRAME)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         solver.step(state, control, 0.5 * FRAME)
-        quiet = Solver(Model(scene), 40, quiet=True)
+        quiet = Solver(Model(scene), 40, compensate=True, quiet=True)
         quiet.step(quiet.state(), quiet.control(), FRAME)
     assert softer_than_material(scene, FRAME / 40)[0] > SOFTER > softer_than_material(scene, FRAME / substeps)[0]
 
@@ -102,7 +102,7 @@ def test_a_rod_swings_with_its_own_period(softening: float, mass: float) -> None
     m = mass * 0.4 / count
     period = np.pi / np.sqrt(1.0 / (compliance * m)) / np.sin(np.pi / (4 * count))
     h = np.sqrt(softening * 2.0 * compliance * m / 2.0)
-    solver = Solver(Model(scene, dtype="float64", lanes=1), 1)
+    solver = Solver(Model(scene, dtype="float64", lanes=1), 1, compensate=True)
     state, control = solver.state(), solver.control()
     start = scene.positions.copy()
     start[:, 0] += 1e-3 * np.sin(np.arange(count + 1) * np.pi / (2 * count))
@@ -123,7 +123,7 @@ def test_a_lone_spring_is_not_compensated() -> None:
     particles = scene.add_particles([[0, 0, 0], [0, -1, 0]], 1.0)
     scene.pin(particles[:1])
     scene.add_distance_constraints([particles], 1e-2)
-    solver = Solver(Model(scene, dtype="float64", lanes=1), 1, damping=3.0, quiet=True)
+    solver = Solver(Model(scene, dtype="float64", lanes=1), 1, damping=3.0, compensate=True, quiet=True)
     state, control = solver.state(), solver.control()
     for _ in range(300):
         solver.step(state, control, 0.05)

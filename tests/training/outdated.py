@@ -4,7 +4,5 @@ An id stands here with the reason if its agent succeeds in less than 90 % of its
 leave it out; whoever trains it again takes it out.
 """
 
-OUTDATED = {
-    "PBDRopeStraighten-v0": "ropes bend as stiffly as their material says, whatever the substep",
-}
+OUTDATED: dict[str, str] = {}
 """Reason by id."""
