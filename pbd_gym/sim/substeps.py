@@ -8,11 +8,11 @@ come, itself included. It answers with ``h^2 (A_jj + compliance_j / h^2) f_j``. 
     C_j = -compliance_j f_j + h^2 sum_(i > j) A_ji f_i .
 
 Where forces vary smoothly, all of ``A f`` is small, and half of what is not its diagonal is still to come. The body
-therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_j = A_jj``, the sum of
-``|grad C_j|^2 / m`` over its particles. The solver knows that and takes it off the compliance, while there is some left
-(``Solver(compensate=True)``, and where it chooses the substeps): up to ``h^2 w / 2 = compliance`` forces and periods are
-those of the material, and beyond that the body is as soft as ``h^2 w / 2`` is. A particle that a constraint shares with no other of its kind has nothing
-still to come, and does not count.
+therefore hangs as if every compliance were larger by ``h^2 w_j / 2``, with ``w_j = A_jj``, the sum of ``|grad C_j|^2 /
+m`` over its particles. The solver knows that and takes it off the compliance, while there is some left
+(``Solver(compensate=True)``, and where it chooses the substeps): up to ``h^2 w / 2 = compliance`` forces and periods
+are those of the material, and beyond that the body is as soft as ``h^2 w / 2`` is. A particle that a constraint shares
+with no other of its kind has nothing still to come, and does not count.
 
 That error decides:
 
