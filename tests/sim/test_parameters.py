@@ -117,7 +117,7 @@ def test_masses_grow_with_length_area_and_volume() -> None:
     """Guards the dimension of each body: density times length, area or volume; loose particles keep theirs."""
     scene = mixed()
     scene.add_particles([[2.0, 2.0, 2.0]], 0.7)
-    state = Solver(Model(scene, 3), substeps=10).state()
+    state = Solver(Model(scene, 3, lanes=4), substeps=10).state()
     state.set_parameters(size=SIZES, density=[1.0, 2.0, 1.0])
     inverse = state.free_inv_mass_scalar.numpy()[0, :, :3] / scene.inv_mass.clip(1e-9)[:, None]
     free = scene.inv_mass > 0
