@@ -74,7 +74,7 @@ def test_a_ball_on_cloth_is_carried_or_said() -> None:
     model = Model(scene)
 
     def drop(speed: float, substeps: int) -> tuple[bool, int, list[str]]:
-        solver = Solver(model, substeps)
+        solver = Solver(model, substeps, quiet=True)
         state, control = solver.state(), solver.control()
         v = state.get_velocities()
         v[0, body.indices] = (0.0, -speed, 0.0)
