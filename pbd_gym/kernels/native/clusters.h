@@ -121,25 +121,31 @@ template <class Access, class Table, class Options> struct Cluster {
     // Move each particle by s times its deviation.
     PBD_INLINE void move(V s) const {
         PBD_CONTRACT_ON
-        for (int j = first; j < last; ++j) {
-            const Member k = member(j);
-            const Vec3<V> d = deviation(j, k.place);
-            if constexpr (Options::FORCES) {
-                const V pull = k.m * s;
-                it.add_pull(k.a, d.x * pull, d.y * pull, d.z * pull, k.inv_mass);
-            }
-            const V part = s * (k.inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
+        visit(s, [&](const Member& k, const Vec3<V>& d, V part) {
+            PBD_CONTRACT_ON
             Vec3<V> onto = k.place;
             if constexpr (Access::JACOBI)
                 onto = {it.load(it.place(k.a, 0)), it.load(it.place(k.a, 1)), it.load(it.place(k.a, 2))};
             it.store(it.place(k.a, 0), onto.x + d.x * part);
             it.store(it.place(k.a, 1), onto.y + d.y * part);
             it.store(it.place(k.a, 2), onto.z + d.z * part);
-        }
+        });
     }
 
     // Change the displacement of each particle in the substep by s times its deviation, and so its velocity.
     PBD_INLINE void damp(V s) const {
+        PBD_CONTRACT_ON
+        visit(s, [&](const Member& k, const Vec3<V>& d, V part) {
+            PBD_CONTRACT_ON
+            T* const to = it.arrays.previous + ROW * k.a * LANES;
+            it.store(to, it.load(to) - d.x * part);
+            it.store(to + LANES, it.load(to + LANES) - d.y * part);
+            it.store(to + 2 * LANES, it.load(to + 2 * LANES) - d.z * part);
+        });
+    }
+
+    // Note what pulls at each particle where s times its deviation acts on it, and go on with the factor of that.
+    template <class Then> PBD_INLINE void visit(V s, Then then) const {
         PBD_CONTRACT_ON
         for (int j = first; j < last; ++j) {
             const Member k = member(j);
@@ -148,11 +154,7 @@ template <class Access, class Table, class Options> struct Cluster {
                 const V pull = k.m * s;
                 it.add_pull(k.a, d.x * pull, d.y * pull, d.z * pull, k.inv_mass);
             }
-            const V part = s * (k.inv_mass > T(0) ? V(table.part.data[j]) : V(T(0)));
-            T* const to = it.arrays.previous + ROW * k.a * LANES;
-            it.store(to, it.load(to) - d.x * part);
-            it.store(to + LANES, it.load(to + LANES) - d.y * part);
-            it.store(to + 2 * LANES, it.load(to + 2 * LANES) - d.z * part);
+            then(k, d, s * (k.inv_mass > T(0) ? V(table.part.data[j]) : V(T(0))));
         }
     }
 };

@@ -102,39 +102,40 @@ template <class Options, class One> struct Line {
     // has no weight along the normal there.
     PBD_INLINE void find_carried() {
         PBD_CONTRACT_ON
-        V px = V(T(0)), py = px, pz = px;
         lies = V(T(0));
-        for (int k = 0; k <= count; ++k) {
-            const T *const here = place(k), *const next = place(k < count ? k + 1 : k);
-            const V dx = load(next) - load(here), dy = load(next + LANES) - load(here + LANES),
-                    dz = load(next + 2 * LANES) - load(here + 2 * LANES);
-            const V one_over = T(1) / at_least(root(dx * dx + dy * dy + dz * dz), 1e-30);
-            const V qx = dx * one_over, qy = dy * one_over, qz = dz * one_over;
+        each_turn([&](int k, V tx, V ty, V tz) {
+            PBD_CONTRACT_ON
             const T* const n = support + 5 * (Index)at[k] * LANES;
-            const V out = load(n) * (qx - px) + load(n + LANES) * (qy - py) + load(n + 2 * LANES) * (qz - pz);
+            const V out = load(n) * tx + load(n + LANES) * ty + load(n + 2 * LANES) * tz;
             carried[k] = out < T(0) ? weight(k) : V(T(0));
             lies += carried[k];
-            px = qx;
-            py = qy;
-            pz = qz;
-        }
+        });
     }
 
     // Find the particles that tension would press on other particles. They count as heavier along the push of these.
     PBD_INLINE void find_leaning() {
         PBD_CONTRACT_ON
-        V px = V(T(0)), py = px, pz = px;
         leans = V(T(0));
+        each_turn([&](int k, V tx, V ty, V tz) {
+            PBD_CONTRACT_ON
+            auto leant = push_along(k, tx, ty, tz) < T(0);
+            if constexpr (Options::SUPPORTS) leant = leant & (carried[k] <= T(0));
+            leaning[k] = leant ? T(HEAVIER) * weight(k) : V(T(0));
+            leans += leant ? weight(k) : V(T(0));
+        });
+    }
+
+    // Go along the line with the way in which tension would pull each particle: the direction ahead less that behind.
+    template <class Then> PBD_INLINE void each_turn(Then then) const {
+        PBD_CONTRACT_ON
+        V px = V(T(0)), py = px, pz = px;
         for (int k = 0; k <= count; ++k) {
             const T *const here = place(k), *const next = place(k < count ? k + 1 : k);
             const V dx = load(next) - load(here), dy = load(next + LANES) - load(here + LANES),
                     dz = load(next + 2 * LANES) - load(here + 2 * LANES);
             const V one_over = T(1) / at_least(root(dx * dx + dy * dy + dz * dz), 1e-30);
             const V qx = dx * one_over, qy = dy * one_over, qz = dz * one_over;
-            auto leant = push_along(k, qx - px, qy - py, qz - pz) < T(0);
-            if constexpr (Options::SUPPORTS) leant = leant & (carried[k] <= T(0));
-            leaning[k] = leant ? T(HEAVIER) * weight(k) : V(T(0));
-            leans += leant ? weight(k) : V(T(0));
+            then(k, V(qx - px), V(qy - py), V(qz - pz));
             px = qx;
             py = qy;
             pz = qz;
