@@ -28,7 +28,7 @@ from pbd_gym.sim.model import Model
 from pbd_gym.sim.speeds import SpeedWatch
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
-from pbd_gym.sim.substeps import SOFTER, needed_substeps, softer_than_material
+from pbd_gym.sim.substeps import SOFTENING, SOFTER, needed_substeps, softer_than_material
 from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
 
 # Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
@@ -430,11 +430,13 @@ class Solver:
         softer, label = softer_than_material(scene, ctrl_dt / self.substeps, self.options.compensated)
         if softer <= SOFTER:
             return
-        needed = needed_substeps(scene, ctrl_dt)
+        compensated = self.options.compensated
+        needed = needed_substeps(scene, ctrl_dt, SOFTENING if compensated else SOFTER)
+        way = "Solver without substeps takes them" if compensated else "compensate=True needs fewer"
         warnings.warn(
             f"constraints {label!r} are softer than their material by {softer:.0%} with {self.substeps} substeps of "
             f"{ctrl_dt:.4g} s: what is pulled or squeezed answers with less force; {needed} substeps would do "
-            f"(Solver without substeps takes them), quiet=True says nothing",
+            f"({way}), quiet=True says nothing",
             RuntimeWarning,
             stacklevel=4,
         )

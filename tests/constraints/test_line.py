@@ -137,7 +137,7 @@ def test_damping_is_that_of_the_dense_system() -> None:
 def test_size_and_stiffness_may_differ_between_environments() -> None:
     """Guards the factors of each environment: they scale rest lengths and compliances."""
     scene = crooked_line(compliance=1e-3, rest_length=0.12)
-    solver = Solver(Model(scene, 4, dtype="float64"), substeps=1)
+    solver = Solver(Model(scene, 4, dtype="float64", lanes=4), substeps=1)
     state = solver.state()
     state.set_parameters(size=[1.0, 1.0, 1.3, 1.0], stiffness={"line": [1.0, 2.0, 1.0, 0.5]})
     state.set_positions(scene.positions)
