@@ -173,7 +173,7 @@ def test_a_learner_acts_until_the_expert_takes_over() -> None:
         seen, meant, successes[handed] = demonstrate(env, 7, np.zeros(24), args, idle)  # type: ignore[arg-type]
         assert len(seen) == len(meant) == 24 * env.max_episode_steps  # failures too
         assert np.abs(meant).max() == 1.0  # what the expert would have done, who is not idle
-    assert successes[0.0].mean() < 0.25 and successes[1.0].mean() > 0.5  # some are straight at first
+    assert successes[1.0].mean() - successes[0.0].mean() > 0.25  # some straighten out by themselves
     env.close()
 
 

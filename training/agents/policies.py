@@ -23,11 +23,16 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda x: np.maximum(x, 0.0),
 }
 MANY = 20_000
-"""Weights of a layer above which a file has them in half precision: success rates move by a point at most."""
+"""Weights of a layer above which they are rounded to half precision, which halves files: success moves by a point."""
 CANONICAL, POINTING = "canonical_", "pointing_"
 """What the names of arrays in a file begin with that tell the canonical images, and how hands point."""
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
 """Folder of the bundled policies."""
+
+
+def _rounded(weight: np.ndarray) -> np.ndarray:
+    """Return the weights of a layer, rounded where there are many."""
+    return weight.astype(np.float16).astype(np.float32) if weight.size > MANY else weight
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class MLPPolicy:
     env_kwargs: dict[str, Any]
     """Arguments of that environment."""
     weights: tuple[np.ndarray, ...]
-    """One matrix per layer, shape (outputs, inputs), float32; float16 in files, for more than :data:`MANY` numbers."""
+    """One matrix per layer, shape (outputs, inputs), float32; of more than :data:`MANY` numbers rounded to float16."""
     biases: tuple[np.ndarray, ...]
     """One vector per layer, shape (outputs,), float32."""
     mean: np.ndarray
@@ -62,6 +67,10 @@ class MLPPolicy:
     """Images that it sees and acts in; None where it sees what there is."""
     pointing: Pointing | None = None
     """What its outputs mean where hands point; None where they are the action."""
+
+    def __post_init__(self) -> None:
+        # As files have them: else a policy would be judged by other actions than those of its file.
+        object.__setattr__(self, "weights", tuple(_rounded(weight) for weight in self.weights))
 
     @property
     def frame_stack(self) -> int:

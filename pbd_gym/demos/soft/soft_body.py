@@ -73,10 +73,10 @@ def _from_file(name: str) -> TetMesh:
         ImportError: without what reads it.
     """
     if Path(name).suffix.lower() in SOLIDS:
-        solid = read_tetmesh(name)
+        solid = read_tetmesh(name, scale=1.0)
         middle, extent = _box(solid.positions)
         return from_tets((solid.positions - middle) * SIZE / extent, solid.tets)
-    surface = read_trimesh(name)
+    surface = read_trimesh(name, scale=1.0)  # of any size: it is scaled below
     middle, extent = _box(surface.positions)
     return lattice((surface.positions - middle) * SIZE / extent, surface.triangles, SIZE / CUBES)
 
