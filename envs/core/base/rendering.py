@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from pbd_gym.envs.core.task import World
 from pbd_gym.rendering.pictures.frame import RenderOptions
+from pbd_gym.runtime.extras import DisplayError
 
+_LOGGER = logging.getLogger(__name__)
 MAX_TILES = 16
 """Environments that a window shows side by side."""
 
@@ -28,6 +31,7 @@ class Pictures:
         self.env, self.world = env, world
         self.options = options
         self._renderers: dict[str, Any] = {}
+        self._seen = True
 
     def frame(self, env: int, caption: str = "") -> Any:
         """Return what environment ``env`` shows now, a :class:`pbd_gym.rendering.Frame`."""
@@ -64,25 +68,41 @@ class Pictures:
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Draw according to the batch's render mode; see :meth:`TaskVectorEnv.render`.
 
+        Without a display the mode ``"human"`` says so once, and shows nothing from then on.
+
         Raises:
-            RuntimeError: without a render mode, or without a display for a window.
+            RuntimeError: without a render mode.
             ImportError: without pygame.
         """
-        from pbd_gym.rendering import tile
-
-        mode, count, size = self.env.render_mode, self.env.num_envs, self.options.size
+        mode, size = self.env.render_mode, self.options.size
         assert isinstance(size, tuple)
         if mode is None:
             raise RuntimeError("make the environment with render_mode='rgb_array' or 'human' to draw it")
-        if mode == "human":
-            if count == 1:
-                self._watch(size)
-                return None
-            window = self._renderer("human", size)
-            if not window.closed:
-                window.show(tile(self._draw_all(min(count, MAX_TILES), (256, 256))))
-            return None
-        return tuple(self._draw_all(count, size))
+        if mode == "rgb_array":
+            return tuple(self._draw_all(self.env.num_envs, size))
+        if self._seen:
+            try:
+                self._show(size)
+            except DisplayError as error:  # Gymnasium's checker draws in every mode, on servers too
+                _LOGGER.warning("pbd_gym: %s", error)
+                self._seen = False
+        return None
+
+    def _show(self, size: tuple[int, int]) -> None:
+        """Show the batch in a window.
+
+        Raises:
+            DisplayError: if there is no display.
+        """
+        from pbd_gym.rendering import tile
+
+        count = self.env.num_envs
+        if count == 1:
+            self._watch(size)
+            return
+        window = self._renderer("human", size)
+        if not window.closed:
+            window.show(tile(self._draw_all(min(count, MAX_TILES), (256, 256))))
 
     def close(self) -> None:
         """Close the window, if there is one. May be called again."""

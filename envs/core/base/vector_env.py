@@ -128,6 +128,12 @@ class TaskVectorEnv(Snapshots, VectorEnv):
     """Whether environments may differ in size."""
     presets: ClassVar[Presets] = {}
     """Arguments by name of the preset; see :mod:`pbd_gym.envs.core.data.presets`."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if VectorEnv not in cls.__bases__:  # libraries such as skrl tell an environment by its direct bases
+            cls.__bases__ = (*cls.__bases__, VectorEnv)
+
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium declares it as an instance attribute)
         "render_modes": ["human", "rgb_array"],
         "render_fps": 30,
@@ -276,19 +282,18 @@ class TaskVectorEnv(Snapshots, VectorEnv):
 
     # --- Gymnasium ----------------------------------------------------------------------------------------------------
 
-    def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes.
 
         Args:
-            seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list; None goes on with the streams there
-                are, and starts from entropy the first time.
+            seed: environment ``i`` gets ``seed + i``, or entry ``i`` of a list, array or tensor; None, as a whole or
+                as an entry, goes on with the stream there is, and starts from entropy the first time.
             options: ``"parameters"``, a dict, fixes parameters that were declared with ``randomize``, to a number or
                 one per environment, until these environments are reset by this method again; others are sampled.
-                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,). ``"split"`` samples these
-                starts from ``"train"``, ``"eval"`` or ``"all"`` of the start states; ``"variation"`` takes the one
-                with this number in the split, one int or one per environment.
+                ``"reset_mask"`` resets only some environments: bool, shape (num_envs,), an array or a tensor; for one
+                on the batch's GPU nothing waits. ``"split"`` samples these starts from ``"train"``, ``"eval"`` or
+                ``"all"`` of the start states; ``"variation"`` takes the one with this number in the split, one int or
+                one per environment.
 
         Returns:
             Observation of all environments, and info of those that were reset.
@@ -297,22 +302,18 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             ValueError: for an unknown option, a bad mask, seed or parameter, or a mask in the first reset. The
                 environments are then as they were.
         """
-        mask = check_options(options, self.num_envs)
+        out, b = self.outputs, self.buffers
+        mask = check_options(options, self.num_envs, None if out.waits else str(b.device))
         fixed = self.randomization.fixed((options or {}).get("parameters") or {}, self.num_envs)
         first, count = check_starts(options, self.split, len(self.start_positions), self.num_envs)
         seeds = split_seed(seed, self.num_envs)
         if not self._seeded and not mask.all():
             raise ValueError("the first reset begins all environments: give no reset_mask")
         super().reset(seed=int(seed) if isinstance(seed, int | np.integer) else None)
-        if seeds is None and not self._seeded:
-            seeds = self.np_random.integers(-(2**31), 2**31, self.num_envs).astype(np.int32)
-        b = self.buffers
-        if seeds is not None:
-            b.write("seed", np.where(mask, seeds, b.peek("seed")))
-            b.write("episode", np.where(mask, 0, b.peek("episode")))
-            self._seeded = True
-        b.write("fixed_parameters", np.where(mask[:, None], fixed, b.peek("fixed_parameters")))
-        b.write("chosen", mask)
+        self._begin_streams(mask, seeds)
+        b.write_rows("fixed_parameters", mask, fixed)
+        b.write("chosen", 0)
+        b.write_rows("chosen", mask, 1)
         b.write("start_first", first)
         b.write("start_count", count)
         self._episodes.begin.launch()
@@ -320,9 +321,25 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         b.write("start_first", usual[0])  # what autoreset samples from
         b.write("start_count", usual[1])
         self._observe.launch()
-        out = self.outputs
         shown, nobody = (mask, np.zeros_like(mask)) if out.waits else (out.flags("chosen"), ~out.everyone)
         return out.observation(), out.info(shown=shown, stepped=nobody)
+
+    def _begin_streams(self, mask: Any, seeds: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """Begin the random streams of environments that are given a seed; the first time those of all.
+
+        Args:
+            mask: environments that are reset, bool, shape (num_envs,), an array or a tensor.
+            seeds: of each environment and who has one, as :func:`split_seed` gives them.
+        """
+        numbers, given = seeds or (np.zeros(self.num_envs, dtype=np.int32), np.zeros(self.num_envs, dtype=bool))
+        if not self._seeded and not given.all():
+            drawn = self.np_random.integers(-(2**31), 2**31, self.num_envs).astype(np.int32)
+            numbers, given = np.where(given, numbers, drawn), np.ones_like(given)
+        self._seeded = True
+        if given.any():
+            begun = mask & (given if isinstance(mask, np.ndarray) else mask.new_tensor(given))
+            self.buffers.write_rows("seed", begun, numbers)
+            self.buffers.write_rows("episode", begun, 0)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Advance every environment by one control step.

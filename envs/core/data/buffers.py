@@ -98,6 +98,21 @@ class Buffers:
             if self._kept is not None:
                 self._kept.pop(name, None)
 
+    def write_rows(self, name: str, chosen: Any, values: Any) -> None:
+        """Overwrite the rows of some environments.
+
+        Args:
+            name: of the array.
+            chosen: whose, bool, shape (num_envs,); a tensor on CUDA, and nothing waits for the device.
+            values: what broadcasts to the array; of other rows they do not matter.
+        """
+        rows = chosen.reshape(-1, *[1] * (self.arrays[name].ndim - 1))
+        if isinstance(chosen, np.ndarray):
+            self.write(name, np.where(rows, values, self.peek(name)))
+            return
+        tensor = self.tensor(name)
+        tensor.copy_(rows.new_tensor(values, dtype=tensor.dtype).where(rows, tensor))
+
     def tensor(self, name: str) -> Any:
         """Return the array as a torch tensor that shares its memory."""
         found = self._tensors.get(name)

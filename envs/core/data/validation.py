@@ -125,6 +125,20 @@ def check_numbers(config: Any, positive: Sequence[str], signed: Sequence[str] = 
             raise ValueError(f"{field.name} must be above zero, got {getattr(config, field.name)}")
 
 
+def is_tensor(value: Any) -> bool:
+    """Return whether a value is a torch tensor; torch is not imported for it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def on_host(value: Any) -> Any:
+    """Return a torch tensor as a NumPy array, bfloat16 as float32, since NumPy lacks it; anything else as it is."""
+    if not is_tensor(value):
+        return value
+    value = value.detach()
+    return (value.float() if value.is_floating_point() and value.itemsize == 2 else value).cpu().numpy()
+
+
 def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return actions as a float32 array of ``shape``.
 
@@ -132,10 +146,7 @@ def check_actions(actions: Any, shape: tuple[int, int]) -> np.ndarray:
         TypeError: for an array of a dtype that is not floating; whole numbers in lists are taken.
         ValueError: for a wrong shape, or a number that is not finite.
     """
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(actions, torch.Tensor):
-        actions = actions.detach().cpu().numpy()
-    given = np.asarray(actions)
+    given = np.asarray(on_host(actions))
     if isinstance(actions, list | tuple) and np.issubdtype(given.dtype, np.integer):  # [0, 1] are numbers as they come
         given = given.astype(np.float64)
     if not np.issubdtype(given.dtype, np.floating):
@@ -157,8 +168,7 @@ def write_actions(target: Any, actions: Any) -> None:
         TypeError: for a dtype that is not floating.
         ValueError: for a wrong shape, or (of actions on the host) a number that is not finite.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(actions, torch.Tensor) or str(actions.device) != str(target.device.alias):
+    if not is_tensor(actions) or str(actions.device) != str(target.device.alias):
         target.assign(check_actions(actions, target.shape))
         return
     if not actions.is_floating_point():
@@ -169,8 +179,16 @@ def write_actions(target: Any, actions: Any) -> None:
     wp.copy(target, source)
 
 
-def check_options(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:
+def check_options(options: dict[str, Any] | None, num_envs: int, device: str | None = None) -> Any:
     """Return which environments a reset is for, bool, shape (num_envs,). The caller's dict is left as it is.
+
+    A mask that is a tensor on ``device`` stays a tensor there, and may choose nothing: looking would wait for the
+    device.
+
+    Args:
+        options: of the reset.
+        num_envs: environments.
+        device: where masks may be tensors, such as ``"cuda:0"``; None if nowhere.
 
     Raises:
         TypeError: for options that are no mapping.
@@ -184,6 +202,11 @@ def check_options(options: dict[str, Any] | None, num_envs: int) -> np.ndarray:
     mask = (options or {}).get("reset_mask")
     if mask is None:
         return np.ones(num_envs, dtype=bool)
+    if is_tensor(mask) and str(mask.dtype) == "torch.bool" and str(mask.device) == device:
+        if tuple(mask.shape) == (num_envs,):
+            return mask.detach().clone()
+    else:
+        mask = on_host(mask)
     if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (num_envs,):
         raise ValueError(f"reset_mask must be a bool array of shape ({num_envs},), got {mask!r}")
     if not mask.any():
@@ -231,23 +254,33 @@ def check_starts(
     return first + chosen, 1
 
 
-def split_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> np.ndarray | None:
-    """Return a 32-bit seed per environment, int32, shape (num_envs,), or None.
+def split_seed(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return a 32-bit seed per environment, int32, shape (num_envs,), and who has one, bool; or None.
+
+    Args:
+        seed: one number, to which each environment adds its own; or a number or None per environment, in a sequence, an
+            array or a tensor; or None.
+        num_envs: environments.
 
     Raises:
         TypeError: for a seed that is not a whole number.
-        ValueError: for a negative seed, one beyond 128 bits, or a list of a wrong length or with a None in it.
+        ValueError: for a negative seed, one beyond 128 bits, or a list of a wrong length.
     """
+    if is_tensor(seed):
+        seed = on_host(seed)
+        seed = seed[()] if seed.ndim == 0 else seed
     if seed is None:
         return None
     if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray):
         seeds = [whole("seed", seed, -SEEDS, SEEDS) + i for i in range(num_envs)]
+        given = np.ones(num_envs, dtype=bool)
     else:
-        if len(seed) != num_envs or any(s is None for s in seed):
-            raise ValueError(f"a list of seeds must name {num_envs} integers, got {seed}")
-        seeds = [whole("each seed", s, -SEEDS, SEEDS) for s in seed]
+        if len(seed) != num_envs:
+            raise ValueError(f"a list of seeds must have {num_envs} entries, got {seed}")
+        seeds = [0 if s is None else whole("each seed", s, -SEEDS, SEEDS) for s in seed]
+        given = np.array([s is not None for s in seed])
     if min(seeds) < 0:
         raise ValueError(f"seeds must not be negative, got {min(seeds)}")
     # Small seeds are taken as they are; larger ones are hashed into 32 bits.
     small = [s if s < 2**32 else int(np.random.SeedSequence(s).generate_state(1)[0]) for s in seeds]
-    return np.array(small, dtype=np.uint32).view(np.int32)
+    return np.array(small, dtype=np.uint32).view(np.int32), given
