@@ -238,7 +238,7 @@ class State(StateArrays):
         """Put a collider that moves somewhere at once; particles do not feel that motion.
 
         What it then overlaps is pushed out and gets no speed by that: in a scene of particles alone within the first
-        substep of the next step, elsewhere by 3 mm a second, so that nothing is strained on the way.
+        substep of the next step, elsewhere by 1.5 mm a second, so that nothing is strained on the way.
         :meth:`pbd_gym.sim.control.Control.move_collider` takes what is in the way along instead.
 
         Args:
