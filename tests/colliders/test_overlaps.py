@@ -13,11 +13,11 @@ from tests.colliders.helpers import rotation
 GRAVITY = 9.81
 LYING = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
 COUNT = 70
-"""Environments, of three bodies each."""
+"""Environments, of four bodies each."""
 
 
 class Overlaps:
-    """A cloth, a soft block and a rope, each with a collider that is put into it, over a plane; without gravity."""
+    """Cloth of springs and of lines, a soft block and a rope over a plane, and a collider for each; no gravity."""
 
     def __init__(self) -> None:
         self.scene = scene = Scene(gravity=(0.0, 0.0, 0.0))
@@ -27,11 +27,13 @@ class Overlaps:
             scene.add_cloth(8, 8, (0.1, 0.1), position=(-0.4, 0.0, 0.0), lines=False).indices.ravel(),
             scene.add_soft_body(block, SoftMaterial(1000.0, 1e5, 0.3)).indices,
             np.asarray(scene.add_rope(np.linspace((0.4, 0.0, -0.1), (0.4, 0.0, 0.1), 14))),
+            scene.add_cloth(8, 8, (0.1, 0.1), position=(0.8, 0.0, 0.0)).indices.ravel(),
         ]
         solids = [
             Box((-0.4, 0.0, 0.0), (0.05, 0.03, 0.05)),
             Capsule((0, 0, -0.05), (0, 0, 0.05), 0.04),
             Sphere((0.4, 0, 0), 0.05),
+            Box((0.8, 0.0, 0.0), (0.05, 0.03, 0.05)),
         ]
         self.solids = [scene.add_collider(solid, moving=True) for solid in solids]
         self.model = Model(scene, num_envs=COUNT, device="cpu")
@@ -71,7 +73,7 @@ def overlaps() -> Overlaps:
 def test_of_random_overlaps_no_body_gets_energy(overlaps: Overlaps, h: float) -> None:
     """Guards push-out: kinetic energy stays below 1 % of what lifts a body by the contact radius.
 
-    Cloth that a collider squeezes against the plane bulges, and gets up to 8 %.
+    Cloth of springs that a collider squeezes against the plane bulges, and gets up to 2 %.
     """
     substeps = 20
     solver = Solver(overlaps.model, substeps=substeps)
@@ -87,7 +89,7 @@ def test_of_random_overlaps_no_body_gets_energy(overlaps: Overlaps, h: float) ->
             share = energy / (mass[body].sum() * GRAVITY * radius)
             between = np.arange(COUNT) % 3 == 2
             assert share[~between].max() < 0.01
-            assert share[between].max() < 0.1
+            assert share[between].max() < 0.03
     assert (np.abs(state.get_positions() - moved).max(axis=(1, 2)) > 1e-4).mean() > 0.9  # and out they go
 
 
@@ -105,7 +107,7 @@ def test_what_lies_too_deep_rises_to_the_contact_radius_and_no_farther(depth: fl
         solver.step(state, control, 1 / 60)
         tops.append(state.get_positions()[0, :, 1].max())
     assert max(tops) < scene.contact_radius + 1e-5
-    assert_allclose(tops[-1], min(scene.contact_radius, scene.contact_radius - depth + 0.003 * 100 / 60), atol=1e-4)
+    assert_allclose(tops[-1], min(scene.contact_radius, scene.contact_radius - depth + 0.0015 * 100 / 60), atol=1e-4)
 
 
 def test_an_overlap_does_not_press() -> None:

@@ -86,6 +86,11 @@ def _make_feel(wide: Wide, part: Part, index: int) -> Any:
             depth = vec(colliders.contact_radius) - distance(colliders, k, px, py, pz)
             reach = vec(scalar(REACH) * colliders.contact_radius)
             carried = depth + reach
+            if any_positive(depth - reach):
+                # What was in it by more when the substep began does not lie on it.
+                ox, oy, oz = to_local(body.frames, k, 12, body.previous[i, 0], body.previous[i, 1], body.previous[i, 2])
+                inside = vec(colliders.contact_radius) - distance(colliders, k, ox, oy, oz)
+                carried = pick(inside - reach, -carried, carried)
             if any_positive(carried):
                 nx, ny, nz = normal(colliders, k, px, py, pz)
                 wx, wy, wz = to_world(body.frames, k, nx, ny, nz)
