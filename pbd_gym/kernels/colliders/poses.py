@@ -82,7 +82,7 @@ def make_pose_motion(wide: Wide) -> PoseMotion:
             slot = colliders.pose[k]
             for entry in range(12):
                 frames[k, entry + 12] = frames[k, entry]
-            for lane in range(wp.static(lanes)):
+            for lane in range(int(wp.static(lanes))):
                 env = group * wp.static(lanes) + lane
                 for axis in range(3):
                     frames_scalar[k, axis, lane] = poses[env, slot, axis] + share * motion[env, slot, axis]
@@ -111,7 +111,7 @@ def make_pose_motion(wide: Wide) -> PoseMotion:
         motion = control.collider_motion
         for k in range(thread, colliders.pose.shape[0], thread_count):
             slot = colliders.pose[k]
-            for lane in range(wp.static(lanes)):
+            for lane in range(int(wp.static(lanes))):
                 env = group * wp.static(lanes) + lane
                 x, y, z, w = turn(poses[env, slot], motion[env, slot], scalar(1.0))
                 for axis in range(3):

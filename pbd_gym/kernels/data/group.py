@@ -240,7 +240,7 @@ def make_clear(wide: Wide, options: SweepOptions) -> Any:
     @wp.func
     @no_type_check
     def clear(state: state_, group: int):
-        for lane in range(wp.static(lanes)):
+        for lane in range(int(wp.static(lanes))):
             slot = group * wp.static(lanes) + lane
             state.diverged[slot] = 0
             if wp.static(options.particle_contacts):

@@ -61,7 +61,7 @@ def make_grip_forces(wide: Wide, forces: bool) -> GripForces:
                     fall = now.fall_y
                 if axis == 2:
                     fall = now.fall_z
-                for lane in range(wp.static(lanes)):
+                for lane in range(int(wp.static(lanes))):
                     slot = group * wp.static(lanes) + lane
                     i = state.held[slot, grip]
                     force = scalar(0.0)

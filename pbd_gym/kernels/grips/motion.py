@@ -28,7 +28,7 @@ def make_grip_motion(wide: Wide) -> GripMotion:
     @no_type_check
     def start(state: state_, control: control_, settings: settings_, group: int):
         inv_time = scalar(1.0) / settings.h / scalar(settings.substeps)
-        for lane in range(wp.static(lanes)):
+        for lane in range(int(wp.static(lanes))):
             env = group * wp.static(lanes) + lane
             for grip in range(state.held.shape[1]):
                 i = state.held[env, grip]
@@ -42,7 +42,7 @@ def make_grip_motion(wide: Wide) -> GripMotion:
     @no_type_check
     def arrive(state: state_, control: control_, settings: settings_, group: int):
         inv_time = scalar(1.0) / settings.h / scalar(settings.substeps)
-        for lane in range(wp.static(lanes)):
+        for lane in range(int(wp.static(lanes))):
             env = group * wp.static(lanes) + lane
             for grip in range(state.held.shape[1]):
                 i = state.held[env, grip]

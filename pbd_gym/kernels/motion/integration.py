@@ -137,7 +137,7 @@ def make_finish(wide: Wide, options: SweepOptions, bouncing: bool) -> Any:
                 speed2 += wp.cw_mul(v, v)
                 distance2 += wp.cw_mul(body.x[i, axis], body.x[i, axis])
             bad = exceeds(per_speed2 * speed2 + per_distance2 * distance2, one_number, bad)
-        for lane in range(wp.static(lanes)):
+        for lane in range(int(wp.static(lanes))):
             if bad[lane] > scalar(0.0):
                 state.diverged[group * wp.static(lanes) + lane] = 1
 

@@ -90,7 +90,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
     @no_type_check
     def lengthen(model: data, state: state_, group: int, thread: int, thread_count: int):
         for a in range(state.tethered.shape[1]):
-            for lane in range(wp.static(lanes)):
+            for lane in range(int(wp.static(lanes))):
                 slot = group * wp.static(lanes) + lane
                 j = anchor_of(state, slot, a)
                 if j != state.tethered[slot, a]:
@@ -103,7 +103,7 @@ def make_tethers(wide: Wide, options: SweepOptions, data: Any) -> Tethers:
         for a in range(state.tethered.shape[1]):
             first = int(state.tether_lengths.shape[2])
             last = int(0)
-            for lane in range(wp.static(lanes)):
+            for lane in range(int(wp.static(lanes))):
                 slot = group * wp.static(lanes) + lane
                 j = anchor_of(state, slot, a)
                 state.tethered[slot, a] = j
