@@ -25,11 +25,11 @@ from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.speeds import SpeedWatch
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
 from pbd_gym.sim.substeps import SOFTENING, SOFTER, needed_substeps, softer_than_material
 from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
+from pbd_gym.sim.watches.speeds import SpeedWatch
 
 # Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
 _SHARED_BYTES = 40 * 1024
@@ -300,8 +300,8 @@ class Solver:
 
         Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
         the control act in every substep. On a CPU, the first step in which a fluid has no room for a list of
-        neighbours warns, and the first after which bodies are about to meet faster than the substeps can hold; the
-        warning says how many could.
+        neighbours warns, and the first before which bodies are about to meet faster than the substeps can hold; the
+        warning says how many could (:mod:`pbd_gym.sim.watches.speeds`).
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
@@ -321,11 +321,11 @@ class Solver:
         state.has_piercings = self.piercings or not self.model.has_surfaces
         state.wrench_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.wrenches else 0.0
         state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
+        if self._speeds.watching:
+            self._speeds.look(state, float(ctrl_dt), self.substeps)
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
-        if self._speeds.watching:
-            self._speeds.look(state, float(ctrl_dt), self.substeps)
         if self._steps % LOOKS == 0 and self.model.device.is_cpu:
             self._warn_of_rounding(state, float(ctrl_dt))
         self._steps += 1
