@@ -122,7 +122,7 @@ class Solver:
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
             collider, or ``grip_forces``, ``contact_forces`` or ``wrenches`` with ``chebyshev``: what is extrapolated is
-            no sum of corrections. Likewise rigid bodies and ``chebyshev`` or ``contact_forces``.
+            no sum of corrections. Likewise rigid bodies and ``chebyshev``.
         TypeError: if a count is not a whole number, another number is none, or ``model`` is no model.
     """
 
@@ -159,8 +159,6 @@ class Solver:
             raise ValueError("wrenches=True needs a collider: the scene of the model has none")
         if chebyshev > 0.0 and instance("model", model, Model).has_rigid:
             raise ValueError("chebyshev must be 0 with rigid bodies: their particles are no unknowns by themselves")
-        if contact_forces and instance("model", model, Model).has_rigid:
-            raise ValueError("contact_forces cannot be summed with rigid bodies, whose contacts are solved as a whole")
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)

@@ -213,15 +213,6 @@ class StateArrays:
         self.come = wp.zeros((groups, particles if model.has_leans else 0, 3), dtype=vec)
         """Scratch: how far particles had come in a substep when contacts began [m]."""
 
-    def get_slipped(self) -> np.ndarray:
-        """Return which grips opened by themselves at the end of the last step, see :meth:`Control.set_force_limit`.
-
-        Returns:
-            Shape (num_envs, grips), bool.
-        """
-        found: np.ndarray = self.slipped.numpy()[: self.model.num_envs] != 0
-        return found & self.has_force_limit
-
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.
 
