@@ -134,8 +134,9 @@ class StateReports(StateArrays):
 
         Edges are those of surfaces, and lines between neighbours in ropes, soft and rigid bodies that collide. Only
         surfaces that collide are looked at, see :meth:`Scene.add_surface_contacts`; without any it is 0. What has gone
-        through and away from a surface by then does not count: sum over steps. Through what is close along the surface,
-        and from one panel through the other, an edge counts if both of its ends are out by more than a thickness.
+        through and away from a surface by then does not count: see :meth:`get_passages`. Through what is close along
+        the surface, and from one panel through the other, an edge counts if both of its ends are out by more than a
+        thickness.
 
         Returns:
             Shape (num_envs,), int32.
@@ -146,3 +147,20 @@ class StateReports(StateArrays):
         if not self.has_piercings:
             raise RuntimeError("piercings are not counted by a solver with piercings=False")
         return self.contacts.piercings.numpy()[: self.model.num_envs].copy()
+
+    def get_passages(self) -> np.ndarray:
+        """Return how much went through surfaces and ropes within the last step, whatever its speed: sum over steps.
+
+        Particles that collide count where their way from the beginning to the end of the step leads through a triangle
+        of another body's surface, which moves meanwhile; and pairs of segments of ropes, also of one rope, where they
+        went through each other. What goes back through in a later step counts again.
+
+        Returns:
+            Shape (num_envs,), int32.
+
+        Raises:
+            RuntimeError: if they were not counted; a solver with ``passages=True`` does so.
+        """
+        if not self.has_passages:
+            raise RuntimeError("passages are counted by a solver with passages=True only")
+        return self.passed.numpy()[: self.model.num_envs].copy()

@@ -28,9 +28,8 @@ def pinned_cloth(scene: Scene, count: int = 12) -> Any:
     return cloth
 
 
-@pytest.mark.parametrize(("lanes", "schedule"), [(1, "block"), (4, "block"), (4, "colors")])
-def test_ropes_and_bodies_in_cloth_are_counted(lanes: int, schedule: Any) -> None:
-    """Guards the report: as many edges as brute force finds, in each lane its own, and none if none is through."""
+def sheet_and_others() -> tuple[Scene, Any, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a scene without gravity: a cloth that lies, and a rope, a soft body and a second rope above it."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     cloth = scene.add_cloth(8, 8, (0.3, 0.3), position=(0.0, 0.0, -0.15), rotation=LYING)
     scene.add_surface_contacts(cloth.triangles, 0.004)
@@ -38,18 +37,27 @@ def test_ropes_and_bodies_in_cloth_are_counted(lanes: int, schedule: Any) -> Non
     scene.add_particle_contacts(rope, 0.005)
     solid = scene.add_soft_body(box((3, 3, 3), (0.05, 0.05, 0.05)), SoftMaterial(1000.0, 1e4, 0.4), (0.05, 0.1, 0.06))
     scene.add_particle_contacts(solid.indices, 0.008)
+    across = np.asarray(scene.add_rope([(0.002, 0.2, 0.01 * k - 0.06) for k in range(12)]))
+    scene.add_particle_contacts(across, 0.005)
+    return scene, cloth, rope, solid.indices, across
+
+
+@pytest.mark.parametrize(("lanes", "schedule"), [(1, "block"), (4, "block"), (4, "colors")])
+def test_ropes_and_bodies_in_cloth_are_counted(lanes: int, schedule: Any) -> None:
+    """Guards the report: as many edges as brute force finds, in each lane its own, and none if none is through."""
+    scene, cloth, rope, solid, _ = sheet_and_others()
     model = Model(scene, 3, dtype="float64", lanes=lanes)
     solver = Solver(model, 1, schedule=schedule)
     state = solver.state()
     x = np.repeat(scene.positions[None], 3, axis=0)
     x[1, rope] = x[1, rope] @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]) + [0.1, 0.002, 0.01]
-    x[2, solid.indices] -= [0.0, 0.1, 0.0]
+    x[2, solid] -= [0.0, 0.1, 0.0]
     x += np.random.default_rng(0).uniform(-1e-4, 1e-4, x.shape)
     state.set_positions(x)
     solver.step(state, solver.control(), 1e-7)
     now = state.get_positions()
     edges = []
-    for members, reach in ((rope, 0.015), (solid.indices, 0.024)):
+    for members, reach in ((rope, 0.015), (solid, 0.024)):
         pairs = np.array(list(itertools.combinations(members.tolist(), 2)))
         gaps = np.linalg.norm(scene.positions[pairs[:, 0]] - scene.positions[pairs[:, 1]], axis=1)
         edges.append(pairs[gaps < reach])
@@ -59,6 +67,37 @@ def test_ropes_and_bodies_in_cloth_are_counted(lanes: int, schedule: Any) -> Non
     assert expected[1] >= 1
     assert expected[2] >= 10
     assert_array_equal(state.get_piercings(), expected)
+
+
+@pytest.mark.parametrize("schedule", ["block", "colors"])
+def test_what_passes_within_a_step_is_counted(schedule: Any) -> None:
+    """Guards what is gone when one looks: particles through a sheet at rest or moving, a rope through another, each in
+    its lane, and nothing of what flies past, goes with it or stays.
+    """
+    scene, cloth, rope, solid, across = sheet_and_others()
+    model = Model(scene, 6, dtype="float64", lanes=4)
+    solver = Solver(model, 1, schedule=schedule, passages=True, piercings=False, threads=2, quiet=True)
+    state, control = solver.state(), solver.control()
+    sheet = cloth.indices.ravel()
+    v = np.zeros((6, scene.particle_count, 3))
+    v[0, solid, 1] = v[1, rope, 1] = -200.0  # 3.3 m in a step
+    v[2, across, 1] = -7.0
+    v[3, sheet, 1] = 200.0
+    v[4, :, 1] = -200.0
+    v[5, solid] = (200.0, -50.0, 0.0)
+    state.set_velocities(v)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        solver.step(state, control, STEP)
+    found = state.get_passages()
+    above = len(solid) + len(rope) + len(across)
+    assert found.tolist() == [len(solid), len(rope), 1, above, 0, 0]
+    solver.step(state, control, STEP)
+    assert state.get_passages().tolist()[:2] == [0, 0]
+    other = Solver(model, 1, schedule=schedule, piercings=False, quiet=True)
+    other.step(state, control, STEP)
+    with pytest.raises(RuntimeError, match="passages=True"):
+        state.get_passages()
 
 
 def test_a_ball_on_cloth_is_carried_or_said() -> None:
@@ -91,6 +130,7 @@ def test_a_ball_on_cloth_is_carried_or_said() -> None:
 
     assert drop(1.0, 40) == (True, 0, [])
     passed = 0
+    assert Solver(model).far < 8.5  # what has fallen for a second is out of the scene
     for speed, substeps in ((5.0, 6), (10.0, 10), (2.5, 4)):
         carried, _, said = drop(speed, substeps)
         passed += not carried
