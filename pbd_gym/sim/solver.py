@@ -189,7 +189,9 @@ class Solver:
         self.schedule: Schedule = schedule or choose_schedule(model)
         self.piercings = switch("piercings", piercings) and model.has_surfaces
         """Whether what goes through surfaces is counted."""
-        self._passages = Passages(model) if switch("passages", passages) else None
+        self.passages = switch("passages", passages)
+        """Whether what goes through surfaces and ropes within a control step is counted."""
+        self._passages = Passages(model) if self.passages else None
         self.double = None if double is None else switch("double", double)
         """Whether steps work in float64; None where that depends on their length."""
         self._reach = farthest(model)
@@ -301,7 +303,7 @@ class Solver:
         on = self.options
         return Room(
             on.keep_lambda, on.jacobi, on.chebyshev, on.packed, on.grip_forces, on.contact_forces, on.wrenches,
-            self._passages is not None,
+            self.passages,
         )  # fmt: skip
 
     def control(self) -> Control:
@@ -332,7 +334,7 @@ class Solver:
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         state.has_force_limit = control.has_force_limit
         state.has_piercings = self.piercings or not self.model.has_surfaces
-        state.has_passages = self._passages is not None
+        state.has_passages = self.passages
         state.wrench_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.wrenches else 0.0
         state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
         if self._speeds.watching:

@@ -211,8 +211,8 @@ class StateArrays:
         """Scratch: what particles and bodies push colliders by, see :mod:`pbd_gym.kernels.colliders.wrenches`."""
         self.wrench_sums = wp.zeros((groups, colliders, 6), dtype=vec)
         """Sums of these [kg m and kg m^2], in the order of the kernel's colliders, shape (groups, colliders, 6)."""
-        kept = particles if self._room.passages else 0
-        self.started = wp.zeros((groups, kept, 3, model.lanes), dtype=model.scalar)
+        noted = particles if self._room.passages else 0
+        self.started = wp.zeros((groups, noted, 3, model.lanes), dtype=model.scalar)
         """Scratch: where particles were before a step [m]."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
         """Scratch: what friction of colliders has not needed so far [m]."""
