@@ -40,6 +40,7 @@ ENGINE = (
     "scene",
     "sim",
     "sim.upload",
+    "sim.watches",
 )
 DRAWING = ("rendering", "rendering.batched", "rendering.pictures")
 ENVS = ("", *CORE, "envs.tools", "runtime")
@@ -55,7 +56,18 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "constraints": ("formulas", *KERNELS, "runtime"),
     "scene": ("colliders", "constraints", "geometry", "materials", "runtime"),
     "sim.upload": ("colliders", "geometry", *KERNELS, "runtime", "scene"),
-    "sim": ("sim.upload", "colliders", "constraints", "formulas", "geometry", *KERNELS, "runtime", "scene"),
+    "sim.watches": ("sim.upload", *KERNELS, "runtime"),
+    "sim": (
+        "sim.upload",
+        "sim.watches",
+        "colliders",
+        "constraints",
+        "formulas",
+        "geometry",
+        *KERNELS,
+        "runtime",
+        "scene",
+    ),
     "rendering": ("runtime",),
     "rendering.batched": ("rendering", *ENGINE),
     "rendering.pictures": ("rendering", "rendering.batched", *ENGINE),

@@ -91,8 +91,7 @@ class Control:
 
         Raises:
             TypeError: for anything but real numbers.
-            ValueError: for a wrong shape, a number that is not above 0 or is NaN, or a limit in a scene with rigid
-                bodies: what these pull at hands with is not summed. Limits are then as they were.
+            ValueError: for a wrong shape, or a number that is not above 0 or is NaN. Limits are then as they were.
         """
         model = self.model
         with np.errstate(over="ignore"):  # what is beyond float32 is no limit
@@ -100,8 +99,6 @@ class Control:
         if not (given > 0.0).all():
             raise ValueError(f"force_limit must be above 0, infinity for none, got {given[~(given > 0.0)][0]}")
         limited = bool(np.isfinite(given).any())
-        if limited and model.has_rigid:
-            raise ValueError("force_limit needs a scene without rigid bodies, whose pull at hands is not summed")
         self.force_limits.assign(pad_rows(given, len(self.force_limits)))
         self.has_force_limit = limited
 

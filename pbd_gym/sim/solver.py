@@ -19,18 +19,20 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import Launch, settings_type
 from pbd_gym.kernels.grips.slipping import slip
 from pbd_gym.kernels.step import make_step
-from pbd_gym.runtime.checks import LARGEST, instance, number, real, switch, whole
+from pbd_gym.runtime.checks import FARTHEST, LARGEST, instance, number, real, switch, whole
 from pbd_gym.runtime.compilation import AHEAD, compiling_once, with_blocks
 from pbd_gym.runtime.devices import CUDA_BLOCK_DIMS, ONE_AT_A_TIME
 from pbd_gym.runtime.threads import default_threads, run_together
 from pbd_gym.sim.control import Control
 from pbd_gym.sim.launch_plan import Piece, Replay, Schedule, by_color, choose_schedule, one_launch
 from pbd_gym.sim.model import Model
-from pbd_gym.sim.speeds import SpeedWatch
 from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
 from pbd_gym.sim.substeps import SOFTENING, SOFTER, needed_substeps, softer_than_material
 from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
+from pbd_gym.sim.watches.bounds import far_away
+from pbd_gym.sim.watches.passages import Passages
+from pbd_gym.sim.watches.speeds import SpeedWatch
 
 # Static shared memory of a CUDA block, 48 KiB, less what the contact search takes.
 _SHARED_BYTES = 40 * 1024
@@ -98,6 +100,9 @@ class Solver:
             the more the larger it is, from 0, not at all. Too large a number diverges.
         damping: rate at which free particles lose velocity [1/s].
         max_speed: speed above which an environment counts as diverged [m/s].
+        far: distance from the origin above which it does [m], up to 1e6: something has left the scene, or fallen
+            through what should carry it. By default 3 m and ten times as far as the scene reaches
+            (:func:`pbd_gym.sim.watches.bounds.far_away`).
         threads: CPU threads to spread the groups over; see :func:`pbd_gym.runtime.threads.default_threads`. Blocks of
             threads on a CPU take turns on one.
         schedule: ``"block"`` lets one thread block of a GPU do a whole control step of a group; ``"colors"`` makes a
@@ -109,6 +114,8 @@ class Solver:
         wrenches: whether to sum the force and torque on each collider, for :meth:`State.get_wrenches`.
         piercings: whether to count what goes through surfaces in spite of contacts, for :meth:`State.get_piercings`.
             Crumpled towels of 16 x 16 particles take a fifth more time with it, finer ones less.
+        passages: whether to count what goes through surfaces of other bodies, and ropes through ropes, within a control
+            step, for :meth:`State.get_passages`.
         double: whether control steps of a model in float32 work in float64 inside. It takes two to three times as
             long. By default they do so where float32 would round off more than :data:`ROUNDING` of what gravity makes
             of a position in a substep: with the scene within 1 m of the origin at substeps below 0.6 ms, within 10 m
@@ -123,7 +130,7 @@ class Solver:
     Raises:
         ValueError: if a number is out of its range, ``method`` or ``schedule`` are unknown, ``wrenches`` come without a
             collider, or ``grip_forces``, ``contact_forces`` or ``wrenches`` with ``chebyshev``: what is extrapolated is
-            no sum of corrections. Likewise rigid bodies and ``chebyshev`` or ``contact_forces``.
+            no sum of corrections. Likewise rigid bodies and ``chebyshev``.
         TypeError: if a count is not a whole number, another number is none, or ``model`` is no model.
     """
 
@@ -143,6 +150,8 @@ class Solver:
         contact_forces: bool = False,
         wrenches: bool = False,
         piercings: bool = True,
+        passages: bool = False,
+        far: float | None = None,
         double: bool | None = None,
         compensate: bool | None = None,
         quiet: bool = False,
@@ -160,8 +169,6 @@ class Solver:
             raise ValueError("wrenches=True needs a collider: the scene of the model has none")
         if chebyshev > 0.0 and instance("model", model, Model).has_rigid:
             raise ValueError("chebyshev must be 0 with rigid bodies: their particles are no unknowns by themselves")
-        if contact_forces and instance("model", model, Model).has_rigid:
-            raise ValueError("contact_forces cannot be summed with rigid bodies, whose contacts are solved as a whole")
         if not real("max_speed", max_speed) > 0.0:
             raise ValueError(f"max_speed must be above zero, got {max_speed}")
         self.model = instance("model", model, Model)
@@ -172,6 +179,8 @@ class Solver:
         self.iterations = whole("iterations", iterations, 1)
         self.damping = number("damping", damping, 0.0)
         self.max_speed = float(max_speed)
+        self.far = far_away(model) if far is None else number("far", far, most=FARTHEST, positive=True)
+        """Distance from the origin beyond which an environment counts as diverged [m]."""
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.threads = 1 if model.in_blocks else min(threads, model.group_count)
         self.method = method
@@ -181,6 +190,9 @@ class Solver:
         self.schedule: Schedule = schedule or choose_schedule(model)
         self.piercings = switch("piercings", piercings) and model.has_surfaces
         """Whether what goes through surfaces is counted."""
+        self.passages = switch("passages", passages)
+        """Whether what goes through surfaces and ropes within a control step is counted."""
+        self._passages = Passages(model) if self.passages else None
         self.double = None if double is None else switch("double", double)
         """Whether steps work in float64; None where that depends on their length."""
         self._reach = farthest(model)
@@ -290,7 +302,10 @@ class Solver:
     def _room(self) -> Room:
         """What a state needs memory for."""
         on = self.options
-        return Room(on.keep_lambda, on.jacobi, on.chebyshev, on.packed, on.grip_forces, on.contact_forces, on.wrenches)
+        return Room(
+            on.keep_lambda, on.jacobi, on.chebyshev, on.packed, on.grip_forces, on.contact_forces, on.wrenches,
+            self.passages,
+        )  # fmt: skip
 
     def control(self) -> Control:
         """Make a control that moves nothing."""
@@ -301,8 +316,8 @@ class Solver:
 
         Held particles travel along a straight line by ``control.motion`` and end exactly there. Forces and wind of
         the control act in every substep. On a CPU, the first step in which a fluid has no room for a list of
-        neighbours warns, and the first after which bodies are about to meet faster than the substeps can hold; the
-        warning says how many could.
+        neighbours warns, and the first before which bodies are about to meet faster than the substeps can hold; the
+        warning says how many could (:mod:`pbd_gym.sim.watches.speeds`).
 
         Raises:
             TypeError: if ``ctrl_dt`` is no number, or state or control are something else.
@@ -320,13 +335,14 @@ class Solver:
         state.has_multipliers, state.has_grip_forces = self.options.keep_lambda, self.options.grip_forces
         state.has_force_limit = control.has_force_limit
         state.has_piercings = self.piercings or not self.model.has_surfaces
+        state.has_passages = self.passages
         state.wrench_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.wrenches else 0.0
         state.contact_scale = self.substeps / float(ctrl_dt) ** 2 if self.options.contact_forces else 0.0
+        if self._speeds.watching:
+            self._speeds.look(state, float(ctrl_dt), self.substeps)
         with self._turn:
             run_together([replay.launch for replay in self._launches])
         state.warn_of_fluid_overflow()
-        if self._speeds.watching:
-            self._speeds.look(state, float(ctrl_dt), self.substeps)
         if self._steps % LOOKS == 0 and self.model.device.is_cpu:
             self._warn_of_rounding(state, float(ctrl_dt))
         self._steps += 1
@@ -396,10 +412,12 @@ class Solver:
                 Replay(
                     model.device,
                     [
+                        *(self._passages.begin(state, *share) if self._passages else ()),
                         *record_casts(before, *share, model.group_count, False),
                         *(self._record_piece(kernel, piece, inputs, *share) for piece in self._pieces(options)),
                         *record_casts(after, *share, model.group_count, True),
                         *self._record_slips(state, control, *share),
+                        *(self._passages.end(state, *share) if self._passages else ()),
                     ],
                 )
                 for share in self._shares()
@@ -452,6 +470,7 @@ class Solver:
         settings = settings_type(wp.float64 if self._doubled else self.model.scalar)()
         settings.substeps, settings.iterations, settings.h = self.substeps, self.iterations, h
         settings.velocity_factor, settings.max_speed = math.exp(-self.damping * h), self.max_speed
+        settings.far = self.far
         settings.relaxation, settings.spectral_radius = self.relaxation, self.chebyshev
         rounds = self.iterations * (2 if self.options.surfaces else 1)
         settings.relief = RELIEF_SPEED * h / rounds if self.model.kinds else LARGEST  # particles alone are not strained

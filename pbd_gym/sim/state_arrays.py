@@ -39,6 +39,8 @@ class Room(NamedTuple):
     """Sums of what contacts push particles by."""
     wrenches: bool = False
     """What colliders are pushed by."""
+    passages: bool = False
+    """Where particles were before a step."""
 
     def joined(self, other: Room) -> Room:
         """Return room for what either needs."""
@@ -66,6 +68,8 @@ class StateArrays:
         """Whether it counted what goes through surfaces, if there are any; before the first step nothing does."""
         self.has_force_limit = False
         """Whether it opened grips that were too weak."""
+        self.has_passages = False
+        """Whether it counted what went through surfaces and ropes within the step."""
         self.contact_scale = 0.0
         """What makes a force per mass of the sums over the last step, 1 / (substeps h^2) [1/s^2]; 0 without sums."""
         self.wrench_scale = 0.0
@@ -104,6 +108,8 @@ class StateArrays:
             """Particle in each grip, -1 for none, shape (slots, grips), int32."""
             self.slipped = wp.zeros((slots, grips), dtype=wp.int32)
             """Which grips opened at the end of the last step that had a limit, 0 or 1, shape (slots, grips), int32."""
+            self.passed = wp.zeros(slots, dtype=wp.int32)
+            """How often particles and ropes went through surfaces and ropes in the last step, shape (slots,), int32."""
             self.grip_positions = wp.zeros((slots, grips, 3), dtype=model.scalar)
             """[m], shape (slots, grips, 3)."""
             self.grip_targets = wp.zeros((slots, grips, 3), dtype=model.scalar)
@@ -114,7 +120,7 @@ class StateArrays:
             self.frames = wp.zeros((groups, moving, FRAMES), dtype=model.vec)
             """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.colliders.poses`."""
             self.diverged = wp.zeros(slots, dtype=wp.int32)
-            """1 where the last step produced a NaN or ran away, shape (slots,), int32."""
+            """1 where the last step produced a NaN, or something ran away or left the scene, shape (slots,), int32."""
         self.positions_scalar = by_scalar(model, self.positions)
         """The same memory as ``positions``, shape (groups, n, 3, lanes)."""
         self.velocities_scalar = by_scalar(model, self.velocities)
@@ -205,6 +211,9 @@ class StateArrays:
         """Scratch: what particles and bodies push colliders by, see :mod:`pbd_gym.kernels.colliders.wrenches`."""
         self.wrench_sums = wp.zeros((groups, colliders, 6), dtype=vec)
         """Sums of these [kg m and kg m^2], in the order of the kernel's colliders, shape (groups, colliders, 6)."""
+        noted = particles if self._room.passages else 0
+        self.started = wp.zeros((groups, noted, 3, model.lanes), dtype=model.scalar)
+        """Scratch: where particles were before a step [m]."""
         self.traction = wp.zeros((groups, particles if model.has_surfaces else 0), dtype=vec)
         """Scratch: what friction of colliders has not needed so far [m]."""
         self.support = wp.zeros((groups, particles if model.has_supports else 0, 5), dtype=vec)
@@ -212,15 +221,6 @@ class StateArrays:
 
         self.come = wp.zeros((groups, particles if model.has_leans else 0, 3), dtype=vec)
         """Scratch: how far particles had come in a substep when contacts began [m]."""
-
-    def get_slipped(self) -> np.ndarray:
-        """Return which grips opened by themselves at the end of the last step, see :meth:`Control.set_force_limit`.
-
-        Returns:
-            Shape (num_envs, grips), bool.
-        """
-        found: np.ndarray = self.slipped.numpy()[: self.model.num_envs] != 0
-        return found & self.has_force_limit
 
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.

@@ -11,6 +11,7 @@ import warp as wp
 
 from pbd_gym.colliders import SHAPES, grid, plane, sphere
 from pbd_gym.constraints import KINDS
+from pbd_gym.kernels.contacts import passages
 from pbd_gym.kernels.data import parameters as parameter_columns
 from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.options import FluidOptions, SweepOptions
@@ -77,6 +78,15 @@ def slipping_kernels() -> ModuleType:
     return slipping
 
 
+def passages_kernels() -> ModuleType:
+    """Do the same for `passages`."""
+    for scalar in SCALARS:
+        places = {name: wp.array(dtype=scalar, ndim=4) for name in ("positions", "started")}
+        for kernel in (passages.note_start, passages.find_boxes, passages.count_particles, passages.count_segments):
+            wp.overload(kernel, places)
+    return passages
+
+
 def parameters_kernels() -> ModuleType:
     """Do the same for `parameters`."""
     for scalar in SCALARS:
@@ -91,6 +101,7 @@ def parameters_kernels() -> ModuleType:
 MODULES: list[Callable[[], ModuleType]] = [
     layout_kernels,
     slipping_kernels,
+    passages_kernels,
     lambda: grid,
     parameters_kernels,
     lambda: backdrops,

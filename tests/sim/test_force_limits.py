@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pbd_gym import Model, Scene, Solver, State, geometry
+from pbd_gym import Model, Scene, Solver, State
 from pbd_gym.sim.control import Control
 
 G, FRAME = 9.81, 0.02
@@ -107,13 +107,3 @@ def test_limits_that_are_refused(bad: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="force_limit"):
         control.set_force_limit(bad)
     assert_array_equal(control.force_limits.numpy()[:2], [1.0, np.inf])
-
-
-def test_rigid_bodies_are_refused() -> None:
-    """Guards hands that would hold any of them, as nothing says what it pulls with."""
-    scene = Scene(grip_count=1)
-    scene.add_rigid_body(geometry.box((2, 2, 2), (0.1, 0.1, 0.1)), 1000.0, 0.025)
-    control = Control(Model(scene))
-    control.set_force_limit(np.inf)
-    with pytest.raises(ValueError, match="force_limit needs a scene without rigid bodies"):
-        control.set_force_limit(5.0)

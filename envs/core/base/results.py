@@ -18,6 +18,7 @@ _CONTACTS = {"contact_overflow": np.int32}
 _PIERCINGS = {"piercings": np.int32}
 _FLUID = {"fluid_overflow": np.int32}
 _WRENCHES = {"wrenches": np.float32}
+_PASSAGES = {"passages": np.int32}
 
 
 def row(observation: Any, env: Any) -> Any:
@@ -46,6 +47,7 @@ class Outputs:
         piercings: whether edges that go through surfaces are counted.
         fluid: whether there is any, and neighbours that its lists had no room for are to be reported.
         wrenches: whether what colliders are pushed with is reported, the one entry with more than a number.
+        passages: whether what goes through cloth and ropes within an action is counted.
         parameters: name and column of each parameter that differs from environment to environment.
         conditions: flags that tell what success is made of, where it is more than being at the goal.
     """
@@ -60,6 +62,7 @@ class Outputs:
         piercings: bool,
         fluid: bool,
         wrenches: bool,
+        passages: bool,
         parameters: dict[str, int],
         conditions: tuple[str, ...] = (),
     ) -> None:
@@ -69,7 +72,10 @@ class Outputs:
         self._columns = {"terms": _named("reward_terms", terms), "parameters": _named("parameters", parameters)}
         """Column of each info, by its name, in a buffer that holds several."""
         flags = dict.fromkeys(conditions, np.bool_)
-        optional = ((contacts, _CONTACTS), (piercings, _PIERCINGS), (fluid, _FLUID), (wrenches, _WRENCHES))
+        optional = (
+            (contacts, _CONTACTS), (piercings, _PIERCINGS), (fluid, _FLUID), (wrenches, _WRENCHES),
+            (passages, _PASSAGES),
+        )  # fmt: skip
         found = {name: dtype for there, names in optional if there for name, dtype in names.items()}
         self.results = {**_RESULTS, **flags, **found}
         """Name and dtype of what has a buffer of its own."""

@@ -107,6 +107,8 @@ class Stepper:
             self.moves.launch(step)
             world.solver.step(world.state, world.control, world.config.ctrl_dt)
             self.rest.after_step()
+            if self.episodes.passing is not None:
+                self.episodes.passing.after_step(step)
         self.episodes.inspect.launch()
         # NaNs are of no use to anyone: show and rate the start instead. The launch visits every particle, so the CPU
         # looks first whether there is any need; on CUDA looking would cost more than launching.

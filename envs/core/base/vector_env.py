@@ -100,6 +100,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             (num_envs, colliders, 6), of a single environment (colliders, 6): what
             :meth:`pbd_gym.sim.state.State.get_wrenches` returns, averaged over the last ``ctrl_dt`` of an action; 0
             after a reset.
+        passages: counts what goes through cloth of another body, and ropes through ropes, in ``info["passages"]``,
+            int32: the sum of what :meth:`pbd_gym.sim.state.State.get_passages` returns over the control steps of an
+            action; 0 after a reset. It takes time, a fifth to a whole control step more.
         randomize: range of each parameter that is sampled anew for every episode, as a factor of the task's own number:
             ``{"stiffness": (0.5, 2.0)}``, or where the ground is; or the name of such ranges, ``"sim2real"``. See
             :class:`pbd_gym.envs.core.data.randomization.Randomization`.
@@ -159,6 +162,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         threads: int | None = None,
         hand: bool = False,
         wrenches: bool = False,
+        passages: bool = False,
         randomize: Mapping[str, randomization.Range] | str | None = None,
         split: Split = "train",
         **overrides: Any,
@@ -180,6 +184,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             horizon = whole("horizon", modes["horizon"], 1)
             max_episode_steps = min(horizon, max_episode_steps or horizon)
         hand, wrenches = switch("hand", hand), switch("wrenches", wrenches)
+        asked = {"wrenches": wrenches, "passages": switch("passages", passages)}
         threads = default_threads() if threads is None else whole("threads", threads, 1)
         self.num_envs, self.max_episode_steps, self.split = num_envs, max_episode_steps, split
         self.action_mode = check_action_mode(modes["action_mode"], self.action_modes)
@@ -193,11 +198,18 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             with announced("building the scene, which is large ...", DELAY):
                 kind: Any = self.task_type
                 self.task: Task = kind(self.config, self.modes)
-            self._make_world(device, threads, hand or (render_mode == "human" and num_envs == 1), wrenches)
+            self._make_world(device, threads, hand or (render_mode == "human" and num_envs == 1), asked)
             self._prepare(output, threads)
 
-    def _make_world(self, device: str, threads: int, hand: bool, wrenches: bool) -> None:
-        """Make what is simulated, and what is kept for each environment."""
+    def _make_world(self, device: str, threads: int, hand: bool, asked: dict[str, bool]) -> None:
+        """Make what is simulated, and what is kept for each environment.
+
+        Args:
+            device: of the physics.
+            threads: of the CPU.
+            hand: whether a person gets a grip.
+            asked: what else the solver is to sum and count.
+        """
         config, task, num_envs, ranges = self.config, self.task, self.num_envs, self.ranges
         scene = self.scene = task.scene
         self.goal_particles = task.goal_particles
@@ -214,7 +226,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         substeps = config.substeps
         if substeps is None:
             substeps = needed_substeps(scene, config.ctrl_dt, LOOKS, forces=False)
-        options = {**solver_options(config), "wrenches": wrenches}
+        options = {**solver_options(config), **asked}
         self.solver = Solver(self.model, substeps, max_speed=limit, threads=threads, quiet=True, **options)
         self.state, self.control = self.solver.state(), self.solver.control()
         idle = randomization.without_effect(self.model, config.damping)
@@ -244,7 +256,8 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.outputs = Outputs(
             buffers, task.score.term_names, self.observations.names, output,
             self.scene.has_particle_contacts, self.solver.piercings, self.scene.fluid is not None,
-            self.solver.options.wrenches, self.randomization.columns, task.score.completion.conditions,
+            self.solver.options.wrenches, self.solver.passages, self.randomization.columns,
+            task.score.completion.conditions,
         )  # fmt: skip
         self.pictures = Pictures(self, world, self.render_options)
         self._seeded = False
@@ -404,7 +417,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         """Report the memory of this batch by part, and how many environments would fit; ``print`` shows a table."""
         model = self.model
         options = {"substeps": self.solver.substeps, **solver_options(self.config)}
-        options["wrenches"] = self.solver.options.wrenches
+        options |= {"wrenches": self.solver.options.wrenches, "passages": self.solver.passages}
         physics = memory_report(self.scene, self.num_envs, model.device.alias, lanes=model.lanes, **options)
         buffers = sum(array.capacity for array in self.buffers.arrays.values())
         return replace(physics, group={**physics.group, "buffers": -(-buffers // model.group_count)})

@@ -14,6 +14,7 @@ from pbd_gym.envs.core.data.hands import slots_of
 from pbd_gym.envs.core.data.randomization import PUSHES, WINDS
 from pbd_gym.envs.core.episode import episodes
 from pbd_gym.envs.core.episode.loads import Loads
+from pbd_gym.envs.core.episode.passing import Passing
 from pbd_gym.envs.core.episode.watching import inspect
 from pbd_gym.envs.core.spaces.observations import MemoryObservations, View
 from pbd_gym.envs.core.task import World
@@ -177,6 +178,8 @@ class Lifecycle:
             )
             """What episodes start from."""
         self._loads = Loads(world) if world.solver.options.wrenches else None
+        self.passing = Passing(world) if world.solver.passages else None
+        """Counts what goes through cloth and ropes, if that is asked for."""
         self.begin: Launches = self._begin(b["chosen"])
         """For the environments in buffer ``chosen``."""
         self.restart: Launches = self._begin(b["restart"])
@@ -237,6 +240,8 @@ class Lifecycle:
         launches.append(prepare(world, episodes.remember, chosen, b["performance"], held, last, *flags))
         if self._loads is not None:
             launches.append(self._loads.begin(chosen))
+        if self.passing is not None:
+            launches.append(self.passing.begin(chosen))
         return launches
 
     def _reset_state(self, chosen: Any) -> Any:

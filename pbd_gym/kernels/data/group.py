@@ -48,6 +48,8 @@ def body_type(vec: Any) -> Any:
         """where moving colliders are, see :mod:`pbd_gym.kernels.colliders.poses`, shape (moving, 24)"""
         pull: wp.array2d[vec]
         """corrections per inverse mass that would have moved what is held [kg m], shape (n, 3)"""
+        pushes: wp.array2d[vec]
+        """what contacts have moved particles by in the step [m], shape (n, 3)"""
         wrenches: wp.array3d[vec]
         """see :mod:`pbd_gym.kernels.colliders.wrenches`, shape (n + b, colliders, 6)"""
         traction: wp.array1d[vec]
@@ -103,6 +105,7 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
         body.delta = state.delta[group]
         body.frames = state.frames[group]
         body.pull = state.pull[group]
+        body.pushes = state.pushes[group]
         body.wrenches = state.wrenches[group]
         body.traction = state.traction[group]
         body.support = state.support[group]

@@ -85,6 +85,8 @@ def settings_type(scalar: Any) -> Any:
         """what damping leaves of the velocity of a free particle in a substep"""
         max_speed: scalar
         """speed above which an environment counts as diverged [m/s]"""
+        far: scalar
+        """distance from the origin above which it does [m]"""
         relaxation: scalar
         """factor of Jacobi corrections"""
         relief: scalar
@@ -207,7 +209,7 @@ def state_type(vec: Any) -> Any:
         rigid: rigid_scratch
         """what rigid bodies work on"""
         diverged: wp.array1d[wp.int32]
-        """1 where the step gave a NaN or ran away, shape (slots,)"""
+        """1 where the step gave a NaN, ran away or left the scene, shape (slots,)"""
         positions_scalar: wp.array4d[scalar]
         """``positions`` by lane, in the same place, shape (groups, n, 3, L)"""
         velocities_scalar: wp.array4d[scalar]

@@ -10,7 +10,6 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.step import settings_type, state_type
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.motion.packed import make_packed_advance
-from pbd_gym.runtime.checks import FARTHEST
 
 
 @functools.cache
@@ -94,7 +93,7 @@ def make_advance(wide: Wide, options: SweepOptions, data: Any, bouncing: bool) -
 def make_finish(wide: Wide, options: SweepOptions, bouncing: bool) -> Any:
     """Build the end of a step: velocities into the state, and positions too where ``body`` has copies of them.
 
-    Environments in which a particle is faster than ``max_speed`` or farther away than ``FARTHEST``, or has a NaN for
+    Environments in which a particle is faster than ``max_speed`` or farther away than ``far``, or has a NaN for
     its speed or place, are marked as diverged.
 
     Args:
@@ -120,7 +119,7 @@ def make_finish(wide: Wide, options: SweepOptions, bouncing: bool) -> Any:
         # other quotient is all there is.
         one_number = scalar(1.0)
         per_speed2 = one_number / (settings.max_speed * settings.max_speed)
-        per_distance2 = one_number / scalar(FARTHEST * FARTHEST)
+        per_distance2 = one_number / (settings.far * settings.far)
         for i in range(thread, positions.shape[0], thread_count):
             speed2 = vec(scalar(0.0))
             distance2 = vec(scalar(0.0))

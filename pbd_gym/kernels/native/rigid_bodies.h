@@ -9,9 +9,11 @@ namespace pbd {
 // that hold the size of an environment and a factor of the density, or -1 where environments do not differ.
 //
 // wrenches: note what colliders are pushed by.
-template <int Row, int Size, int Density, bool wrenches> struct RigidOptions {
+// forces:   sum what bodies pull at those of their particles with that are held.
+// touches:  sum what contacts push their balls by.
+template <int Row, int Size, int Density, bool wrenches, bool forces, bool touches> struct RigidOptions {
     static constexpr int ROW = Row, SIZE = Size, DENSITY = Density;
-    static constexpr bool VARIED = Size >= 0, WRENCHES = wrenches;
+    static constexpr bool VARIED = Size >= 0, WRENCHES = wrenches, FORCES = forces, TOUCHES = touches;
 };
 
 // Arrays of the rigid bodies of a group. Table: what the model knows of them.
@@ -19,7 +21,7 @@ template <class Group, class Options, class Table> struct RigidBodies {
     using L = Group;
     using T = typename L::T;
     static constexpr int LANES = L::LANES, ROW = Options::ROW, SIZE = Options::SIZE, DENSITY = Options::DENSITY;
-    static constexpr bool VARIED = Options::VARIED;
+    static constexpr bool VARIED = Options::VARIED, FORCES = Options::FORCES, TOUCHES = Options::TOUCHES;
 
     const Table& table;
     T* const x;         // positions
@@ -124,6 +126,15 @@ template <class Bodies> struct RigidLane {
         return (load(in.w + in.members[j] * LANES) > T(0) ? free : held) * heavier;
     }
     PBD_INLINE V weight(int j, int b) const { return unless_held(j, b, in.table.mass.data[j]); }
+
+    // Add what pushes a body at a place to what pulls at what is held of it.
+    PBD_INLINE void note_push(T* at, const Vec3<V>& place, const Vec3<V>& p) const {
+        if constexpr (Bodies::FORCES) {
+            T* const sum = at + BODY_PULL * LANES;
+            store3(sum, load3(sum) + p);
+            store3(sum + 3 * LANES, load3(sum + 3 * LANES) + cross(place, p));
+        }
+    }
 
     // Move the members of body b to where it is, but for those that are held.
     PBD_INLINE void write(int b, const Vec3<V>& center, const Mat3<V>& turn, const Vec3<V>& offset) const {

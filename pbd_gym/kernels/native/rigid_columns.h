@@ -18,7 +18,10 @@ constexpr int BODY_INVERSE = 34;
 // body has been moved (3) [m] and turned (3).
 constexpr int BODY_WORLD = 40;
 constexpr int BODY_GONE = 46;
-constexpr int BODY_COLUMNS = 52;
+// What has pushed the body in the substep beyond what it has gone by, as impulses times the substep (3) [kg m], and
+// their moment about the origin of the world (3): what is held of it takes that up. Where forces at grips are summed.
+constexpr int BODY_PULL = 52;
+constexpr int BODY_COLUMNS = 58;
 
 // Numbers of a contact with a collider, after how far it is to be pushed [m]: normal (3); what the contact point has
 // moved on the surface in this substep (3) [m]; impulse so far times the substep [kg m]; that of friction (3); two
@@ -40,6 +43,6 @@ constexpr int TOUCH_ROOM = 2;
 // Balls of other bodies that one ball may be near; more of them are left to contacts between particles.
 constexpr int NEAR_SLOTS = 8;
 // Numbers of a contact between two bodies (rigid_meetings.h).
-constexpr int MEETING_NUMBERS = 21;
+constexpr int MEETING_NUMBERS = 23;
 
 }  // namespace pbd

@@ -81,27 +81,36 @@ inline CUDA_CALLABLE void record_touch(const Model& model, const Body& body, con
     }
 }
 
-// Note what body b pushes colliders by, and the moment about the origin of the world: what holds it, and what squeezes
-// it.
-template <class Lane, class Body>
+// Note what colliders push body b by, through what holds it and what squeezes it: the other way round in the colliders'
+// wrenches, with the moment about the origin of the world; in what pulls at hands; and in what contacts push balls by.
+template <class Options, class Lane, class Body>
 PBD_INLINE void note_touches(const Lane& on, const Body& body, int b, int count, typename Lane::V ball) {
     PBD_CONTRACT_ON
     using T = typename Lane::T;
     using V = typename Lane::V;
     constexpr int LANES = Lane::LANES;
-    const T* const at = on.in.body(b);
+    T* const at = on.in.body(b);
     const Vec3<V> center = on.center(at), offset = on.offset(at);
     const Mat3<V> turn = on.turn(at);
     for (int c = 0; c < count; ++c) {
         const T* const one = on.in.contact(b, c);
+        const int j = on.in.member(b, c);
         const Vec3<V> n = on.load3(one + TOUCH_NORMAL * LANES);
-        const Vec3<V> point = center + (turn * on.place_in(on.in.member(b, c), offset) - ball * n);
+        const Vec3<V> point = center + (turn * on.place_in(j, offset) - ball * n);
         const V pressed = on.load(one + TOUCH_IMPULSE * LANES) + on.load(one + TOUCH_LOAD * LANES);
-        const Vec3<V> f = T(-1) * (pressed * n + on.load3(one + TOUCH_DRAG * LANES));
-        const int row = body.inv_mass.shape[0] + b, k = on.in.collider(b, c);
-        T* const to = (T*)body.wrenches.data + ((size_t)row * body.wrenches.shape[1] + k) * 6 * LANES;
-        on.store3(to, on.load3(to) + f);
-        on.store3(to + 3 * LANES, on.load3(to + 3 * LANES) + cross(point, f));
+        const Vec3<V> p = pressed * n + on.load3(one + TOUCH_DRAG * LANES);
+        if constexpr (Options::WRENCHES) {
+            const Vec3<V> f = T(-1) * p;
+            const int row = body.inv_mass.shape[0] + b, k = on.in.collider(b, c);
+            T* const to = (T*)body.wrenches.data + ((size_t)row * body.wrenches.shape[1] + k) * 6 * LANES;
+            on.store3(to, on.load3(to) + f);
+            on.store3(to + 3 * LANES, on.load3(to + 3 * LANES) + cross(point, f));
+        }
+        on.note_push(at, point, p);
+        if constexpr (Options::TOUCHES) {
+            T* const to = (T*)body.pushes.data + 3 * (size_t)on.in.members[j] * LANES;
+            on.store3(to, on.load3(to) + (V(T(1)) / (on.in.table.push.data[j] * on.heavier)) * p);
+        }
     }
 }
 
@@ -155,7 +164,8 @@ inline CUDA_CALLABLE void solve_touches(const Model& model, const Body& body, co
                 on.store3(one + TOUCH_DRAG * LANES, kept);
                 pushed.push(r, kept - dragged);
             }
-        if constexpr (Options::WRENCHES) note_touches(on, body, b, count, ball);
+        if constexpr (Options::WRENCHES || Options::FORCES || Options::TOUCHES)
+            note_touches<Options>(on, body, b, count, ball);
         const Vec3<V> there = center + pushed.gone;
         const Mat3<V> rotated = rotation(pushed.turn) * turn;
         on.set_place(at, there, rotated);

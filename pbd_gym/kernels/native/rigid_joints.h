@@ -54,6 +54,7 @@ template <class Bodies> struct Joint : RigidLane<Bodies> {
     PBD_INLINE void push(T* at, const Vec3<V>& r, const Vec3<V>& p) const {
         const Mat3<V> turn = this->turn(at);
         const Sym3<V> s = in_axes(turn, this->inverse(at));
+        this->note_push(at, this->center(at) + r, p);
         this->set_place(at, this->center(at) + this->inv_mass(at) * p, rotation(s * cross(r, p)) * turn);
     }
     // Bring its two points together.
@@ -83,6 +84,7 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
                                         int thread, int thread_count) {
     using T = typename L::T;
     using V = typename L::V;
+    constexpr int LANES = L::LANES;
     const RigidBodies<L, Options, decltype(model.rigid)> in(model.rigid, body, rigid, group);
     for (int b = thread; b < in.count(); b += thread_count) {
         T* const at = in.body(b);
@@ -98,6 +100,8 @@ inline CUDA_CALLABLE void gather_bodies(const Model& model, const Body& body, co
                 const Vec3<V> p = on.unless_held(j, b, in.table.push.data[j]) * d;
                 push = push + p;
                 spin = spin + cross(r, p);
+                const V free = on.load(in.w + in.members[j] * LANES);
+                on.note_push(at, center + r, choose(free > none, p, {none, none, none}));
             }
             const Sym3<V> lightness = in_axes(turn, on.inverse(at));
             on.set_place(at, center + on.inv_mass(at) * push, rotation(lightness * spin) * turn);

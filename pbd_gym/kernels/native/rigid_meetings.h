@@ -36,6 +36,7 @@ template <class T> struct Meeting {
     T impulse;        // so far, times the substep [kg m]
     Vec3<T> dragged;  // impulse of friction
     T b, c;
+    T j, k;           // a ball of each
     T along, beside;  // one over the inverse masses along the normal, and beside it
 };
 
@@ -148,6 +149,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 const T mine = this->size * table.radius.data[b], its = this->size * table.radius.data[c];
                 Vec3<T> sum = {T(0), T(0), T(0)}, went = sum;
                 T squares = T(0), overlaps = T(0), deepest = T(0);
+                int closest = 0;
                 for (; s <= number && table.body_of.data[this->slot(j, s)] == c; ++s) {
                     const int k = this->slot(j, s);
                     const Vec3<T> d = here - this->place(this->in.x, k);
@@ -158,6 +160,7 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                     went = went + overlap * (d - before);
                     squares += overlap * overlap;
                     overlaps += overlap;
+                    if (overlap > deepest) closest = k;
                     deepest = wp::max(deepest, overlap);
                 }
                 const T much = root(dot(sum, sum));
@@ -174,7 +177,8 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
                 if (bounce > T(0) && comes > h * resting) apart = wp::max(apart, (T(1) + bounce) * comes);
                 const Vec3<T> point = here - mine * n;
                 const Vec3<T> r = point - this->vector(b, BODY_CENTER), q = point - this->vector(c, BODY_CENTER);
-                list[count++] = {n, r, q, slip, apart, T(0), {T(0), T(0), T(0)}, T(b), T(c), T(0), T(0)};
+                list[count++] = {n,    r,    q,    slip,       apart, T(0), {T(0), T(0), T(0)},
+                                 T(b), T(c), T(j), T(closest), T(0),  T(0)};
             }
         }
     }
@@ -207,6 +211,12 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
         T* const turn = this->column(b, BODY_GONE + 3);
         this->put(gone, this->get(gone) + light(b) * p);
         this->put(turn, this->get(turn) + this->symmetric(b, BODY_WORLD) * cross(r, p));
+        if constexpr (Bodies::FORCES) {
+            T* const sum = this->column(b, BODY_PULL);
+            T* const moment = this->column(b, BODY_PULL + 3);
+            this->put(sum, this->get(sum) + p);
+            this->put(moment, this->get(moment) + cross(this->vector(b, BODY_CENTER) + r, p));
+        }
     }
     // How far the point at r of body b has been moved.
     PBD_INLINE Vec3<T> moved(int b, const Vec3<T>& r) const {
@@ -251,6 +261,25 @@ template <class Bodies> struct Meetings : RigidEnvironment<Bodies> {
             const Vec3<T> p = (sum - old) * n + (kept - dragged);
             push(b, r, p);
             push(c, q, T(-1) * p);
+        }
+    }
+
+    // Note what contacts push balls by.
+    //
+    // pushes:  sums for each particle, over their masses [m].
+    // density: factor of masses in this environment, but for its size.
+    PBD_INLINE void note_pushes(T* pushes, T density) const {
+        PBD_CONTRACT_ON
+        const T heavier = density * this->size * this->size * this->size;
+        for (int m = 0; m < count; ++m) {
+            const Meeting<T>& one = list[m];
+            const Vec3<T> p = one.impulse * one.n + one.dragged;
+            const int ends[] = {(int)one.j, (int)one.k};
+            for (int e = 0; e < 2; ++e) {
+                T* const to = pushes + 3 * (size_t)this->in.members[ends[e]] * LANES;
+                const T per_mass = T(1) / (this->in.table.push.data[ends[e]] * heavier);
+                this->put(to, this->get(to) + (e ? -per_mass : per_mass) * p);
+            }
         }
     }
 
@@ -305,6 +334,10 @@ inline CUDA_CALLABLE void part_bodies(const Model& model, const Body& body, cons
             meetings.prepare();
             meetings.weigh();
             meetings.sweep(body.friction.c[lane]);
+            if constexpr (Options::TOUCHES) {
+                const T density = Options::VARIED ? in.parameters[Options::DENSITY * L::LANES + lane] : T(1);
+                meetings.note_pushes((T*)body.pushes.data, density);
+            }
             meetings.move();
         }
         if (round == 0) rigid.met.data[group] = met;

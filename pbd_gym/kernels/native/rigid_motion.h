@@ -6,7 +6,7 @@
 // constraints and contacts, L follows from the turn by the same formula, and particles get the velocities of the rigid
 // motion that has it.
 #pragma once
-#include "rigid_bodies.h"
+#include "rigid_pulls.h"
 
 namespace pbd {
 
@@ -86,6 +86,7 @@ inline CUDA_CALLABLE void turn_bodies(const Model& model, const Body& body, cons
                 gone = gone + m * d;
                 spin = spin + m * cross(from - start, d);
             }
+            if constexpr (Options::FORCES) begin_pull(on, b);
             gone = on.inv_mass(at) * gone;
             Vec3<V> turn = in_axes(before, lightness) * spin;
             for (int round = 0; round < TURN_ROUNDS; ++round)
@@ -130,6 +131,7 @@ inline CUDA_CALLABLE void settle_bodies(const Model& model, const Body& body, co
             const Mat3<V> middle = rotation(T(0.5) * turn) * before;
             const Vec3<V> spin = in_axes(middle, on.load_symmetric(at + BODY_INERTIA * LANES)) * turn;
             const Vec3<V> swept = in_axes(after, on.inverse(at)) * spin;
+            if constexpr (Options::FORCES) share_pull(on, body, b, gone, swept);
             for (int j = in.offsets[b]; j < in.offsets[b + 1]; ++j) {
                 const int i = in.members[j];
                 const V free = on.load(in.w + i * LANES);

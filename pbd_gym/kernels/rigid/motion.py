@@ -28,7 +28,8 @@ def rigid_call(function: str, wide: Wide, options: SweepOptions, *template: Any,
         arguments: what it is called with, in the names of the Warp function.
     """
     columns = (int(SIZE), int(DENSITY)) if options.varied else (-1, -1)
-    chosen = f"pbd::RigidOptions<{4 if options.packed else 3}, {columns[0]}, {columns[1]}, {int(options.wrenches)}>"
+    chosen = f"pbd::RigidOptions<{4 if options.packed else 3}, {columns[0]}, {columns[1]}, "
+    chosen += f"{int(options.wrenches)}, {int(options.grip_forces)}, {int(options.contact_forces)}>"
     return call(function, lanes_type(wide.lanes, wide.scalar), chosen, *template, arguments=arguments)
 
 

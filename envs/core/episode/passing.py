@@ -1,0 +1,65 @@
+"""What has gone through cloth or ropes within an action, for infos."""
+
+from __future__ import annotations
+
+from typing import Any, no_type_check
+
+import warp as wp
+
+from pbd_gym.envs.core.data.buffers import prepare
+from pbd_gym.envs.core.task import World
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.kernel
+@no_type_check
+def count(
+    # In:
+    passed: wp.array1d[wp.int32],
+    goes_on: int,
+    # Out:
+    passages: wp.array1d[wp.int32],
+):
+    """Add what passed in a control step to what did in the action before; with the first of them counts begin anew."""
+    env = wp.tid()
+    passages[env] = goes_on * passages[env] + passed[env]
+
+
+@wp.kernel
+@no_type_check
+def forget(
+    # In:
+    chosen: wp.array1d[wp.int32],
+    # Out:
+    passages: wp.array1d[wp.int32],
+):
+    """Write zeros for the chosen environments: nothing has passed in an episode that only begins."""
+    env = wp.tid()
+    if chosen[env] != 0:
+        passages[env] = 0
+
+
+class Passing:
+    """Keeps the passages of every environment in buffer ``passages``, shape (num_envs,), int32.
+
+    Snapshots leave the buffer out: it is made anew by every action, and has no part in what comes.
+
+    Args:
+        world: the environments, whose solver counts passages.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        with wp.ScopedDevice(world.model.device):
+            self._passages = wp.zeros(world.num_envs, dtype=wp.int32)
+        world.buffers.share("passages", self._passages)
+        self._counts = [prepare(world, count, world.state.passed, int(goes_on), self._passages) for goes_on in (0, 1)]
+
+    def after_step(self, step: int) -> None:
+        """Count what has passed in control step number ``step`` of an action."""
+        self._counts[min(step, 1)].launch()
+
+    def begin(self, chosen: Any) -> Any:
+        """Return the launch that clears it where episodes begin."""
+        return prepare(self._world, forget, chosen, self._passages)

@@ -1,0 +1,85 @@
+// What rigid bodies pull at hands with.
+//
+// What is held of a body goes where its hand goes, whatever the body does, so the rest of it does not keep its
+// momentum. What it lacks at the end of a substep, of what it came with and of all that has pushed it since, what is
+// held has taken up: that is the pull at the hand. Nothing follows from how far the body has moved what is held, which
+// counts as heavy and hardly moves.
+//
+// Several hands share force and moment as the least forces do that add up to both. About a line through two of them
+// there is none.
+#pragma once
+#include "rigid_bodies.h"
+
+namespace pbd {
+
+// Share of the moments of inertia of what is held, each of unit mass, that keeps their inverse finite.
+constexpr double PULL_FLOOR = 1e-4;
+
+// Begin a substep with the momentum that the particles of body b were predicted with.
+template <class Lane> PBD_INLINE void begin_pull(const Lane& on, int b) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const V none = V(T(0));
+    T* const at = on.in.body(b);
+    const Vec3<V> zero = {none, none, none};
+    on.store3(at + BODY_PULL * LANES, zero);
+    on.store3(at + (BODY_PULL + 3) * LANES, zero);
+    for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
+        const V free = on.load(on.in.w + on.in.members[j] * LANES);
+        const Vec3<V> from = on.load3(on.in.place_before(j)), d = on.load3(on.in.place(j)) - from;
+        on.note_push(at, from, choose(free > none, on.weight(j, b) * d, zero));
+    }
+}
+
+// End it with the momentum that they have: share what is missing among those that are held.
+//
+// gone, swept: what the body has moved and turned by, as its velocities have it.
+template <class Lane, class Body>
+PBD_INLINE void share_pull(const Lane& on, const Body& body, int b, const Vec3<typename Lane::V>& gone,
+                           const Vec3<typename Lane::V>& swept) {
+    PBD_CONTRACT_ON
+    using T = typename Lane::T;
+    using V = typename Lane::V;
+    constexpr int LANES = Lane::LANES;
+    const V none = V(T(0)), one = V(T(1));
+    T* const at = on.in.body(b);
+    const Vec3<V> center = on.center(at), zero = {none, none, none};
+    V number = none;
+    Vec3<V> middle = zero;
+    for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
+        const auto free = on.load(on.in.w + on.in.members[j] * LANES) > none;
+        const Vec3<V> here = on.load3(on.in.place(j)), d = gone + cross(swept, here - center);
+        on.note_push(at, here, choose(free, T(-1) * (on.weight(j, b) * d), zero));
+        number += free ? none : one;
+        middle = middle + choose(free, zero, here);
+    }
+    if (!any(number > none)) return;
+    const V share = one / at_least(number, 1);
+    middle = share * middle;
+    Sym3<V> second = {none, none, none, none, none, none};
+    for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
+        const auto free = on.load(on.in.w + on.in.members[j] * LANES) > none;
+        add_square(second, free ? none : one, on.load3(on.in.place(j)) - middle);
+    }
+    const V floor = T(PULL_FLOOR) * (second.xx + second.yy + second.zz) + T(1e-9);
+    const Sym3<V> inertia = {second.yy + second.zz + floor,
+                             second.xx + second.zz + floor,
+                             second.xx + second.yy + floor,
+                             -second.xy,
+                             -second.xz,
+                             -second.yz};
+    const Vec3<V> force = on.load3(at + BODY_PULL * LANES);
+    const Vec3<V> moment = on.load3(at + (BODY_PULL + 3) * LANES) - cross(middle, force);
+    const Vec3<V> spin = inverse_of(inertia) * moment;
+    for (int j = on.in.offsets[b]; j < on.in.offsets[b + 1]; ++j) {
+        const int i = on.in.members[j];
+        const auto free = on.load(on.in.w + i * LANES) > none;
+        const Vec3<V> pull = share * force + cross(spin, on.load3(on.in.place(j)) - middle);
+        T* const sum = (T*)body.pull.data + 3 * i * LANES;
+        on.store3(sum, on.load3(sum) + choose(free, zero, pull));
+    }
+}
+
+}  // namespace pbd

@@ -1,0 +1,1 @@
+"""What a solver looks out for while it steps, and warns of."""

@@ -1,0 +1,95 @@
+"""Bodies whose particles collide, as what may go through them has to know them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.sim.upload.contacts import whole_bodies
+
+ROPE, SHEET, SOLID = 1, 2, 3
+"""What gives way as a line does, as a surface does, and not at all: a solid, or a rigid body."""
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """Bodies that collide: arrays with an entry for each, in the order of their first particles."""
+
+    members: np.ndarray
+    """Colliding particles, body by body, shape (k,), int."""
+    parts: list[slice]
+    """Which of them are whose."""
+    radius: np.ndarray
+    """Smallest radius of its balls, or half the thickness of a surface [m]."""
+    extent: np.ndarray
+    """Largest radius of its patches [m], 0 for balls."""
+    disc: np.ndarray
+    """Their mean radius [m]."""
+    kind: np.ndarray
+    """:data:`ROPE`, :data:`SHEET` or :data:`SOLID`."""
+    rigid: np.ndarray
+    """Whether it is a rigid body, bool."""
+    mass: np.ndarray
+    """Of the whole body [kg]."""
+    measure: np.ndarray
+    """Area of a surface [m^2], length of a rope [m]; 0 for a solid."""
+    size: np.ndarray
+    """Diagonal of its box, as it was added [m]."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.parts)
+
+
+def find_bodies(scene: Any) -> Bodies:
+    """Return the bodies of a scene that collide: what hangs together by constraints or as a rigid body is one."""
+    groups = scene.particle_contacts
+    label = whole_bodies(scene)
+    owner = np.full(scene.particle_count, -1)
+    for body in scene.rigid_bodies:
+        owner[body.indices] = body.index
+    members = np.concatenate([np.zeros(0, dtype=np.int64), *(group.indices for group in groups)]).astype(np.int64)
+    order = np.argsort(label[members], kind="stable")
+    members = members[order]
+    sizes = [len(group.indices) for group in groups]
+    radius = np.repeat([group.radius for group in groups], sizes)[order]
+    extent = np.concatenate([np.zeros(0), *(group.extent for group in groups)])[order]
+    area = _areas(scene)[members]
+    starts = np.flatnonzero(np.diff(label[members], prepend=-1))
+    parts = [slice(int(a), int(b)) for a, b in itertools.pairwise([*starts, len(members)])]
+    rows = []
+    for part in parts:
+        mine = members[part]
+        places = scene.positions[np.sort(mine)]
+        rigid = int(owner[mine[0]])
+        thin = not area[part].any() and rigid < 0 and bool((scene.dimensions[mine] == 1).all())
+        length = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()) if thin else 0.0
+        rows.append(
+            (
+                radius[part].min(),
+                extent[part].max(),
+                extent[part].mean(),
+                SHEET if area[part].any() else ROPE if thin else SOLID,
+                rigid >= 0,
+                scene.rigid_bodies[rigid].mass if rigid >= 0 else scene.mass[label == label[mine[0]]].sum(),
+                max(length, 2.0 * float(radius[part].min())) if thin else area[part].sum(),
+                np.linalg.norm(np.ptp(places, axis=0)),
+            )
+        )
+    columns = [np.array(column) for column in zip(*rows, strict=True)] or [np.zeros(0)] * 8
+    return Bodies(members, parts, *columns)
+
+
+def _areas(scene: Any) -> np.ndarray:
+    """Return the area of surface that each particle stands for [m^2], shape (n,)."""
+    found = np.zeros(scene.particle_count)
+    for group in scene.particle_contacts:
+        a, b, c = (scene.positions[group.indices[group.triangles[:, k]]] for k in range(3))
+        third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6.0
+        for k in range(3):
+            np.add.at(found, group.indices[group.triangles[:, k]], third)
+    return found

@@ -1,0 +1,34 @@
+"""How far from a scene its particles may get: beyond it they have left, or fallen through what should carry them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pbd_gym.runtime.checks import FARTHEST
+from pbd_gym.sim.upload.colliders import extent
+
+ROOM = 3.0
+"""Distance from the origin that every scene has [m]: a particle that is let go falls so far in 0.8 s."""
+TIMES = 10.0
+"""Of how far the scene reaches, besides."""
+
+
+def far_away(model: Any) -> float:
+    """Return the distance from the origin beyond which a particle is out of the scene [m].
+
+    :data:`ROOM`, and :data:`TIMES` as far as particles and colliders reach where they were added: what waits for
+    emitters counts, and of planes their distance.
+
+    Args:
+        model: the constants of the batch.
+    """
+    scene = model.scene
+    reach = float(np.linalg.norm(model.start_positions, axis=1).max(initial=0.0))
+    for collider in scene.colliders:
+        size = extent(collider)
+        # Planes, and shapes that nothing is known of, go on for ever.
+        known = size if size < FARTHEST else 0.0
+        reach = max(reach, float(np.linalg.norm(collider.origin)) + known)
+    return ROOM + TIMES * reach
