@@ -54,8 +54,8 @@ class State(StateArrays):
             target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
         self.poses.assign(np.broadcast_to(model.start_poses, self.poses.shape).astype(model.dtype))
         self.previous.assign(self.positions)
-        self.memory.zero_()
-        self.diverged.zero_()
+        for numbers in (self.memory, self.diverged, self.inverted):
+            numbers.zero_()
 
     def get_positions(self, env: int | None = None) -> np.ndarray:
         """Return a copy of the positions [m], shape (num_envs, n, 3), or of those of one environment, shape (n, 3).

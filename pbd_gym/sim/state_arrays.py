@@ -115,6 +115,8 @@ class StateArrays:
             """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.colliders.poses`."""
             self.diverged = wp.zeros(slots, dtype=wp.int32)
             """1 where the last step produced a NaN or ran away, shape (slots,), int32."""
+            self.inverted = wp.zeros(slots, dtype=wp.int32)
+            """Tetrahedra that the last step left inverted or flat, shape (slots,), int32."""
         self.positions_scalar = by_scalar(model, self.positions)
         """The same memory as ``positions``, shape (groups, n, 3, lanes)."""
         self.velocities_scalar = by_scalar(model, self.velocities)
@@ -221,6 +223,18 @@ class StateArrays:
         """
         found: np.ndarray = self.slipped.numpy()[: self.model.num_envs] != 0
         return found & self.has_force_limit
+
+    def get_inverted(self) -> np.ndarray:
+        """Return how many tetrahedra are inverted or flat at the end of the last step.
+
+        Flat is what has at most a hundredth of its volume at rest. All tetrahedra of soft bodies and of constraints
+        count, each once. Finite elements come back by themselves where nothing holds them, see
+        :func:`pbd_gym.constraints.tet_fem.rising`; what is held flat between two plates is counted as long as it is.
+
+        Returns:
+            Shape (num_envs,), int32.
+        """
+        return self.inverted.numpy()[: self.model.num_envs].copy()
 
     def tether_pins(self, pinned: np.ndarray) -> None:
         """Choose the pins that have tethers, and make room for as many.
