@@ -68,6 +68,9 @@ class Kind:
     one constraint, like :func:`pbd_gym.kernels.solve.clusters.cluster_text`."""
     damping_text: Callable[[SweepOptions, Any], str] | None = None
     """Likewise what damps one, like :func:`pbd_gym.kernels.solve.clusters.cluster_damping_text`."""
+    rescue: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+    """For kinds that can collapse into what has no gradient: a formula that is below zero there, and one of an energy
+    that leads out, see :func:`pbd_gym.kernels.solve.sweep.rescue_text`."""
     chain: bool = False
     """Whether neighbours along its particles are constraints of their own, each with a multiplier."""
 
@@ -164,8 +167,9 @@ class Kind:
             return sweep.make_sweep(wide, data, options, self.name, text(options, wide.scalar))
         assert self.formula is not None and self.width is not None
         text_ = sweep.element_text(
-            self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided, damping
-        )
+            self.formula, self.width, self.fields, options, wide.scalar, self.compliance_power, self.one_sided,
+            damping, self.rescue,
+        )  # fmt: skip
         return sweep.make_sweep(wide, data, options, self.name, text_, self.width)
 
 

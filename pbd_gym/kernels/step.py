@@ -24,6 +24,7 @@ from pbd_gym.kernels.data.colliders import Part, table_type
 from pbd_gym.kernels.data.group import body_type, make_clear, make_load, make_substep, substep_type
 from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.phases import Phase
+from pbd_gym.kernels.data.solids import table_type as solid_type
 from pbd_gym.kernels.data.step import Launch, control_type, model_data, settings_type, state_type
 from pbd_gym.kernels.fluid.phases import make_fluid
 from pbd_gym.kernels.grips.forces import make_grip_forces
@@ -33,6 +34,7 @@ from pbd_gym.kernels.motion.air_drag import make_air_drag
 from pbd_gym.kernels.motion.integration import make_advance, make_finish, make_predict
 from pbd_gym.kernels.native import MODULE_OPTIONS
 from pbd_gym.kernels.rigid.phases import make_rigid
+from pbd_gym.kernels.solve.inverted import make_inverted
 from pbd_gym.kernels.solve.iterations import make_correct, make_damping, make_next_omega, make_sweeps
 from pbd_gym.kernels.solve.tethers import PULLED, make_tethers
 
@@ -104,18 +106,23 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
     colliders_, control_ = table_type(scalar), control_type(numbers.vec)
     settings_, state_, substep_ = settings_type(scalar), state_type(numbers.vec), substep_type(numbers.vec)
     arrive_grips, arrive_colliders = make_grip_motion(numbers)[1], make_pose_motion(numbers).arrive
+    solids_: Any = solid_type(numbers.scalar)
     report_forces, report_wrenches = make_grip_forces(numbers, options.forces)[1], make_wrenches(numbers).report
+    count_inverted = make_inverted(numbers)
 
     @wp.func
     @no_type_check
     def end(
-        colliders: colliders_, settings: settings_, control: control_, state: state_, now: substep_,
+        solids: solids_, colliders: colliders_, settings: settings_, control: control_, state: state_, now: substep_,
         group: int, thread: int, threads: int,
     ):  # fmt: skip
         if wp.static(has_moving):
             arrive_colliders(colliders, state, control, group, thread, threads)
         if wp.static(options.wrenches):
             report_wrenches(state, group, thread, threads)
+        if wp.static(options.solids):
+            count_inverted(solids, state, group, thread, threads)
+            barrier()  # what is held is about to arrive
         if thread == 0:
             arrive_grips(state, control, settings, group)
             if wp.static(options.grip_forces):
@@ -392,6 +399,6 @@ def make_step(
             finish(state, settings, body, now, group, thread, threads)
             barrier()
         if asks(launch, wp.static(int(Phase.ARRIVE))):
-            end(colliders, settings, control, state, now, group, thread, threads)
+            end(model.solids, colliders, settings, control, state, now, group, thread, threads)
 
     return step

@@ -71,6 +71,10 @@ class BaseScene:
         """[kg], shape (n,), float64; also of what is pinned."""
         self.triangles = np.zeros((0, 3), dtype=np.int32)
         """Surface to draw, shape (t, 3)."""
+        self.tets = np.zeros((0, 4), dtype=np.int32)
+        """Tetrahedra of solids, shape (m, 4); what constraints add to them is not here."""
+        self.tet_volumes = np.zeros(0)
+        """Of these at rest [m^3], shape (m,), float64."""
         self.lines = np.zeros((0, 2), dtype=np.int32)
         """Segments to draw, shape (l, 2)."""
         self.beads = np.zeros(0, dtype=np.int32)
@@ -216,6 +220,13 @@ class BaseScene:
         self.constraints.setdefault(kind, ConstraintBatch()).add(
             found if isinstance(found, list) else [found], labels, **values
         )
+
+    def _keep_solid(self, tets: np.ndarray, surface: np.ndarray) -> None:
+        """Keep the tetrahedra of a solid, to see whether they get inverted, and its surface, to draw it."""
+        sides = self.positions[tets[:, 1:]] - self.positions[tets[:, :1]]
+        self.tets = np.concatenate([self.tets, tets])
+        self.tet_volumes = np.append(self.tet_volumes, np.linalg.det(sides) / 6.0)
+        self.triangles = np.concatenate([self.triangles, surface])
 
     def add_collider(self, collider: Solid, moving: bool = False) -> int:
         """Add a solid obstacle.

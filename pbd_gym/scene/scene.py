@@ -360,7 +360,7 @@ class Scene(RigidScene):
                 )
             if np.isfinite(volume).all():
                 self.add_constraints("tet_volume", tets, label="elastic", compliance=volume)
-        self.triangles = np.concatenate([self.triangles, surface])
+        self._keep_solid(tets, surface)
         return SoftBody(particles, tets, surface)
 
     def add_shape_matching(
@@ -415,9 +415,9 @@ class Scene(RigidScene):
             compliance=material.compliance,
             damping_time=material.damping_time,
         )
-        surface = particles[triangles]
-        self.triangles = np.concatenate([self.triangles, surface])
-        return SoftBody(particles, particles[tets], surface)
+        tets, surface = particles[tets], particles[triangles]
+        self._keep_solid(tets, surface)
+        return SoftBody(particles, tets, surface)
 
     def add_grip_tethers(
         self,

@@ -24,7 +24,7 @@ from pbd_gym.scene.scene import Scene
 from pbd_gym.scene.tethered_body import spread_out
 from pbd_gym.sim.coloring import batches, cluster_values, dependency_levels, greedy_colors, in_solve_order, kept_weights
 from pbd_gym.sim.upload.arrays import fill
-from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out
+from pbd_gym.sim.upload.bodies import Dragged, fill_rigid, left_out, tetrahedra
 from pbd_gym.sim.upload.colliders import arrange, fill_colliders
 from pbd_gym.sim.upload.contacts import fill_contacts, may_lean, pierced_edges
 from pbd_gym.sim.upload.fluid import fill_fluid, fluid_options
@@ -189,9 +189,13 @@ class Model:
         """Grips and pins for whose tethers kernels have room; in fours, so that one hand and two share a kernel."""
         self.rigid_bodies = tuple(scene.rigid_bodies)
         """Bodies that never change their shape."""
+        tets, volumes = tetrahedra(scene, self.kinds)
+        self.has_solids = len(tets) > 0
+        """Whether there are tetrahedra."""
         tables = scene.has_particle_contacts, self.anchor_room > 0, scene.fluid is not None, self.has_rigid
         self.data = model_data(self.scalar, self.kinds, *tables)()
         self.data.gravity = self.gravity
+        fill(self.data.solids, self.device, tets=tets, six_volumes=6.0 * volumes)
 
     def _upload_constraints(self) -> None:
         self.damped: tuple[str, ...] = ()

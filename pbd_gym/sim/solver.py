@@ -221,6 +221,7 @@ class Solver:
             anchors=model.anchor_room,
             grip_forces=grip_forces and model.grip_count > 0,
             rigid=model.has_rigid,
+            solids=model.has_solids,
             contact_forces=contact_forces,
             wrenches=wrenches,
             fluid=model.fluid_options,

@@ -55,9 +55,9 @@ class State(StateReports):
             target.assign(np.broadcast_to(values[None, ..., None], shape).astype(model.dtype))
         self.poses.assign(np.broadcast_to(model.start_poses, self.poses.shape).astype(model.dtype))
         self.previous.assign(self.positions)
-        self.memory.zero_()
+        for numbers in (self.memory, self.diverged, self.inverted):
+            numbers.zero_()
         self._note_places(np.ones(model.num_envs, dtype=bool))
-        self.diverged.zero_()
 
     def get_positions(self, env: int | None = None) -> np.ndarray:
         """Return a copy of the positions [m], shape (num_envs, n, 3), or of those of one environment, shape (n, 3).

@@ -121,6 +121,8 @@ class StateArrays:
             """Scratch: where they are in a substep, see :mod:`pbd_gym.kernels.colliders.poses`."""
             self.diverged = wp.zeros(slots, dtype=wp.int32)
             """1 where the last step produced a NaN, or something ran away or left the scene, shape (slots,), int32."""
+            self.inverted = wp.zeros(slots, dtype=wp.int32)
+            """Tetrahedra that the last step left inverted or flat, shape (slots,), int32."""
         self.positions_scalar = by_scalar(model, self.positions)
         """The same memory as ``positions``, shape (groups, n, 3, lanes)."""
         self.velocities_scalar = by_scalar(model, self.velocities)

@@ -13,6 +13,18 @@ from pbd_gym.sim.upload.arrays import to_rows
 class StateReports(StateArrays):
     """Arrays of a state, and what a step reports of it beside where things are."""
 
+    def get_inverted(self) -> np.ndarray:
+        """Return how many tetrahedra are inverted or flat at the end of the last step.
+
+        Flat is what has at most a hundredth of its volume at rest. All tetrahedra of soft bodies and of constraints
+        count, each once. Finite elements come back by themselves where nothing holds them, see
+        :func:`pbd_gym.constraints.tet_fem.rising`; what is held flat between two plates is counted as long as it is.
+
+        Returns:
+            Shape (num_envs,), int32.
+        """
+        return self.inverted.numpy()[: self.model.num_envs].copy()
+
     def get_slipped(self) -> np.ndarray:
         """Return which grips opened by themselves at the end of the last step, see :meth:`Control.set_force_limit`.
 

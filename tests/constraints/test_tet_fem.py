@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from pbd_gym.constraints import Kind, kinds, register
+from pbd_gym.constraints.tet_fem import COLLAPSED, prepare, rising
 from pbd_gym.scene.scene import Scene
 from pbd_gym.sim.model import Model
 from pbd_gym.sim.solver import Solver
@@ -64,6 +66,12 @@ def probe(
     return young * value**2 / 2, young * columns @ edges.transpose(0, 2, 1)
 
 
+def standing(rest: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return where elements, shape (m, 4, 3), have so much of their volume that nothing helps them up, shape (m,)."""
+    before, after = (np.linalg.det(x[:, 1:] - x[:, :1]) for x in (rest, points))
+    return np.asarray(after > 1.001 * COLLAPSED * before)
+
+
 def box(cells: tuple[int, int, int], size: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and tetrahedra, six in each cell, of a box."""
     counts = [c + 1 for c in cells]
@@ -109,8 +117,10 @@ def test_one_solve_agrees_with_the_library(lanes: int, dtype: str) -> None:
     wanted = np.broadcast_to(oracle["corr_exact"], found.corrections.shape)
     assert_allclose(oracle["corr"], oracle["corr_exact"], atol=1e-12)
     assert np.abs(wanted).max() > 0.1
+    upright = standing(oracle["rest"], oracle["p"])
+    assert upright.sum() > 10
     limit = 1e-9 if dtype == "float64" else 4 * oracle["meta"]["f32_max_abs_dev"]
-    assert_allclose(found.corrections, wanted, rtol=0, atol=limit)
+    assert_allclose(found.corrections[:, upright], wanted[:, upright], rtol=0, atol=limit)
     scale = max(1.0, np.abs(oracle["lam_exact"]).max())
     assert_allclose(found.multipliers / root, np.broadcast_to(oracle["lam_exact"], (lanes, len(root))), rtol=0,
                     atol=limit * scale)  # fmt: skip
@@ -131,7 +141,9 @@ def test_one_rigid_solve_agrees_with_the_library(dtype: str) -> None:
     scale = np.abs(wanted).max()
     assert scale > 0.1
     limit = 1e-9 * scale if dtype == "float64" else 4 * oracle["meta"]["f32_max_abs_dev"]
-    assert_allclose(found / 2.0, wanted, rtol=0, atol=limit)
+    upright = standing(oracle["rest"], oracle["p"])
+    assert upright.sum() > 10
+    assert_allclose(found[:, upright] / 2.0, wanted[:, upright], rtol=0, atol=limit)
 
 
 def reference_run(oracle: dict[str, Any], steps: int, threshold: float) -> np.ndarray:
@@ -215,11 +227,18 @@ def test_stvk_patch() -> None:
     [case for case in itertools.product(KINDS, (0.0, 0.3, 0.49)) if case != (NEO_HOOKEAN[1], 0.0)],
 )
 def test_energy_and_its_derivative(kind: str, poisson: float) -> None:
-    """Guards each kind: its energy is the stated one and its gradient that of the energy, also where inverted."""
+    """Guards each kind: its energy is the stated one and its gradient that of the energy, also where inverted.
+
+    Those that are helped up keep to it as far as they are not, at more than a fifth of their volume.
+    """
     rng = np.random.default_rng(4)
-    deformations = np.eye(3) + 0.5 * rng.normal(size=(40, 3, 3))
-    deformations[20:, :, 0] *= -1
-    assert (np.linalg.det(deformations) < 0).sum() > 10
+    deformations = np.eye(3) + 0.5 * rng.normal(size=(80, 3, 3))
+    deformations[20:40, :, 0] *= -1
+    if kinds()[kind].rescue is not None:
+        deformations = deformations[np.linalg.det(deformations) > 1.001 * COLLAPSED]
+        assert len(deformations) > 30 and np.linalg.det(deformations).min() < 0.3
+    else:
+        assert (np.linalg.det(deformations) < 0).sum() > 10
     young = 2.0e4
     mu, bulk = lame(young, poisson)
     energies, stresses = probe(kind, deformations, young, poisson)
@@ -228,6 +247,31 @@ def test_energy_and_its_derivative(kind: str, poisson: float) -> None:
         steps = 1e-5 * np.eye(9).reshape(3, 3, 3, 3)
         numeric = [[(density(kind, f + e, mu, bulk) - density(kind, f - e, mu, bulk)) / 2e-5 for e in r] for r in steps]
         assert_allclose(stress, numeric, rtol=0, atol=1e-7 * max(young, np.abs(stress).max()))
+
+
+def test_what_helps_up_has_the_stated_energy() -> None:
+    """Guards the way out of a collapse: energy and stress, none above a fifth of the volume, the most in a point."""
+
+    def helping(f: np.ndarray, mu: float) -> float:
+        depth = min(max(1.0 - np.linalg.det(f) / COLLAPSED, 0.0), 1.0)
+        return 0.25 * depth * density("tet_corotated", f, mu, 0.0)
+
+    kind = Kind("tet_rising_alone", 4, prepare, kinds()["tet_stvk"].fields, rising, compliance_power=-3)
+    register(kind)
+    rng = np.random.default_rng(14)
+    deformations = np.eye(3) + 0.5 * rng.normal(size=(40, 3, 3))
+    deformations[20:, :, 0] *= -1
+    volumes = np.linalg.det(deformations)
+    between = (volumes > 0.0) & (volumes < COLLAPSED)
+    assert between.any() and (volumes < 0.0).any()
+    mu = lame(2.0e4, 0.3)[0]
+    energies, stresses = probe(kind.name, deformations[volumes < COLLAPSED], 2.0e4, 0.3)
+    for f, energy, stress in zip(deformations[volumes < COLLAPSED], energies, stresses, strict=True):
+        assert_allclose(energy, helping(f, mu), rtol=1e-10)
+        steps = 1e-6 * np.eye(9).reshape(3, 3, 3, 3)
+        numeric = [[(helping(f + e, mu) - helping(f - e, mu)) / 2e-6 for e in r] for r in steps]
+        assert_allclose(stress, numeric, rtol=0, atol=1e-6 * max(2.0e4, np.abs(stress).max()))
+    assert_allclose(probe(kind.name, 1e-6 * np.eye(3)[None], 2.0e4, 0.3)[0], 0.75 * mu, rtol=1e-5)
 
 
 def test_neo_hookean_parts_make_up_the_stable_neo_hookean_energy() -> None:
@@ -270,6 +314,8 @@ def test_solve_conserves_momentum(kind: str, dtype: str) -> None:
     rng = np.random.default_rng(8)
     rest = CORNER + rng.uniform(-0.2, 0.2, (32, 4, 3))
     points = rest + rng.normal(size=rest.shape)
+    lost = ~standing(rest, points)  # what is helped up is solved twice, the second time from where the first led
+    points[lost] = (rest + 0.1 * rng.normal(size=rest.shape))[lost]
     w = rng.uniform(0.1, 10.0, (32, 4))
     found = solve(
         make_elements(kind, rest, w, young_modulus=10.0, poisson_ratio=0.3), points, np.zeros(32), 1, dtype
@@ -321,7 +367,7 @@ def test_rest_is_at_rest(material: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("material", ["neo_hookean", "corotated"])
+@pytest.mark.parametrize("material", MATERIALS)
 @pytest.mark.parametrize("start", ["inverted", "flat", "mirrored"])
 def test_inverted_and_flat_elements_recover(material: str, start: str, dtype: str) -> None:
     """Guards robustness: the right volume comes back, and the energy with it."""
@@ -341,22 +387,6 @@ def test_inverted_and_flat_elements_recover(material: str, start: str, dtype: st
         solver.step(state, control, 0.02)
     edges = np.diff(state.get_positions()[0].astype(float), axis=0)
     assert_allclose(np.linalg.det(edges), 1.0, rtol=1e-3)
-    assert_allclose(np.linalg.norm(edges, axis=1), np.linalg.norm(np.diff(CORNER, axis=0), axis=1), rtol=1e-3)
-
-
-@pytest.mark.parametrize("height", [0.0, 1e-3, -0.5])
-def test_stvk_recovers_its_lengths_and_not_its_side(height: float) -> None:
-    """Guards the same of StVK, whose energy is that of the mirror image: lengths come back, inside out or not."""
-    scene = Scene(gravity=NO_GRAVITY)
-    scene.add_particles(CORNER, 1.0)
-    scene.add_constraints("tet_stvk", [[0, 1, 2, 3]], young_modulus=1e4, poisson_ratio=0.3)
-    solver = Solver(Model(scene, dtype="float64"), substeps=10, damping=5.0)
-    state, control = solver.state(), solver.control()
-    state.set_positions(CORNER * [1.0, 1.0, height] + 1e-4 * np.random.default_rng(13).normal(size=(4, 3)))
-    for _ in range(200):
-        solver.step(state, control, 0.02)
-    edges = np.diff(state.get_positions()[0], axis=0)
-    assert_allclose(np.abs(np.linalg.det(edges)), 1.0, rtol=1e-3)
     assert_allclose(np.linalg.norm(edges, axis=1), np.linalg.norm(np.diff(CORNER, axis=0), axis=1), rtol=1e-3)
 
 

@@ -16,6 +16,7 @@ _RESULTS = {
 }
 _CONTACTS = {"contact_overflow": np.int32}
 _PIERCINGS = {"piercings": np.int32}
+_INVERTED = {"inverted": np.int32}
 _FLUID = {"fluid_overflow": np.int32}
 _WRENCHES = {"wrenches": np.float32}
 _PASSAGES = {"passages": np.int32}
@@ -45,6 +46,7 @@ class Outputs:
         output: ``"numpy"`` or ``"torch"``.
         contacts: whether particles collide, and lost contacts are to be reported.
         piercings: whether edges that go through surfaces are counted.
+        solids: whether there are tetrahedra, and those that are inverted are counted.
         fluid: whether there is any, and neighbours that its lists had no room for are to be reported.
         wrenches: whether what colliders are pushed with is reported, the one entry with more than a number.
         passages: whether what goes through cloth and ropes within an action is counted.
@@ -60,6 +62,7 @@ class Outputs:
         output: Literal["numpy", "torch"],
         contacts: bool,
         piercings: bool,
+        solids: bool,
         fluid: bool,
         wrenches: bool,
         passages: bool,
@@ -73,7 +76,7 @@ class Outputs:
         """Column of each info, by its name, in a buffer that holds several."""
         flags = dict.fromkeys(conditions, np.bool_)
         optional = (
-            (contacts, _CONTACTS), (piercings, _PIERCINGS), (fluid, _FLUID), (wrenches, _WRENCHES),
+            (contacts, _CONTACTS), (piercings, _PIERCINGS), (solids, _INVERTED), (fluid, _FLUID), (wrenches, _WRENCHES),
             (passages, _PASSAGES),
         )  # fmt: skip
         found = {name: dtype for there, names in optional if there for name, dtype in names.items()}

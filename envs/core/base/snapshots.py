@@ -25,7 +25,7 @@ FLAGS = (
 """Buffers of 0 and 1."""
 COUNTS = (
     *("episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps"),
-    *("contact_overflow", "piercings", "fluid_overflow"),
+    *("contact_overflow", "piercings", "inverted", "fluid_overflow"),
 )
 """Buffers that are not negative, and far enough from the end of 32 bits to go on counting."""
 

@@ -255,8 +255,9 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         self.disturbance = Disturbance(world)
         self.outputs = Outputs(
             buffers, task.score.term_names, self.observations.names, output,
-            self.scene.has_particle_contacts, self.solver.piercings, self.scene.fluid is not None,
-            self.solver.options.wrenches, self.solver.passages, self.randomization.columns,
+            self.scene.has_particle_contacts, self.solver.piercings, self.model.has_solids,
+            self.scene.fluid is not None, self.solver.options.wrenches, self.solver.passages,
+            self.randomization.columns,
             task.score.completion.conditions,
         )  # fmt: skip
         self.pictures = Pictures(self, world, self.render_options)

@@ -94,6 +94,7 @@ class Physics:
     failed: wp.array1d[wp.int32]
     overflow: wp.array1d[wp.int32]
     pierced: wp.array1d[wp.int32]
+    inverted: wp.array1d[wp.int32]
 
 
 @wp.struct
@@ -127,6 +128,7 @@ class Ends:
     finished: wp.array1d[wp.int32]
     contact_overflow: wp.array1d[wp.int32]
     piercings: wp.array1d[wp.int32]
+    inverted: wp.array1d[wp.int32]
     diverged: wp.array1d[wp.int32]
     terminated: wp.array1d[wp.int32]
     truncated: wp.array1d[wp.int32]
@@ -252,6 +254,7 @@ def conclude(
     rating.reward[env] = total
     ends.contact_overflow[env] = physics.overflow[env]
     ends.piercings[env] = physics.pierced[env]
+    ends.inverted[env] = physics.inverted[env]
     ends.diverged[env] = bad
     ends.terminated[env] = bad
     ends.truncated[env] = over

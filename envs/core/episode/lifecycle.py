@@ -118,8 +118,9 @@ def add_buffers(world: World, observations: View) -> None:
     """
     buffers, task = world.buffers, world.task
     counters = ("seed", "episode", "start", "start_first", "start_count", "elapsed", "streak", "rest_steps")
-    flags = ("finished", "chosen", "restart", "contact_overflow", "piercings", "diverged", "terminated", "truncated")
-    for name in (*counters, *flags, "at_goal", "released", "at_rest", "is_success"):
+    flags = ("finished", "chosen", "restart", "diverged", "terminated", "truncated")
+    counts = ("contact_overflow", "piercings", "inverted")
+    for name in (*counters, *flags, *counts, "at_goal", "released", "at_rest", "is_success"):
         buffers.add(name, dtype=wp.int32)
     if world.scene.fluid is not None:
         buffers.add("fluid_overflow", dtype=wp.int32)
@@ -204,6 +205,7 @@ class Lifecycle:
             failed=state.diverged,
             overflow=state.contacts.overflow,
             pierced=state.contacts.piercings,
+            inverted=state.inverted,
         )
         self.conclude = Launches([prepare(world, episodes.conclude, rules, physics, *self._record())])
         """Rewards, ends, what is to be restarted, what there was no room for, and what colliders bore."""

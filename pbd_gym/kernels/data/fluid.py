@@ -41,6 +41,8 @@ def table_type(scalar: Any) -> Any:
         """room that each of these takes, in volumes of a fluid particle, shape (b,)"""
         lightest: wp.array[scalar]
         """largest inverse mass that each of these counts with, in those of a fluid particle, shape (b,)"""
+        yielding: wp.array[scalar]
+        """part of its inverse mass with which each moves in sweeps: 1, or what a rigid body has there, shape (b,)"""
         colliders: colliders_
         """all colliders, with the radius of a fluid particle for their contact radius"""
         wall_terms: wp.array[scalar]

@@ -246,6 +246,8 @@ def make_clear(wide: Wide, options: SweepOptions) -> Any:
         for lane in range(int(wp.static(lanes))):
             slot = group * wp.static(lanes) + lane
             state.diverged[slot] = 0
+            if wp.static(options.solids):
+                state.inverted[slot] = 0
             if wp.static(options.particle_contacts):
                 state.contacts.overflow[slot] = 0
             if wp.static(options.fluid is not None):

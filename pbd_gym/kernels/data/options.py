@@ -71,6 +71,8 @@ class SweepOptions:
     """Whether air flows past triangles."""
     rigid: bool = False
     """Whether there are rigid bodies."""
+    solids: bool = False
+    """Whether there are tetrahedra, to be counted where they are inverted."""
     fluid: FluidOptions | None = None
     """What is there of fluid, if any."""
 

@@ -11,6 +11,7 @@ import warp as wp
 from pbd_gym.kernels.data import fluid as fluid_data
 from pbd_gym.kernels.data import particle_contacts as particle_contact_data
 from pbd_gym.kernels.data import rigid as rigid_data
+from pbd_gym.kernels.data import solids as solid_data
 from pbd_gym.kernels.data import tethers as tether_data
 from pbd_gym.kernels.data.air import air_type
 
@@ -26,6 +27,8 @@ def model_data(
 ) -> Any:
     """Warp struct with everything constant but colliders: gravity [m/s^2], shape (3,), and a table per constraint kind.
 
+    There is always a table of tetrahedra, ``solids``.
+
     Args:
         scalar: ``wp.float32`` or ``wp.float64``.
         kinds: the constraint kinds that a scene uses.
@@ -34,7 +37,7 @@ def model_data(
         has_fluid: whether there is fluid; its table is called ``fluid``.
         has_rigid: whether there are rigid bodies; their table is called ``rigid``.
     """
-    fields: dict[str, Any] = {"gravity": wp.array1d[scalar]}
+    fields: dict[str, Any] = {"gravity": wp.array1d[scalar], "solids": solid_data.table_type(scalar)}
     fields |= {kind.name: kind.table_type(scalar) for kind in kinds}
     if has_particle_contacts:
         fields["particle_contacts"] = particle_contact_data.table_type(scalar)
@@ -210,6 +213,8 @@ def state_type(vec: Any) -> Any:
         """what rigid bodies work on"""
         diverged: wp.array1d[wp.int32]
         """1 where the step gave a NaN, ran away or left the scene, shape (slots,)"""
+        inverted: wp.array1d[wp.int32]
+        """tetrahedra that are inverted or flat at the end of the step, shape (slots,)"""
         positions_scalar: wp.array4d[scalar]
         """``positions`` by lane, in the same place, shape (groups, n, 3, L)"""
         velocities_scalar: wp.array4d[scalar]

@@ -279,6 +279,24 @@ PBD_INLINE void read_boundary(Group& fluid) {
     sync();
 }
 
+// Give a sample of the boundary what the sweeps have pushed it by.
+//
+// A sample of a rigid body yields no more than the body would there. Else the fluid would push samples into it one by
+// one, believe that it has room, and lie too close when the body is rigid again: that took 4 % of what it displaces at
+// 2.5 ms. What has pushed it is made up for here, so that the body gets all of it.
+template <class Group>
+PBD_INLINE void return_sample(Group& fluid, int b, const typename Group::T* row) {
+    PBD_CONTRACT_ON
+    using T = typename Group::T;
+    const int k = fluid.order[fluid.members + b];
+    const T yielding = fluid.table.yielding.data[k];
+    T* const to = fluid.x + Group::STRIDE * fluid.table.boundary.data[k];
+    for (int a = 0; a < 3; ++a) {
+        const T at = row[a] * fluid.size;
+        to[a] = yielding < T(1) ? to[a] + (at - to[a]) / yielding : at;
+    }
+}
+
 // Project all density constraints in one iteration of the solver.
 //
 // has_boundary: whether other bodies are wet.
@@ -314,9 +332,7 @@ inline CUDA_CALLABLE void project_fluid(const Model& model, const Body& body, co
     if constexpr (has_boundary)
         for (int b = thread; b < samples; b += thread_count)
             if (fluid.mobility[members + b] > T(0) && fluid.lengths[members + b] > 0)
-                for (int a = 0; a < 3; ++a)
-                    fluid.x[Group::STRIDE * table.boundary.data[fluid.order[members + b]] + a] =
-                        last[4 * (second + b) + a] * size;
+                return_sample(fluid, b, last + 4 * (second + b));
     sync();
 }
 

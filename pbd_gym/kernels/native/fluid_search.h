@@ -160,7 +160,7 @@ inline CUDA_CALLABLE void sort_fluid(const FluidGrid<Group>& grid, bool is_fluid
             mobility[at] = T(weight > T(0));
         } else {
             const T lightness = weight * fluid.mass, most = fluid.table.lightest.data[k];
-            mobility[members + at] = lightness < most ? lightness : most;
+            mobility[members + at] = fluid.table.yielding.data[k] * (lightness < most ? lightness : most);
         }
     }
     if (fluid.thread == 0) {

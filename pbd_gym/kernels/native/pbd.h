@@ -25,6 +25,7 @@
 #include "fluid_velocity.h"
 #include "fluid_walls.h"
 #include "grid_search.h"
+#include "inverted.h"
 #include "lanes.h"
 #include "line_damping.h"
 #include "lines.h"

@@ -292,6 +292,35 @@ def damp(inputs: Inputs, residual: Residual, width: int, power: int, limited: bo
     return done
 
 
+def rescue(
+    inputs: Inputs, residual: Residual, collapsed: Number, width: int, power: int
+) -> list[tuple[str, list[Number]]]:
+    """Return what takes one constraint out of a collapse, for :func:`pbd_gym.formulas.emit`.
+
+    It is a projection of its own, after that of the constraint, without a multiplier that iterations share.
+
+    Args:
+        inputs: of the trace.
+        residual: of the energy that leads out.
+        collapsed: below zero where the constraint has collapsed; elsewhere nothing moves.
+        width: particles of a constraint.
+        power: of an environment's size that the compliance grows with.
+    """
+    points, weights = inputs.positions(width), inputs.weights(width)
+    shared, weight = _weighed(inputs, residual, points, weights)
+    s = solve(inputs, residual.value, residual.value.same(residual.scale), weight, _alpha(inputs, power))
+    done: list[tuple[str, list[Number]]] = []
+    for k, (w, point, (factor, rest)) in enumerate(zip(weights, points, shared, strict=True)):
+        if inputs.options.jacobi:
+            onto, share = Vec3(*(inputs.graph.symbol(f"it.gathered({k}, {i})") for i in range(3))), relaxation(inputs)
+        else:
+            onto, share = point, inputs.graph.const(1.0)
+        moved = onto + Vec3(*rest) * (s * w * factor * share)
+        chosen = [where(collapsed < 0.0, new, old) for new, old in zip(moved, onto, strict=True)]
+        done.append((f"it.scatter({k}, {{}}, {{}}, {{}}, w{k});", chosen))
+    return done
+
+
 def project(
     inputs: Inputs, residual: Residual, width: int, power: int, limited: bool
 ) -> list[tuple[str, list[Number]]]:

@@ -8,6 +8,7 @@ that the same text serves each of these cases. Clusters of any size loop over th
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import warp as wp
@@ -18,7 +19,7 @@ from pbd_gym.kernels.data.options import SweepOptions
 from pbd_gym.kernels.data.parameters import COMPLIANCE, INV_SIZE, SIZE
 from pbd_gym.kernels.lanes.wide import Wide
 from pbd_gym.kernels.native import call, lanes_type, precision, scalar_name
-from pbd_gym.kernels.solve.projection import Inputs, damp, project
+from pbd_gym.kernels.solve.projection import Inputs, damp, project, rescue
 
 
 def element_text(
@@ -30,6 +31,7 @@ def element_text(
     compliance_power: int = 0,
     one_sided: bool = False,
     damping: bool = False,
+    rescue: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
 ) -> str:
     """Return C++ statements that project or damp constraint ``c``, which has a fixed number of particles.
 
@@ -42,13 +44,45 @@ def element_text(
         compliance_power: power of an environment's size that the compliance grows with.
         one_sided: whether the field ``side`` says on which side the constraint acts.
         damping: whether to damp.
+        rescue: of constraints that can collapse, a formula that is below zero there, and one for :func:`rescue_text`.
     """
     inputs = Inputs(options)
     residual = inputs.residual(formula, width, fields)
     done = (damp if damping else project)(inputs, residual, width, compliance_power, one_sided)
-    statements = emit(done, precision(scalar))
     gather = "\n".join(f"V x{k}, y{k}, z{k}, w{k}; it.gather({k}, x{k}, y{k}, z{k}, w{k});" for k in range(width))
-    return f"{gather}\n{statements}\n"
+    if rescue is None or damping:
+        return f"{gather}\n{emit(done, precision(scalar))}\n"
+    done.append(("standing = {};", [inputs.residual(rescue[0], width, fields).value]))
+    after = rescue_text(rescue[1], width, fields, options, scalar, compliance_power)
+    return f"{gather}\nV standing;\n{{\n{emit(done, precision(scalar))}\n}}\n{after}"
+
+
+def rescue_text(
+    formula: Callable[..., Any],
+    width: int,
+    fields: Mapping[str, tuple[int, ...]],
+    options: SweepOptions,
+    scalar: Any,
+    compliance_power: int,
+) -> str:
+    """Return C++ statements that follow a projection, for kinds that can collapse.
+
+    Where nothing has collapsed in any lane they are a branch. What has is where the number ``standing`` is below zero.
+
+    Args:
+        formula: from traced positions and fields to C of the energy that leads out.
+        width: particles of one constraint.
+        fields: shape of each field that the formulas may read.
+        options: what to compile for.
+        scalar: ``wp.float32`` or ``wp.float64``.
+        compliance_power: power of an environment's size that the compliance grows with.
+    """
+    inputs = Inputs(replace(options, keep_lambda=False))
+    residual = inputs.residual(formula, width, fields)
+    done = rescue(inputs, residual, inputs.graph.symbol("standing"), width, compliance_power)
+    statements = emit(done, precision(scalar))
+    gather = "\n".join(f"it.gather({k}, x{k}, y{k}, z{k}, w{k});" for k in range(width))
+    return f"if (pbd::any(standing < T(0))) {{\n{gather}\n{statements}\n}}\n"
 
 
 def _sweep_options(options: SweepOptions, width: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,33 @@ def fill_rigid(table: Any, scene: BaseScene, device: Any) -> None:
         box=[corner for body in bodies for corner in _corners(body)],
         points=np.concatenate(points),
     )
+
+
+def tetrahedra(scene: BaseScene, kinds: Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return all tetrahedra of a scene, each once.
+
+    They are those of solids, and those of constraints whose fields tell a shape or a volume at rest.
+
+    Args:
+        scene: what one environment holds.
+        kinds: of its constraints.
+
+    Returns:
+        Particles, shape (m, 4), int32, and volumes at rest [m^3], shape (m,).
+    """
+    rows, volumes = [scene.tets], [scene.tet_volumes]
+    for kind in kinds:
+        batch = scene.constraints[kind.name]
+        if kind.fields.get("inv_rest") == (3, 3):
+            volumes += [1.0 / (6.0 * np.linalg.det(part)) for part in batch.values["inv_rest"]]
+            rows += batch.indices
+        elif kind.width == 4 and "rest_volume" in kind.fields:
+            volumes += batch.values["rest_volume"]
+            rows += batch.indices
+    tets, all_volumes = np.concatenate(rows), np.concatenate(volumes)
+    first = np.unique(np.sort(tets, axis=1), axis=0, return_index=True)[1]
+    first = first[all_volumes[first] > 0.0]  # nothing asks points that keep their shape for one
+    return tets[first], all_volumes[first]
 
 
 def _balls(scene: BaseScene, body: RigidBody) -> list[ParticleContacts]:

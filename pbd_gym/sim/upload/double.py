@@ -27,7 +27,7 @@ FOUND = (
     "wrench_sums",
 )  # fmt: skip
 """Arrays of a state that a step changes."""
-SHARED = {"": ("held", "pins", "diverged"), "contacts": ("overflow", "piercings"), "fluid": ("overflow",)}
+SHARED = {"": ("held", "pins", "diverged", "inverted"), "contacts": ("overflow", "piercings"), "fluid": ("overflow",)}
 """Arrays of integers that both have in common, by the struct that they are in."""
 MOVES = ("motion", "collider_motion", "forces", "emission")
 """Arrays of a control that differ from step to step."""

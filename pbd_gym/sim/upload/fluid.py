@@ -45,6 +45,19 @@ def softness(fluid: Fluid) -> float:
     return max(fluid.material.regularization, 1e-6) * fluid.smoothing.rest_gradient
 
 
+def yielding(scene: BaseScene) -> np.ndarray:
+    """Return the part of its inverse mass with which each sample of a fluid's boundary moves, shape (b,).
+
+    A rigid body of mass M has the inverse mass ``1 / M`` in its middle and up to four times that at a corner.
+    """
+    assert scene.fluid is not None
+    found = np.ones(len(scene.fluid.boundary))
+    for body in scene.rigid_bodies:
+        inside = np.isin(scene.fluid.boundary, body.indices)
+        found[inside] = np.minimum(4.0 * scene.mass[scene.fluid.boundary[inside]] / body.mass, 1.0)
+    return found
+
+
 def fluid_options(fluid: Fluid, in_blocks: bool) -> FluidOptions:
     """Return what a kernel is compiled for.
 
@@ -83,6 +96,7 @@ def fill_fluid(table: Any, scene: BaseScene, colliders: Any, device: Any, column
         boundary=fluid.boundary,
         volumes=fluid.volumes,
         lightest=fluid.lightest,
+        yielding=yielding(scene),
         depot=[] if fluid.depot is None else fluid.depot,
         sites=np.concatenate([np.zeros((0, 7)), *sites]),
         nozzles=np.repeat(np.arange(len(sites)), [len(part) for part in sites]),

@@ -177,3 +177,18 @@ def test_push_refuses(bad: dict[str, Any]) -> None:
     """Guards the configuration: what is wrong is named."""
     with pytest.raises(ValueError, match=next(iter(bad))):
         make("PBDSoftPush-v0", 1, **bad)
+
+
+def test_inverted_tetrahedra_are_reported() -> None:
+    """Guards the report: as many as the state counts, and no entry where there are none to count."""
+    env = make("PBDSoftPush-v0", 2, ctrl_dt=0.002)
+    env.reset(seed=0)
+    positions = env.state.get_positions()
+    positions[1] *= [-1.0, 1.0, 1.0]
+    env.state.set_positions(positions)
+    info = env.step(env.action_space.sample())[-1]
+    assert info["inverted"].dtype == np.int32 and info["_inverted"].all()
+    assert_array_equal(info["inverted"], env.state.get_inverted())
+    assert info["inverted"][0] == 0 and info["inverted"][1] > 0
+    rope: Any = gym.make_vec("PBDRopeStraighten-v0", 1)
+    assert "inverted" not in rope.reset(seed=0)[-1]
