@@ -26,7 +26,7 @@ from pbd_gym.registry import ENTRIES, find
 from pbd_gym.runtime.checks import whole
 from pbd_gym.runtime.messages import Progress
 from pbd_gym.training.agents.policies import SHIPPED, find_pixel_policy, pixel_ids, shipped_ids
-from pbd_gym.training.episodes.rollouts import own_starts, reset_to_variations, unseen_arguments
+from pbd_gym.training.episodes.rollouts import may_count_piercings, own_starts, reset_to_variations, unseen_arguments
 from pbd_gym.training.reports.benchmark_results import FORMAT, write_results
 from pbd_gym.training.reports.intervals import bootstrap_interval, interquartile_mean, mean
 from pbd_gym.training.runs.named_policies import find_actor
@@ -129,7 +129,7 @@ def _of_a_run(path: Path) -> bool:
 
 
 def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
-    """Return the environments of the protocol, one per evaluation state.
+    """Return the environments of the protocol, one per evaluation state. They count piercings.
 
     Args:
         env_id: environment.
@@ -137,7 +137,8 @@ def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
     """
     # A bank of a seed of its own shares no state with any that an agent may have been trained on, however large.
     bank = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
-    env: Any = gym.make_vec(env_id, STATES, **bank, **seen)
+    counted = {"piercings": True} if may_count_piercings(env_id) else {}
+    env: Any = gym.make_vec(env_id, STATES, **bank, **counted, **seen)
     return env
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,6 +27,9 @@ VECTOR_IDS = {
 """Workload of each environment."""
 SHOWN = 8
 """Phases that take longest."""
+DRAWN = 64
+"""Actions that are drawn beforehand and done in turn: one that is repeated is not at random, and hands that close in it
+hold on."""
 HEAPS = 16
 """Start states: fewer than the task has by default, which take a minute to make."""
 
@@ -48,7 +52,7 @@ class Stopwatch:
 
 
 def vector(name: str, options: Options) -> Iterator[Row]:
-    """Time a batch of an environment, and of the same steps the part that is the bare engine."""
+    """Time a batch of an environment under random actions, and of the same steps the part that is the bare engine."""
     for num_envs, threads in sizes(options, [(256, 1), (256, 2)], [1024, 16384]):
         what = f"{num_envs:,} environments" + ("" if options.is_cuda else f", {threads} thread{'s'[: threads > 1]}")
         whole, share = _timed(name, num_envs, threads, options)
@@ -69,10 +73,10 @@ def _timed(name: str, num_envs: int, threads: int, options: Options) -> tuple[Du
     ).unwrapped
     env.reset(seed=0)
     env.action_space.seed(0)
-    actions = env.action_space.sample()
+    drawn = [env.action_space.sample() for _ in range(DRAWN)]
     if options.is_cuda:
-        actions = wp.to_torch(wp.array(actions, device=options.device))
-    step = functools.partial(_step, env, actions)
+        drawn = [wp.to_torch(wp.array(actions, device=options.device)) for actions in drawn]
+    step = functools.partial(_step, env, itertools.cycle(drawn))
     whole = measure(step, options.repeats)
     if options.is_cuda:  # a step is a graph by now, which holds the engine: measured by itself
         share = measure(functools.partial(_physics, env), options.repeats).median / whole.median
@@ -92,9 +96,9 @@ def _physics(env: Any) -> None:
     wp.synchronize_device(env.model.device)
 
 
-def _step(env: Any, actions: Any) -> None:
-    """Do a step, and wait for its end."""
-    env.step(actions)
+def _step(env: Any, actions: Iterator[Any]) -> None:
+    """Do a step with the next actions, and wait for its end."""
+    env.step(next(actions))
     wp.synchronize_device(env.model.device)
 
 

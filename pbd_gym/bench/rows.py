@@ -6,8 +6,9 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Options:
     """CPU threads; None for each workload's own choice."""
     num_envs: int | None = None
     """Environments of a batch; None for each workload's own choice."""
+    find_agent: Callable[[str], Any] | None = None
+    """What returns the bundled agent of an id, as a function of a batch, its observations, and whether episodes have
+    just begun; None leaves agents out."""
 
     @property
     def is_cuda(self) -> bool:

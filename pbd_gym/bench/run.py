@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 import pbd_gym
-from pbd_gym.bench import environments, scaling, workloads
+from pbd_gym.bench import environments, episodes, scaling, workloads
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.doctor import cpu_name
 from pbd_gym.runtime.devices import find_device
@@ -31,6 +31,7 @@ WORKLOADS: Mapping[str, Workload] = {
     "w5": workloads.w5,
     "w6": workloads.w6,
     **{name: functools.partial(environments.vector, name) for name in environments.VECTOR_IDS},
+    "flatten-vec": episodes.flatten,
     "cloth-single": environments.cloth_single,
     "pixels": workloads.pixels,
     "pictures": workloads.pictures,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from pbd_gym.cli.command import IN_NO_EXTRA, add, count
@@ -48,6 +49,13 @@ def options_of(args: argparse.Namespace) -> Options:
 def _bench(args: argparse.Namespace, rest: list[str]) -> None:
     from pbd_gym.bench import run
 
-    options = options_of(args)
+    options = dataclasses.replace(options_of(args), find_agent=_bundled)
     check_writable(args.plot)
     run.main(args.workloads, options, args.json, args.csv, args.plot)
+
+
+def _bundled(env_id: str) -> Any:
+    """Return the bundled agent of an environment."""
+    from pbd_gym.training.runs.named_policies import find_actor
+
+    return find_actor("trained", env_id)[0]

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import warp as wp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym.bench.engine import Engine, sizes
+from pbd_gym.bench.episodes import alone, run, uniform
 from pbd_gym.bench.rows import Options, Row, table, to_csv, to_json
 from pbd_gym.bench.run import WORKLOADS, main
 from pbd_gym.bench.scenes import folded, hanging_block, hanging_cloth, hanging_rope, strain, towel
 from pbd_gym.bench.timing import compare
+from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.scene.scene import Scene
 
 
@@ -114,6 +119,41 @@ def test_a_workload_measures(name: str) -> None:
         whole, bare, share, *_ = (row.value for row in rows)
         assert 0.0 < share < 100.0
         assert whole == pytest.approx(0.01 * share * bare)
+
+
+def test_every_step_has_actions_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards what random actions are: one that is repeated lets hands hold on."""
+    done: list[np.ndarray] = []
+    step = TaskVectorEnv.step
+
+    def noted(self: TaskVectorEnv, actions: Any) -> Any:
+        done.append(np.array(actions))
+        return step(self, actions)
+
+    monkeypatch.setattr(TaskVectorEnv, "step", noted)
+    list(WORKLOADS["pendulum-vec"](Options(repeats=1, threads=1, num_envs=4)))
+    first = [actions for actions in done[:40] if actions.shape == done[0].shape]
+    assert len(first) > 20 and all((a != b).any() for a, b in itertools.pairwise(first))
+
+
+def test_whole_episodes_begin_at_a_reset_and_last_as_long_as_they_may() -> None:
+    """Guards rows of whole episodes: hands of a heap that is left alone are open and stand still."""
+    env: Any = gym.make_vec("PBDClothFlatten-v0", 2, resolution=8, starts=2, max_episode_steps=5).unwrapped
+    seen: list[Any] = []
+
+    def watched(batch: Any, observation: Any, begins: bool) -> np.ndarray:
+        seen.append((begins, batch.state.held.numpy().copy(), batch.state.grip_positions.numpy().copy()))
+        return alone(batch, observation, begins)
+
+    assert run(env, watched) > 0.0
+    assert [begins for begins, *_ in seen] == [True] + 4 * [False]
+    assert all((held == -1).all() for _, held, _ in seen)
+    assert_array_equal(seen[0][2], seen[-1][2])
+    drawn = [uniform(0)(env, None, False) for _ in range(2)]
+    assert_array_equal(*drawn)
+    policy = uniform(0)
+    assert (policy(env, None, True) != policy(env, None, False)).all()
+    env.close()
 
 
 @pytest.mark.parametrize(

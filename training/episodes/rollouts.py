@@ -60,6 +60,11 @@ def own_starts(env_id: str, count: int, seed: int) -> dict[str, Any]:
     return {"split": "all", "starts": count, "starts_seed": seed} if "starts_seed" in fields else {}
 
 
+def may_count_piercings(env_id: str) -> bool:
+    """Return whether an environment can be asked to count what has been pulled through cloth."""
+    return "piercings" in getattr(_batch_type(env_id).config_type, "__dataclass_fields__", {})
+
+
 def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return arguments of an environment with a start state for each episode, none of which training has seen.
 

@@ -37,8 +37,7 @@ def _on(
 
     Args:
         towel: if not zero, particles along each side of the towel, and its substeps, 0 for as many as it needs; with
-            fewer particles than the evaluated one has, training is many times as fast. What has been pulled through it
-            is not counted: that would take a sixth of the time.
+            fewer particles than the evaluated one has, training is many times as fast.
         starts: if not zero, states in the bank, of a seed of its own; with the 64 that a task has by default, agents
             that meet a heap learn its 51 heaps by heart.
         reward_mode: what is learned from. Where an episode can end much farther from the goal than it began, the
@@ -47,7 +46,7 @@ def _on(
             towel is at the goal does so a little short of it on a fine one.
     """
     rows, substeps = towel
-    coarse: dict[str, Any] = {"rows": rows, "columns": rows, "piercings": False} if rows else {}
+    coarse: dict[str, Any] = {"rows": rows, "columns": rows} if rows else {}
     others = {"substeps": substeps, "success_at": success_at}
     return {"reward_mode": reward_mode, **coarse, **{n: v for n, v in others.items() if v}, **_bank(starts)}
 

@@ -373,7 +373,7 @@ def test_what_hangs_below_the_box_is_laid_on_the_ground() -> None:
 
 def test_thin_towel_is_folded() -> None:
     """Guards ``thickness``: layers that lie so far apart, threads that hardly stretch, and the report of piercings."""
-    env: Any = make("ClothFold", resolution=32)
+    env: Any = make("ClothFold", resolution=32, piercings=True)
     env.reset(seed=0)
     edges, strains = env.scene.constraints["line"].indices, []
     pairs = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in edges])

@@ -34,7 +34,7 @@ def test_of_a_single_environment() -> None:
     env.close()
 
 
-def test_piercings_need_not_be_counted() -> None:
+def test_piercings_are_counted_when_asked_for() -> None:
     """Without the count towels start and move as with it, to the bit, and nobody is told a number that is not one."""
     counted, plain = (
         gym.make_vec("PBDClothFold-v0", 2, resolution=8, piercings=piercings).unwrapped for piercings in (True, False)

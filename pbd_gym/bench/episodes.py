@@ -1,0 +1,68 @@
+"""Whole episodes of a crumpled towel: what an env-step costs depends on who acts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import warp as wp
+
+from pbd_gym.bench.environments import HEAPS, vector
+from pbd_gym.bench.rows import Options, Row
+
+ENV_ID = "PBDClothFlatten-v0"
+Policy = Callable[[Any, Any, bool], Any]
+"""Maps a batch, its observations, and whether episodes have just begun, to actions."""
+
+
+def uniform(seed: int) -> Policy:
+    """Return a policy that draws each action anew."""
+    generator = np.random.default_rng(seed)
+    return lambda env, seen, begins: generator.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
+
+
+def alone(env: Any, seen: Any, begins: bool) -> np.ndarray:
+    """Let both hands stay open where they are."""
+    actions: np.ndarray = np.zeros(env.action_space.shape, dtype=np.float32)
+    actions[:, 3::4] = -1.0
+    return actions
+
+
+def flatten(options: Options) -> Iterator[Row]:
+    """Time random actions from a reset on, as of other environments, and then whole episodes by who acts."""
+    yield from vector("flatten-vec", options)
+    policies: dict[str, Policy] = {
+        "random actions": uniform(0),
+        "expert": lambda env, seen, begins: env.expert(),
+        "heap left alone": alone,
+    }
+    if options.find_agent is not None:
+        policies["bundled agent"] = options.find_agent(ENV_ID)
+    num_envs = options.num_envs or (1024 if options.is_cuda else 32)
+    made: Any = gym.make_vec(ENV_ID, num_envs, device=options.device, threads=options.threads or 1, starts=HEAPS)
+    env = made.unwrapped
+    for name, policy in policies.items():
+        seconds = run(env, policy)
+        steps = num_envs * env.max_episode_steps
+        yield Row("flatten-vec", f"whole episodes, {name}, {num_envs:,} environments", steps / seconds, "env-steps/s")
+    env.close()
+
+
+def run(env: Any, policy: Policy) -> float:
+    """Return how long the steps of one time limit take from a reset on [s], without what the policy takes.
+
+    An episode that ends sooner is followed by the next one.
+    """
+    seen, _ = env.reset(seed=0)
+    device, total = env.model.device, 0.0
+    for t in range(env.max_episode_steps):
+        actions = policy(env, seen, t == 0)
+        wp.synchronize_device(device)
+        start = time.perf_counter()
+        seen, *_ = env.step(actions)
+        wp.synchronize_device(device)
+        total += time.perf_counter() - start
+    return total
