@@ -13,22 +13,29 @@ ROOM = 3.0
 """Distance from the origin that every scene has [m]: a particle that is let go falls so far in 0.8 s."""
 TIMES = 10.0
 """Of how far the scene reaches, besides."""
+_BEHIND = 1.01
+"""So that what waits somewhere is not beyond it by rounding."""
 
 
 def far_away(model: Any) -> float:
     """Return the distance from the origin beyond which a particle is out of the scene [m].
 
-    :data:`ROOM`, and :data:`TIMES` as far as particles and colliders reach where they were added: what waits for
-    emitters counts, and of planes their distance.
+    :data:`ROOM`, and :data:`TIMES` as far as particles and colliders reach where they were added; of planes their
+    distance counts. It is not nearer than where particles of a fluid wait that are not in the scene.
 
     Args:
         model: the constants of the batch.
     """
     scene = model.scene
-    reach = float(np.linalg.norm(model.start_positions, axis=1).max(initial=0.0))
+    depot = None if scene.fluid is None else scene.fluid.depot
+    places = model.start_positions
+    if depot is not None:
+        places = places[(places != depot).any(axis=1)]
+    reach = float(np.linalg.norm(places, axis=1).max(initial=0.0))
     for collider in scene.colliders:
         size = extent(collider)
         # Planes, and shapes that nothing is known of, go on for ever.
         known = size if size < FARTHEST else 0.0
         reach = max(reach, float(np.linalg.norm(collider.origin)) + known)
-    return ROOM + TIMES * reach
+    far = ROOM + TIMES * reach
+    return far if depot is None else max(far, _BEHIND * float(np.linalg.norm(depot)))
