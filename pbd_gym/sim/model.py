@@ -217,8 +217,8 @@ class Model:
         self.lean_count = (3 * self.particle_count + len(chains)) * self.has_leans
         """Numbers that tell which way contacts push particles, and how much lines yield to them."""
         self.memory_count = self.lean_count
-        """Numbers that are remembered from substep to substep: those, one of each constraint that remembers, one of
-        each place of a nozzle, and one of each particle that collides with others."""
+        """Numbers that are remembered from substep to substep: those, one of each constraint that remembers, and one of
+        each place of a nozzle."""
         used = [np.ravel(part) for kind in self.kinds for part in self.scene.constraints[kind.name].indices]
         valence = np.bincount(np.concatenate(used), minlength=self.particle_count) if used else np.zeros(0, dtype=int)
         for kind in self.kinds:
@@ -254,16 +254,13 @@ class Model:
         scene = self.scene
         self.contact_count = 0
         """Particles that collide with others."""
-        self.first_contact_memory = self.memory_count
-        """Which of the numbers that are remembered is the first of theirs."""
         self.has_surfaces = any(len(group.triangles) > 0 for group in scene.particle_contacts)
         """Whether some of these are discs of a surface."""
         self.surface_edge_count = sum(map(len, pierced_edges(scene)))
         """Edges that are looked for in these: their own, and those of ropes and bodies."""
         if scene.has_particle_contacts:
             table = self.data.particle_contacts
-            self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks, self.memory_count)
-            self.memory_count += self.contact_count
+            self.contact_count = fill_contacts(table, scene, self.device, self.in_blocks)
 
     def _fit_blocks(self) -> None:
         """Let a block of a GPU have as many threads as there is work for."""

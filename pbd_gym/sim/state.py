@@ -9,7 +9,6 @@ import warp as wp
 from numpy.typing import ArrayLike
 
 from pbd_gym.kernels.data.parameters import DENSITY, SIZE, update_inv_mass
-from pbd_gym.kernels.data.particle_contacts import UNKNOWN
 from pbd_gym.kernels.grips import holding
 from pbd_gym.runtime.checks import FARTHEST, FASTEST, LARGEST, as_array, broadcast, finite, whole
 from pbd_gym.runtime.compilation import first_launch
@@ -57,7 +56,6 @@ class State(StateReports):
         self.previous.assign(self.positions)
         for numbers in (self.memory, self.diverged, self.inverted):
             numbers.zero_()
-        self._note_places(np.ones(model.num_envs, dtype=bool))
 
     def get_positions(self, env: int | None = None) -> np.ndarray:
         """Return a copy of the positions [m], shape (num_envs, n, 3), or of those of one environment, shape (n, 3).
@@ -76,24 +74,11 @@ class State(StateReports):
     def set_positions(self, values: ArrayLike) -> None:
         """Put particles somewhere [m], broadcast to (num_envs, n, 3), up to 1e6 m from the origin along each axis.
 
-        Those that then overlap, and collide, part by 1.5 mm a second and get no speed by that.
-
         Raises:
             TypeError: for anything but real numbers.
             ValueError: for a wrong shape, or a number that is not finite or too large.
         """
-        given = self._checked("positions", values, FARTHEST)
-        if self.model.contact_count:
-            self._note_places((given != self.get_positions()).any(axis=(1, 2)))
-        scatter(self.model, self.positions_scalar, given)
-
-    def _note_places(self, anew: np.ndarray) -> None:
-        """Let the next step find what overlaps, in the environments in which particles have been put somewhere."""
-        first, count = self.model.first_contact_memory, self.model.contact_count
-        if count and anew.any():
-            memory = to_rows(self.memory_scalar.numpy(), self.model.num_envs)
-            memory[anew, first : first + count] = UNKNOWN
-            scatter(self.model, self.memory_scalar, memory)
+        scatter(self.model, self.positions_scalar, self._checked("positions", values, FARTHEST))
 
     def set_velocities(self, values: ArrayLike) -> None:
         """Set velocities [m/s], broadcast to (num_envs, n, 3), up to 1e6 m/s along each axis.
@@ -373,8 +358,7 @@ class State(StateReports):
         The kinds come in the order of :func:`pbd_gym.constraints.kinds`, and the constraints of each in the order they
         were added. Each place of a nozzle (``Emitter.sites``) remembers how far the particle before still has to go
         until the next one leaves [m]. Where ropes with lines collide, three numbers of each particle tell which way its
-        contacts push, and one of each line how much it yields to them. Each particle that collides with others
-        remembers how far it still leaves room to what it overlapped where it was put [m], -1 if nobody has looked yet.
+        contacts push, and one of each line how much it yields to them.
         """
         return np.ascontiguousarray(to_rows(self.memory_scalar.numpy(), self.model.num_envs)[:, self._memory_slots()])
 

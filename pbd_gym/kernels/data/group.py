@@ -40,8 +40,6 @@ def body_type(vec: Any) -> Any:
         """factor of every Coulomb coefficient"""
         relief: scalar
         """how far a round of contacts may move a particle out of an overlap that was there before [m]"""
-        parting: scalar
-        """how much sooner two particles that overlapped where they were put touch after a round of contacts [m]"""
         fall: scalar
         """how far gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
         frames: wp.array2d[vec]
@@ -116,7 +114,6 @@ def make_load(wide: Wide, options: SweepOptions) -> Any:
             body.forces = control.air.forces[group]
         body.relaxation = settings.relaxation
         body.relief = settings.relief
-        body.parting = settings.parting
         body.fall = settings.fall
         body.h = settings.h
         body.friction = vec(scalar(1.0))

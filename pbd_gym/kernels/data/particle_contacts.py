@@ -11,8 +11,6 @@ INNER, RIM, BALL = 0, 1, 2
 
 SCANNED = 4096
 """Members up to which there is a table of which pairs can collide."""
-UNKNOWN = -1.0
-"""Room that a member leaves others, where nobody has looked what overlaps since it was put somewhere."""
 CHUNK = 16
 """Members that are compared at a time, and pairs that are worked on, where one thread serves a group."""
 NUMBERS = 16
@@ -95,9 +93,6 @@ def table_type(scalar: Any) -> Any:
         """how much farther than contact candidates may be [m]"""
         cell: scalar
         """width of a cell [m]: the largest distance at which two members touch, and the skin"""
-        first_memory: wp.int32
-        """index of the first number that members remember, of one each: how far they still leave others room [m], see
-        ``native/particle_contacts.h``"""
         separation_speed: scalar
         """fastest way out of an overlap that did not come from this substep [m/s]"""
         cushion: scalar

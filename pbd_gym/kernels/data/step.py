@@ -94,8 +94,6 @@ def settings_type(scalar: Any) -> Any:
         """factor of Jacobi corrections"""
         relief: scalar
         """how far a round of contacts may move a particle out of an overlap that was there before [m]"""
-        parting: scalar
-        """how much sooner two particles that overlapped where they were put touch after a round of contacts [m]"""
         fall: scalar
         """how far gravity moves a particle at rest in a substep, at the scene's gravity [m]"""
         spectral_radius: scalar

@@ -87,7 +87,6 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
             m.leverage = table.leverage.data[k];
             m.crowd = crowd_of[LANES * k + environment];
         }
-        m.room = wp::max(Search::room_of(k)[environment], T(0));
         m.radius = traits[0];
         m.extent = traits[1];
         m.friction = traits[2];
@@ -264,56 +263,10 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         }
     }
 
-    // Let members leave others so much room that they do not overlap where they were put, and then less and less.
-    //
-    // first: only where nobody has looked yet; else only where somebody has.
-    PBD_INLINE void change_room(bool first) {
-        PBD_CONTRACT_ON
-        for (int k = thread; k < count; k += thread_count) {
-            bool any = false;
-            for (int n = 0; n < LANES; ++n) any = any || (first ? Search::room_of(k)[n] < T(0) : roomy(k, n));
-            if (!any) continue;
-            const bool listed = touching_lengths[k] >= 0;
-            const int end = listed ? touching_lengths[k] : count;
-            T* const most = delta + 3 * members[k] * LANES;
-            for (int n = 0; n < end; ++n) {
-                const int other = listed ? touching[entry(k, n)] : n;
-                if (!listed && (other == k || !Search::strangers(k, other))) continue;
-                for (environment = 0; environment < LANES; ++environment) {
-                    const auto t = touch_of(k, as_placed(member(k)), other, as_placed(member(other)));
-                    if (t.inside > T(0)) most[environment] = wp::max(most[environment], t.overlap);
-                }
-            }
-        }
-        sync();
-        for (int k = thread; k < count; k += thread_count)
-            for (int n = 0; n < LANES; ++n) {
-                T& most = delta[3 * members[k] * LANES + n];
-                T& room = Search::room_of(k)[n];
-                if (first && room < T(0)) room = T(0.5) * most;
-                if (!first && room > T(0)) {
-                    room = Search::less_room(room, most);
-                    Search::forget_push(k, n);
-                }
-                most = T(0);
-            }
-        sync();
-    }
-
-    // Whether a member leaves others room.
-    PBD_INLINE bool roomy(int k, int n) const { return Search::room_of(k)[n] > T(0); }
-
     // Part all members that touch, from their lists of candidates.
     PBD_INLINE void part_members() {
-        bool unknown = false;
-        for (int n = 0; n < LANES; ++n) unknown = unknown || Search::room_of(0)[n] < T(0);
         for (int k = thread; k < count; k += thread_count) count_contacts(k);
         sync();
-        if (unknown) {
-            change_room(true);
-            for (int k = thread; k < count; k += thread_count) count_contacts(k);
-            sync();
-        }
         if constexpr (Options::RIGID) {
             for (int k = thread; k < count; k += thread_count) count_crowd(k);
             sync();
@@ -322,7 +275,6 @@ template <class Group> struct BlockContacts : GridSearch<Group> {
         if constexpr (Options::PASSES > 1) part_again();
         for (int k = thread; k < count; k += thread_count) finish(k);
         sync();
-        change_room(false);
     }
 };
 

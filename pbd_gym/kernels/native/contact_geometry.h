@@ -51,7 +51,7 @@ template <class L> struct Leverage<L, true> {
 
 // What is known of a member, for one pair or, on one thread, for sixteen.
 template <class L, bool rigid> struct Member : Leverage<L, rigid> {
-    typename L::V x, y, z, w, px, py, pz, flat, nx, ny, nz, room, radius, extent, friction, role;
+    typename L::V x, y, z, w, px, py, pz, flat, nx, ny, nz, radius, extent, friction, role;
 };
 
 // Whether two members touch, along which normal, and by how much they are to part.
@@ -67,14 +67,13 @@ template <class T> struct ContactScales {
     T size, inv_size, roughness;
     T agitation;        // 0 at rest, 1 where it moves
     T fastest, gentle;  // ways out of an overlap: creased, and flat [m]
-    T placed;           // the same of what overlapped where it was put
     T braking;          // share of a gap that may go
     T cushion;
     BallShape shape;
 };
 
 // Steps out of an overlap, and the share of a gap that may go, for a substep of 1 / inv_h.
-template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h, T parting,
+template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const Table& table, T inv_h,
                                                                            BallShape shape) {
     PBD_CONTRACT_ON
     return {T(1),
@@ -83,19 +82,9 @@ template <class Table, class T> PBD_INLINE ContactScales<T> contact_scales(const
             T(0),
             table.separation_speed / inv_h,
             table.gentle_speed / inv_h,
-            T(2) * parting,
             wp::min(T(0.5), T(1) / (inv_h * table.braking_time)),
             table.cushion,
             shape};
-}
-
-// The same member where it was at the start of the substep, with no room for others yet.
-template <class M> PBD_INLINE M as_placed(M m) {
-    m.x = m.px;
-    m.y = m.py;
-    m.z = m.pz;
-    m.room = m.px - m.px;
-    return m;
 }
 
 // Store the normals of patches at the start of the substep, and how flat they are.
@@ -158,7 +147,6 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
     const V length = root(d2), over = T(1) / at_least(length, 1e-12), reach = a.radius + b.radius;
     // Members in the very same place part along y, the one with the higher number upwards.
     const V up = length > T(1e-12) ? dy * over : V(T(-1));
-    const V left = a.room + b.room;
     t.ux = dx - px;
     t.uy = dy - py;
     t.uz = dz - pz;
@@ -169,11 +157,10 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         t.nx = passed ? px * unit : dx * over;
         t.ny = passed ? py * unit : up;
         t.nz = passed ? pz * unit : dz * over;
-        t.overlap = reach * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length) - left;
-        const auto close = (left <= T(0)) | (t.overlap > T(0));
-        t.fastest = left > T(0) ? V(scales.placed) : V(scales.fastest);
+        t.overlap = reach * scales.size - (passed ? dx * t.nx + dy * t.ny + dz * t.nz : length);
+        t.fastest = V(scales.fastest);
         t.sheets = V(T(0));
-        t.inside = (rest2 < reach * reach) & close ? V(T(1)) : V(T(0));
+        t.inside = rest2 < reach * reach ? V(T(1)) : V(T(0));
     } else {
         using Roles = typename Options::Roles;
         const V none = V(T(0)), all = V(T(1));
@@ -217,12 +204,10 @@ PBD_INLINE Touch<L> touch(const Member<L, Options::RIGID>& a, const Member<L, Op
         const V width = a_width > b_width ? a_width : b_width, wider = a.extent > b.extent ? a.extent : b.extent;
         const V high = reach + (wider > none ? V(scales.cushion) : none), across = high * high + wider * wider;
         const V range2 = fat * fat > across ? fat * fat : across;
-        t.overlap = wanted * scales.size - gap - left;
-        const auto close = (left <= T(0)) | (t.overlap > T(0));
+        t.overlap = wanted * scales.size - gap;
         t.sheets = (a_ball | b_ball) ? none : all;
-        t.fastest = left > T(0) ? V(scales.placed) : scales.gentle + creased * (scales.fastest - scales.gentle);
-        const auto reached = (gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width);
-        t.inside = reached & close ? all : none;
+        t.fastest = scales.gentle + creased * (scales.fastest - scales.gentle);
+        t.inside = ((gap * scales.inv_size < wanted) & (rest2 < range2) & (beside <= width * width)) ? all : none;
     }
     return t;
 }

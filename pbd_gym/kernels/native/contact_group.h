@@ -110,22 +110,6 @@ template <class Lanes, class OptionsType, class Model, class Body, class Lists> 
     // The same at the start of the substep.
     PBD_INLINE const T* start_of(int k) const { return previous + ROW * members[k] * LANES; }
 
-    // Room that it leaves others in all environments, negative where nobody has looked yet.
-    PBD_INLINE T* room_of(int k) const { return (T*)body.memory.data + (table.first_memory + k) * LANES; }
-    // What is left of that room after this substep, where it overlaps others by up to `most` without it.
-    PBD_INLINE T less_room(T room, T most) const {
-        PBD_CONTRACT_ON
-        const T gone = wp::max(room - T(0.5) * T(body.parting), T(0.5) * most - T(body.parting));
-        return wp::max(wp::min(gone, room), T(0));
-    }
-    // Let what pushes a member out of where it was put not count as what its line leans on.
-    PBD_INLINE void forget_push(int k, int lane) const {
-        PBD_CONTRACT_ON
-        if (body.untouched.shape[0] == 0) return;
-        T* const come = (T*)body.untouched.data + 3 * (size_t)members[k] * LANES + lane;
-        for (int a = 0; a < 3; ++a) come[a * LANES] = place_of(k)[a * LANES + lane] - start_of(k)[a * LANES + lane];
-    }
-
     // Whether two members can collide at all: not if they are neighbours in one body, nor if they are of two rigid
     // ones, which are parted as bodies.
     PBD_INLINE bool strangers(int k, int other) const {

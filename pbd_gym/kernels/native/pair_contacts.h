@@ -41,10 +41,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     int length = 0;          // of its list
     int found = 0;           // pairs that are to be looked at
     int touched = 0;         // pairs that touch
-    int pass = 0;            // counts contacts; those that follow part them, and MEASURES finds how deep they overlap
-    static constexpr int MEASURES = -1;
-    // Which number of a member's row is its room.
-    static constexpr int ROOM = Options::SURFACES ? 11 : 7;
+    int pass = 0;            // counts contacts; those that follow part them
 
     // one, two: room for FOUND_ROOM numbers each.
     template <class Model, class Body, class Lists, class Rigid>
@@ -75,7 +72,6 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         m.py = all[5];
         m.pz = all[6];
         m.flat = all[7];
-        m.room = all[ROOM];
         m.nx = all[8];
         m.ny = all[9];
         m.nz = all[10];
@@ -161,77 +157,6 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         }
     }
 
-    // Let members leave up to sixteen others so much room that they do not overlap where they were put.
-    inline void measure(const int* from, const int* other, int number) const {
-        PBD_CONTRACT_ON
-        One a, b;
-        fill(a, from);
-        fill(b, other);
-        const auto t = touch<Pairs, Options>(as_placed(a), as_placed(b), scales);
-        for (int s = 0; s < number; ++s)
-            if (t.inside[s] > T(0))
-                for (const int* k = from; k; k = k == from ? other : nullptr)
-                    moves[4 * k[s]] = wp::max(moves[4 * k[s]], t.overlap[s]);
-    }
-
-    // Find by how much each member overlapped others when the substep began.
-    PBD_INLINE void measure_all() {
-        for (int n = 0; n < 4 * count; ++n) moves[n] = T(0);
-        pass = MEASURES;
-        if (touched > 0) work_on_all();
-    }
-
-    // Let members leave others so much room that they do not overlap where they were put, and look again at what
-    // touches. Returns whether any does.
-    PBD_INLINE bool make_room() {
-        PBD_CONTRACT_ON
-        measure_all();
-        T* const to = Search::rows + Search::stride * environment;
-        bool any = false;
-        for (int k = 0; k < count; ++k) {
-            const T room = T(0.5) * moves[4 * k];
-            any = any || room > T(0);
-            Search::room_of(k)[environment] = to[NUMBERS * k + ROOM] = room;
-            valence[k] = T(0);
-        }
-        touched = pass = 0;
-        examine_all();
-        return any;
-    }
-
-    // Let members leave others less room in the next substep.
-    PBD_INLINE void shrink_room() {
-        measure_all();
-        for (int k = 0; k < count; ++k) {
-            T& room = Search::room_of(k)[environment];
-            if (!(room > T(0))) continue;
-            room = Search::less_room(room, moves[4 * k]);
-            Search::forget_push(k, environment);
-        }
-    }
-
-    // Do with all pairs that touch what the pass does.
-    PBD_INLINE void work_on_all() {
-        if (touched > touching_room) return examine_all();
-        for (int begin = 0; begin < touched; begin += 16) {
-            const int number = wp::min(16, touched - begin);
-            for (int s = 0; s < number; ++s) {
-                one[s] = firsts[begin + s];
-                two[s] = seconds[begin + s];
-            }
-            pad(one, two, number);
-            work_on(one, two, number);
-        }
-    }
-
-    // Do with up to sixteen pairs what the pass does.
-    PBD_INLINE void work_on(const int* from, const int* other, int number) const {
-        if (pass == MEASURES)
-            measure(from, other, number);
-        else
-            separate(from, other, number);
-    }
-
     // Fill up with the first pair what lacks to sixteen.
     PBD_INLINE static void pad(int* from, int* other, int number) {
         for (int s = number; s < 16; ++s) {
@@ -260,9 +185,9 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         const int whole = found / 16, rest = found % 16, begin = 16 * whole;
         const bool more = all && rest > 0;
         if (more) pad(one + begin, two + begin, rest);
-        if (pass != 0) {
-            for (int at = 0; at < begin; at += 16) work_on(one + at, two + at, 16);
-            if (more) work_on(one + begin, two + begin, rest);
+        if (pass > 0) {
+            for (int at = 0; at < begin; at += 16) separate(one + at, two + at, 16);
+            if (more) separate(one + begin, two + begin, rest);
         } else {
             // First all that touch, and then the branches on it: until such a branch is known to be taken or not, work
             // on the next sixteen may be in vain.
@@ -358,7 +283,7 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     }
 
     // Part all members that touch in the environment that is worked on.
-    PBD_INLINE void part_environment(bool worn, bool roomy, T agitation) {
+    PBD_INLINE void part_environment(bool worn, T agitation) {
         now = Search::rows + Search::stride * environment;
         scales.size = Search::size();
         scales.inv_size = Search::inv_size();
@@ -371,17 +296,23 @@ template <class Group> struct PairContacts : PairSearch<Group> {
         length = *Search::length_of();
         found = touched = pass = 0;
         examine_all();
-        if (Search::room_of(0)[environment] < T(0)) roomy = make_room();
-        if (touched > 0) part_touching();
-        if (roomy) shrink_room();
-    }
-
-    // Part what touches.
-    PBD_INLINE void part_touching() {
+        if (touched == 0) return;
         if constexpr (Options::RIGID) count_crowds();
         for (pass = 1; pass <= Options::PASSES; ++pass) {
             begin_pass();
-            work_on_all();
+            if (touched > touching_room) {
+                examine_all();
+                continue;
+            }
+            for (int begin = 0; begin < touched; begin += 16) {
+                const int number = wp::min(16, touched - begin);
+                for (int s = 0; s < number; ++s) {
+                    one[s] = firsts[begin + s];
+                    two[s] = seconds[begin + s];
+                }
+                pad(one, two, number);
+                separate(one, two, number);
+            }
         }
         finish();
     }
@@ -392,11 +323,11 @@ template <class Group> struct PairContacts : PairSearch<Group> {
     PBD_INLINE void part_all(const T* agitation) {
         if constexpr (Options::RIGID)
             for (int k = 0; k < count; ++k) crowd_of[k] = T(1);
-        T worn[LANES], roomy[LANES];
-        Search::fill_rows(roomy);
+        Search::fill_rows();
+        T worn[LANES];
         Search::find_worn(worn);
         for (environment = 0; environment < LANES; ++environment)
-            part_environment(worn[environment] > T(0), roomy[environment] > T(0), agitation[environment]);
+            part_environment(worn[environment] > T(0), agitation[environment]);
     }
 };
 

@@ -32,8 +32,7 @@ template <class Group> struct PairSearch : Group {
     using W = typename Pairs::V;             // one of these
     using Row = typename Register<T, 4>::type;
     static constexpr int LANES = Group::LANES, ROW = Group::ROW;
-    // Position and weight; position before, and flatness; normal, and room for others; traits. Balls have the room in
-    // place of the flatness.
+    // Position and weight; position before, and flatness; normal, and none; traits.
     static constexpr int NUMBERS = Options::NUMBERS;
     using Group::anchors;
     using Group::chunks;
@@ -111,29 +110,25 @@ template <class Group> struct PairSearch : Group {
         *(Row*)(to + stride * 12) = four_of<12>(q);
     }
 
-    // Fill the rows of each member in each environment. Finds which environments have members that leave others room.
-    PBD_INLINE void fill_rows(T* roomy) const {
-        V most = V(T(0));
+    // Fill the rows of each member in each environment.
+    PBD_INLINE void fill_rows() const {
         for (int k = 0; k < count; ++k) {
             T* const to = rows + NUMBERS * k;
             const T* const now = Group::place_of(k);
             const T* const before = Group::start_of(k);
-            const V room = at_least(L::load(Group::room_of(k), 0), 0);
-            most = room > most ? room : most;
-            V weight = L::load(Group::w + members[k] * LANES, 0), flat = room;
+            V weight = L::load(Group::w + members[k] * LANES, 0), flat = V(T(0));
             if constexpr (Options::SURFACES) {
                 const T* const patch = Group::patches + 4 * k * LANES;
                 const T* const traction = (const T*)Group::body.traction.data + members[k] * LANES;
                 weight = weight_of<L>(weight, L::load(traction, 0));
                 flat = L::load(patch + 3 * LANES, 0);
-                put(to + 8, L::load(patch, 0), L::load(patch + LANES, 0), L::load(patch + 2 * LANES, 0), room);
+                put(to + 8, L::load(patch, 0), L::load(patch + LANES, 0), L::load(patch + 2 * LANES, 0), V(T(0)));
             }
             put(to, L::load(now, 0), L::load(now + LANES, 0), L::load(now + 2 * LANES, 0), weight);
             put(to + 4, L::load(before, 0), L::load(before + LANES, 0), L::load(before + 2 * LANES, 0), flat);
             const Row traits = *(const Row*)(table.traits.data + 4 * k);
             for (int n = 0; n < LANES; ++n) *(Row*)(to + n * stride + 12) = traits;
         }
-        L::store(roomy, 0, most);
     }
 
     // How far a member is from its anchor, in all environments.

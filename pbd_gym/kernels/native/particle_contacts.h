@@ -21,10 +21,6 @@
 // gentle_speed. Between two surfaces it leaves the more slowly the smaller it is, and does not count as pressure that
 // makes friction.
 //
-// What overlaps where it was put, by a scene or by hand, would be thrown. So the first step finds by how much, and each
-// member leaves others half of the most that it overlaps one by: they do not touch before that is used up as well. The
-// room shrinks slowly, and pushes them apart as it does. It is remembered (body.memory), and -1 until somebody looks.
-//
 // A particle of a rigid body counts with the inverse mass of the body at that point, or rather a bound for all
 // directions, which the contacts of the whole body share. What it is displaced by is an impulse of its own mass, which
 // joints pass on. The second pass looks at it where that impulse, and those of all others, have led its body.
@@ -41,7 +37,7 @@ PBD_INLINE void separate_members(const Model& model, const Body& body, const Lis
                                  typename L::T inv_h, int group, int thread, int thread_count, BallShape shape) {
     using T = typename L::T;
     using Group = ContactGroup<L, Options, Model, Body, Lists>;
-    const auto scales = contact_scales(model.particle_contacts, inv_h, T(body.parting), shape);
+    const auto scales = contact_scales(model.particle_contacts, inv_h, shape);
     T agitation[L::LANES] = {};
 #if PBD_BLOCK
     BlockContacts<Group> contacts(model, body, lists, rigid, group, thread, thread_count, scales, agitation);

@@ -40,7 +40,7 @@ GRID_SKIN, PAIR_SKIN = 0.5, 0.25
 of threads and on one thread. The wider, the more candidates, and the fewer searches."""
 
 
-def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, first_memory: int) -> int:
+def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool) -> int:
     """Fill the table of particle contacts, and return how many members it has.
 
     Args:
@@ -48,7 +48,6 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
         scene: what one environment holds, with particle contacts.
         device: where it goes.
         in_blocks: whether a block of threads serves a group.
-        first_memory: numbers that are remembered already.
     """
     groups = scene.particle_contacts
     sizes = [len(group.indices) for group in groups]
@@ -105,7 +104,6 @@ def fill_contacts(table: Any, scene: BaseScene, device: Any, in_blocks: bool, fi
         cell=widest + skin,
         # About as many cells as members, in a cube: 4^3 to 32^3.
         bits=int(np.clip(round(np.log2(max(4 * count, 2)) / 3.0), 2, 5)),
-        first_memory=first_memory,
         separation_speed=5.0,
         gentle_speed=2.0,
     )
