@@ -14,7 +14,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pbd_gym import Model, Scene, Solver
-from pbd_gym.constraints import KINDS
+from pbd_gym.constraints import KINDS, kinds
+from pbd_gym.constraints.tet_fem import COLLAPSED
 from pbd_gym.kernels.lanes.wide import LANE_COUNTS
 from pbd_gym.kernels.native import constant
 
@@ -59,6 +60,20 @@ def test_every_kind_has_a_sample() -> None:
     assert set(SAMPLES) == set(NAMES)
 
 
+def upright(kind: str, rest: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return which elements are solved once: not those that are helped up, the second time from where the first led.
+
+    Args:
+        kind: of the elements.
+        rest: positions of their particles at rest [m], shape (m, k, 3).
+        points: where they are [m], likewise.
+    """
+    if kinds()[kind].rescue is None:
+        return np.ones(len(points), dtype=bool)
+    before, after = (np.linalg.det(x[:, 1:] - x[:, :1]) for x in (rest, points))
+    return np.asarray(after > 1.001 * COLLAPSED * before)
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_projection_conserves_momentum(kind: str) -> None:
     """Guards gradients and weights: sum m dx = 0 and sum m x cross dx = 0 for each element, x before the projection.
@@ -68,6 +83,7 @@ def test_projection_conserves_momentum(kind: str) -> None:
     scene, members = scene_of(1)
     x = deformed(scene, np.random.default_rng(1))
     at = members[kind]
+    at = at[upright(kind, scene.positions[at], x[at])]
     mass, points = 1.0 / scene.inv_mass[at][:, :, None], x[at]
     shift = mass * (step(scene, x) - x)[at]
     assert np.median(np.abs(shift).max((1, 2))) > 1e-3  # it does something
@@ -131,6 +147,7 @@ def test_step_is_that_of_the_constraint(kind: str) -> None:
     wanted = -w * gradient * (value / total)[:, None, None]
     assert np.median(np.abs(wanted).max((1, 2))) > 1e-4
     off = np.abs(shift - wanted).max((1, 2)) / np.abs(wanted).max((1, 2)).clip(1e-3)
+    off = off[upright(kind, scene.positions[at], x[at])]
     if kind == "line":  # one that is so taut that it is solved for in rounds goes elsewhere: see test_taut_line.py
         length = np.linalg.norm(x[at[:, 0]] - x[at[:, 1]], axis=1)
         slack = w.max((1, 2)) * np.abs(value) / total / length <= SLACK
