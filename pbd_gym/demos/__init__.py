@@ -47,7 +47,7 @@ DEMOS = (
     Entry("soft", "soft-body", "soft_body:SoftBodyDemo", "edges and volumes: a soft body falls and is kicked"),
     Entry("soft", "shape-matching", "shape_matching:ShapeMatchingDemo", "loose particles that come back to a shape"),
     Entry("soft", "region-shape-matching", "shape_matching:RegionDemo", "regions that overlap: it bends, too"),
-    Entry("soft", "materials", "materials:MaterialsDemo", "FEM materials, bent and crushed: one stays inside out"),
+    Entry("soft", "materials", "materials:MaterialsDemo", "FEM materials, bent, crushed flat, and back"),
     Entry("soft", "fem", "fem:FEMDemo", "sheets of the same materials in the plane, classical explicit FEM"),
     Entry("soft", "deformation", "deformation:DeformationDemo", "deformation gradient and strains of a triangle"),
     Entry("motion", "throw", "integrators:ThrowDemo", "Euler's methods and RK2 beside the exact parabola"),

@@ -43,8 +43,8 @@ class MaterialsDemo(SceneDemo[MaterialsOptions]):
 
     For small strains all three are one material, and the beams sag alike; the more they bend and stretch, the more they
     differ. Press `c` to crush the bodies flat: the energy of St. Venant-Kirchhoff has no slope where an element is
-    flat, and parts of that beam may stay inside out; the corotated one finds its way back, and so does the stable
-    neo-Hookean one, whose energy is smooth through the flat state. Drag a tip to pull at it.
+    flat, and that of the stable neo-Hookean material too little, so both borrow a corotated one below a fifth of their
+    volume; all three find their way back. Drag a tip to pull at it.
 
     Sifakis, Barbic 2012: FEM simulation of 3D deformable solids, doi:10.1145/2343483.2343501; Smith, de Goes, Kim 2018:
     Stable neo-Hookean flesh simulation, doi:10.1145/3180491; as XPBD: Macklin, Mueller 2021,

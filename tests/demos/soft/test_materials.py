@@ -32,7 +32,7 @@ def test_sag_is_in_proportion_to_a_small_load() -> None:
     assert_allclose(two, 2.0 * one, rtol=0.03)
 
 
-def test_neo_hookean_recovers_from_being_crushed() -> None:
+def test_all_materials_recover_from_being_crushed() -> None:
     demo = MaterialsDemo(MaterialsOptions(damping=8.0, gravity=0.0))
     start = demo.positions()
     demo.crush()
@@ -41,6 +41,5 @@ def test_neo_hookean_recovers_from_being_crushed() -> None:
         demo.step()
     third = len(start) // 3
     assert np.abs(demo.positions() - start)[2 * third :].max() < 0.02 * SIZE[0]
-    stvk, corotated, neo_hookean = demo.inverted()
-    assert stvk > 0 == corotated == neo_hookean
-    assert f"StVK {stvk}, corotated 0" in demo.readout()
+    assert not demo.inverted().any()
+    assert "StVK 0, corotated 0" in demo.readout()
