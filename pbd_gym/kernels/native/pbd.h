@@ -43,6 +43,7 @@
 #include "rigid_meetings.h"
 #include "rigid_motion.h"
 #include "rigid_overlaps.h"
+#include "rigid_pulls.h"
 #include "rotation.h"
 #include "sweep.h"
 #include "tethers.h"
