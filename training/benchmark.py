@@ -137,7 +137,7 @@ def make_evaluation_env(env_id: str, **seen: Any) -> TaskVectorEnv:
     """
     # A bank of a seed of its own shares no state with any that an agent may have been trained on, however large.
     bank = own_starts(env_id, STATES, SEED) or unseen_arguments(env_id, STATES, {})
-    counted = {"piercings": True} if may_count_piercings(env_id) else {}
+    counted: dict[str, Any] = {"piercings": True} if may_count_piercings(env_id) else {}
     env: Any = gym.make_vec(env_id, STATES, **bank, **counted, **seen)
     return env
 
