@@ -21,9 +21,9 @@ ENVS, SUBSTEPS, STEPS, DT = 3, 5, 4, 0.05
 NO_GRAVITY = (0.0, 0.0, 0.0)
 
 
-def start(scene: Scene, num_envs: int, lanes: int, dtype: str, **options: bool) -> tuple[Solver, State, Control]:
+def start(scene: Scene, num_envs: int, lanes: int, dtype: str, **options: Any) -> tuple[Solver, State, Control]:
     model = Model(scene, num_envs=num_envs, lanes=lanes, dtype=dtype)  # type: ignore[arg-type]
-    solver = Solver(model, substeps=SUBSTEPS, **options)
+    solver = Solver(model, substeps=SUBSTEPS, far=1e6, **options)
     return solver, solver.state(), solver.control()
 
 

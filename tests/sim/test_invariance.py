@@ -284,7 +284,7 @@ def test_nan_counts_as_diverged(lanes: int) -> None:
     """Guards the comparison with the speed limit: a NaN compares as false, and must be named all the same."""
     scene = Scene()
     scene.add_particles([[0.0, 0.0, 0.0]], 1.0)
-    solver = Solver(Model(scene, num_envs=3, lanes=lanes), substeps=6)
+    solver = Solver(Model(scene, num_envs=3, lanes=lanes), substeps=6, far=1e6)
     state = solver.state()
     velocities = np.zeros((3, 1, 3), dtype=np.float32)
     group, lane = divmod(1, lanes)

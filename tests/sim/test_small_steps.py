@@ -20,7 +20,7 @@ COMPLIANCE = 1e-3
 
 
 def start(scene: Scene, h: float, ctrl_dt: float = 1 / 60, **given: Any) -> tuple[Solver, State, Control]:
-    solver = Solver(Model(scene, **given), substeps=round(ctrl_dt / h), damping=6.0)
+    solver = Solver(Model(scene, **given), substeps=round(ctrl_dt / h), damping=6.0, far=1e3)
     return solver, solver.state(), solver.control()
 
 
