@@ -273,7 +273,8 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(words: str) -> None:
     os.close(read)
     done = subprocess.run([sys.executable, "-m", "pbd_gym", *words.split()], stdout=write, stderr=subprocess.PIPE)
     os.close(write)
-    assert (done.returncode, done.stderr) == (CLOSED, b"")
+    said = [line for line in done.stderr.splitlines() if not line.startswith(b"pbd_gym: compiling")]  # caches are cold
+    assert (done.returncode, said) == (CLOSED, [])
 
 
 def test_ids_of_other_packages(
