@@ -78,12 +78,19 @@ class _TensorWrapper(VectorWrapper):
         """Return a tensor of zeros with a number per environment."""
         return self.torch.zeros(self.num_envs, dtype=dtype, device=self.device)
 
-    def chosen(self, options: dict[str, Any] | None) -> Any:
-        """Return which environments a reset is for, bool tensor (num_envs,)."""
+    def begin(self, options: dict[str, Any] | None) -> Any:
+        """Note which environments a reset is for, and return them, bool tensor (num_envs,)."""
         mask = (options or {}).get("reset_mask")
-        if mask is None:
-            return ~self.zeros(self.torch.bool)
-        return self.torch.as_tensor(mask, device=self.device)
+        begun = ~self.zeros(self.torch.bool) if mask is None else self.torch.as_tensor(mask, device=self.device)
+        self._ended = self._ended & ~begun
+        return begun
+
+    def counted(self) -> Any:
+        """Return where the step that was just taken belongs to an episode, bool tensor (num_envs,).
+
+        Where an episode had ended, the step has reset it, unless that happened within the step that ended it.
+        """
+        return ~self.zeros(self.torch.bool) if self._same_step else ~self._ended
 
 
 class RecordEpisodeStatistics(_TensorWrapper):
@@ -145,8 +152,7 @@ class RecordEpisodeStatistics(_TensorWrapper):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes, and count them from zero; see :meth:`TaskVectorEnv.reset`."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._restart(self.chosen(options))
-        self._ended = self._ended & ~self.chosen(options)
+        self._restart(self.begin(options))
         return observation, info
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -160,7 +166,7 @@ class RecordEpisodeStatistics(_TensorWrapper):
             raise ValueError(f"info has an entry {self._key!r} already; give another stats_key")
         if not self._same_step:  # this step has reset what had ended, and is no step of an episode
             self._restart(self._ended)
-        counts = ~self._ended if not self._same_step else ~self.zeros(self.torch.bool)
+        counts = self.counted()
         self.episode_returns += self.torch.where(counts, reward, 0.0)
         self.episode_lengths += counts
         ended = terminated | truncated
@@ -277,15 +283,13 @@ class NormalizeReward(_TensorWrapper, gym.utils.RecordConstructorArgs):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes, and their sums at zero; see :meth:`TaskVectorEnv.reset`."""
         observation, info = self.env.reset(seed=seed, options=options)
-        begun = self.chosen(options)
-        self.accumulated_reward = self.torch.where(begun, 0.0, self.accumulated_reward)
-        self._ended = self._ended & ~begun
+        self.accumulated_reward = self.torch.where(self.begin(options), 0.0, self.accumulated_reward)
         return observation, info
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take a step; see :meth:`TaskVectorEnv.step`."""
         observation, reward, terminated, truncated, info = self.env.step(actions)
-        counts = ~self._ended if not self._same_step else ~self.zeros(self.torch.bool)
+        counts = self.counted()
         summed = self.accumulated_reward * self.gamma * ~terminated + reward
         self.accumulated_reward = self.torch.where(counts, summed, self.accumulated_reward)
         if self.update_running_mean:

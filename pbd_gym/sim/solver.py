@@ -29,7 +29,7 @@ from pbd_gym.sim.state import State
 from pbd_gym.sim.state_arrays import Room
 from pbd_gym.sim.substeps import SOFTENING, SOFTER, needed_substeps, softer_than_material
 from pbd_gym.sim.upload.double import Pair, double_control, double_model, double_state, record_casts, rounding
-from pbd_gym.sim.watches.bounds import far_away
+from pbd_gym.sim.watches.bounds import far_away, farthest
 from pbd_gym.sim.watches.passages import Passages
 from pbd_gym.sim.watches.speeds import SpeedWatch
 
@@ -491,14 +491,6 @@ class Solver:
             record_cmd=True,
             inputs=[launch, *inputs],
         )
-
-
-def farthest(model: Model) -> float:
-    """Return how far from the origin, along an axis, the particles of the scene are [m], at least 1."""
-    places, fluid = model.start_positions, model.scene.fluid
-    if fluid is not None and fluid.depot is not None:  # those that wait there are not in the scene
-        places = places[(places != fluid.depot).any(axis=1)]
-    return float(np.abs(places).max(initial=1.0))
 
 
 def shared_particles(model: Model, itemsize: int | None = None) -> int:

@@ -56,13 +56,17 @@ def own_starts(env_id: str, count: int, seed: int) -> dict[str, Any]:
         count: how many there are to be.
         seed: which they are sampled from.
     """
-    fields = getattr(_batch_type(env_id).config_type, "__dataclass_fields__", {})
-    return {"split": "all", "starts": count, "starts_seed": seed} if "starts_seed" in fields else {}
+    return {"split": "all", "starts": count, "starts_seed": seed} if "starts_seed" in _fields(env_id) else {}
 
 
 def may_count_piercings(env_id: str) -> bool:
     """Return whether an environment can be asked to count what has been pulled through cloth."""
-    return "piercings" in getattr(_batch_type(env_id).config_type, "__dataclass_fields__", {})
+    return "piercings" in _fields(env_id)
+
+
+def _fields(env_id: str) -> Any:
+    """Return the fields of an environment's configuration by name, none where that is no dataclass."""
+    return getattr(_batch_type(env_id).config_type, "__dataclass_fields__", {})
 
 
 def unseen_arguments(env_id: str, episodes: int, kwargs: dict[str, Any]) -> dict[str, Any]:

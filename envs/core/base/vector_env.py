@@ -257,8 +257,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
             buffers, task.score.term_names, self.observations.names, output,
             self.scene.has_particle_contacts, self.solver.piercings, self.model.has_solids,
             self.scene.fluid is not None, self.solver.options.wrenches, self.solver.passages,
-            self.randomization.columns,
-            task.score.completion.conditions,
+            self.randomization.columns, task.score.completion.conditions,
         )  # fmt: skip
         self.pictures = Pictures(self, world, self.render_options)
         self._seeded = False
@@ -326,7 +325,7 @@ class TaskVectorEnv(Snapshots, VectorEnv):
         super().reset(seed=int(seed) if isinstance(seed, int | np.integer) else None)
         self._begin_streams(mask, seeds)
         b.write_rows("fixed_parameters", mask, fixed)
-        b.write("chosen", 0)
+        b["chosen"].zero_()
         b.write_rows("chosen", mask, 1)
         b.write("start_first", first)
         b.write("start_count", count)

@@ -17,6 +17,18 @@ _BEHIND = 1.01
 """So that what waits somewhere is not beyond it by rounding."""
 
 
+def _present(model: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return where particles were added [m], without those that wait in the depot of a fluid; and where that is."""
+    places, fluid = model.start_positions, model.scene.fluid
+    depot = None if fluid is None else fluid.depot
+    return (places if depot is None else places[(places != depot).any(axis=1)]), depot
+
+
+def farthest(model: Any) -> float:
+    """Return how far from the origin, along an axis, the particles of the scene are [m], at least 1."""
+    return float(np.abs(_present(model)[0]).max(initial=1.0))
+
+
 def far_away(model: Any) -> float:
     """Return the distance from the origin beyond which a particle is out of the scene [m].
 
@@ -27,10 +39,7 @@ def far_away(model: Any) -> float:
         model: the constants of the batch.
     """
     scene = model.scene
-    depot = None if scene.fluid is None else scene.fluid.depot
-    places = model.start_positions
-    if depot is not None:
-        places = places[(places != depot).any(axis=1)]
+    places, depot = _present(model)
     reach = float(np.linalg.norm(places, axis=1).max(initial=0.0))
     for collider in scene.colliders:
         size = extent(collider)
