@@ -54,7 +54,9 @@ def main(args: TrainArgs) -> dict[str, Summary]:
             return _train(args, ranks, device)
         settings, env_kwargs, training_kwargs = args.everything()
         assert isinstance(settings, PPOSettings)
-        learner = TorchLearner(args.env_id, settings, args.seed, device, ranks, None, env_kwargs, training_kwargs)
+        learner = TorchLearner(
+            args.env_id, settings, args.seed, device, ranks, None, env_kwargs, training_kwargs, args.wrapper
+        )
         learner.learn(None, progress=False)
         learner.close()
         return {}
@@ -105,12 +107,14 @@ def _learner(
     settings, env_kwargs, training_kwargs = args.everything()
     if args.library != "sb3" and suits(settings, space):
         assert isinstance(settings, PPOSettings)
-        return TorchLearner(args.env_id, settings, args.seed, device, ranks, log, env_kwargs, training_kwargs)
+        return TorchLearner(
+            args.env_id, settings, args.seed, device, ranks, log, env_kwargs, training_kwargs, args.wrapper
+        )
     if ranks.count > 1 or device.type != "cpu":
         raise ValueError("several processes and other devices than cpu need --library torch, and PPO on vectors")
     if args.library != "sb3" and args.algorithm == "ppo":
         print("Stable-Baselines3 trains this: PPO in torch takes vectors, one observation at a time", flush=True)
-    return SB3Learner(args.env_id, args.algorithm, settings, args.seed, log, training_kwargs)
+    return SB3Learner(args.env_id, args.algorithm, settings, args.seed, log, training_kwargs, args.wrapper)
 
 
 def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Summary]:
@@ -135,6 +139,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
         "library": "torch" if isinstance(learner, TorchLearner) else "sb3",
         "processes": ranks.count,
         "env_kwargs": env_kwargs,
+        **({"wrapper": args.wrapper} if args.wrapper else {}),
         "seed": args.seed,
         "settings": dataclasses.asdict(settings),
         **({"network": learner.network} if learner.network else {}),

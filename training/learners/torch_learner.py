@@ -14,6 +14,7 @@ from pbd_gym.runtime.files import replacing
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
+from pbd_gym.training.episodes.wrapping import wrapped
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.runs.checkpoint import first_line
@@ -39,6 +40,7 @@ class TorchLearner:
         log: folder for TensorBoard, or None.
         env_kwargs: arguments of the environment that agents are for.
         training_kwargs: arguments of the environment that is trained on.
+        wrapper: see :func:`pbd_gym.training.episodes.wrapping.wrapped`.
     """
 
     model: str = "model.npz"
@@ -54,9 +56,10 @@ class TorchLearner:
         log: Path | None,
         env_kwargs: dict[str, Any],
         training_kwargs: dict[str, Any],
+        wrapper: str | None = None,
     ) -> None:
         self.env_id, self.env_kwargs, self.ranks = env_id, env_kwargs, ranks
-        self.env = make(env_id, settings.num_envs, **{**training_kwargs, "device": device})
+        self.env = wrapped(make(env_id, settings.num_envs, **{**training_kwargs, "device": device}), wrapper)
         self.trainer = Trainer(self.env, settings, seed, device, ranks)
         self._folder = log
         self._writer: Any = None

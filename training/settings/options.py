@@ -84,6 +84,9 @@ class TrainArgs:
     """of the physics and of the learner in torch: cpu or cuda:0; with torchrun cuda means one GPU per process"""
     env_kwargs: dict[str, str] = field(default_factory=dict)
     """arguments of the environment, for example --env-kwargs action_mode picker max_episode_steps 60"""
+    wrapper: str | None = None
+    """wrapper of the environments that are trained in, such as a reward of your own: module:Name of a
+    gymnasium.vector.VectorWrapper or a gymnasium.Wrapper"""
 
     @property
     def folder(self) -> Path:
@@ -103,6 +106,8 @@ class TrainArgs:
         if self.env_kwargs.get("obs_mode") in PIXEL_MODES and self.algorithm == "ppo":
             pixels = tuned.PIXELS.get(self.env_id, tuned.PIXELS_FALLBACK)
             found = dataclasses.replace(pixels, training_env=found.training_env, initial_action=found.initial_action)
+        if self.wrapper is not None and isinstance(found, PPOSettings):
+            found = dataclasses.replace(found, images=False)  # nobody knows whether another reward has the symmetries
         every = {f.name for kind in (PPOSettings, SACSettings) for f in dataclasses.fields(kind)}
         given = {name: value for name in every if (value := getattr(self, name, None)) is not None}
         others = sorted(given.keys() - {f.name for f in dataclasses.fields(found)})

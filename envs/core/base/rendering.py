@@ -110,11 +110,26 @@ class Pictures:
             renderer.close()
         self._renderers.clear()
 
-    def _draw_all(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
+    def draw(self, size: int | tuple[int, int], camera: Any = None) -> list[np.ndarray]:
+        """Draw all environments, whatever the batch's render mode.
+
+        Args:
+            size: width and height of each picture [pixels].
+            camera: where it is seen from; as :attr:`options` say by default.
+
+        Returns:
+            A picture of each environment, shape (height, width, 3), uint8.
+        """
+        shape = RenderOptions(size=size).size
+        assert isinstance(shape, tuple)
+        return self._draw_all(self.env.num_envs, shape, camera)
+
+    def _draw_all(self, count: int, size: tuple[int, int], camera: Any = None) -> list[np.ndarray]:
         renderer, found = self._renderer("rgb_array", size), []
+        renderer.resize(size)
         for env in range(count):
             frame = self.frame(env)
-            renderer.camera = self._camera(size, self.strayed(frame.positions))
+            renderer.camera = camera or self._camera(size, self.strayed(frame.positions))
             found.append(renderer.draw(frame))
         return found
 

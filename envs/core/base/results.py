@@ -32,6 +32,11 @@ def plain(values: Any) -> Any:
     return values.item() if values.ndim == 0 else values.copy()
 
 
+def row_of(info: dict[str, Any], env: Any) -> dict[str, Any]:
+    """Return one environment's part of a batched info, as the single environment has it, and without masks."""
+    return {name: plain(value[env]) for name, value in info.items() if not name.startswith("_")}
+
+
 def _named(prefix: str, columns: dict[str, int]) -> dict[str, int]:
     return {f"{prefix}/{name}": column for name, column in columns.items()}
 
