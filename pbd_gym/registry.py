@@ -139,7 +139,7 @@ def _register(entry: Entry) -> None:
             entry_point=entry.single,
             vector_entry_point=entry.vector,
             max_episode_steps=entry.max_episode_steps,
-            kwargs=dict(entry.kwargs),
+            kwargs={**entry.kwargs, "registered": entry.id},
         )
 
 
@@ -170,6 +170,18 @@ def find(env_id: str) -> Entry:
         return Entry(name, spec.entry_point, spec.vector_entry_point, spec.max_episode_steps or 0, "", spec.kwargs)
     close = difflib.get_close_matches(name, known, 1, cutoff=0.3)
     raise ValueError(f"no environment {name!r}; did you mean {(close or list(known))[0]!r}?")
+
+
+def set_by(registered: str | None) -> dict[str, Any]:
+    """Return the arguments that an id sets, by name, for a batch that is given None in their place.
+
+    Args:
+        registered: the id; None for a batch that is made of its class.
+    """
+    if registered is None:
+        return {}
+    entry = find(registered)
+    return {"max_episode_steps": entry.max_episode_steps or None, **entry.kwargs}
 
 
 def import_ids(module: str) -> None:

@@ -24,13 +24,13 @@ from gymnasium import spaces
 
 from pbd_gym.registry import find
 from pbd_gym.runtime.checks import whole
-from pbd_gym.training.episodes.evaluation import Summary, evaluate, random_policy, table, unseen_env
+from pbd_gym.runtime.extras import load_optional
+from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate, random_policy, table
 from pbd_gym.training.learners.ranks import Ranks, joined
-from pbd_gym.training.learners.sb3_learner import SB3Learner
 from pbd_gym.training.learners.torch_learner import TorchLearner, suits
 from pbd_gym.training.reports.curves import plot
 from pbd_gym.training.runs import interruption
-from pbd_gym.training.runs.monitor import Monitor
+from pbd_gym.training.runs.monitor import Learner, Monitor
 from pbd_gym.training.runs.run_files import write_run
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
@@ -89,9 +89,7 @@ def _check(args: TrainArgs, ranks: Ranks) -> None:
     check_seeds(args.seed * abreast, abreast)
 
 
-def _learner(
-    args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: torch.device, log: Path
-) -> TorchLearner | SB3Learner:
+def _learner(args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: torch.device, log: Path) -> Learner:
     """Return what trains.
 
     Args:
@@ -103,6 +101,7 @@ def _learner(
 
     Raises:
         ValueError: for several processes or a GPU, if Stable-Baselines3 trains.
+        ImportError: without Stable-Baselines3, where that is to train.
     """
     settings, env_kwargs, training_kwargs = args.everything()
     if args.library != "sb3" and suits(settings, space):
@@ -114,6 +113,9 @@ def _learner(
         raise ValueError("several processes and other devices than cpu need --library torch, and PPO on vectors")
     if args.library != "sb3" and args.algorithm == "ppo":
         print("Stable-Baselines3 trains this: PPO in torch takes vectors, one observation at a time", flush=True)
+    load_optional("stable_baselines3", "to train this", "train", "stable-baselines3")
+    from pbd_gym.training.learners.sb3_learner import SB3Learner
+
     return SB3Learner(args.env_id, args.algorithm, settings, args.seed, log, training_kwargs, args.wrapper)
 
 
@@ -125,7 +127,7 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
     started = time.perf_counter()
     print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
     world = {"device": str(device), **env_kwargs}
-    unseen = unseen_env(args.env_id, args.eval_episodes, settings.frame_stack, **world)
+    unseen = Unseen(args.env_id, args.eval_episodes, settings.frame_stack, **world)
     learner = _learner(args, unseen.observation_space, ranks, device, out / "tensorboard")
     baseline = evaluate(random_policy(unseen), unseen, name="random")
     total = settings.total_timesteps

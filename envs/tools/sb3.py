@@ -8,13 +8,18 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
-from stable_baselines3.common.vec_env import VecEnv  # noqa: TID253  (this module is the adapter to it)
 
 import pbd_gym  # noqa: F401  (registers the ids)
 from pbd_gym.envs.core.base.results import plain, row_of
 from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.tools.named_env import task_class
 from pbd_gym.registry import find
+from pbd_gym.runtime.extras import install_hint
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error.name} is needed for make_sb3_vec_env: {install_hint('train')}") from error
 
 
 def merged(options: Sequence[dict[str, Any]], num_envs: int) -> dict[str, Any] | None:
@@ -175,6 +180,11 @@ class TaskVecEnv(VecEnv):
         if indices is None:
             return range(self.num_envs)
         return [indices] if isinstance(indices, int) else indices
+
+
+def stacked(env: VecEnv, frames: int) -> VecEnv:
+    """Return a batch that stacks the last few observations along the last axis."""
+    return VecFrameStack(env, frames) if frames > 1 else env
 
 
 def make_sb3_vec_env(

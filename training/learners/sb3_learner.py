@@ -8,10 +8,10 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env, stacked
 from pbd_gym.training.agents.auxiliary_loss import StatePrediction
 from pbd_gym.training.agents.sb3_models import make_model, show_expert, standardise
-from pbd_gym.training.episodes.evaluation import Summary, stacked
+from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.episodes.wrapping import wrapped
 from pbd_gym.training.runs import checkpoint

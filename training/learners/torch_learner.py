@@ -11,13 +11,13 @@ from gymnasium import spaces
 from tqdm import tqdm
 
 from pbd_gym.runtime.files import replacing
+from pbd_gym.runtime.messages import first_line
 from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.episodes.wrapping import wrapped
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_ppo import Trainer, make
-from pbd_gym.training.runs.checkpoint import first_line
 from pbd_gym.training.runs.monitor import STATE, Monitor
 from pbd_gym.training.settings.algorithms import PPOSettings, Settings
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pbd_gym.registry import find
+from pbd_gym.runtime.extras import load_optional
 from pbd_gym.training.agents.policies import MLPPolicy, find_pixel_policy, find_policy, load_policy
 from pbd_gym.training.runs.run_files import NAME
 
@@ -147,14 +148,30 @@ def load_agent(name: str | Path, *, pixels: bool = False, trust: bool = False) -
         if path.name != str(name):
             raise FileNotFoundError(f"there is no file or folder {name}")
         return LoadedAgent(find_policy(find(str(name)).id), str(name))
-    if path.suffix == ".npz":
-        return LoadedAgent(load_policy(path), str(path))
-    from pbd_gym.runtime.extras import load_optional
+    return LoadedAgent(read_agent(path, trust), str(name))
 
+
+def read_agent(path: Path, trust: bool = False) -> Any:
+    """Read what ``pbd-gym train`` has left: ``model.npz``, or ``model.zip`` of Stable-Baselines3.
+
+    Args:
+        path: of the file.
+        trust: see :func:`pbd_gym.training.runs.checkpoint.load`; files of arrays need none.
+
+    Returns:
+        A :class:`pbd_gym.training.MLPPolicy` or a :class:`pbd_gym.training.runs.checkpoint.Checkpoint`.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`pbd_gym.training.runs.checkpoint.load` and
+            :func:`pbd_gym.training.agents.policies.load_policy`.
+        ImportError: without Stable-Baselines3, for a ``model.zip``.
+    """
+    if path.suffix == ".npz":
+        return load_policy(path)
     load_optional("stable_baselines3", f"to read {path}", "train", "stable-baselines3")
     from pbd_gym.training.runs import checkpoint
 
-    return LoadedAgent(checkpoint.load(path, trust), str(name))
+    return checkpoint.load(path, trust)
 
 
 def _model_in(folder: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
-from pbd_gym.training.episodes.evaluation import Summary, evaluate
+from pbd_gym.training.episodes.evaluation import Summary, Unseen, evaluate
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.reports.curves import Point
 
@@ -56,7 +56,7 @@ class Monitor:
 
     Args:
         learner: what trains.
-        unseen: batch to evaluate on, a Stable-Baselines3 ``VecEnv``.
+        unseen: batch to evaluate on.
         folder: where ``model_STEPS_steps.npz`` or ``.zip`` go.
         every: environment steps between evaluations.
         save_every: environment steps between checkpoints.
@@ -64,7 +64,7 @@ class Monitor:
     """
 
     def __init__(
-        self, learner: Learner, unseen: Any, folder: Path, every: int, save_every: int, target: float | None = None
+        self, learner: Learner, unseen: Unseen, folder: Path, every: int, save_every: int, target: float | None = None
     ) -> None:
         self.learner, self.unseen, self.folder, self.target = learner, unseen, folder, target
         self.every, self.save_every = max(every, 1), max(save_every, 1)

@@ -13,9 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from stable_baselines3 import PPO
 
 import pbd_gym
-from pbd_gym.envs.tools.sb3 import make_sb3_vec_env
+from pbd_gym.envs.tools.sb3 import make_sb3_vec_env, stacked
 from pbd_gym.training.agents.policies import find_policy
-from pbd_gym.training.episodes.evaluation import stacked
 from tests.envs.helpers import SMALL, UNTRAINED
 from tests.training.small_agents import save_still
 
