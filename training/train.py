@@ -14,12 +14,14 @@ or SIGTERM keeps the agent; the same command with --resume goes on.
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-import tyro
 from gymnasium import spaces
 
 from pbd_gym.registry import find
@@ -32,6 +34,8 @@ from pbd_gym.training.reports.curves import plot
 from pbd_gym.training.runs import interruption
 from pbd_gym.training.runs.monitor import Learner, Monitor
 from pbd_gym.training.runs.run_files import write_run
+from pbd_gym.training.runs.run_lock import alone_in
+from pbd_gym.training.settings import config_files
 from pbd_gym.training.settings.algorithms import PPOSettings
 from pbd_gym.training.settings.arguments import check_seeds
 from pbd_gym.training.settings.options import TrainArgs, option
@@ -51,7 +55,8 @@ def main(args: TrainArgs) -> dict[str, Summary]:
     with interruption.ended_like_control_c(), joined(device_name) as (ranks, device):
         _check(args, ranks)
         if ranks.rank == 0:
-            return _train(args, ranks, device)
+            with alone_in(args.folder), sent_to_wandb(args):
+                return _train(args, ranks, device)
         settings, env_kwargs, training_kwargs = args.everything()
         assert isinstance(settings, PPOSettings)
         learner = TorchLearner(
@@ -119,13 +124,30 @@ def _learner(args: TrainArgs, space: spaces.Space[Any], ranks: Ranks, device: to
     return SB3Learner(args.env_id, args.algorithm, settings, args.seed, log, training_kwargs, args.wrapper)
 
 
+@contextmanager
+def sent_to_wandb(args: TrainArgs) -> Iterator[None]:
+    """Send to Weights & Biases what TensorBoard is given meanwhile, if that is asked for.
+
+    Raises:
+        ImportError: without wandb.
+    """
+    if not args.wandb:
+        yield
+        return
+    wandb = load_optional("wandb", "for --wandb", None)
+    settings, env_kwargs, _ = args.everything()
+    told = {**dataclasses.asdict(settings), "env_id": args.env_id, "seed": args.seed, "env_kwargs": env_kwargs}
+    name = args.folder.name
+    with wandb.init(project="pbd_gym", name=name, dir=str(args.folder), config=told, sync_tensorboard=True):
+        yield
+
+
 def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Summary]:
     """Do what :func:`main` says, in the process that evaluates and writes."""
     settings, env_kwargs, _ = args.everything()
     out = args.folder
     out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    print(f"compiling kernels of {args.env_id} (a few seconds the first time on a machine) ...", flush=True)
     world = {"device": str(device), **env_kwargs}
     unseen = Unseen(args.env_id, args.eval_episodes, settings.frame_stack, **world)
     learner = _learner(args, unseen.observation_space, ranks, device, out / "tensorboard")
@@ -152,9 +174,10 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
         monitor.points = interruption.take_up(out, learner, run)
     else:
         write_run(out, run)
+        config_files.write(out / config_files.NAME, args)
     try:
         monitor.start()
-        learner.learn(monitor, args.progress)
+        learner.learn(monitor, args.progress and sys.stderr.isatty())  # a bar is of no use in a file
         monitor.finish()
     except KeyboardInterrupt:
         if monitor.points:
@@ -184,4 +207,4 @@ def _train(args: TrainArgs, ranks: Ranks, device: torch.device) -> dict[str, Sum
 
 
 if __name__ == "__main__":
-    main(tyro.cli(TrainArgs))
+    main(config_files.read(TrainArgs, sys.argv[1:], "train"))

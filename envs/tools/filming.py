@@ -15,8 +15,8 @@ from pbd_gym.envs.core.base.vector_env import TaskVectorEnv
 from pbd_gym.envs.core.parts.experts import expert_of
 from pbd_gym.rendering.camera import Camera
 from pbd_gym.rendering.pictures.frame import Picker, RenderOptions
-from pbd_gym.rendering.pictures.images import film_suffix, save_film, tile
-from pbd_gym.rendering.pictures.renderer import Renderer, require_pygame
+from pbd_gym.rendering.pictures.images import check_film, save_film, tile
+from pbd_gym.rendering.pictures.renderer import Renderer
 from pbd_gym.rendering.pictures.scenes import scene_frame
 from pbd_gym.rendering.window.scene_viewer import view_box
 from pbd_gym.runtime.checks import number
@@ -81,10 +81,9 @@ def film(
         ValueError: for another suffix, a number out of its range, or an environment that cannot be drawn.
         ImportError: without pygame, or the library that writes the file.
     """
-    file, suffix = Path(path), film_suffix(path)
+    file, suffix = Path(path), check_film(path)
     seconds = None if seconds is None else number("seconds", seconds, 1e-3, 1e6)
     fps = None if fps is None else number("fps", fps, 1.0, 50.0 if suffix == ".gif" else 1e4)
-    require_pygame()
     if isinstance(scene_or_env, Scene):
         if policy is not None:
             raise TypeError("a scene has no agent: give film a step, which is called before each step")

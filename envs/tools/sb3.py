@@ -19,7 +19,7 @@ from pbd_gym.runtime.extras import install_hint
 try:
     from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 except ModuleNotFoundError as error:
-    raise ImportError(f"{error.name} is needed for make_sb3_vec_env: {install_hint('train')}") from error
+    raise ImportError(f"stable_baselines3 is needed for make_sb3_vec_env: {install_hint('train')}") from error
 
 
 def merged(options: Sequence[dict[str, Any]], num_envs: int) -> dict[str, Any] | None:

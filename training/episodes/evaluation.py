@@ -48,7 +48,7 @@ class Unseen:
         self.batch: Any = gym.make_vec(env_id, episodes, autoreset_mode="SameStep", **arguments)
         self.num_envs: int = self.batch.num_envs
         self.frames = frames
-        self.action_space: spaces.Box = self.batch.single_action_space
+        self.action_space: Any = self.batch.single_action_space
         """Of one environment."""
         self.observation_space = _stacked(self.batch.single_observation_space, frames)
         """Of what a policy is shown of one environment."""

@@ -16,6 +16,7 @@ from pbd_gym.training.agents.policies import MLPPolicy
 from pbd_gym.training.episodes.evaluation import Summary
 from pbd_gym.training.episodes.rollouts import Policy
 from pbd_gym.training.episodes.wrapping import wrapped
+from pbd_gym.training.learners.diagnostics import diagnostics
 from pbd_gym.training.learners.ranks import Ranks
 from pbd_gym.training.learners.torch_ppo import Trainer, make
 from pbd_gym.training.runs.monitor import STATE, Monitor
@@ -97,10 +98,9 @@ class TorchLearner:
                 if reward is None:
                     break
                 bar.update(trainer.steps - bar.n)
-                if monitor is not None:
-                    self.log(
-                        {"rollout/reward": reward, "train/noise": float(trainer.agent.log_std.detach().exp().mean())}
-                    )
+                if monitor is not None and trainer.rollout is not None:
+                    numbers = diagnostics(trainer, trainer.rollout)
+                    self.log({"rollout/reward": reward, "time/fps": monitor.speed(), **numbers})
         self.ranks.check_equal(trainer.agent)
 
     def log(self, numbers: dict[str, float]) -> None:

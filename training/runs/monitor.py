@@ -72,16 +72,22 @@ class Monitor:
         """The learning curve so far."""
         self.enough = False
         """Whether the target is reached."""
-        self._start, self._pause = 0.0, 0.0
+        self._start, self._pause, self._from = 0.0, 0.0, 0
         self._next, self._next_save = 0, self.save_every
 
     def start(self) -> None:
         """Start the clock, where the curve stops if there is one."""
         self._start = time.perf_counter() - (self.points[-1].seconds if self.points else 0.0)
         self._pause = 0.0
-        steps = self.learner.steps
+        steps = self._from = self.learner.steps
+        self._begun = time.perf_counter()
         self._next = self.points[-1].steps + self.every if self.points else steps
         self._next_save = (steps // self.save_every + 1) * self.save_every
+
+    def speed(self) -> float:
+        """Return the environment steps per second of training since the start."""
+        seconds = time.perf_counter() - self._begun - self._pause
+        return (self.learner.steps - self._from) / max(seconds, 1e-9)
 
     def visit(self) -> None:
         """Evaluate and save if it is time; called before every rollout."""

@@ -112,7 +112,7 @@ class Dot(gym.Env[Any, Any]):
 
 
 def test_environments_of_others_are_filmed_no_faster_than_they_are(tmp_path: Path) -> None:
-    """Guards the speed of what steps more often than a GIF shows pictures: 100 steps a second, every fourth is shown."""
+    """Guards the speed of what steps more often than a GIF shows pictures: of 100 steps a second every fourth."""
     pbd_gym.film(Dot("rgb_array"), tmp_path / "a.gif", policy="random")
     with Image.open(tmp_path / "a.gif") as image:
         shades = []
