@@ -38,7 +38,9 @@ def site_names() -> dict[str, str]:
     docs = ROOT / "docs"
     pages = sorted(path for path in docs.rglob("*.md") if path != docs / "README.md")
     # All in one folder, so that links between them need no folders: lab-speed is not speed.
-    names = {path.relative_to(ROOT).as_posix(): "-".join(path.relative_to(docs).with_suffix("").parts) for path in pages}
+    names = {
+        path.relative_to(ROOT).as_posix(): "-".join(path.relative_to(docs).with_suffix("").parts) for path in pages
+    }
     return {**names, "README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 
 

@@ -52,7 +52,7 @@ def links(page: Path) -> list[str]:
 
 
 def words(page: Path) -> int:
-    """Return how many words a page has, in prose, tables and code: what stands between spaces, with a letter or a digit.
+    """Return how many words a page has: what stands between spaces with a letter or a digit, code and tables included.
 
     An equation counts as one word, and so does a link.
     """

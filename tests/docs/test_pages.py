@@ -192,7 +192,8 @@ def test_words_are_few() -> None:
 def test_words_are_counted(tmp_path: Path) -> None:
     """Guards the count itself."""
     page = tmp_path / "page.md"
-    page.write_text("# A b\n\n| [c](d/e.md) | 1.5 m |\n|---|---|\n\n<!-- not f -->\n```python\ng = h\n```\n$x + y$, $$z\n= 1$$\n")
+    text = "# A b\n\n| [c](d/e.md) | 1.5 m |\n|---|---|\n\n<!-- not f -->\n```python\ng = h\n```\n$x + y$, $$z\n= 1$$\n"
+    page.write_text(text)
     assert pages.words(page) == 9
 
 
