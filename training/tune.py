@@ -47,6 +47,9 @@ class _Watched(Monitor):
     trial: Any = None
     pruned: type[Exception] = Exception
 
+    def _save(self) -> None:
+        """Keep no checkpoints: what a search leaves are settings."""
+
     def _evaluate(self, seconds: float) -> None:
         super()._evaluate(seconds)
         if self.trial is not None and self.learner.steps:

@@ -172,6 +172,8 @@ def test_a_search_goes_on_and_its_best_is_trained(tmp_path: Path, capsys: pytest
     tuned = TrainArgs(env_id="PBDCloth-v0").settings()
     assert first["learning_rate"] == tuned.learning_rate and first["num_envs"] == 4  # the tuned numbers come first
     assert main(["tune", "PBDCloth-v0", "--trials", "3", "--out", str(out), *size]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["best.json", "study.db"]
+    assert not list(Path().glob("model_*"))
     said = capsys.readouterr().out
     assert "trial 3: " in said and "best of 3 trials" in said and said.count("trial 1: ") == 1
     assert main(["train", "--config", str(out / "best.json"), "--out", str(tmp_path / "run"), "--no-gif"]) == 0

@@ -105,7 +105,9 @@ class _Turn:
     """A thread that runs only while another waits for it, so that both may share what they like."""
 
     def __init__(self) -> None:
-        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._go, self._back = threading.Lock(), threading.Lock()  # who waits is let go on by who releases them
+        self._go.acquire()
+        self._back.acquire()
         self._task: Callable[[], Any] = lambda: None
         self.waits = False
         """Whether what it does is in the middle of a step."""
