@@ -120,8 +120,8 @@ def _of_scene(
     options: dict[str, Any],
 ) -> Iterator[np.ndarray]:
     """Simulate a scene, and yield pictures of it, the first one of its start."""
-    if substeps is None:
-        substeps = needed_substeps(scene, 1.0 / fps)
+    if substeps is None:  # who leaves them to the scene is not told that more would be stiffer still
+        substeps, options = needed_substeps(scene, 1.0 / fps), {"quiet": True, **options}
     solver = Solver(Model(scene), substeps, **options)
     state, control = solver.state(), solver.control()
     renderer = Renderer("rgb_array", size)

@@ -57,7 +57,8 @@ def _announced_builds() -> Iterator[None]:
 def building(cache: Path) -> bool:
     """Return whether this process compiles something: Warp does so in a folder that has the process's number."""
     try:
-        return any(f"_p{os.getpid()}_t" in entry.name for entry in os.scandir(cache))
+        with os.scandir(cache) as entries:
+            return any(f"_p{os.getpid()}_t" in entry.name for entry in entries)
     except OSError:
         return False
 
