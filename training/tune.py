@@ -97,10 +97,10 @@ def main(args: TuneArgs) -> dict[str, Any]:
         check_seeds(seed * base.num_envs, base.num_envs)
     out = args.out or Path("runs") / f"{args.env_id}-tune"
     torch.set_num_threads(1)
+    unseen = Unseen(args.env_id, args.eval_episodes, **{"device": args.device, **env_kwargs})
+    if not suits(base, unseen.observation_space) or not isinstance(base, PPOSettings):
+        raise ValueError("settings of PPO on vectors are searched for: give no obs_mode of pictures or goals")
     with ended_like_control_c(), alone_in(out):
-        unseen = Unseen(args.env_id, args.eval_episodes, **{"device": args.device, **env_kwargs})
-        if not suits(base, unseen.observation_space) or not isinstance(base, PPOSettings):
-            raise ValueError("pbd-gym tune is for PPO on vectors: give no --env-kwargs obs_mode of pictures or goals")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         study = optuna.create_study(
             direction="maximize", study_name=args.env_id, load_if_exists=True,

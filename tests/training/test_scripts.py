@@ -276,7 +276,8 @@ def test_training_from_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert about["settings"]["frame_stack"] == tuned.PIXELS["PBDCloth-v0"].frame_stack > 1
     assert (tmp_path / "agent.gif").is_file()
     assert main(["evaluate", str(tmp_path / "model.zip"), "--episodes", "2", "--gif", str(tmp_path / "again.gif")]) == 0
-    assert "| trained | 2 |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "| trained | 2 |" in out and out.splitlines()[-1] == str(tmp_path / "again.gif")
     assert (tmp_path / "again.gif").is_file()
 
 

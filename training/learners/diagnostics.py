@@ -9,7 +9,7 @@ import torch
 
 from pbd_gym.training.learners.torch_ppo import Rollout
 
-SAMPLES = 4096
+SAMPLES = 2048
 """Most samples of a rollout that are looked at: enough for two digits, and no time beside an update."""
 
 
