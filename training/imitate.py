@@ -217,7 +217,7 @@ def main(args: ImitateArgs) -> dict[str, Summary]:
     unseen = Unseen(policy.env_id, args.eval_episodes, **{"device": args.device, **policy.env_kwargs})
     rows = {"trained": evaluate(policy, unseen), "random": evaluate(random_policy(unseen), unseen, name="random")}
     unseen.close()
-    found, limit = rows["trained"], unseen.unwrapped.batch.max_episode_steps or 0  # type: ignore[attr-defined]
+    found, limit = rows["trained"], unseen.batch.max_episode_steps or 0
     success, performance = found.success_rate, found.normalized_performance
     policy = replace(policy, success_rate=success, normalized_performance=performance)
     policy.save(args.folder / "model.npz")

@@ -11,6 +11,7 @@ from stable_baselines3.common.vec_env.stacked_observations import StackedObserva
 
 from pbd_gym.training.agents.policies import find_policy, pixel_ids
 from pbd_gym.training.episodes.evaluation import Unseen
+from pbd_gym.training.episodes.record import Stacked
 from pbd_gym.training.episodes.rollouts import make_unseen, reset_to_variations
 from pbd_gym.training.pixel_imitation import Args, Classroom, Lesson, main
 from pbd_gym.training.runs.loaded_agent import read_agent
@@ -46,7 +47,7 @@ def test_a_student_comes_to_do_what_its_teacher_does(tmp_path: Path) -> None:
     main(args)
     agent = read_agent(tmp_path / "run" / "model.zip")
     env = Unseen(ID, 2, agent.frame_stack, **agent.env_kwargs)
-    actions = agent(env.batch.reset(seed=0)[0])
+    actions = Stacked(agent, agent.frame_stack)(env.batch, env.batch.reset(seed=0)[0], True)
     assert actions.shape == (2, 6) and np.ptp(actions, axis=0).max() > 0.0
 
 
