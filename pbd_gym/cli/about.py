@@ -1,4 +1,4 @@
-"""Commands that tell about environments and about this machine: ``list``, ``info``, ``doctor``."""
+"""Commands about environments and this machine: ``list``, ``info``, ``doctor``."""
 
 from __future__ import annotations
 

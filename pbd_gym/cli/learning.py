@@ -19,10 +19,10 @@ _OWN = {
     "plan": ("train", "act by the cross-entropy method, which looks into the simulator"),
     "collect": ("data", "write demonstrations as a dataset for Minari or LeRobot"),
 }
-"""Commands whose arguments are the fields of a dataclass of their module: the extra they need, and a line of help."""
+"""Commands whose arguments are the fields of a dataclass in their module: the extra they need, and a line of help."""
 
 _FILES, _FOLDERS = ("gif", "csv"), ("out", "export")
-"""Fields that say where such a command writes to."""
+"""Fields that name the files and folders such a command writes."""
 
 
 def declare(commands: Any) -> None:
@@ -67,7 +67,7 @@ def _learning(args: argparse.Namespace, rest: list[str]) -> None:
 
 
 def check_numbers(arguments: Any) -> None:
-    """Refuse numbers below 0, alone and among several: no argument has a use for one, except logarithms.
+    """Refuse negative numbers, alone or among several: no argument has a use for them, except logarithms.
 
     Raises:
         ValueError: for one.
@@ -80,7 +80,7 @@ def check_numbers(arguments: Any) -> None:
 
 
 def check_outputs(arguments: Any) -> None:
-    """Refuse files and folders that cannot be written, before hours of work for them.
+    """Refuse files and folders that cannot be written, before hours of work go into them.
 
     Raises:
         OSError: for one.

@@ -22,7 +22,7 @@ def declare(commands: Any) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of whatever is measured."""
+    """Declare the arguments that all benchmarks share."""
     parser.add_argument("--json", metavar="FILE", help="write the numbers here ('-' for the screen)")
     parser.add_argument(
         "--csv", metavar="FILE", help="likewise, as comma-separated values; only one goes to the screen"
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(args: argparse.Namespace) -> Options:
-    """Return what these arguments tell every workload.
+    """Return the options that these arguments give to every workload.
 
     Raises:
         OSError: for a file that cannot be written.

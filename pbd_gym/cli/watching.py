@@ -1,4 +1,4 @@
-"""Commands that show what happens: ``play``, ``enjoy``, ``demo``, films and meshes of episodes."""
+"""Commands that show simulations: ``play``, ``enjoy``, ``demo``, films and meshes of episodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pbd_gym.cli.command import TRUST, add, count, natural
 from pbd_gym.runtime.files import check_writable
 
 DEFAULT_ID = "PBDClothFold-v0"
-"""What ``record`` and ``export`` show without an id."""
+"""Environment that ``record`` and ``export`` show without an id."""
 
 
 def declare(commands: Any) -> None:
@@ -40,7 +40,7 @@ def declare(commands: Any) -> None:
 
 
 def _declare_films(commands: Any) -> None:
-    """Declare the commands that write files; what acts may need torch, what writes says itself what it needs."""
+    """Declare the commands that write files; policies may need torch, and writers name their own requirements."""
     film = add(commands, "record", _record, "write an MP4 or GIF of episodes", "train")
     mesh = add(commands, "export", _export, "write an episode as meshes: OBJ files, USD, or rerun's viewer", "train")
     for name, command in (("FILE.mp4 or FILE.gif", film), ("FILE.usda, FILE.usdc, FILE.rrd or FOLDER.obj", mesh)):
@@ -120,7 +120,7 @@ def _enjoy(args: argparse.Namespace, rest: list[str]) -> None:
 
 
 def _actor(args: argparse.Namespace) -> tuple[Any, str, dict[str, Any]]:
-    """Return what acts, in which environment, and its arguments."""
+    """Return the policy to run, its environment and its arguments."""
     from pbd_gym.registry import find
     from pbd_gym.training.runs.named_policies import find_actor
     from pbd_gym.training.settings.arguments import parsed
@@ -165,7 +165,7 @@ def _demo(args: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _list_demos(arguments: list[str]) -> None:
-    """Print the names of the demonstrations by theme, or how to call them."""
+    """Print the names of the demonstrations by theme, or how to run them."""
     from pbd_gym.demos import DEMOS, THEMES
 
     lines = []

@@ -35,9 +35,9 @@ class DamBreakDemo(SceneDemo[DamBreakOptions]):
     """A dam break in three dimensions: a column of water falls into an empty tank, runs round a post and comes to rest.
 
     Position-based fluids keep the density by a constraint for each particle: neighbours that crowd it push it away, and
-    nothing pulls. More sweeps or shorter steps compress less; fewer make waves of sound, and the water boils. Walls
-    count for the water that would be behind them, so that the lowest layers are as dense as the others. Turn the
-    viscosity up for honey.
+    nothing pulls. More sweeps or shorter steps compress less; with too few, sound waves form and the water boils. Walls
+    count as the water that would be behind them, so the lowest layers are as dense as the others. Raise the viscosity
+    for honey.
 
     Macklin, Mueller 2013: Position based fluids, doi:10.1145/2461912.2461984. Martin, Moyce 1952 measured such fronts,
     doi:10.1098/rsta.1952.0006: none is faster than 2 sqrt(g height).
@@ -65,7 +65,7 @@ class DamBreakDemo(SceneDemo[DamBreakOptions]):
         return np.zeros(3), np.array([TANK[0], 0.7, TANK[1]])
 
     def measures(self) -> str:
-        """Return how compressed the water is, and how fast."""
+        """Return the compression of the water and its speed."""
         if self.diverged:
             return ""
         over = np.maximum(self.state.get_fluid_density()[0] - 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Particles that fly about in a box of two metres and are turned back by its walls."""
+"""Particles that fly about in a two-metre box and bounce off its walls."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class NeighboursDemo(Demo[NeighbourOptions]):
     """Neighbour search with a grid of cells: which of many moving particles are near the one under the mouse?
 
     Comparing every pair costs the square of their number. Here space is cut into cells as wide as the search radius;
-    only the particles of 27 cells (yellow) are looked at, and those within the radius (red) are the neighbours of the
-    chosen one (dark). Contacts between particles are found in this way. Drag a particle, change the radius, and read
+    only the particles of 27 cells (yellow) are checked, and those within the radius (red) are the neighbours of the
+    chosen one (dark). Contacts between particles are found this way. Drag a particle, change the radius, and read
     the counts.
 
     Teschner, Heidelberger, Mueller, Pomeranets, Gross 2003: Optimized spatial hashing for collision detection of
@@ -53,11 +53,11 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         self.velocity = self.options.speed * way / np.linalg.norm(way, axis=1, keepdims=True)
         """[m/s], shape (n, 3)."""
         self.chosen = int(np.argmin((self.points**2).sum(axis=1)))
-        """The particle whose neighbours are shown."""
+        """Particle whose neighbours are shown."""
         self._search()
 
     def adapt(self) -> None:
-        """Go on with another radius or speed."""
+        """Apply another radius or speed."""
         length = np.linalg.norm(self.velocity, axis=1, keepdims=True)
         way = self.velocity / np.where(length > 0, length, 1.0)
         self.velocity = self.options.speed * np.where(length > 0, way, [1.0, 0.0, 0.0])
@@ -83,7 +83,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         self.neighbours = self.neighbours[self.neighbours != self.chosen]
 
     def point(self, eye: np.ndarray, direction: np.ndarray) -> None:
-        """Choose the particle that is nearest to the line of sight, unless one is held."""
+        """Choose the particle nearest to the line of sight, unless one is held."""
         away = self.points - eye
         along = away @ direction
         distance = np.linalg.norm(away - along[:, None] * direction, axis=1)
@@ -105,7 +105,7 @@ class NeighboursDemo(Demo[NeighbourOptions]):
         )  # fmt: skip
 
     def readout(self) -> str:
-        """Return how many particles were looked at, and how many are neighbours."""
+        """Return how many particles were checked, and how many are neighbours."""
         counts = f"looked at {len(self.candidates) - 1}, neighbours {len(self.neighbours)}"
         return f"{super().readout()}   of {len(self.points) - 1} others {counts}"
 

@@ -15,7 +15,7 @@ from pbd_gym.rendering import PALETTE
 from pbd_gym.scene.scene import Scene
 
 TRACE = 200
-"""Frames for which the trace is kept."""
+"""Number of frames for which the trace is kept."""
 BY_ANGLES = "by angles"
 
 
@@ -63,7 +63,7 @@ class DoublePendulumDemo(SceneDemo[PendulumOptions]):
 
     The motion is chaotic: change an angle by one degree and the traces part after a few seconds. The rods are distance
     constraints without compliance. Position-based dynamics loses energy in proportion to the time step, as implicit
-    Euler does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob, and let it go, or start
+    Euler does: halve the step (down, left arrow) and the energy falls half as fast. Drag a bob and release it, or start
     from any places (`--start 0.5,0.5,1,-1`): rods that are too long or too short there snap to their lengths, which
     costs energy.
 
@@ -137,7 +137,7 @@ class DoublePendulumDemo(SceneDemo[PendulumOptions]):
 
     @property
     def view_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of what is shown at first [m], shape (3,) each: all that the rods can reach."""
+        """Lower and upper corner of the initial view [m], shape (3,) each: everything that the rods can reach."""
         reach = self.options.length1 + self.options.length2
         return np.array([-reach, -2.0 * reach, -0.1]), np.array([reach, 1.1 * reach, 0.1])
 

@@ -39,10 +39,10 @@ class ShapeMatchingOptions(Options):
 class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
     """A body that keeps its shape without any connection between its particles: shape matching with one cluster.
 
-    After each step the rest shape is laid over the particles as well as a rigid motion can, and every particle goes a
-    share of the way to its place in it (thin lines). However far the particles are thrown, the body comes back: press
-    `x`. The share is the stiffness; it works once per step, so shorter steps are stiffer. `region-shape-matching` lets
-    a body bend.
+    After each step the rest shape is fitted to the particles by the best rigid motion, and every particle moves a share
+    of the way to its place in it (thin lines). However far the particles are thrown, the body recovers: press `x`. The
+    share is the stiffness; it is applied once per step, so shorter steps are stiffer. `region-shape-matching` lets a
+    body bend.
 
     Mueller, Heidelberger, Teschner, Gross 2005: Meshless deformations based on shape matching,
     doi:10.1145/1073204.1073216. The square without gravity is that of RWTH's physics-simulation tutorial.
@@ -93,13 +93,13 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         self.state.set_velocities(0.0)
 
     def perform(self) -> None:
-        """Throw the particles about when nobody else does."""
+        """Throw the particles about if nobody else does."""
         if self.time >= 2.0 and not self._scrambled:
             self._scrambled = True
             self.scramble()
 
     def goals(self) -> np.ndarray:
-        """Return the rest shape in the rigid motion that comes nearest to the particles [m], shape (n, 3)."""
+        """Return the rest shape in the rigid motion that best fits the particles [m], shape (n, 3)."""
         here, rest = self.positions(), self.scene.positions
         if not np.isfinite(here).all():  # there is nothing to fit to
             return here
@@ -110,7 +110,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         return goals
 
     def step(self) -> None:
-        """Advance by one frame; without motion, what is held goes where the hand goes, and nothing else moves."""
+        """Advance by one frame; without motion, only the held particle moves, with the hand."""
         if self.options.motion == "on":
             super().step()
             return
@@ -126,7 +126,7 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         self._pull = pull
 
     def drawn(self) -> dict[str, Any]:
-        """Return further fields of the frame: the way of each particle to its place."""
+        """Return further fields of the frame: a line from each particle to its place."""
         if self.options.places == "off":
             return super().drawn()
         ways = np.stack([self.positions(), self.goals()], axis=1)
@@ -140,13 +140,13 @@ class ShapeMatchingDemo(SceneDemo[ShapeMatchingOptions]):
         return np.array([-0.6, 0.0, -0.6]), np.array([0.6, 1.1, 0.6])
 
     def readout(self) -> str:
-        """Return the time and how far particles are from their places."""
+        """Return the time and the particles' distance from their places."""
         away = np.linalg.norm(self.positions() - self.goals(), axis=1)
         return f"{super().readout()}   from their places: mean {1000 * away.mean():.1f} mm"
 
 
 DEPTH = 4
-"""Particles across a bar, both ways."""
+"""Particles across a bar, in both directions."""
 
 
 @dataclass(frozen=True)
@@ -166,11 +166,11 @@ class RegionOptions(Options):
 
 
 class RegionDemo(SceneDemo[RegionOptions]):
-    """Shape matching in regions that overlap: a sheet or a bar that bends, and returns to its shape.
+    """Shape matching in overlapping regions: a sheet or a bar that bends and returns to its shape.
 
     Every particle of a lattice has a region: itself and those up to `half width` steps away. Each region keeps its
-    shape as the body of `shape-matching` does, and a particle goes to the mean of what its regions want. Wide regions
-    make a stiff body; a rigid lattice would be one region. Drag it, and change the half width.
+    shape as the body of `shape-matching` does, and a particle moves to the mean of its goals in all its regions. Wide
+    regions make a stiff body; a single region would make it rigid. Drag it, and change the half width.
 
     Rivers, James 2007: FastLSM, doi:10.1145/1276377.1276480. The sheet is that of RWTH's physics-simulation tutorial,
     whose trajectories it reproduces.
@@ -204,7 +204,7 @@ class RegionDemo(SceneDemo[RegionOptions]):
         return scene
 
     def perform(self) -> None:
-        """Take the last particle aside and up after one second, and let go of it after two."""
+        """Pull the last particle aside and up after one second, and release it after two."""
         if 1.0 <= self.time < 2.0:
             rest = self.scene.positions
             last = int(np.argmax(rest @ np.array([1.0, -0.1, 0.1])))

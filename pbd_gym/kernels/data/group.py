@@ -1,4 +1,4 @@
-"""What the threads of a block work on: the rows of one group, and the numbers of one substep."""
+"""Data of one group that the threads of a block work on, and the numbers of one substep."""
 
 import functools
 from typing import Any, no_type_check
@@ -13,7 +13,7 @@ from pbd_gym.kernels.lanes.wide import Wide, make_block_memory
 
 @functools.cache
 def body_type(vec: Any) -> Any:
-    """Warp struct of what the phases of a step read and write of one group: rows of the state."""
+    """Warp struct of the data of one group that the phases of a step read and write: rows of the state."""
     scalar: Any = vec._wp_scalar_type_
 
     @wp.struct
