@@ -53,8 +53,7 @@ class Stopwatch:
 
 
 def vector(name: str, options: Options) -> Iterator[Row]:
-    """Time a batch of an environment under random actions, and the part of the same steps that the bare engine takes.
-    """
+    """Time a batch of an environment under random actions, and the bare engine's part of the same steps."""
     for num_envs, threads in sizes(options, [(256, 1), (256, 2)], [1024, 16384]):
         what = f"{num_envs:,} environments" + ("" if options.is_cuda else f", {threads} thread{'s'[: threads > 1]}")
         whole, share = _timed(name, num_envs, threads, options)

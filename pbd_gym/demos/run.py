@@ -133,8 +133,7 @@ def overview(path: Path, theme: str | None = None, seconds: float = 2.2, size: i
 
 
 def _film(demo: Demo, size: int, steps: set[int], caption: str | None = None) -> Iterator[np.ndarray]:
-    """Run a demonstration unattended and draw it after some of its steps, with its numbers unless there is a caption.
-    """
+    """Run a demonstration unattended and draw it after some steps, with its numbers unless there is a caption."""
     renderer = Renderer(size=(size, size))
     renderer.camera = demo.camera(renderer.size)
     progress = Progress("frames simulated", max(steps))

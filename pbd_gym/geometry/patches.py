@@ -99,8 +99,7 @@ def patches(positions: np.ndarray, triangles: np.ndarray, thickness: float) -> P
 
 
 def _check_kin(range_: np.ndarray, corners: np.ndarray, area: np.ndarray, thickness: float) -> None:
-    """Refuse a mesh whose pairs of near vertices would not fit into memory, before minutes pass and the process ends.
-    """
+    """Refuse a mesh whose pairs of near vertices would not fit into memory, before minutes pass in vain."""
     own = np.bincount(corners.ravel(), weights=np.repeat(area / 3.0, 3))
     pairs = 0.5 * float(np.minimum(np.pi * range_**2 / np.maximum(own, 1e-300), len(range_)).sum())
     free = free_host_memory()

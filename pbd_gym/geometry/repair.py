@@ -23,8 +23,7 @@ class CellError(ValueError):
 
 
 def flat_triangles(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return whether each triangle (t, 3) is degenerate, with a tolerance for the rounding of three collinear points.
-    """
+    """Return whether each triangle (t, 3) is degenerate, up to the rounding of three collinear points."""
     a, b, c = points[faces].swapaxes(0, 1)
     longest = np.stack([((b - a) ** 2).sum(axis=1), ((c - b) ** 2).sum(axis=1), ((a - c) ** 2).sum(axis=1)]).max(axis=0)
     return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1) <= FLAT * longest

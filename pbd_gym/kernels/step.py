@@ -1,11 +1,11 @@
-"""The step kernel: one launch advances every environment through a whole control step, or does a part of that.
+"""The step kernel: one launch advances every environment through a whole control step, or through part of it.
 
-One thread block serves one group of environments. On the CPU a block is a single thread and the barriers are nothing;
+One thread block serves one group of environments. On the CPU a block is a single thread and barriers cost nothing;
 on CUDA its threads stride over particles and over the constraints of a colour.
 
-One huge environment wants more threads than a block has. Launches of many blocks then do one
-:class:`pbd_gym.kernels.data.phases.Phase` each, a sweep for one colour: what a barrier is within a block, the end of a
-launch is for all of them.
+One huge environment needs more threads than a block has. Launches of many blocks then do one
+:class:`pbd_gym.kernels.data.phases.Phase` each, or a sweep of one colour: the end of a launch serves as the barrier of
+all blocks.
 """
 
 import functools
@@ -52,7 +52,7 @@ def make_begin(numbers: Wide, options: SweepOptions, data: Any, has_moving: bool
 
     Args:
         numbers: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         has_moving: whether some collider moves.
     """
@@ -99,7 +99,7 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
 
     Args:
         numbers: lane count and precision.
-        options: what iterations do.
+        options: options of the iterations.
         has_moving: whether some collider moves.
     """
     scalar = numbers.scalar
@@ -133,11 +133,11 @@ def make_end(numbers: Wide, options: SweepOptions, has_moving: bool) -> Any:
 
 @functools.cache
 def make_start(wide: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...], bouncing: bool) -> Any:
-    """Build the prediction of the first substep, and what goes with it.
+    """Build the prediction of the first substep and its accompanying phases.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
         bouncing: whether some collider has a restitution.
@@ -174,11 +174,11 @@ def make_settle(
     bouncing: bool,
     kinds: tuple[Any, ...],
 ) -> Any:
-    """Build what comes between the last iteration of a substep and the velocities of its particles.
+    """Build the phases between the last iteration of a substep and the velocities of its particles.
 
     Args:
         wide: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
         bouncing: whether some collider has a restitution.
@@ -222,11 +222,11 @@ def make_settle(
 
 @functools.cache
 def make_contact_phases(numbers: Wide, options: SweepOptions, data: Any, parts: tuple[Part, ...]) -> Any:
-    """Build what contacts do after an iteration: :attr:`Phase.PARTICLE_CONTACTS` and :attr:`Phase.COLLIDER_CONTACTS`.
+    """Build the contact phases after an iteration: :attr:`Phase.PARTICLE_CONTACTS` and :attr:`Phase.COLLIDER_CONTACTS`.
 
     Args:
         numbers: lane count and precision.
-        options: what the kernel is compiled for.
+        options: options that the kernel is compiled for.
         data: the struct of the whole model.
         parts: colliders by shape and by whether they move.
     """
@@ -295,14 +295,14 @@ def make_step(
     Args:
         lanes: environments per group, see :data:`pbd_gym.kernels.lanes.wide.LANE_COUNTS`.
         scalar: ``wp.float32`` or ``wp.float64``.
-        options: what iterations do.
+        options: options of the iterations.
         kinds: the constraint kinds, in the order in which an iteration sweeps them.
         parts: colliders by shape and by whether they move, in the order in which contacts are resolved.
         bouncing: whether some collider has a restitution.
 
     Returns:
-        A kernel of dimensions (groups, threads of a group); a CUDA block has as many threads, but for launches of one
-        phase for particles or one colour.
+        A kernel of dimensions (groups, threads of a group); a CUDA block has as many threads, except in launches of one
+        phase for particles or of one colour.
     """
     numbers = wide(lanes, scalar)
     has_fluid = options.fluid is not None
