@@ -69,11 +69,10 @@ def start_warp() -> None:
 
 
 class Progress:
-    """Says on standard error how far something has come, every few seconds; nothing about what is quick.
+    """Reports the progress of long work on standard error every few seconds; short work reports nothing.
 
     Args:
-        what: is being done.
-        total: how many steps it has.
+        what: name of the work. total: number of steps.
         every: seconds between two lines.
     """
 
