@@ -1,4 +1,4 @@
-"""Demonstrations of a person (``pbd-gym play --save``) as a Minari dataset, for learners."""
+"""Demonstrations by a person (``pbd-gym play --save``) as a Minari dataset, for learners."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pbd_gym.training.data.datasets import Episode, write_dataset
 
 
 def to_minari(recorded: demonstrations.Demonstrations, path: Path) -> int:
-    """Write the episodes that consist of actions alone, and return how many there were.
+    """Write the episodes that consist of actions alone, and return their number.
 
-    Left out are those in which the person's own hand held something, a particle was pinned or a slider was moved, since
-    no action does that. An episode that was broken off counts as truncated.
+    Episodes in which the person's own hand held something, a particle was pinned or a slider was moved are skipped,
+    since no action does that. An aborted episode counts as truncated.
 
     Args:
-        recorded: demonstrations of a person.
+        recorded: demonstrations by a person.
         path: folder of the dataset; its name ends in a version, ``NAME-v0``.
 
     Raises:

@@ -58,7 +58,7 @@ class _Term:
         return 0.5 * float((self._acting(values) * values**2).sum())
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return first [N] and second [N/m] derivatives of the energies, shapes (m, 3 width) and (m, 3 width, 3 width)."""
+        """Return first [N] and second [N/m] derivatives of the energies, shapes (m, 3 width), (m, 3 width, 3 width)."""
         points = x[self.indices]
         first, second = self.traced.energy_derivatives(points)
         acting = self._acting(self.traced.values(points)) if self.side is not None else 1.0 / self.compliance

@@ -1,4 +1,4 @@
-"""A step of a batch: act, advance the physics, rate what came of it, begin episodes anew, observe."""
+"""Step of a batch: act, advance the physics, rate the result, begin new episodes, observe."""
 
 from __future__ import annotations
 
@@ -21,12 +21,9 @@ class Stepper:
     """Replays the launches of a step.
 
     Args:
-        world: the environments.
-        autoreset: when environments begin anew by themselves.
-        episodes: what begins, restarts and ends episodes.
-        score: what rates every environment.
-        observe: what fills the buffers of observations.
-        outputs: what reads results.
+        world: the environments. autoreset: when environments reset automatically. episodes: launches that begin,
+        restart and end episodes. score: launches that rate every environment. observe: launches that fill the buffers
+        of observations. outputs: reader of the results.
     """
 
     def __init__(
@@ -64,10 +61,10 @@ class Stepper:
         return final
 
     def _advance_on_device(self, actions: Any) -> dict[str, Any]:
-        """Do the same without waiting for the device: it is told to restart whatever has ended, if anything has.
+        """Advance without waiting for the device, which is told to restart whatever has ended, if anything has.
 
-        The two halves are captured as CUDA graphs the first time. Actions that are no numbers are not noticed here: a
-        displacement of NaN counts as one of -1.
+        The two halves are captured as CUDA graphs the first time. NaN actions are not detected here: a displacement of
+        NaN counts as one of -1.
         """
         write_actions(self.world.buffers["actions"], actions)
         if not self._graphs:  # once as it is, so that every kernel is loaded, and once more to be captured
@@ -100,7 +97,7 @@ class Stepper:
         return self.outputs.final(self.outputs.flags("restart"))
 
     def _simulate(self) -> None:
-        """Act, advance the physics, and rate what came of it."""
+        """Act, advance the physics, and rate the result."""
         world = self.world
         for step in range(world.actions.repeat):
             self.rest.before_step()
